@@ -1,0 +1,69 @@
+# The commands of the house. `make serve` and `make test` do all their own set-up and need Python 3.11+ and make.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+# The first interpreter that really runs and is new enough; `make PYTHON=/path/to/python serve` overrides it.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; do \
+	  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+ROOMS := protocol store gateway sdk pipeline tests bench compat-tests
+ARGS ?=
+
+.PHONY: help serve test test-long check format lock compat bench docs fuzz clean
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+serve: $(VENV)/.server ## Set up and start the server on its default ports (ARGS="--data-dir …" adds flags)
+	@exec $(BIN)/rockgate serve $(ARGS)
+
+test: $(VENV)/.dev ## Set up and run every test (ARGS="-k produce" adds pytest flags)
+	$(BIN)/python -m pytest $(ARGS)
+
+test-long: $(VENV)/.dev ## The same tests and the long ones, with the counts of tests/budget.toml's [long]
+	ROCKGATE_BUDGET=long $(BIN)/python -m pytest -m "long or not long" $(ARGS)
+
+check: $(VENV)/.dev ## Formatter, linter, types, import contracts, house rules
+	$(BIN)/ruff format --check $(ROOMS)
+	$(BIN)/ruff check $(ROOMS)
+	$(BIN)/mypy
+	PYTHONPATH=protocol:store:gateway:sdk:pipeline $(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/house
+
+format: $(VENV)/.dev ## Write the formatter's and the linter's safe fixes
+	$(BIN)/ruff format $(ROOMS)
+	$(BIN)/ruff check --fix $(ROOMS)
+
+docs: $(VENV)/.dev ## Write the generated pages again (the house tests fail while they are stale)
+	$(BIN)/python -m docs.generate
+
+compat: $(VENV)/.dev ## Every real client against the server
+	$(BIN)/python -m pytest compat-tests $(ARGS)
+
+bench: $(VENV)/.dev ## The benchmarks; results are written to bench/results/
+	$(BIN)/python -m bench $(ARGS)
+
+lock: $(VENV)/.dev ## Renew both lock files from pyproject.toml
+	$(BIN)/python requirements/lock.py
+
+clean: ## Remove the environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(BIN)/python:
+	@[ -n "$(PYTHON)" ] || { echo "rockgate needs Python 3.11 or newer on PATH (or make PYTHON=/path/to/python)" >&2; exit 2; }
+	@echo "making $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV) || { echo "python's venv module is missing; on Debian: apt-get install python3-venv" >&2; rm -rf $(VENV); exit 2; }
+
+$(VENV)/.server: requirements/server.lock pyproject.toml | $(BIN)/python
+	@echo "installing the server"
+	@$(PIP) install --require-hashes -r requirements/server.lock
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.lock pyproject.toml | $(BIN)/python
+	@echo "installing the server and everything the tests need (pyspark takes a minute)"
+	@$(PIP) install --require-hashes -r requirements/dev.lock
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $(VENV)/.server $@

@@ -1,0 +1,1 @@
+"""The server: listeners, request handlers of both protocols, coordinators, command line."""

@@ -1,0 +1,1 @@
+"""The native Python client; it speaks RocketMQ's remoting protocol."""

@@ -1,0 +1,1 @@
+"""The log store: one commit log for all topics, and every index derived from it."""
