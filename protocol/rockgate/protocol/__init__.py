@@ -1,1 +1,1 @@
-"""Bytes to values and back, for Kafka and for RocketMQ remoting: no sockets, no clock, no logger."""
+"""Bytes to values and back, for Kafka and for RocketMQ remoting: sans-IO, no clock, no logger."""

@@ -1,0 +1,380 @@
+"""The log entry's envelope: RocketMQ's message layout, on disk and on RocketMQ's wire alike.
+
+docs/log-format.md is this module's twin. Two kinds share the envelope:
+
+- a *message entry* (MAGIC_V1, or MAGIC_V2 when the topic is over 127 bytes) takes one offset;
+- a *batch entry* (MAGIC_BATCH, sysFlag INNER_BATCH) takes `count` offsets. Its first property is
+  INNER_NUM in ten digits, so the count is read at a fixed place and no body is ever opened.
+
+The layout is declared once in construct (`LAYOUTS`), which is the reference; `pack_head`,
+`pack_tail`, `read` and `check` are the hand codec, and a parity test holds the two together.
+
+Every entry ends with the property `__ECRC`: a CRC-32 over all bytes of the entry but the body
+and the digits themselves. The body is covered by bodyCRC, which the checksum covers in turn, so
+any flipped byte is seen with one pass over the body. RocketMQ's decoders skip the property.
+
+This is a leaf: it knows neither Kafka nor remoting, and it is all of protocol the store imports.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+from zlib import crc32
+
+import construct as c
+
+Buffer = bytes | bytearray | memoryview
+
+# Magics and flags are part of the format on disk: never change an existing value.
+MAGIC_V1: Final = 0xDAA320A7
+MAGIC_V2: Final = 0xDAA320AB
+MAGIC_BATCH: Final = 0xDAA320BB
+MAGIC_BLANK: Final = 0xCBD43194
+
+COMPRESSED: Final = 1 << 0
+MULTI_TAGS: Final = 1 << 1
+TRANSACTION_PREPARED: Final = 1 << 2
+TRANSACTION_COMMIT: Final = 2 << 2
+TRANSACTION_ROLLBACK: Final = 3 << 2
+BORN_HOST_V6: Final = 1 << 4
+STORE_HOST_V6: Final = 1 << 5
+INNER_BATCH: Final = 1 << 7
+# RocketMQ uses the bits below 1 << 12; the following are ours, and its clients ignore them.
+MOVED: Final = 1 << 16
+"""The entry was appended again so that its first segment could go; its offset is the old one."""
+CONTINUES: Final = 1 << 17
+"""The next entry belongs to the same atomic group: recovery keeps all of it or none."""
+DELAYED: Final = 1 << 18
+"""The batch holds records that wait for their time; readers get it rewritten without them."""
+
+BLANK_SIZE: Final = 8
+TOPIC_SIZE_V1_MAX: Final = 127
+TOPIC_SIZE_MAX: Final = 32767
+PROPERTIES_SIZE_MAX: Final = 32767
+COUNT_MAX: Final = 0x7FFFFFFF
+
+NAME_END: Final = b"\x01"
+PROPERTY_END: Final = b"\x02"
+INNER_NUM: Final = b"INNER_NUM\x01"
+INNER_BASE: Final = b"INNER_BASE\x01"
+CHECKSUM_NAME: Final = b"__ECRC\x01"
+CHECKSUM_SIZE: Final = len(CHECKSUM_NAME) + 8 + 1
+
+_HEX_DIGITS_END: Final = 9  # eight digits and the separator: what the checksum leaves out
+_COUNT_AT: Final = len(INNER_NUM)
+_COUNT_END: Final = _COUNT_AT + 10
+
+
+class EntryError(ValueError):
+    """The bytes at a place are not a whole, valid entry; `reason` says what is wrong with them."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+# The reference declaration.
+
+
+def _layout(host_born: int, host_store: int, topic_size: c.Construct) -> c.Struct:
+    return c.Struct(
+        "total_size" / c.Int32ub,
+        "magic" / c.Int32ub,
+        "body_crc" / c.Int32ub,
+        "queue_id" / c.Int32sb,
+        "flag" / c.Int32sb,
+        "queue_offset" / c.Int64sb,
+        "position" / c.Int64sb,
+        "sys_flag" / c.Int32sb,
+        "born_ms" / c.Int64sb,
+        "born_host" / c.Bytes(host_born),
+        "store_ms" / c.Int64sb,
+        "store_host" / c.Bytes(host_store),
+        "reconsume_times" / c.Int32sb,
+        "prepared_offset" / c.Int64sb,
+        "body" / c.Prefixed(c.Int32ub, c.GreedyBytes),
+        "topic" / c.Prefixed(topic_size, c.GreedyBytes),
+        "properties" / c.Prefixed(c.Int16ub, c.GreedyBytes),
+    )
+
+
+_HOST_V4: Final = 8  # address 4, port 4
+_HOST_V6: Final = 20  # address 16, port 4
+
+LAYOUTS: Final[Mapping[tuple[int, bool, bool], c.Struct]] = {
+    (magic, born_v6, store_v6): _layout(
+        _HOST_V6 if born_v6 else _HOST_V4,
+        _HOST_V6 if store_v6 else _HOST_V4,
+        c.Int8ub if magic == MAGIC_V1 else c.Int16ub,
+    )
+    for magic in (MAGIC_V1, MAGIC_V2, MAGIC_BATCH)
+    for born_v6 in (False, True)
+    for store_v6 in (False, True)
+}
+"""By magic, IPv6 born host, IPv6 store host."""
+
+BLANK_LAYOUT: Final = c.Struct("total_size" / c.Int32ub, "magic" / c.Int32ub)
+
+# The hand codec. One struct reads everything up to the body, for each width of the two hosts.
+
+_HEADS: Final = {
+    flags: struct.Struct(
+        f">IIIiiqqiq{20 if flags & BORN_HOST_V6 else 8}sq{20 if flags & STORE_HOST_V6 else 8}siqI"
+    )
+    for flags in (0, BORN_HOST_V6, STORE_HOST_V6, BORN_HOST_V6 | STORE_HOST_V6)
+}
+_HOST_FLAGS: Final = BORN_HOST_V6 | STORE_HOST_V6
+_HEAD_V4: Final = _HEADS[0]
+HEAD_SIZE_V4: Final = _HEAD_V4.size
+_SIZE_AND_MAGIC: Final = struct.Struct(">II")
+_SYS_FLAG: Final = struct.Struct(">i")
+SYS_FLAG_AT: Final = 36
+POSITION_AT: Final = 28
+_CRC: Final = struct.Struct(">I")
+BODY_CRC_AT: Final = 8
+_U8: Final = struct.Struct(">B")
+_U16: Final = struct.Struct(">H")
+
+
+class Entry(NamedTuple):
+    """An entry's envelope as read; places are relative to the buffer it was read from."""
+
+    total_size: int
+    magic: int
+    body_crc: int
+    queue_id: int
+    flag: int
+    queue_offset: int
+    position: int
+    sys_flag: int
+    born_ms: int
+    born_host: bytes
+    store_ms: int
+    store_host: bytes
+    reconsume_times: int
+    prepared_offset: int
+    body_size: int
+    start: int
+    body_at: int
+    topic: bytes
+    properties_at: int
+    properties_size: int
+    offset_count: int
+
+    @property
+    def end(self) -> int:
+        """Where the entry ends in the buffer it was read from."""
+        return self.start + self.total_size
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether this is a batch entry."""
+        return self.magic == MAGIC_BATCH
+
+
+def head_size(sys_flag: int) -> int:
+    """Return the size of everything before the body."""
+    return _HEADS[sys_flag & _HOST_FLAGS].size
+
+
+def topic_magic(topic: bytes) -> int:
+    """Return the magic of a message entry for a topic of this length."""
+    return MAGIC_V1 if len(topic) <= TOPIC_SIZE_V1_MAX else MAGIC_V2
+
+
+def pack_head(
+    *,
+    total_size: int,
+    magic: int,
+    body_crc: int,
+    queue_id: int,
+    queue_offset: int,
+    position: int,
+    born_ms: int,
+    born_host: bytes,
+    store_ms: int,
+    store_host: bytes,
+    body_size: int,
+    flag: int = 0,
+    sys_flag: int = 0,
+    reconsume_times: int = 0,
+    prepared_offset: int = 0,
+) -> bytes:
+    """Pack everything before the body. The hosts' widths must agree with `sys_flag`."""
+    return _HEADS[sys_flag & _HOST_FLAGS].pack(
+        total_size,
+        magic,
+        body_crc,
+        queue_id,
+        flag,
+        queue_offset,
+        position,
+        sys_flag,
+        born_ms,
+        born_host,
+        store_ms,
+        store_host,
+        reconsume_times,
+        prepared_offset,
+        body_size,
+    )
+
+
+def tail_size(topic: bytes, properties: bytes, magic: int) -> int:
+    """Return the size of everything behind the body, checksum included.
+
+    `properties` must be empty or end with PROPERTY_END, and must not hold a checksum yet.
+    """
+    return (1 if magic == MAGIC_V1 else 2) + len(topic) + 2 + len(properties) + CHECKSUM_SIZE
+
+
+def pack_tail(head: bytes, topic: bytes, properties: bytes, magic: int) -> bytes:
+    """Pack everything behind the body; the head must be final, for the checksum covers it."""
+    prefix = _U8.pack(len(topic)) if magic == MAGIC_V1 else _U16.pack(len(topic))
+    size = _U16.pack(len(properties) + CHECKSUM_SIZE)
+    covered = b"".join((prefix, topic, size, properties, CHECKSUM_NAME))
+    return b"%b%08x\x02" % (covered, crc32(covered, crc32(head)))
+
+
+def batch_properties(count: int, base_offset: int, properties: bytes = b"") -> bytes:
+    """Return a batch entry's properties: its count first, in ten digits, then its base offset."""
+    return b"INNER_NUM\x01%010d\x02INNER_BASE\x01%d\x02%b" % (count, base_offset, properties)
+
+
+def body_checksum(body: Buffer) -> int:
+    """Return bodyCRC as RocketMQ computes it: CRC-32 without its highest bit."""
+    return crc32(body) & 0x7FFFFFFF
+
+
+def pack_blank(size: int) -> bytes:
+    """Return the filler that ends a segment: its size covers the rest of the segment."""
+    return _SIZE_AND_MAGIC.pack(size, MAGIC_BLANK)
+
+
+def peek(buffer: Buffer, at: int) -> tuple[int, int]:
+    """Return size and magic of what starts at `at`, unchecked; eight bytes must be there."""
+    return _SIZE_AND_MAGIC.unpack_from(buffer, at)
+
+
+def read(buffer: Buffer, at: int = 0, limit: int | None = None) -> Entry:
+    """Read the envelope that starts at `at` and ends at or before `limit`.
+
+    Every length is checked against the entry's own size and the bytes there are. The checksums
+    are not computed: that is `check`'s work.
+    """
+    end_max = len(buffer) if limit is None else limit
+    if end_max - at < HEAD_SIZE_V4:
+        raise EntryError(f"only {end_max - at} bytes are left, a head takes {HEAD_SIZE_V4}")
+    (flags,) = _SYS_FLAG.unpack_from(buffer, at + SYS_FLAG_AT)
+    head = _HEADS[flags & _HOST_FLAGS]
+    body_at = at + head.size
+    if body_at > end_max:
+        raise EntryError(f"only {end_max - at} bytes are left, its head takes {head.size}")
+    fields = head.unpack_from(buffer, at)
+    total_size, magic, body_size = fields[0], fields[1], fields[14]
+    end = at + total_size
+    if end > end_max:
+        raise EntryError(f"size {total_size} passes the {end_max - at} bytes there are")
+    topic_at = body_at + body_size
+    if magic == MAGIC_V1:
+        if topic_at + 1 > end:
+            raise EntryError(f"body size {body_size} passes the entry's size {total_size}")
+        topic_size = buffer[topic_at]
+        topic_at += 1
+    elif magic in (MAGIC_BATCH, MAGIC_V2):
+        if topic_at + 2 > end:
+            raise EntryError(f"body size {body_size} passes the entry's size {total_size}")
+        (topic_size,) = _U16.unpack_from(buffer, topic_at)
+        topic_at += 2
+    else:
+        raise EntryError(f"magic {magic:#010x} is unknown")
+    topic_end = topic_at + topic_size
+    if topic_end + 2 > end:
+        raise EntryError(f"topic size {topic_size} passes the entry's size {total_size}")
+    (properties_size,) = _U16.unpack_from(buffer, topic_end)
+    if topic_end + 2 + properties_size != end:
+        raise EntryError(f"properties size {properties_size} does not end the entry")
+    count = _read_count(buffer, topic_end + 2, properties_size) if magic == MAGIC_BATCH else 1
+    topic = bytes(buffer[topic_at:topic_end])
+    places = (at, body_at, topic, topic_end + 2, properties_size, count)
+    return Entry._make(fields + places)
+
+
+def _read_count(buffer: Buffer, at: int, size: int) -> int:
+    if size < _COUNT_END or bytes(buffer[at : at + _COUNT_AT]) != INNER_NUM:
+        raise EntryError("a batch entry does not start its properties with INNER_NUM")
+    digits = bytes(buffer[at + _COUNT_AT : at + _COUNT_END])
+    if not digits.isdigit() or not 0 < (count := int(digits)) <= COUNT_MAX:
+        raise EntryError(f"INNER_NUM {digits!r} is not a count")
+    return count
+
+
+def check(buffer: Buffer, entry: Entry) -> None:
+    """Compare both checksums of an entry that `read` returned; raise EntryError if one differs."""
+    end = entry.end
+    digits_at = end - _HEX_DIGITS_END
+    if entry.properties_size < CHECKSUM_SIZE:
+        raise EntryError("the entry has no checksum")
+    view = memoryview(buffer)
+    tail_at = entry.body_at + entry.body_size
+    computed = crc32(view[tail_at:digits_at], crc32(view[entry.start : entry.body_at]))
+    if bytes(view[digits_at:end]) != b"%08x\x02" % computed:
+        raise EntryError(f"the entry's checksum is not {computed:08x}")
+    if entry.body_size and body_checksum(view[entry.body_at : tail_at]) != entry.body_crc:
+        raise EntryError(f"the body's checksum is not {entry.body_crc:08x}")
+    if not entry.body_size and entry.body_crc:
+        raise EntryError("an empty body has a checksum")
+
+
+# Properties: `name 0x01 value 0x02`, in the order they were written.
+
+
+def properties_of(buffer: Buffer, entry: Entry) -> bytes:
+    """Return the entry's property bytes without the checksum."""
+    size = entry.properties_size - CHECKSUM_SIZE
+    return bytes(buffer[entry.properties_at : entry.properties_at + max(0, size)])
+
+
+def pack_properties(pairs: Iterable[tuple[str, str]]) -> bytes:
+    """Pack name and value pairs; names and values must not hold the two separators."""
+    parts = []
+    for name, value in pairs:
+        if "\x01" in name or "\x02" in name or "\x01" in value or "\x02" in value or not name:
+            raise ValueError(f"property {name!r} is empty or holds a separator")
+        parts.append(f"{name}\x01{value}\x02")
+    return "".join(parts).encode()
+
+
+def parse_properties(data: bytes) -> dict[str, str]:
+    """Return the properties by name; as in RocketMQ a part without a name is skipped."""
+    found: dict[str, str] = {}
+    for part in data.decode("utf-8", "surrogateescape").split("\x02"):
+        name, separator, value = part.partition("\x01")
+        if separator and name:
+            found[name] = value
+    return found
+
+
+def get_property(data: bytes, name: bytes) -> bytes | None:
+    """Return one property's value without parsing the others."""
+    at = 0
+    needle = name + NAME_END
+    while (at := data.find(needle, at)) >= 0:
+        if at == 0 or data[at - 1] == 2:
+            start = at + len(needle)
+            end = data.find(PROPERTY_END, start)
+            return data[start:] if end < 0 else data[start:end]
+        at += 1
+    return None
+
+
+def pack_host(address: bytes, port: int) -> bytes:
+    """Return a host as the envelope holds it: 4 or 16 bytes of address and the port in 4."""
+    return address + _CRC.pack(port)
+
+
+def unpack_host(host: bytes) -> tuple[bytes, int]:
+    """Return address bytes and port of a host field."""
+    return host[:-4], int(_CRC.unpack(host[-4:])[0])

@@ -1,0 +1,108 @@
+"""What can go wrong in the store.
+
+StoreError
+├── StoreFull           no room on disk for what was to be appended
+├── StoreClosed         the store is stopped or stopping
+├── StoreLocked         another process has this data directory
+├── StoreCorrupt        bytes that were known to be safe are not: file, position, reason
+├── FlushTimeout        stored, but not known to be on disk within the time given
+├── EntryTooLarge       an entry that no segment could hold, or that passes a limit of the format
+├── UnknownTopic        no topic of that name or id
+├── TopicExists         the name is taken
+├── UnknownQueue        the topic has no such queue
+├── InvalidTopic        a name or setting that no topic can have
+└── OffsetOutOfRange    an offset outside what a queue holds
+
+No error carries a protocol's code: the gateway maps kinds to codes in one table per protocol.
+"""
+
+from __future__ import annotations
+
+
+class StoreError(Exception):
+    """Anything the store says no to."""
+
+
+class StoreFull(StoreError):
+    """There is no room on disk for what was to be appended."""
+
+
+class StoreClosed(StoreError):
+    """The store is stopped, or stopping."""
+
+
+class StoreLocked(StoreError):
+    """Another process has this data directory."""
+
+    def __init__(self, path: str, owner: str) -> None:
+        super().__init__(
+            f"{path} is in use by process {owner}; stop it, or name another --data-dir"
+        )
+        self.path = path
+        self.owner = owner
+
+
+class StoreCorrupt(StoreError):
+    """Bytes that were known to be safe are damaged; starting would lose data silently."""
+
+    def __init__(self, file: str, position: int, reason: str) -> None:
+        super().__init__(f"{file} is damaged at position {position}: {reason}")
+        self.file = file
+        self.position = position
+        self.reason = reason
+
+
+class FlushTimeout(StoreError):
+    """The entry is stored, but its flush did not come back within the time given."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__(f"position {position} was not flushed in time")
+        self.position = position
+
+
+class EntryTooLarge(StoreError):
+    """The entry passes a limit of the format or of the segment size."""
+
+    def __init__(self, what: str, size: int, size_max: int) -> None:
+        super().__init__(f"{what} takes {size} bytes, the limit is {size_max}")
+        self.size = size
+        self.size_max = size_max
+
+
+class UnknownTopic(StoreError):
+    """No topic has that name or id."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(f"topic {topic} does not exist")
+        self.topic = topic
+
+
+class TopicExists(StoreError):
+    """The name is taken."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(f"topic {topic} already exists")
+        self.topic = topic
+
+
+class InvalidTopic(StoreError):
+    """No topic can have that name or setting."""
+
+
+class UnknownQueue(StoreError):
+    """The topic has no such queue."""
+
+    def __init__(self, topic: str, queue_id: int) -> None:
+        super().__init__(f"topic {topic} has no queue {queue_id}")
+        self.topic = topic
+        self.queue_id = queue_id
+
+
+class OffsetOutOfRange(StoreError):
+    """The offset lies outside what the queue holds."""
+
+    def __init__(self, offset: int, low: int, high: int) -> None:
+        super().__init__(f"offset {offset} is outside {low} to {high}")
+        self.offset = offset
+        self.low = low
+        self.high = high
