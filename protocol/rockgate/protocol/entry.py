@@ -185,22 +185,21 @@ def topic_magic(topic: bytes) -> int:
 
 
 def pack_head(
-    *,
     total_size: int,
     magic: int,
     body_crc: int,
     queue_id: int,
+    flag: int,
     queue_offset: int,
     position: int,
+    sys_flag: int,
     born_ms: int,
     born_host: bytes,
     store_ms: int,
     store_host: bytes,
+    reconsume_times: int,
+    prepared_offset: int,
     body_size: int,
-    flag: int = 0,
-    sys_flag: int = 0,
-    reconsume_times: int = 0,
-    prepared_offset: int = 0,
 ) -> bytes:
     """Pack everything before the body. The hosts' widths must agree with `sys_flag`."""
     return _HEADS[sys_flag & _HOST_FLAGS].pack(

@@ -1,0 +1,236 @@
+"""The commit log: every entry of every topic, in the order in which it was accepted.
+
+Appending copies a body once, from the caller's buffer into the mapped segment, lets the caller
+stamp it there, and puts envelope and checksums around it. An entry never spans two segments: what
+is left of a full one becomes a blank filler. All appends come from one thread.
+
+The log hands out positions. Offsets, queues and what an entry means belong to the store above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import (
+    BLANK_SIZE,
+    CHECKSUM_SIZE,
+    MAGIC_V1,
+    MAGIC_V2,
+    TOPIC_SIZE_V1_MAX,
+    Buffer,
+    Entry,
+    EntryError,
+)
+from rockgate.store.clock import Clock
+from rockgate.store.errors import EntryTooLarge
+from rockgate.store.segments import Segment, Segments
+
+Stamp = Callable[[memoryview, int], None]
+"""Called with the body as it lies in the log, and its offset, before the checksum is taken."""
+
+NO_HOST = bytes(8)
+PROPERTIES_SIZE_MAX = envelope.PROPERTIES_SIZE_MAX - CHECKSUM_SIZE
+
+
+class Draft(NamedTuple):
+    """An entry that is to be appended: all that the caller decides."""
+
+    topic: bytes
+    queue_id: int
+    offset: int
+    body: Buffer
+    properties: bytes = b""
+    """Packed, each ending with its separator; a batch's INNER_NUM is put in front by the log."""
+    batch_count: int = 0
+    """0 for a message entry; else how many offsets the batch entry takes."""
+    born_ms: int = 0
+    born_host: bytes = NO_HOST
+    flag: int = 0
+    sys_flag: int = 0
+    reconsume_times: int = 0
+    prepared_offset: int = 0
+    store_ms: int = 0
+    """0: now. A moved entry keeps the time of its first append."""
+    stamp: Stamp | None = None
+
+
+class Written(NamedTuple):
+    """Where and when an entry was appended."""
+
+    position: int
+    size: int
+    store_ms: int
+
+
+class CommitLog:
+    """The log, from `start` to `end`."""
+
+    def __init__(
+        self,
+        segments: Segments,
+        clock: Clock,
+        *,
+        store_host: bytes = NO_HOST,
+        wake_allocator: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._segments = segments
+        self._clock = clock
+        self._store_host = store_host
+        self._host_flag = envelope.STORE_HOST_V6 if len(store_host) > 8 else 0
+        self._wake_allocator = wake_allocator
+        self.end = segments.start
+        """The position at which the next entry will start."""
+        self.last_store_ms = 0
+
+    @property
+    def start(self) -> int:
+        """The first position that is still there."""
+        return self._segments.start
+
+    # Appending
+
+    def append(self, draft: Draft) -> Written:
+        """Append one entry; StoreFull or EntryTooLarge leave the log as it was."""
+        shape = self._shape(draft)
+        self._make_room(shape[0])
+        return self._write(draft, shape, 0)
+
+    def append_group(self, drafts: list[Draft]) -> list[Written]:
+        """Append entries of which recovery keeps all or none; they lie in one segment."""
+        shapes = [self._shape(draft) for draft in drafts]
+        self._make_room(sum(shape[0] for shape in shapes))
+        written = []
+        last = len(drafts) - 1
+        for index, (draft, shape) in enumerate(zip(drafts, shapes, strict=True)):
+            continues = envelope.CONTINUES if index < last else 0
+            written.append(self._write(draft, shape, continues))
+        return written
+
+    def _shape(self, draft: Draft) -> tuple[int, int, bytes]:
+        """Return an entry's size, magic and properties; EntryTooLarge if the format cannot."""
+        topic, properties = draft.topic, draft.properties
+        if draft.batch_count:
+            magic = envelope.MAGIC_BATCH
+            properties = envelope.batch_properties(draft.batch_count, draft.offset, properties)
+        else:
+            magic = MAGIC_V1 if len(topic) <= TOPIC_SIZE_V1_MAX else MAGIC_V2
+            if len(topic) > envelope.TOPIC_SIZE_MAX:
+                raise EntryTooLarge("the topic's name", len(topic), envelope.TOPIC_SIZE_MAX)
+        tail = envelope.tail_size(topic, properties, magic)
+        if len(properties) > PROPERTIES_SIZE_MAX:
+            raise EntryTooLarge("the properties", len(properties), PROPERTIES_SIZE_MAX)
+        head = envelope.head_size(draft.sys_flag | self._host_flag)
+        return head + len(draft.body) + tail, magic, properties
+
+    def _make_room(self, size: int) -> None:
+        segments = self._segments
+        segment = segments.active
+        if size + BLANK_SIZE > segment.size:
+            raise EntryTooLarge("the entry", size, segment.size - BLANK_SIZE)
+        left = segment.end - self.end
+        if size + BLANK_SIZE > left:
+            segments.roll()
+            segment.mapping.write(segment.size - left, envelope.pack_blank(left))
+            self.end = segment.end
+
+    def _write(self, draft: Draft, shape: tuple[int, int, bytes], continues: int) -> Written:
+        segment = self._segments.active
+        position = self.end
+        at = position - segment.start
+        mapping = segment.mapping
+        total, magic, properties = shape
+        sys_flag = draft.sys_flag | self._host_flag | continues
+        if draft.batch_count:
+            sys_flag |= envelope.INNER_BATCH
+        body_size = len(draft.body)
+        body_at = at + envelope.head_size(sys_flag)
+        mapping.write(body_at, draft.body)
+        body = mapping.view[body_at : body_at + body_size]
+        if draft.stamp is not None:
+            draft.stamp(body, draft.offset)
+        store_ms = draft.store_ms or self._now_ms()
+        head = envelope.pack_head(
+            total,
+            magic,
+            envelope.body_checksum(body) if body_size else 0,
+            draft.queue_id,
+            draft.flag,
+            draft.offset,
+            position,
+            sys_flag,
+            draft.born_ms,
+            draft.born_host,
+            store_ms,
+            self._store_host,
+            draft.reconsume_times,
+            draft.prepared_offset,
+            body_size,
+        )
+        tail = envelope.pack_tail(head, draft.topic, properties, magic)
+        mapping.write(body_at + body_size, tail)
+        mapping.write(at, head)
+        self.end = position + total
+        if self.end >= self._segments.prepare_at:
+            self._wake_allocator()
+        return Written(position, total, store_ms)
+
+    def _now_ms(self) -> int:
+        """Return the time, never earlier than that of the entry before."""
+        now_ms = self._clock.now_ms()
+        if now_ms > self.last_store_ms:
+            self.last_store_ms = now_ms
+        return self.last_store_ms
+
+    # Reading
+
+    def slice(self, position: int, size: int) -> memoryview | None:
+        """Return an entry's bytes as they lie; None if its segment is gone."""
+        segment = self._segments.find(position)
+        if segment is None:
+            return None
+        at = position - segment.start
+        return segment.mapping.view[at : at + size]
+
+    def read(self, position: int) -> tuple[memoryview, Entry] | None:
+        """Return the segment's bytes and the envelope of the entry at a position."""
+        segment = self._segments.find(position)
+        if segment is None or position >= self.end:
+            return None
+        view = segment.mapping.view
+        return view, envelope.read(view, position - segment.start, segment.size)
+
+    def walk(self, start: int, end: int | None = None) -> Iterator[tuple[memoryview, Entry]]:
+        """Yield the entries of a range in order; each must be whole, its checksums are not taken.
+
+        Raises EntryError where the bytes are not an entry that belongs at its place.
+        """
+        position = start
+        limit = self.end if end is None else end
+        while position < limit:
+            segment = self._segments.find(position)
+            if segment is None:
+                return
+            view = segment.mapping.view
+            for entry in walk_segment(segment, position, min(limit, segment.end)):
+                yield view, entry
+            position = segment.end
+
+
+def walk_segment(segment: Segment, position: int, limit: int) -> Iterator[Entry]:
+    """Yield the entries of one segment from a position on, up to its filler or the limit."""
+    view = segment.mapping.view
+    at = position - segment.start
+    size = segment.size
+    end = limit - segment.start
+    while at < end:
+        if size - at >= BLANK_SIZE:
+            blank_size, magic = envelope.peek(view, at)
+            if magic == envelope.MAGIC_BLANK and blank_size == size - at:
+                return
+        entry = envelope.read(view, at, size)
+        if entry.position != segment.start + at:
+            raise EntryError(f"the entry says it stands at position {entry.position}")
+        yield entry
+        at = entry.end
