@@ -95,7 +95,9 @@ class CommitLog:
         """Append one entry; StoreFull or EntryTooLarge leave the log as it was."""
         shape = self._shape(draft)
         self._make_room(shape[0])
-        return self._write(draft, shape, 0)
+        written = self._write(draft, shape, self.end, 0)
+        self._advance(self.end + shape[0])
+        return written
 
     def append_group(self, drafts: list[Draft]) -> list[Written]:
         """Append entries of which recovery keeps all or none; they lie in one segment."""
@@ -103,10 +105,19 @@ class CommitLog:
         self._make_room(sum(shape[0] for shape in shapes))
         written = []
         last = len(drafts) - 1
+        position = self.end
         for index, (draft, shape) in enumerate(zip(drafts, shapes, strict=True)):
             continues = envelope.CONTINUES if index < last else 0
-            written.append(self._write(draft, shape, continues))
+            written.append(self._write(draft, shape, position, continues))
+            position += shape[0]
+        # The end moves once: whoever flushes up to it never flushes half a group.
+        self._advance(position)
         return written
+
+    def _advance(self, end: int) -> None:
+        self.end = end
+        if end >= self._segments.prepare_at:
+            self._wake_allocator()
 
     def _shape(self, draft: Draft) -> tuple[int, int, bytes]:
         """Return an entry's size, magic and properties; EntryTooLarge if the format cannot."""
@@ -132,12 +143,14 @@ class CommitLog:
         left = segment.end - self.end
         if size + BLANK_SIZE > left:
             segments.roll()
-            segment.mapping.write(segment.size - left, envelope.pack_blank(left))
+            if left:
+                segment.mapping.write(segment.size - left, envelope.pack_blank(left))
             self.end = segment.end
 
-    def _write(self, draft: Draft, shape: tuple[int, int, bytes], continues: int) -> Written:
+    def _write(
+        self, draft: Draft, shape: tuple[int, int, bytes], position: int, continues: int
+    ) -> Written:
         segment = self._segments.active
-        position = self.end
         at = position - segment.start
         mapping = segment.mapping
         total, magic, properties = shape
@@ -171,9 +184,6 @@ class CommitLog:
         tail = envelope.pack_tail(head, draft.topic, properties, magic)
         mapping.write(body_at + body_size, tail)
         mapping.write(at, head)
-        self.end = position + total
-        if self.end >= self._segments.prepare_at:
-            self._wake_allocator()
         return Written(position, total, store_ms)
 
     def _now_ms(self) -> int:

@@ -46,7 +46,7 @@ class StoreConfig:
     """How much new log makes a snapshot due at once."""
 
     retention_ms: int = 7 * 24 * 3_600_000
-    """How long a topic keeps messages unless its own `retention.ms` says otherwise; -1: for ever."""
+    """How long a topic keeps messages unless its `retention.ms` says otherwise; -1: for ever."""
 
     retention_bytes: int = -1
     """How many bytes a queue keeps unless its topic's `retention.bytes` says otherwise; -1: all."""

@@ -1,0 +1,76 @@
+"""The checkpoint: what is known to be safe, in one small file.
+
+    slot (44 bytes, at 0 and at 4096)
+    magic 8 | sequence 8 | flushed position 8 | indexed position 8 | segment size 8 | checksum 4
+
+Two slots are written in turn, each in a page of its own, so that a cut in the middle of a write
+leaves the other. The newest valid slot counts; its flushed position never promises more than an
+fsync before it kept.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+from zlib import crc32
+
+from rockgate.store.errors import StoreCorrupt
+from rockgate.store.files import PAGE_SIZE, Directory, File
+
+_NAME = "checkpoint"
+_MAGIC = b"RGCHKPNT"
+_SLOT = struct.Struct(">8sQQQQI")
+_CHECKED = _SLOT.size - 4
+
+
+class Checkpoint(NamedTuple):
+    """One state of what is safe."""
+
+    sequence: int = 0
+    flushed: int = 0
+    """Everything before this position is on disk, and was whole when it was written."""
+    indexed: int = 0
+    """Units of everything before this position lie in index files."""
+    segment_bytes: int = 0
+
+
+class CheckpointFile:
+    """The file with its two slots."""
+
+    def __init__(self, directory: Directory, segment_bytes: int) -> None:
+        self._segment_bytes = segment_bytes
+        is_new = _NAME not in directory.names()
+        self._file: File = directory.create(_NAME) if is_new else directory.open(_NAME)
+        if is_new:
+            directory.sync()
+        self.newest = self._read(f"{directory.path}/{_NAME}")
+
+    def _read(self, path: str) -> Checkpoint:
+        found = []
+        for at in (0, PAGE_SIZE):
+            slot = self._file.read(at, _SLOT.size)
+            if len(slot) < _SLOT.size:
+                continue
+            magic, *fields, crc = _SLOT.unpack(slot)
+            if magic == _MAGIC and crc == crc32(slot[:_CHECKED]):
+                found.append(Checkpoint(*fields))
+        newest = max(found, default=Checkpoint(segment_bytes=self._segment_bytes))
+        if newest.segment_bytes != self._segment_bytes:
+            reason = (
+                f"the log was made with segment_bytes {newest.segment_bytes}, "
+                f"the setting is {self._segment_bytes} now; set it back"
+            )
+            raise StoreCorrupt(path, 0, reason)
+        return newest
+
+    def write(self, flushed: int, indexed: int) -> None:
+        """Make a new checkpoint durable; what it names must be on disk already."""
+        sequence = self.newest.sequence + 1
+        checked = _SLOT.pack(_MAGIC, sequence, flushed, indexed, self._segment_bytes, 0)[:_CHECKED]
+        self._file.write(sequence % 2 * PAGE_SIZE, checked + struct.pack(">I", crc32(checked)))
+        self._file.sync()
+        self.newest = Checkpoint(sequence, flushed, indexed, self._segment_bytes)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()

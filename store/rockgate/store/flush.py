@@ -1,0 +1,97 @@
+"""Durability: who waits for which position, and the fsync that many of them share.
+
+`step` is the flushing thread's: it syncs everything appended so far and remembers up to where.
+`settle` runs on the store's thread afterwards and tells those who waited. Under load the next fsync
+covers whatever was appended during the one before: that is the whole of group commit.
+
+An fsync that fails is final. The kernel may have thrown the dirty pages away, so a later one that
+succeeds would prove nothing; the store stops taking messages and says why.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from rockgate.store.clock import Clock
+from rockgate.store.config import StoreConfig
+from rockgate.store.files import PAGE_SIZE
+
+Told = Callable[[OSError | None], None]
+"""Called once the position is on disk, or with the error that means it may never be."""
+
+
+class Flusher:
+    """Keeps the flushed position and those who wait for it."""
+
+    def __init__(
+        self,
+        *,
+        sync: Callable[[int, int], None],
+        end: Callable[[], int],
+        clock: Clock,
+        config: StoreConfig,
+        flushed: int,
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._sync = sync
+        self._end = end
+        self._clock = clock
+        self._config = config
+        self._wake = wake
+        self._waiting: deque[tuple[int, Told]] = deque()
+        self._thorough_ms = clock.monotonic_ms()
+        self.flushed = flushed
+        """Everything before this position is on disk."""
+        self.failure: OSError | None = None
+        self.fsync_count = 0
+
+    # The store's thread
+
+    def when_flushed(self, position: int, told: Told) -> None:
+        """Call `told` once everything before a position is on disk."""
+        if position <= self.flushed or self.failure is not None:
+            told(self.failure)
+            return
+        # Positions are asked for in the order of appends, so the queue is sorted.
+        self._waiting.append((position, told))
+        self._wake()
+
+    def settle(self) -> None:
+        """Tell those whose position has been reached, or all of them if it never will be."""
+        waiting = self._waiting
+        flushed, failure = self.flushed, self.failure
+        while waiting and (failure is not None or waiting[0][0] <= flushed):
+            waiting.popleft()[1](failure)
+
+    @property
+    def waiting_count(self) -> int:
+        """How many wait."""
+        return len(self._waiting)
+
+    # The flushing thread
+
+    def is_due(self) -> bool:
+        """Say whether to flush without being asked: enough dirty pages, or long enough ago."""
+        dirty = self._end() - self.flushed
+        if dirty <= 0:
+            return False
+        if dirty >= self._config.flush_pages_min * PAGE_SIZE:
+            return True
+        return self._clock.monotonic_ms() - self._thorough_ms >= self._config.flush_thorough_ms
+
+    def step(self) -> bool:
+        """Sync all that was appended before the call; say whether there was anything."""
+        end = self._end()
+        start = self.flushed
+        if end <= start or self.failure is not None:
+            return False
+        try:
+            self._sync(start, end)
+        except OSError as error:
+            self.failure = error
+            return True
+        self.fsync_count += 1
+        self._thorough_ms = self._clock.monotonic_ms()
+        self.flushed = end
+        return True

@@ -1,0 +1,168 @@
+"""Recovery: where the log ends, and what to do with what lies behind.
+
+The checkpoint durably names the flushed position. In front of it every byte was on disk, so
+damage there is damage: it is reported by file, position and reason, and nothing starts. At or
+behind it pages may have reached the disk in any order, so the first entry that is not whole ends
+the log, whatever follows. The rest is kept aside in a file, counted, and zeroed before the first
+append: no reader or later recovery can take it for entries.
+
+An atomic group that the end cuts in two ends the log in front of the group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import BLANK_SIZE, CONTINUES, Entry, EntryError
+from rockgate.store.errors import StoreCorrupt
+from rockgate.store.files import Directory
+from rockgate.store.segments import Segment, Segments
+
+OnEntry = Callable[[memoryview, Entry], None]
+
+_ZERO_STEP = 1 << 20
+
+
+class Recovered(NamedTuple):
+    """What recovery found."""
+
+    end: int
+    entry_count: int
+    last_store_ms: int
+    reason: str
+    """Why the log ends where it does."""
+
+
+class _Scan:
+    """Walks whole, checked entries, handing out groups only when they are complete."""
+
+    def __init__(self, on_entry: OnEntry) -> None:
+        self._on_entry = on_entry
+        self._group: list[tuple[memoryview, Entry]] = []
+        self.entry_count = 0
+        self.last_store_ms = 0
+
+    def take(self, view: memoryview, entry: Entry) -> None:
+        """Take the next entry."""
+        if entry.sys_flag & CONTINUES:
+            self._group.append((view, entry))
+            return
+        if self._group:
+            for grouped_view, grouped in self._group:
+                self._hand_out(grouped_view, grouped)
+            self._group = []
+        self._hand_out(view, entry)
+
+    def _hand_out(self, view: memoryview, entry: Entry) -> None:
+        self.entry_count += 1
+        if entry.store_ms > self.last_store_ms:
+            self.last_store_ms = entry.store_ms
+        self._on_entry(view, entry)
+
+    def end(self, position: int) -> int:
+        """Return where the log ends, given that the next entry is not whole."""
+        return self._group[0][1].position if self._group else position
+
+
+def find_end(segments: Segments, start: int, flushed: int, on_entry: OnEntry) -> Recovered:
+    """Check every entry from a position on and return where the log ends.
+
+    `on_entry` gets each one. Raises StoreCorrupt for damage in front of the flushed position.
+    """
+    scan = _Scan(on_entry)
+    position = start
+    reason = "the last segment is full"
+    while (segment := segments.find(position)) is not None:
+        position, stopped = _scan_segment(segment, position, scan)
+        if stopped is not None:
+            if position < flushed:
+                raise StoreCorrupt(segments.path(segment), position, stopped)
+            reason = stopped
+            break
+    end = scan.end(position)
+    if end < flushed:
+        path = segments.path(segments.between(end, end + 1)[0])
+        raise StoreCorrupt(path, end, "a group of entries does not end before the flushed position")
+    return Recovered(end, scan.entry_count, scan.last_store_ms, reason)
+
+
+def _scan_segment(segment: Segment, position: int, scan: _Scan) -> tuple[int, str | None]:
+    """Scan one segment; return where it stopped, and why if that is not the segment's end."""
+    view = segment.mapping.view
+    size = segment.size
+    at = position - segment.start
+    read, check, peek, take = envelope.read, envelope.check, envelope.peek, scan.take
+    try:
+        while at < size:
+            if size - at < BLANK_SIZE:
+                return segment.start + at, f"{size - at} bytes are left, no filler fits"
+            entry_size, magic = peek(view, at)
+            if magic == envelope.MAGIC_BLANK and entry_size == size - at:
+                return segment.end, None
+            if not entry_size and not magic:
+                return segment.start + at, "nothing was written there"
+            entry = read(view, at, size)
+            if entry.position != segment.start + at:
+                return segment.start + at, f"the entry says it stands at {entry.position}"
+            check(view, entry)
+            take(view, entry)
+            at += entry.total_size
+    except EntryError as error:
+        return segment.start + at, error.reason
+    return segment.end, None
+
+
+def clear_rest(segments: Segments, end: int, aside: Directory) -> tuple[int, str]:
+    """Zero what lies behind the end; return how many bytes were kept aside, and where.
+
+    Segments that start behind the end are removed. What is zeroed is on disk as zeros before
+    this returns, and so is the file that keeps it.
+    """
+    kept = []
+    for segment in segments.row:
+        if segment.end <= end:
+            continue
+        at = max(0, end - segment.start)
+        last = _last_written(segment.mapping.view, at)
+        if last > at:
+            kept.append((segment, at, last))
+    size = sum(last - at for _, at, last in kept)
+    name = ""
+    if kept:
+        name = f"{end:020d}-{size}"
+        file = aside.create(name)
+        written = 0
+        for segment, at, last in kept:
+            file.write(written, segment.mapping.view[at:last])
+            written += last - at
+        file.sync()
+        file.close()
+        aside.sync()
+        for segment, at, last in kept:
+            _zero(segment, at, last)
+    segments.cut_after(end)
+    return size, f"{aside.path}/{name}" if name else ""
+
+
+def _last_written(view: memoryview, at: int) -> int:
+    """Return the place behind the last byte that is not zero, `at` if there is none."""
+    zeros = bytes(_ZERO_STEP)
+    high = len(view)
+    while high > at:
+        low = max(at, high - _ZERO_STEP)
+        piece = view[low:high]
+        if piece != zeros[: high - low]:
+            return low + len(bytes(piece).rstrip(b"\0"))
+        high = low
+    return at
+
+
+def _zero(segment: Segment, at: int, end: int) -> None:
+    zeros = bytes(_ZERO_STEP)
+    while at < end:
+        step = min(_ZERO_STEP, end - at)
+        segment.mapping.write(at, zeros[:step])
+        at += step
+    segment.mapping.sync()
