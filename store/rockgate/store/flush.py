@@ -10,6 +10,7 @@ succeeds would prove nothing; the store stops taking messages and says why.
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable
 
@@ -45,6 +46,7 @@ class Flusher:
         """Everything before this position is on disk."""
         self.failure: OSError | None = None
         self.fsync_count = 0
+        self._stepping = threading.Lock()
 
     # The store's thread
 
@@ -82,16 +84,18 @@ class Flusher:
 
     def step(self) -> bool:
         """Sync all that was appended before the call; say whether there was anything."""
-        end = self._end()
-        start = self.flushed
-        if end <= start or self.failure is not None:
-            return False
-        try:
-            self._sync(start, end)
-        except OSError as error:
-            self.failure = error
+        # A checkpoint flushes too, from its own thread.
+        with self._stepping:
+            end = self._end()
+            start = self.flushed
+            if end <= start or self.failure is not None:
+                return False
+            try:
+                self._sync(start, end)
+            except OSError as error:
+                self.failure = error
+                return True
+            self.fsync_count += 1
+            self._thorough_ms = self._clock.monotonic_ms()
+            self.flushed = end
             return True
-        self.fsync_count += 1
-        self._thorough_ms = self._clock.monotonic_ms()
-        self.flushed = end
-        return True

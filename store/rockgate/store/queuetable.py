@@ -145,6 +145,12 @@ class QueueTable:
             ),
         )
 
+    def give_back(self, stretch: Stretch) -> None:
+        """Take note that a file could not be written: its queues are still to be indexed."""
+        for queue in stretch.queues:
+            if not queue.is_dirty:
+                self.note(queue)
+
     def adopt(self, stretch: Stretch) -> None:
         """Take note of a written file; a sealed one replaces memory and tails of its segment."""
         name = index_name(stretch.start, stretch.end)

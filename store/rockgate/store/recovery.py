@@ -152,9 +152,9 @@ def _last_written(view: memoryview, at: int) -> int:
     high = len(view)
     while high > at:
         low = max(at, high - _ZERO_STEP)
-        piece = view[low:high]
+        piece = bytes(view[low:high])
         if piece != zeros[: high - low]:
-            return low + len(bytes(piece).rstrip(b"\0"))
+            return low + len(piece.rstrip(b"\0"))
         high = low
     return at
 

@@ -1,0 +1,107 @@
+"""Work beside the store's thread: workers that wake on demand, and jobs that answer when done.
+
+The store's own thread is never waited for, and never waits: a job goes to a thread, and its answer
+comes back through `post`, which the gateway makes from its event loop. Tests run the same jobs
+inline, in order, with no thread at all.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+_log = logging.getLogger(__name__)
+
+Work = Callable[[], None]
+Done = Callable[[Exception | None], None]
+Post = Callable[[Callable[[], None]], None]
+"""Runs a function on the store's thread, soon."""
+
+
+class Jobs(Protocol):
+    """Where slow work goes."""
+
+    def submit(self, work: Work, done: Done) -> None:
+        """Run `work` beside the store's thread, then `done` on it."""
+
+
+class InlineJobs:
+    """Runs each job at once: for tests, and while the store opens and closes."""
+
+    def submit(self, work: Work, done: Done) -> None:
+        """Run both parts now; what the work raises, except a cut of power, goes to `done`."""
+        try:
+            work()
+        except OSError as error:
+            done(error)
+            return
+        done(None)
+
+
+class ThreadJobs:
+    """One thread that runs jobs in order."""
+
+    def __init__(self, name: str, post: Post) -> None:
+        self._post = post
+        self._jobs: queue.SimpleQueue[tuple[Work, Done] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Work, done: Done) -> None:
+        """Queue a job."""
+        self._jobs.put((work, done))
+
+    def _run(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            work, done = job
+            failure: Exception | None = None
+            try:
+                work()
+            except Exception as error:  # noqa: BLE001  # a supervisor: the job's owner is told
+                failure = error
+            self._post(lambda done=done, failure=failure: done(failure))  # type: ignore[misc]
+
+    def stop(self) -> None:
+        """Finish what is queued, then end the thread."""
+        self._jobs.put(None)
+        self._thread.join()
+
+
+class Worker:
+    """A thread that takes a step whenever it is woken, or after an interval."""
+
+    def __init__(self, name: str, step: Callable[[], None], interval_ms: int | None = None) -> None:
+        self._step = step
+        self._interval_s = None if interval_ms is None else interval_ms / 1000
+        self._woken = threading.Event()
+        self._is_stopping = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Ask for a step, soon; asking twice before it runs is asking once."""
+        self._woken.set()
+
+    def _run(self) -> None:
+        while True:
+            self._woken.wait(self._interval_s)
+            self._woken.clear()
+            if self._is_stopping:
+                return
+            try:
+                self._step()
+            except Exception:  # noqa: BLE001  # a supervisor: tried again when it is next due
+                _log.exception("a step of thread %s failed", self._thread.name)
+
+    def stop(self) -> None:
+        """End the thread after the step it is in."""
+        self._is_stopping = True
+        self._woken.set()
+        if self._thread.is_alive():
+            self._thread.join()
