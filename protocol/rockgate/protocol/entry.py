@@ -301,6 +301,22 @@ def read(buffer: Buffer, at: int = 0, limit: int | None = None) -> Entry:
     return Entry._make(fields + places)
 
 
+_WHOLE: Final = struct.Struct(">II4xi4xq")
+
+
+def identify(view: memoryview) -> tuple[int, int, int, int]:
+    """Return size, magic, queue id and offset of an entry in full; a reader's cheap check."""
+    return _WHOLE.unpack_from(view)
+
+
+def body_of(view: memoryview) -> memoryview:
+    """Return the body of one whole entry that is known to be valid."""
+    (flags,) = _SYS_FLAG.unpack_from(view, SYS_FLAG_AT)
+    body_at = _HEADS[flags & _HOST_FLAGS].size
+    (size,) = _CRC.unpack_from(view, body_at - 4)
+    return view[body_at : body_at + size]
+
+
 def _read_count(buffer: Buffer, at: int, size: int) -> int:
     if size < _COUNT_END or bytes(buffer[at : at + _COUNT_AT]) != INNER_NUM:
         raise EntryError("a batch entry does not start its properties with INNER_NUM")

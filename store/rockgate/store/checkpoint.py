@@ -1,7 +1,8 @@
 """The checkpoint: what is known to be safe, in one small file.
 
-    slot (44 bytes, at 0 and at 4096)
-    magic 8 | sequence 8 | flushed position 8 | indexed position 8 | segment size 8 | checksum 4
+    slot (52 bytes, at 0 and at 4096)
+    magic 8 | sequence 8 | flushed position 8 | indexed position 8 | last store time 8 |
+    segment size 8 | checksum 4
 
 Two slots are written in turn, each in a page of its own, so that a cut in the middle of a write
 leaves the other. The newest valid slot counts; its flushed position never promises more than an
@@ -19,7 +20,7 @@ from rockgate.store.files import PAGE_SIZE, Directory, File
 
 _NAME = "checkpoint"
 _MAGIC = b"RGCHKPNT"
-_SLOT = struct.Struct(">8sQQQQI")
+_SLOT = struct.Struct(">8sQQQQQI")
 _CHECKED = _SLOT.size - 4
 
 
@@ -31,6 +32,8 @@ class Checkpoint(NamedTuple):
     """Everything before this position is on disk, and was whole when it was written."""
     indexed: int = 0
     """Units of everything before this position lie in index files."""
+    last_store_ms: int = 0
+    """The newest store timestamp in the log: the next one is not earlier, whatever the clock."""
     segment_bytes: int = 0
 
 
@@ -63,13 +66,14 @@ class CheckpointFile:
             raise StoreCorrupt(path, 0, reason)
         return newest
 
-    def write(self, flushed: int, indexed: int) -> None:
+    def write(self, flushed: int, indexed: int, last_store_ms: int) -> None:
         """Make a new checkpoint durable; what it names must be on disk already."""
         sequence = self.newest.sequence + 1
-        checked = _SLOT.pack(_MAGIC, sequence, flushed, indexed, self._segment_bytes, 0)[:_CHECKED]
+        newest = Checkpoint(sequence, flushed, indexed, last_store_ms, self._segment_bytes)
+        checked = _SLOT.pack(_MAGIC, *newest, 0)[:_CHECKED]
         self._file.write(sequence % 2 * PAGE_SIZE, checked + struct.pack(">I", crc32(checked)))
         self._file.sync()
-        self.newest = Checkpoint(sequence, flushed, indexed, self._segment_bytes)
+        self.newest = newest
 
     def close(self) -> None:
         """Close the file."""

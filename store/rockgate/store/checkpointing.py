@@ -12,6 +12,7 @@ from collections.abc import Callable
 from rockgate.store.background import Jobs
 from rockgate.store.checkpoint import CheckpointFile
 from rockgate.store.clock import Clock
+from rockgate.store.commitlog import CommitLog
 from rockgate.store.config import StoreConfig
 from rockgate.store.flush import Flusher
 from rockgate.store.queuetable import QueueTable, Stretch
@@ -25,7 +26,7 @@ class Checkpointer:
     def __init__(
         self,
         *,
-        end: Callable[[], int],
+        log: CommitLog,
         flusher: Flusher,
         queues: QueueTable,
         file: CheckpointFile,
@@ -33,7 +34,7 @@ class Checkpointer:
         clock: Clock,
         config: StoreConfig,
     ) -> None:
-        self._end = end
+        self._log = log
         self._flusher = flusher
         self._queues = queues
         self._file = file
@@ -47,7 +48,7 @@ class Checkpointer:
 
     def is_due(self) -> bool:
         """Say whether enough log, or time, has passed since the last one."""
-        behind = self._end() - self._file.newest.flushed
+        behind = self._log.end - self._file.newest.flushed
         if self.is_running or behind <= 0:
             return False
         if behind >= self._config.checkpoint_bytes:
@@ -74,8 +75,8 @@ class Checkpointer:
             return
         stretch = self._queues.plan(self._flusher.flushed)
         if stretch is None:
-            flushed, indexed = self._flusher.flushed, self._queues.indexed
-            self._jobs.submit(lambda: self._file.write(flushed, indexed), self._finish)
+            safe = (self._flusher.flushed, self._queues.indexed, self._log.last_store_ms)
+            self._jobs.submit(lambda: self._file.write(*safe), self._finish)
             return
 
         def adopt(failure: Exception | None, stretch: Stretch = stretch) -> None:

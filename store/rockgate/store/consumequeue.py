@@ -34,6 +34,7 @@ class Queue:
         "_runs",
         "_tail",
         "is_dirty",
+        "is_sync",
         "log_start",
         "max_ms",
         "next_offset",
@@ -54,6 +55,8 @@ class Queue:
         self.max_ms = -1
         self.is_dirty = False
         """Whether units were added since the indexing thread last took them."""
+        self.is_sync = False
+        """Whether readers see, and producers are answered for, only what is on disk."""
         self._indexes = indexes
         self._bases = array("q")
         self._tail = bytearray()

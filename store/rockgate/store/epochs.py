@@ -1,0 +1,79 @@
+"""Epochs: every start of the server appends one, before anything else.
+
+An epoch says which life of the server an entry belongs to: whatever lies between two epoch entries
+was appended by one of them. Kafka's leader epochs follow from it, and later the place to which a
+replica truncates.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from rockgate.store.state import Change, check_format
+
+TOPIC = b"rmq_sys_rockgate_epoch"
+
+_FORMAT = 1
+_CHANGE = struct.Struct(">BI")
+_ITEM = struct.Struct(">IQ")
+
+
+class Epoch(NamedTuple):
+    """One life of the server, and where it begins in the log."""
+
+    number: int
+    position: int
+
+
+class Epochs:
+    """The fold of epoch entries, oldest first."""
+
+    name = "epochs"
+    topics = frozenset({TOPIC})
+
+    def __init__(self) -> None:
+        self._epochs: list[Epoch] = []
+
+    @property
+    def current(self) -> int:
+        """The newest epoch; 0 before the first."""
+        return self._epochs[-1].number if self._epochs else 0
+
+    @property
+    def all(self) -> list[Epoch]:
+        """Every epoch known, oldest first."""
+        return list(self._epochs)
+
+    def at(self, position: int) -> int:
+        """Return the epoch that a position of the log was written in."""
+        index = bisect_right(self._epochs, position, key=lambda epoch: epoch.position) - 1
+        return self._epochs[index].number if index >= 0 else 0
+
+    def next_change(self) -> bytes:
+        """Return the body of the entry that begins the next epoch."""
+        return _CHANGE.pack(_FORMAT, self.current + 1)
+
+    def apply(self, change: Change) -> None:
+        """Take in the start of an epoch."""
+        version, number = _CHANGE.unpack(change.body)
+        check_format(version, _FORMAT, "an epoch entry", change.position)
+        if not self._epochs or change.position > self._epochs[-1].position:
+            self._epochs.append(Epoch(number, change.position))
+
+    def snapshot(self) -> Iterator[bytes]:
+        """Hand out all of it: there is one per start."""
+        yield bytes([_FORMAT]) + b"".join(_ITEM.pack(*epoch) for epoch in self._epochs)
+
+    def restore(self, slices: Iterable[bytes]) -> None:
+        """Replace the epochs."""
+        self.clear()
+        for piece in slices:
+            check_format(piece[0], _FORMAT, "the epochs of a snapshot")
+            self._epochs.extend(Epoch._make(item) for item in _ITEM.iter_unpack(piece[1:]))
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._epochs = []
