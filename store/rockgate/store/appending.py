@@ -1,0 +1,187 @@
+"""Appending: from what a caller wants stored to an entry in the log and everything derived from it.
+
+The queue's unit is added, folds are applied and keys are indexed before an append returns, so
+whatever was answered can be read at once, and a fold's caller finds its change made. Recovery feeds
+the same entries to the same indexes through `dispatch`; a test compares the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import Buffer
+from rockgate.store.commitlog import NO_HOST, CommitLog, Draft, Stamp, Written
+from rockgate.store.consumequeue import Queue
+from rockgate.store.errors import StoreError
+from rockgate.store.queuetable import QueueTable
+from rockgate.store.state import Change, State
+from rockgate.store.tags import tag_code
+
+
+class Appended(NamedTuple):
+    """What became of an append."""
+
+    offset: int
+    position: int
+    end: int
+    """The position behind the entry: once that is flushed, the entry is on disk."""
+    store_ms: int
+
+
+class Keys(Protocol):
+    """The key index, as appending uses it."""
+
+    def put_entry(self, topic: bytes, properties: bytes, position: int, store_ms: int) -> None:
+        """Index an entry's keys."""
+
+
+class Intake(NamedTuple):
+    """One entry of a group: for a queue, whose next offset it takes, or a state change."""
+
+    queue: Queue | None
+    draft: Draft
+
+
+class Appender:
+    """Appends to the log and feeds what hangs on it."""
+
+    def __init__(
+        self,
+        *,
+        log: CommitLog,
+        queues: QueueTable,
+        state: State,
+        keys: Keys | None,
+    ) -> None:
+        self._log = log
+        self._queues = queues
+        self._state = state
+        self._keys = keys
+        self.refusal: StoreError | None = None
+        """Why messages are refused at present; state changes are taken as long as there is room."""
+        self.on_append: Callable[[Queue], None] = lambda queue: None
+        """Told of every queue that got something: long polls hang on it."""
+
+    def batch(
+        self,
+        queue: Queue,
+        body: Buffer,
+        *,
+        count: int,
+        record_ms: int,
+        stamp: Stamp | None = None,
+        properties: bytes = b"",
+        sys_flag: int = 0,
+        born_host: bytes = NO_HOST,
+    ) -> Appended:
+        """Append a batch entry that takes `count` offsets; `stamp` may write into its body."""
+        if self.refusal is not None:
+            raise self.refusal
+        offset = queue.next_offset
+        position, size, store_ms = self._log.append(
+            Draft(
+                queue.topic,
+                queue.queue_id,
+                offset,
+                body,
+                properties,
+                count,
+                record_ms,
+                born_host,
+                0,
+                sys_flag,
+                stamp=stamp,
+            )
+        )
+        queue.add(position, size, count, store_ms, record_ms)
+        if not queue.is_dirty:
+            self._queues.note(queue)
+        self.on_append(queue)
+        return Appended(offset, position, position + size, store_ms)
+
+    def message(self, queue: Queue, draft: Draft) -> Appended:
+        """Append a message entry; topic, queue and offset of the draft are set here."""
+        if self.refusal is not None:
+            raise self.refusal
+        offset = queue.next_offset
+        draft = draft._replace(topic=queue.topic, queue_id=queue.queue_id, offset=offset)
+        written = self._log.append(draft)
+        self._feed(queue, draft, written)
+        self.on_append(queue)
+        return Appended(offset, written.position, written.position + written.size, written.store_ms)
+
+    def group(self, intakes: Sequence[Intake]) -> list[Appended]:
+        """Append several entries of which a restart finds all or none."""
+        if self.refusal is not None:
+            raise self.refusal
+        next_offsets: dict[int, int] = {}
+        drafts = []
+        for queue, draft in intakes:
+            if queue is None:
+                drafts.append(draft._replace(queue_id=0, offset=-1))
+                continue
+            offset = next_offsets.get(id(queue), queue.next_offset)
+            next_offsets[id(queue)] = offset + (draft.batch_count or 1)
+            drafts.append(draft._replace(topic=queue.topic, queue_id=queue.queue_id, offset=offset))
+        appended = []
+        for (queue, _), draft, written in zip(
+            intakes, drafts, self._log.append_group(drafts), strict=True
+        ):
+            if queue is None:
+                self._apply(draft, written)
+            else:
+                self._feed(queue, draft, written)
+            end = written.position + written.size
+            appended.append(Appended(draft.offset, written.position, end, written.store_ms))
+        for queue, _ in intakes:
+            if queue is not None:
+                self.on_append(queue)
+        return appended
+
+    def _feed(self, queue: Queue, draft: Draft, written: Written) -> None:
+        tags = envelope.get_property(draft.properties, b"TAGS") if draft.properties else None
+        queue.add(
+            written.position,
+            written.size,
+            draft.batch_count or 1,
+            written.store_ms,
+            draft.born_ms,
+            tag_code(tags) if tags else 0,
+        )
+        if not queue.is_dirty:
+            self._queues.note(queue)
+        if self._keys is not None and draft.properties:
+            self._keys.put_entry(queue.topic, draft.properties, written.position, written.store_ms)
+
+    # State changes: the store is the folds' journal.
+
+    def append_state(self, topic: bytes, body: bytes) -> int:
+        """Append one change of a fold and apply it."""
+        draft = Draft(topic, 0, -1, body)
+        written = self._log.append(draft)
+        self._apply(draft, written)
+        return written.position
+
+    def append_states(self, changes: Sequence[tuple[bytes, bytes]]) -> int:
+        """Append changes of which a restart finds all or none, and apply them."""
+        drafts = [Draft(topic, 0, -1, body) for topic, body in changes]
+        done = self._log.append_group(drafts)
+        for draft, written in zip(drafts, done, strict=True):
+            self._apply(draft, written)
+        return done[-1].position
+
+    def _apply(self, draft: Draft, written: Written) -> None:
+        self._state.apply(
+            Change(
+                written.position,
+                written.store_ms,
+                draft.topic,
+                0,
+                -1,
+                draft.sys_flag,
+                draft.properties,
+                memoryview(draft.body),
+            )
+        )

@@ -1,0 +1,64 @@
+"""Reading: slices of the log for a queue's offsets, never beyond what may be shown.
+
+What a reader sees ends at the high watermark: under sync flush that is what is on disk, so that
+nothing is shown which a power cut could take back; under async it is the end.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rockgate.protocol import entry as envelope
+from rockgate.store.commitlog import CommitLog
+from rockgate.store.consumequeue import Queue
+from rockgate.store.errors import OffsetOutOfRange, StoreCorrupt
+from rockgate.store.flush import Flusher
+from rockgate.store.queueindex import Unit
+
+
+class Slice(NamedTuple):
+    """One entry as it lies in the log; the view keeps its segment mapped."""
+
+    unit: Unit
+    entry: memoryview
+
+
+class Reader:
+    """Reads queues."""
+
+    def __init__(self, log: CommitLog, flusher: Flusher) -> None:
+        self._log = log
+        self._flusher = flusher
+
+    def high_watermark(self, queue: Queue) -> int:
+        """Return the offset behind the last one that a reader may see."""
+        return queue.end_before(self._flusher.flushed) if queue.is_sync else queue.next_offset
+
+    def read(self, queue: Queue, offset: int, size_max: int) -> list[Slice]:
+        """Return entries from the one that holds `offset` on, whole ones, by total size.
+
+        At least one is returned if there is any. An entry may begin before the offset, and where
+        offsets are missing it may begin behind it.
+        """
+        if not queue.log_start <= offset <= queue.next_offset:
+            raise OffsetOutOfRange(offset, queue.log_start, queue.next_offset)
+        limit = self._flusher.flushed if queue.is_sync else self._log.end
+        slices = []
+        for unit in queue.units(offset, size_max, limit):
+            entry = self._log.slice(unit.position, unit.size)
+            if entry is None or not _fits(queue, unit, entry):
+                raise StoreCorrupt(
+                    f"the index of queue {queue.queue_id} of {queue.topic.decode()}",
+                    unit.position,
+                    f"there is no entry of offset {unit.base} there; remove queueindex/ to rebuild",
+                )
+            slices.append(Slice(unit, entry))
+        return slices
+
+
+def _fits(queue: Queue, unit: Unit, entry: memoryview) -> bool:
+    """Check a unit against the entry it points to: sealed units are read without a checksum."""
+    if len(entry) < envelope.HEAD_SIZE_V4:
+        return False
+    size, _, queue_id, offset = envelope.identify(entry)
+    return size == unit.size and queue_id == queue.queue_id and offset == unit.base
