@@ -1,0 +1,144 @@
+"""Who may import whom: the contracts of pyproject.toml hold, and each of them can fail."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from tests.house.checkout import (
+    ROOT,
+    SOURCE_ROOMS,
+    imported_names,
+    module_name,
+    parse,
+    python_files,
+)
+
+# `construct` has no types and raises errors of its own, so it stays behind the modules that turn
+# its declarations into our values. The layout modules of remoting will join this list.
+MAY_IMPORT_CONSTRUCT = {
+    "rockgate.protocol.entry",
+    "rockgate.protocol.kafka.primitives",
+    "rockgate.protocol.kafka.schema",
+}
+
+# The smallest house on which every contract of pyproject.toml can be checked.
+SMALL_HOUSE = (
+    "protocol/rockgate/protocol/__init__.py",
+    "protocol/rockgate/protocol/entry.py",
+    "protocol/rockgate/protocol/kafka/__init__.py",
+    "protocol/rockgate/protocol/remoting/__init__.py",
+    "store/rockgate/store/__init__.py",
+    "gateway/rockgate/gateway/__init__.py",
+    "sdk/rockgate/sdk/__init__.py",
+    "pipeline/rockgate/pipeline/__init__.py",
+)
+
+# Contract, as it is named in pyproject.toml -> imports that must break it: (module, import).
+BREAKS = {
+    "rooms: gateway and sdk stand on protocol; gateway stands on store": [
+        ("store/rockgate/store/__init__.py", "rockgate.gateway"),
+        ("protocol/rockgate/protocol/__init__.py", "rockgate.store"),
+        ("gateway/rockgate/gateway/__init__.py", "rockgate.sdk"),
+    ],
+    "the store knows the entry's envelope and nothing else of protocol": [
+        ("store/rockgate/store/__init__.py", "rockgate.protocol.kafka"),
+        ("store/rockgate/store/__init__.py", "rockgate.protocol.remoting"),
+    ],
+    "the envelope is a leaf": [
+        ("protocol/rockgate/protocol/entry.py", "rockgate.protocol.kafka"),
+    ],
+    "sans-IO: protocol never waits, dials or logs": [
+        ("protocol/rockgate/protocol/kafka/__init__.py", "asyncio"),
+        ("protocol/rockgate/protocol/entry.py", "logging"),
+        ("protocol/rockgate/protocol/remoting/__init__.py", "time"),
+    ],
+    "the sdk installs alone: it never reaches the server's rooms": [
+        ("sdk/rockgate/sdk/__init__.py", "rockgate.store"),
+        ("sdk/rockgate/sdk/__init__.py", "uvloop"),
+    ],
+    "the pipeline speaks Kafka's wire through Spark, as any user would": [
+        ("pipeline/rockgate/pipeline/__init__.py", "rockgate.protocol"),
+    ],
+}
+
+
+def test_every_contract_holds() -> None:
+    result = lint_imports(ROOT)
+    assert result.returncode == 0, result.stdout
+
+
+def test_a_house_without_a_forbidden_import_passes(tmp_path: Path) -> None:
+    build_small_house(tmp_path)
+    result = lint_imports(tmp_path)
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize(
+    ("contract", "module", "name"),
+    [(contract, *broken) for contract, breaks in BREAKS.items() for broken in breaks],
+)
+def test_a_forbidden_import_breaks_its_contract(
+    tmp_path: Path, contract: str, module: str, name: str
+) -> None:
+    build_small_house(tmp_path)
+    (tmp_path / module).write_text(f"import {name}\n")
+    result = lint_imports(tmp_path)
+    assert result.returncode == 1
+    assert f"{contract} BROKEN" in unwrapped(result.stdout)
+
+
+def test_every_contract_is_shown_to_fail() -> None:
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = {contract["name"] for contract in config["tool"]["importlinter"]["contracts"]}
+    assert contracts == BREAKS.keys()
+
+
+def test_construct_stays_behind_the_modules_that_declare_layouts() -> None:
+    importers = {
+        module_name(path)
+        for path in python_files(*SOURCE_ROOMS)
+        if any(name.split(".")[0] == "construct" for name in imported_names(parse(path)))
+    }
+    assert importers - MAY_IMPORT_CONSTRUCT == set()
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["import construct", "from construct import Struct", "def f():\n    import construct.core"],
+)
+def test_an_import_of_construct_is_seen_wherever_it_stands(tmp_path: Path, source: str) -> None:
+    module = tmp_path / "module.py"
+    module.write_text(source)
+    assert any(name.split(".")[0] == "construct" for name in imported_names(parse(module)))
+
+
+def test_a_path_gives_the_name_it_is_imported_by() -> None:
+    assert module_name(Path("store/rockgate/store/flush.py")) == "rockgate.store.flush"
+    assert module_name(Path("store/rockgate/store/__init__.py")) == "rockgate.store"
+
+
+def build_small_house(root: Path) -> None:
+    for name in SMALL_HOUSE:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("")
+    (root / "pyproject.toml").write_bytes((ROOT / "pyproject.toml").read_bytes())
+
+
+def lint_imports(root: Path) -> subprocess.CompletedProcess[str]:
+    """Run import-linter on the house at `root`, whose rooms come before any installed ones."""
+    rooms = os.pathsep.join(str(root / room) for room in SOURCE_ROOMS)
+    return subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache", "--no-logo"],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": rooms, "COLUMNS": "200"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def unwrapped(text: str) -> str:
+    return " ".join(text.split())
