@@ -28,7 +28,7 @@ INTRODUCTION = """\
 What rockgate promises, row by row. The ids come from the project's inventories of RocketMQ 4.7 and
 4.8; the words are ours. A row is **shown** when a test carries its mark (`@pytest.mark.row`),
 **departs** when we chose otherwise and say why, and **not yet** else. A row may depart in one
-respect and be shown in the rest.
+respect and be shown in the rest; one that departs without a test is a decision, not yet a fact.
 """
 
 
@@ -239,10 +239,10 @@ def chapter_lines(chapter: Chapter, marks: Mapping[str, list[Mark]]) -> Iterator
 
 def state(row: Row, marks: list[Mark]) -> str:
     """What is true of a row today."""
-    parts = [link(mark) for mark in marks]
+    links = [link(mark) for mark in marks]
     if row.departs:
-        parts.insert(0, f"departs: {cell(row.departs)}")
-    return "<br>".join(parts) or "not yet"
+        return "<br>".join([f"departs: {cell(row.departs)}", *(links or ["(no test yet)"])])
+    return "<br>".join(links) or "not yet"
 
 
 def link(mark: Mark) -> str:
