@@ -10,11 +10,12 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from docs import rows
+from docs import filemap, rows
 
 ROOT = Path(__file__).resolve().parent.parent
 
 PAGES: Mapping[str, Callable[[], str]] = {
+    filemap.PAGE: filemap.render,
     "docs/requirements.md": rows.render,
 }
 

@@ -1,0 +1,66 @@
+"""The parts of a Markdown page that can be checked: its fenced blocks and its links."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.house.checkout import ROOT, files
+
+FENCE = re.compile(
+    r"^(?P<indent> *)```(?P<info>[^`\n]*)\n(?P<text>.*?)^(?P=indent)```", re.S | re.M
+)
+LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
+# `rockgate serve --set a=b` in a block; what follows `#` or stands in quotes is not looked at.
+MAKE = re.compile(r"^\s*(?:\$ )?make ([a-z-]+)", re.M)
+ROCKGATE = re.compile(r"^\s*(?:\$ )?rockgate\b(?P<arguments>[^\n#|>]*)", re.M)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """One fenced block: its language, the words after it, and its text."""
+
+    page: Path
+    line: int
+    language: str
+    words: tuple[str, ...]
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.line}"
+
+
+def pages() -> list[Path]:
+    """Every Markdown page of the checkout, relative to the root."""
+    return [path for path in files() if path.suffix == ".md"]
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """The fenced blocks of a page, in order."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for match in FENCE.finditer(text):
+        language, *words = match["info"].split() or [""]
+        line = text.count("\n", 0, match.start()) + 1
+        yield Block(page=page, line=line, language=language, words=tuple(words), text=match["text"])
+
+
+def links(page: Path) -> Iterator[str]:
+    """The targets of a page's links that lead to a file of the checkout, without fragments."""
+    text = FENCE.sub("", (ROOT / page).read_text(encoding="utf-8"))
+    for match in LINK.finditer(text):
+        target = match["target"].split("#")[0]
+        if target and "://" not in target and not target.startswith("mailto:"):
+            yield target
+
+
+def make_targets(text: str) -> list[str]:
+    """The targets of the `make` commands in a block."""
+    return MAKE.findall(text)
+
+
+def rockgate_commands(text: str) -> Iterator[tuple[str, list[str]]]:
+    """(subcommand, long flags) of every `rockgate` command in a block."""
+    for match in ROCKGATE.finditer(text.replace("\\\n", " ")):
+        words = match["arguments"].split()
+        subcommand = words[0] if words and not words[0].startswith("-") else ""
+        yield subcommand, [word.split("=")[0] for word in words if word.startswith("--")]

@@ -1,0 +1,161 @@
+"""The pages tell the truth: generated ones are current, links lead somewhere, commands exist.
+
+A fenced block whose language is followed by `run` (as in ```` ```sh run ````) is executed, in an
+empty folder and with this environment's commands first on PATH. With `run server` it is executed
+against a server of its own; the default addresses in its text become that server's.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+from docs import filemap, generate
+from tests.house.checkout import ROOT, python_files
+from tests.house.markdown import (
+    Block,
+    blocks,
+    links,
+    make_targets,
+    pages,
+    rockgate_commands,
+)
+
+SHELLS = {"sh", "bash", "console"}
+RUNNERS = {
+    "sh": ["bash", "-eu"],
+    "bash": ["bash", "-eu"],
+    "python": [sys.executable, "-W", "error"],
+}
+BLOCKS = [block for page in pages() for block in blocks(page)]
+SHELL_BLOCKS = [block for block in BLOCKS if block.language in SHELLS]
+RUN_BLOCKS = [block for block in BLOCKS if "run" in block.words]
+DEFAULT_ADDRESSES = {
+    "kafka": "127.0.0.1:9092",
+    "remoting": "127.0.0.1:10911",
+    "namesrv": "127.0.0.1:9876",
+    "http": "127.0.0.1:8080",
+}
+
+
+@pytest.mark.parametrize("name", generate.PAGES)
+def test_a_generated_page_is_current(name: str) -> None:
+    assert name not in generate.stale_pages(), "run `make docs`"
+
+
+def test_check_names_a_stale_page_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "page.md").write_text("old")
+    monkeypatch.setattr(generate, "ROOT", tmp_path)
+    monkeypatch.setattr(generate, "PAGES", {"page.md": lambda: "new", "other.md": lambda: "new"})
+    assert generate.main(["--check"]) == 1
+    assert capsys.readouterr().out == "stale page.md\nstale other.md\n"
+    assert (tmp_path / "page.md").read_text() == "old"
+    assert generate.main([]) == 0
+    assert capsys.readouterr().out == "wrote page.md\nwrote other.md\n"
+    assert generate.main(["--check"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("page", pages(), ids=str)
+def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
+    missing = [target for target in links(page) if not (ROOT / page.parent / target).exists()]
+    assert missing == []
+
+
+@pytest.mark.parametrize("block", SHELL_BLOCKS, ids=str)
+def test_every_make_command_in_a_page_is_a_target(block: Block) -> None:
+    assert set(make_targets(block.text)) <= makefile_targets()
+
+
+@pytest.mark.parametrize(
+    ("subcommand", "flags"),
+    [command for block in SHELL_BLOCKS for command in rockgate_commands(block.text)],
+)
+def test_every_rockgate_command_in_a_page_is_in_its_help(subcommand: str, flags: list[str]) -> None:
+    text = rockgate_help(subcommand)
+    assert [flag for flag in flags if not re.search(rf"{flag}\b", text)] == []
+
+
+@pytest.mark.parametrize("block", RUN_BLOCKS, ids=str)
+def test_a_block_that_says_it_runs_does(block: Block, tmp_path: Path) -> None:
+    text = block.text
+    if "server" not in block.words:
+        run_block(block, text, tmp_path)
+        return
+    from tests.gateway.server import RunningServer
+
+    with RunningServer(tmp_path) as server:
+        for door, default in DEFAULT_ADDRESSES.items():
+            if default in text:
+                host, port = server.address(door)
+                text = text.replace(default, f"{host}:{port}")
+        run_block(block, text, tmp_path)
+
+
+def test_the_file_map_names_every_module_once() -> None:
+    text = (ROOT / filemap.PAGE).read_text(encoding="utf-8")
+    map_text = text.split(filemap.BEGIN)[1].split(filemap.END)[0]
+    named = re.findall(r"\]\(\.\./([^)]+\.py)\)", map_text)
+    expected = [str(p) for p in python_files(*filemap.ROOMS) if p.name != "__init__.py"]
+    assert sorted(named) == sorted(expected)
+
+
+def test_the_file_map_says_what_the_first_sentence_of_a_module_says(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / filemap.PAGE).write_text(f"above\n{filemap.BEGIN}\nold\n{filemap.END}\nbelow\n")
+    room = tmp_path / "store" / "rockgate" / "store"
+    room.mkdir(parents=True)
+    (room / "__init__.py").write_text('"""The store."""')
+    (room / "flush.py").write_text('"""Makes it\nlast, v1.0 | v2. And more.\n\nMore still."""')
+    page = filemap.render(tmp_path)
+    assert "**`store/rockgate/store/`** The store.\n" in page
+    link = "[flush.py](../store/rockgate/store/flush.py)"
+    assert f"| {link} | Makes it last, v1.0 \\| v2. |\n" in page
+    assert page.startswith("above\n")
+    assert page.endswith("\nbelow\n")
+    assert "old" not in page
+
+
+def test_a_module_that_does_not_say_what_it_is_for_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.py").write_text("pass\n")
+    with pytest.raises(filemap.MapError, match=r"x\.py does not say what it is for"):
+        filemap.purpose(tmp_path / "x.py")
+
+
+def test_commands_are_found_in_a_block() -> None:
+    text = "$ make serve\nmake test ARGS=-x  # make no\nrockgate serve \\\n  --data-dir=d # --x\n"
+    assert make_targets(text) == ["serve", "test"]
+    assert list(rockgate_commands(text)) == [("serve", ["--data-dir"])]
+
+
+@cache
+def makefile_targets() -> set[str]:
+    return set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+
+
+@cache
+def rockgate_help(subcommand: str) -> str:
+    """What `rockgate SUBCOMMAND --help` prints; an unknown subcommand fails here."""
+    command = [sys.executable, "-m", "rockgate.gateway", *subcommand.split(), "--help"]
+    environ = {**os.environ, "COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"}
+    return subprocess.run(command, env=environ, check=True, capture_output=True, text=True).stdout
+
+
+def run_block(block: Block, text: str, folder: Path) -> None:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    result = subprocess.run(
+        RUNNERS[block.language],
+        input=text,
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+    )
+    assert result.returncode == 0, f"{block}\n{result.stdout}"
