@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; do \
 	  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-ROOMS := protocol store gateway sdk pipeline tests bench compat-tests
+ROOMS := protocol store gateway sdk pipeline tests bench compat-tests docs
 ARGS ?=
 
 .PHONY: help serve test test-long check format lock compat bench docs fuzz clean
