@@ -276,7 +276,7 @@ class DiskDirectory:
         descriptor = os.open(self._at(name), flags)
         try:
             size = os.fstat(descriptor).st_size
-            if writable:
+            if writable and size:
                 # A copy made by a tool may have holes where zeros were.
                 os.posix_fallocate(descriptor, 0, size)
             return DiskMapping(name, descriptor, size, writable=writable)
