@@ -96,7 +96,7 @@ def _layout(host_born: int, host_store: int, topic_size: c.Construct) -> c.Struc
         "prepared_offset" / c.Int64sb,
         "body" / c.Prefixed(c.Int32ub, c.GreedyBytes),
         "topic" / c.Prefixed(topic_size, c.GreedyBytes),
-        "properties" / c.Prefixed(c.Int16ub, c.GreedyBytes),
+        "properties" / c.Prefixed(c.Int16sb, c.GreedyBytes),
     )
 
 
@@ -107,7 +107,8 @@ LAYOUTS: Final[Mapping[tuple[int, bool, bool], c.Struct]] = {
     (magic, born_v6, store_v6): _layout(
         _HOST_V6 if born_v6 else _HOST_V4,
         _HOST_V6 if store_v6 else _HOST_V4,
-        c.Int8ub if magic == MAGIC_V1 else c.Int16ub,
+        # Java reads these lengths signed, which is where 127 and 32767 come from.
+        c.Int8sb if magic == MAGIC_V1 else c.Int16sb,
     )
     for magic in (MAGIC_V1, MAGIC_V2, MAGIC_BATCH)
     for born_v6 in (False, True)
@@ -134,8 +135,8 @@ SYS_FLAG_AT: Final = 36
 POSITION_AT: Final = 28
 _CRC: Final = struct.Struct(">I")
 BODY_CRC_AT: Final = 8
-_U8: Final = struct.Struct(">B")
-_U16: Final = struct.Struct(">H")
+_I8: Final = struct.Struct(">b")
+_I16: Final = struct.Struct(">h")
 
 
 class Entry(NamedTuple):
@@ -231,8 +232,8 @@ def tail_size(topic: bytes, properties: bytes, magic: int) -> int:
 
 def pack_tail(head: bytes, topic: bytes, properties: bytes, magic: int) -> bytes:
     """Pack everything behind the body; the head must be final, for the checksum covers it."""
-    prefix = _U8.pack(len(topic)) if magic == MAGIC_V1 else _U16.pack(len(topic))
-    size = _U16.pack(len(properties) + CHECKSUM_SIZE)
+    prefix = (_I8 if magic == MAGIC_V1 else _I16).pack(len(topic))
+    size = _I16.pack(len(properties) + CHECKSUM_SIZE)
     covered = b"".join((prefix, topic, size, properties, CHECKSUM_NAME))
     return b"%b%08x\x02" % (covered, crc32(covered, crc32(head)))
 
@@ -280,19 +281,19 @@ def read(buffer: Buffer, at: int = 0, limit: int | None = None) -> Entry:
     if magic == MAGIC_V1:
         if topic_at + 1 > end:
             raise EntryError(f"body size {body_size} passes the entry's size {total_size}")
-        topic_size = buffer[topic_at]
+        (topic_size,) = _I8.unpack_from(buffer, topic_at)
         topic_at += 1
     elif magic in (MAGIC_BATCH, MAGIC_V2):
         if topic_at + 2 > end:
             raise EntryError(f"body size {body_size} passes the entry's size {total_size}")
-        (topic_size,) = _U16.unpack_from(buffer, topic_at)
+        (topic_size,) = _I16.unpack_from(buffer, topic_at)
         topic_at += 2
     else:
         raise EntryError(f"magic {magic:#010x} is unknown")
     topic_end = topic_at + topic_size
-    if topic_end + 2 > end:
-        raise EntryError(f"topic size {topic_size} passes the entry's size {total_size}")
-    (properties_size,) = _U16.unpack_from(buffer, topic_end)
+    if topic_size < 0 or topic_end + 2 > end:
+        raise EntryError(f"topic size {topic_size} does not fit the entry's size {total_size}")
+    (properties_size,) = _I16.unpack_from(buffer, topic_end)
     if topic_end + 2 + properties_size != end:
         raise EntryError(f"properties size {properties_size} does not end the entry")
     count = _read_count(buffer, topic_end + 2, properties_size) if magic == MAGIC_BATCH else 1
