@@ -354,17 +354,21 @@ def properties_of(buffer: Buffer, entry: Entry) -> bytes:
 
 
 def pack_properties(pairs: Iterable[tuple[str, str]]) -> bytes:
-    """Pack name and value pairs; names and values must not hold the two separators."""
+    """Pack name and value pairs; none may hold PROPERTY_END, nor a name NAME_END."""
     parts = []
     for name, value in pairs:
-        if "\x01" in name or "\x02" in name or "\x01" in value or "\x02" in value or not name:
+        if not name or "\x01" in name or "\x02" in name or "\x02" in value:
             raise ValueError(f"property {name!r} is empty or holds a separator")
         parts.append(f"{name}\x01{value}\x02")
-    return "".join(parts).encode()
+    return "".join(parts).encode("utf-8", "surrogateescape")
 
 
 def parse_properties(data: bytes) -> dict[str, str]:
-    """Return the properties by name; as in RocketMQ a part without a name is skipped."""
+    """Return the properties by name.
+
+    As in RocketMQ the last of two with one name counts, and a part without a name is skipped.
+    Bytes that are not UTF-8 become surrogates, which `pack_properties` turns back.
+    """
     found: dict[str, str] = {}
     for part in data.decode("utf-8", "surrogateescape").split("\x02"):
         name, separator, value = part.partition("\x01")
@@ -374,15 +378,15 @@ def parse_properties(data: bytes) -> dict[str, str]:
 
 
 def get_property(data: bytes, name: bytes) -> bytes | None:
-    """Return one property's value without parsing the others."""
-    at = 0
+    """Return one property's value, as `parse_properties` would, without parsing the others."""
     needle = name + NAME_END
-    while (at := data.find(needle, at)) >= 0:
+    at = len(data)
+    # A hit inside a longer name or a value is passed over; the next lies before its last byte.
+    while (at := data.rfind(needle, 0, at + len(needle) - 1)) >= 0:
         if at == 0 or data[at - 1] == 2:
             start = at + len(needle)
             end = data.find(PROPERTY_END, start)
             return data[start:] if end < 0 else data[start:end]
-        at += 1
     return None
 
 
