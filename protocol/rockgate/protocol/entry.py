@@ -65,6 +65,7 @@ CHECKSUM_SIZE: Final = len(CHECKSUM_NAME) + 8 + 1
 _HEX_DIGITS_END: Final = 9  # eight digits and the separator: what the checksum leaves out
 _COUNT_AT: Final = len(INNER_NUM)
 _COUNT_END: Final = _COUNT_AT + 10
+_COUNT_SIZE: Final = _COUNT_END + 1
 
 
 class EntryError(ValueError):
@@ -122,7 +123,8 @@ BLANK_LAYOUT: Final = c.Struct("total_size" / c.Int32ub, "magic" / c.Int32ub)
 
 _HEADS: Final = {
     flags: struct.Struct(
-        f">IIIiiqqiq{20 if flags & BORN_HOST_V6 else 8}sq{20 if flags & STORE_HOST_V6 else 8}siqI"
+        f">IIIiiqqiq{_HOST_V6 if flags & BORN_HOST_V6 else _HOST_V4}s"
+        f"q{_HOST_V6 if flags & STORE_HOST_V6 else _HOST_V4}siqI"
     )
     for flags in (0, BORN_HOST_V6, STORE_HOST_V6, BORN_HOST_V6 | STORE_HOST_V6)
 }
@@ -130,11 +132,10 @@ _HOST_FLAGS: Final = BORN_HOST_V6 | STORE_HOST_V6
 _HEAD_V4: Final = _HEADS[0]
 HEAD_SIZE_V4: Final = _HEAD_V4.size
 _SIZE_AND_MAGIC: Final = struct.Struct(">II")
-_SYS_FLAG: Final = struct.Struct(">i")
-SYS_FLAG_AT: Final = 36
-POSITION_AT: Final = 28
-_CRC: Final = struct.Struct(">I")
 BODY_CRC_AT: Final = 8
+POSITION_AT: Final = 28
+SYS_FLAG_AT: Final = 36
+_U32: Final = struct.Struct(">I")
 _I8: Final = struct.Struct(">b")
 _I16: Final = struct.Struct(">h")
 
@@ -203,6 +204,9 @@ def pack_head(
     body_size: int,
 ) -> bytes:
     """Pack everything before the body. The hosts' widths must agree with `sys_flag`."""
+    # The struct would cut a host that is too wide, or fill up one that is not, in silence.
+    assert len(born_host) == (_HOST_V6 if sys_flag & BORN_HOST_V6 else _HOST_V4)
+    assert len(store_host) == (_HOST_V6 if sys_flag & STORE_HOST_V6 else _HOST_V4)
     return _HEADS[sys_flag & _HOST_FLAGS].pack(
         total_size,
         magic,
@@ -267,7 +271,7 @@ def read(buffer: Buffer, at: int = 0, limit: int | None = None) -> Entry:
     end_max = len(buffer) if limit is None else limit
     if end_max - at < HEAD_SIZE_V4:
         raise EntryError(f"only {end_max - at} bytes are left, a head takes {HEAD_SIZE_V4}")
-    (flags,) = _SYS_FLAG.unpack_from(buffer, at + SYS_FLAG_AT)
+    (flags,) = _U32.unpack_from(buffer, at + SYS_FLAG_AT)
     head = _HEADS[flags & _HOST_FLAGS]
     body_at = at + head.size
     if body_at > end_max:
@@ -319,9 +323,10 @@ def body_of(view: memoryview) -> memoryview:
 
 
 def _read_count(buffer: Buffer, at: int, size: int) -> int:
-    if size < _COUNT_END or bytes(buffer[at : at + _COUNT_AT]) != INNER_NUM:
+    found = bytes(buffer[at : at + min(size, _COUNT_SIZE)])
+    digits = found[_COUNT_AT:_COUNT_END]
+    if not found.startswith(INNER_NUM) or found[_COUNT_END:] != PROPERTY_END:
         raise EntryError("a batch entry does not start its properties with INNER_NUM")
-    digits = bytes(buffer[at + _COUNT_AT : at + _COUNT_END])
     if not digits.isdigit() or not 0 < (count := int(digits)) <= COUNT_MAX:
         raise EntryError(f"INNER_NUM {digits!r} is not a count")
     return count
@@ -338,10 +343,8 @@ def check(buffer: Buffer, entry: Entry) -> None:
     computed = crc32(view[tail_at:digits_at], crc32(view[entry.start : entry.body_at]))
     if bytes(view[digits_at:end]) != b"%08x\x02" % computed:
         raise EntryError(f"the entry's checksum is not {computed:08x}")
-    if entry.body_size and body_checksum(view[entry.body_at : tail_at]) != entry.body_crc:
+    if body_checksum(view[entry.body_at : tail_at]) != entry.body_crc:
         raise EntryError(f"the body's checksum is not {entry.body_crc:08x}")
-    if not entry.body_size and entry.body_crc:
-        raise EntryError("an empty body has a checksum")
 
 
 # Properties: `name 0x01 value 0x02`, in the order they were written.
@@ -392,9 +395,9 @@ def get_property(data: bytes, name: bytes) -> bytes | None:
 
 def pack_host(address: bytes, port: int) -> bytes:
     """Return a host as the envelope holds it: 4 or 16 bytes of address and the port in 4."""
-    return address + _CRC.pack(port)
+    return address + _U32.pack(port)
 
 
 def unpack_host(host: bytes) -> tuple[bytes, int]:
     """Return address bytes and port of a host field."""
-    return host[:-4], int(_CRC.unpack(host[-4:])[0])
+    return host[:-4], int(_U32.unpack(host[-4:])[0])
