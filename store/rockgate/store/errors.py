@@ -5,6 +5,7 @@ StoreError
 ├── StoreClosed         the store is stopped or stopping
 ├── StoreLocked         another process has this data directory
 ├── StoreCorrupt        bytes that were known to be safe are not: file, position, reason
+├── FormatTooNew        written by a later release, in a format this one does not know
 ├── FlushTimeout        stored, but not known to be on disk within the time given
 ├── EntryTooLarge       an entry that no segment could hold, or that passes a limit of the format
 ├── UnknownTopic        no topic of that name or id
@@ -50,6 +51,15 @@ class StoreCorrupt(StoreError):
         self.file = file
         self.position = position
         self.reason = reason
+
+
+class FormatTooNew(StoreError):
+    """What was read is whole, but a later release wrote it and this one does not know all of it."""
+
+    def __init__(self, what: str, found: str) -> None:
+        super().__init__(f"{what} {found}; start the release that wrote it")
+        self.what = what
+        self.found = found
 
 
 class FlushTimeout(StoreError):
