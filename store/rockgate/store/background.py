@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
@@ -47,6 +48,7 @@ class ThreadJobs:
     def __init__(self, name: str, post: Post) -> None:
         self._post = post
         self._jobs: queue.SimpleQueue[tuple[Work, Done] | None] = queue.SimpleQueue()
+        self._finished: deque[tuple[Done, Exception | None]] = deque()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
@@ -62,12 +64,20 @@ class ThreadJobs:
                 work()
             except Exception as error:  # noqa: BLE001  # a supervisor: the job's owner is told
                 failure = error
-            self._post(lambda done=done, failure=failure: done(failure))  # type: ignore[misc]
+            self._finished.append((done, failure))
+            self._post(self.deliver)
+
+    def deliver(self) -> None:
+        """Tell the owners of finished jobs, on the store's thread."""
+        while self._finished:
+            done, failure = self._finished.popleft()
+            done(failure)
 
     def stop(self) -> None:
-        """Finish what is queued, then end the thread."""
+        """Finish what is queued, end the thread and tell the owners."""
         self._jobs.put(None)
         self._thread.join()
+        self.deliver()
 
 
 class Worker:

@@ -38,7 +38,7 @@ class Checkpointer:
         self._flusher = flusher
         self._queues = queues
         self._file = file
-        self._jobs = jobs
+        self.jobs = jobs
         self._clock = clock
         self._config = config
         self._taken_ms = clock.monotonic_ms()
@@ -61,7 +61,7 @@ class Checkpointer:
             self._done.append(done)
         if not self.is_running:
             self.is_running = True
-            self._jobs.submit(self._flush, self._index)
+            self.jobs.submit(self._flush, self._index)
 
     def _flush(self) -> None:
         self._flusher.step()
@@ -76,7 +76,7 @@ class Checkpointer:
         stretch = self._queues.plan(self._flusher.flushed)
         if stretch is None:
             safe = (self._flusher.flushed, self._queues.indexed, self._log.last_store_ms)
-            self._jobs.submit(lambda: self._file.write(*safe), self._finish)
+            self.jobs.submit(lambda: self._file.write(*safe), self._finish)
             return
 
         def adopt(failure: Exception | None, stretch: Stretch = stretch) -> None:
@@ -86,7 +86,7 @@ class Checkpointer:
                 self._queues.give_back(stretch)
             self._index(failure)
 
-        self._jobs.submit(lambda: self._queues.write(stretch), adopt)
+        self.jobs.submit(lambda: self._queues.write(stretch), adopt)
 
     def _finish(self, failure: Exception | None) -> None:
         self.is_running = False

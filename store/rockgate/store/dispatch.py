@@ -1,0 +1,97 @@
+"""Dispatch: from entries of the log to everything derived from them.
+
+It follows the log where appends did not feed an index directly: at a start. Each derived index
+gets every entry through one method, in log order; feeding one twice changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from rockgate.store.topics import Topic, Topics
+
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import MOVED, Entry
+from rockgate.store.queuetable import QueueTable
+from rockgate.store.state import Change, State
+from rockgate.store.tags import tag_code
+
+TOPIC_ID = b"__TID"
+"""Property of a moved entry: the id of the topic's life that it belongs to, in hex."""
+MAX_MS = b"__RMAX"
+"""Property of a moved entry: the running maximum of record times that its unit has."""
+
+
+class Derived(Protocol):
+    """Anything that is derived from the log."""
+
+    def dispatch(self, view: memoryview, entry: Entry) -> None:
+        """Take in the next entry; its places are relative to `view`."""
+
+
+def follow(derived: Sequence[Derived], view: memoryview, entry: Entry) -> None:
+    """Feed one entry to each."""
+    for each in derived:
+        each.dispatch(view, entry)
+
+
+class StateFeed:
+    """Feeds the folds."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def dispatch(self, view: memoryview, entry: Entry) -> None:
+        """Apply a state entry; others are no business of the folds'."""
+        if not self._state.wants(entry.topic):
+            return
+        self._state.apply(
+            Change(
+                entry.position,
+                entry.store_ms,
+                entry.topic,
+                entry.queue_id,
+                entry.queue_offset,
+                entry.sys_flag,
+                envelope.properties_of(view, entry),
+                view[entry.body_at : entry.body_at + entry.body_size],
+            )
+        )
+
+
+class QueueFeed:
+    """Feeds the consume queues."""
+
+    def __init__(self, topics: Topics, queues: QueueTable) -> None:
+        self._topics = topics
+        self._queues = queues
+
+    def dispatch(self, view: memoryview, entry: Entry) -> None:
+        """Add an entry's unit to its queue; state entries and earlier lives have none."""
+        if entry.queue_offset < 0:
+            return
+        topic = self._owner(view, entry)
+        if topic is None:
+            return
+        queues = self._queues.of(topic.id)
+        if not 0 <= entry.queue_id < len(queues):
+            return
+        queue = queues[entry.queue_id]
+        code = 0
+        properties = envelope.properties_of(view, entry)
+        if not entry.is_batch and (tags := envelope.get_property(properties, b"TAGS")):
+            code = tag_code(tags)
+        if entry.sys_flag & MOVED:
+            max_ms = int(envelope.get_property(properties, MAX_MS) or entry.born_ms)
+            self._queues.dispatch_moved(queue, entry, max_ms, code)
+        else:
+            self._queues.dispatch(queue, entry, code)
+
+    def _owner(self, view: memoryview, entry: Entry) -> Topic | None:
+        topic = self._topics.owner(entry.topic, entry.position)
+        if topic is None or not entry.sys_flag & MOVED:
+            return topic
+        # A moved entry lies behind its topic's creation whichever life it is from.
+        life = envelope.get_property(envelope.properties_of(view, entry), TOPIC_ID)
+        return topic if life == topic.id.hex().encode() else None

@@ -1,0 +1,95 @@
+"""Opening a store: what happens between a directory on disk and the first append.
+
+docs/recovery.md is this module's twin. The order matters, because each step stands on the one
+before: the end of the log, then the folds up to it, then the queues of the topics that the folds
+know, then the key index. Whatever a step refuses stops the start with the file, the position and
+the reason; nothing is served half loaded.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import Entry, EntryError
+from rockgate.store.checkpoint import CheckpointFile
+from rockgate.store.commitlog import CommitLog
+from rockgate.store.dispatch import Derived, follow
+from rockgate.store.errors import StoreCorrupt
+from rockgate.store.files import Directory
+from rockgate.store.recovery import clear_rest, find_end
+from rockgate.store.segments import Segments
+
+_log = logging.getLogger(__name__)
+
+ABORT = "abort"
+"""There while a server runs: found at a start, it says that the last one did not stop cleanly."""
+
+
+class Found(NamedTuple):
+    """What the log came to."""
+
+    end: int
+    was_clean: bool
+    scanned_bytes: int
+    kept_aside_bytes: int
+    last_store_ms: int
+
+
+def find_log(segments: Segments, checkpoint: CheckpointFile, directory: Directory) -> Found:
+    """Load the segments and find where the log ends; what lies behind is kept aside and zeroed."""
+    was_clean = ABORT not in directory.names()
+    segments.load()
+    flushed = checkpoint.newest.flushed
+    if not len(segments):
+        if flushed:
+            reason = f"the checkpoint says the log reaches {flushed}, and there is no log"
+            raise StoreCorrupt(f"{directory.path}/commitlog", flushed, reason)
+        segments.start_at(0)
+    last = segments.row[-1]
+    if not segments.start <= flushed <= last.end:
+        reason = f"the log on disk goes from {segments.start} to {last.end}: a file is missing"
+        raise StoreCorrupt(segments.path(last), flushed, reason)
+    recovered = find_end(segments, flushed, flushed, _ignore)
+    kept_bytes, kept_path = clear_rest(segments, recovered.end, directory.child("lost"))
+    if kept_bytes:
+        _log.warning(
+            "log ends early position=%d reason=%s bytes=%d kept=%s",
+            recovered.end,
+            recovered.reason,
+            kept_bytes,
+            kept_path,
+        )
+    last_store_ms = max(recovered.last_store_ms, checkpoint.newest.last_store_ms)
+    return Found(recovered.end, was_clean, recovered.end - flushed, kept_bytes, last_store_ms)
+
+
+def _ignore(view: memoryview, entry: Entry) -> None:
+    """The first pass only finds the end: the folds must know it before they restore."""
+
+
+def replay(
+    log: CommitLog, segments: Segments, start: int, flushed: int, derived: Sequence[Derived]
+) -> int:
+    """Feed every entry from a position on; return how many there were.
+
+    What lies before the flushed position is checked here, because it has not been this time;
+    what lies behind it was checked when the end was found.
+    """
+    count = 0
+    at = start
+    try:
+        for view, entry in log.walk(start):
+            at = entry.position
+            if at < flushed:
+                envelope.check(view, entry)
+            follow(derived, view, entry)
+            at += entry.total_size
+            count += 1
+    except EntryError as error:
+        segment = segments.find(at)
+        path = segments.path(segment) if segment else "the log"
+        raise StoreCorrupt(path, at, error.reason) from error
+    return count

@@ -1,0 +1,308 @@
+"""The store: opens, starts, ticks and stops its parts. It has no logic of its own.
+
+    with-out threads   Store.open(...) … tick() … close(): tests and tools
+    with threads       Store.open(...) … start(post) … tick() … close(): the server
+
+All methods belong to one thread, the store's; `post` brings answers of its threads back there.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+from rockgate.store.progress import Progress
+from rockgate.store.topics import Topic, Topics
+
+from rockgate.store.appending import Appender
+from rockgate.store.background import InlineJobs, Jobs, Post, ThreadJobs, Worker
+from rockgate.store.checkpoint import CheckpointFile
+from rockgate.store.checkpointing import Checkpointer
+from rockgate.store.clock import Clock
+from rockgate.store.commitlog import NO_HOST, CommitLog
+from rockgate.store.config import StoreConfig
+from rockgate.store.consumequeue import Queue
+from rockgate.store.dispatch import QueueFeed, StateFeed
+from rockgate.store.epochs import TOPIC as EPOCH_TOPIC
+from rockgate.store.epochs import Epochs
+from rockgate.store.errors import StoreClosed, StoreError, UnknownQueue
+from rockgate.store.files import Directory
+from rockgate.store.flush import Flusher
+from rockgate.store.opening import ABORT, Found, find_log, replay
+from rockgate.store.queuetable import QueueTable
+from rockgate.store.reading import Reader
+from rockgate.store.segments import Segments
+from rockgate.store.snapshots import Snapshots
+from rockgate.store.snapshotter import SnapshotConfig, SnapshotTaker, SnapshotWriter
+from rockgate.store.state import Fold, Journal, State
+
+_log = logging.getLogger(__name__)
+
+FLUSH_EACH = "flush.messages"
+"""The topic config that, at 1, makes one topic sync on a server that is not."""
+
+
+class _LateJournal:
+    """Lets folds be made before what they write to: the appender needs the folds first."""
+
+    def __init__(self) -> None:
+        self.journal: Journal | None = None
+
+    def append_state(self, topic: bytes, body: bytes) -> int:
+        assert self.journal is not None, "no fold appends before the store is open"
+        return self.journal.append_state(topic, body)
+
+    def append_states(self, changes: Sequence[tuple[bytes, bytes]]) -> int:
+        assert self.journal is not None, "no fold appends before the store is open"
+        return self.journal.append_states(changes)
+
+
+class Store:
+    """One data directory, open."""
+
+    def __init__(
+        self,
+        directory: Directory,
+        config: StoreConfig,
+        clock: Clock,
+        *,
+        folds: Callable[[Journal], Sequence[Fold]] = lambda journal: (),
+        store_host: bytes = NO_HOST,
+    ) -> None:
+        """Open the directory: recover the log, restore the folds, load the queues."""
+        self.config = config
+        self.clock = clock
+        self._directory = directory
+        self._is_closed = False
+        self._jobs: Jobs = InlineJobs()
+        self._threads: list[Worker] = []
+        self._posted: Post | None = None
+        directory.lock("lock")
+        try:
+            self._open(folds, store_host)
+        except BaseException:
+            directory.unlock()
+            raise
+
+    def _open(self, folds: Callable[[Journal], Sequence[Fold]], store_host: bytes) -> None:
+        directory, config, clock = self._directory, self.config, self.clock
+        self._checkpoint = CheckpointFile(directory, config.segment_bytes)
+        self._segments = Segments(
+            directory.child("commitlog"), config.segment_bytes, config.populate_ahead_bytes
+        )
+        self.found: Found = find_log(self._segments, self._checkpoint, directory)
+        self.log = CommitLog(
+            self._segments, clock, store_host=store_host, wake_allocator=self._allocate
+        )
+        self.log.end = self.found.end
+        self.log.last_store_ms = self.found.last_store_ms
+        journal = _LateJournal()
+        self.topics = Topics(journal)
+        self.progress = Progress(journal, clock)
+        self.epochs = Epochs()
+        self.snapshots = Snapshots(directory.child("snapshots"))
+        builtin: list[Fold] = [self.epochs, self.topics, self.progress]
+        self.state = State([*builtin, *folds(journal)], self.snapshots)
+        self.queues = QueueTable(directory.child("queueindex"), config.segment_bytes)
+        self._restore()
+        flushed = self._checkpoint.newest.flushed
+        self.flusher = Flusher(
+            sync=self._segments.sync,
+            end=lambda: self.log.end,
+            clock=clock,
+            config=config,
+            flushed=flushed,
+            wake=self._wake_flusher,
+        )
+        self.appender = Appender(log=self.log, queues=self.queues, state=self.state, keys=None)
+        journal.journal = self.appender
+        self.reader = Reader(self.log, self.flusher)
+        self.checkpointer = Checkpointer(
+            log=self.log,
+            flusher=self.flusher,
+            queues=self.queues,
+            file=self._checkpoint,
+            jobs=self._jobs,
+            clock=clock,
+            config=config,
+        )
+        self._snapshot_writer = SnapshotWriter(
+            directory.child("snapshots"), self.snapshots, self._sync_log
+        )
+        self.snapshot_taker = SnapshotTaker(
+            lambda: self.state.folds,
+            self._snapshot_writer,
+            self.snapshots,
+            clock,
+            lambda: self.log.end,
+            SnapshotConfig(
+                bytes_since=config.snapshot_bytes, interval_ms=config.snapshot_interval_ms
+            ),
+        )
+        self._begin()
+
+    def _restore(self) -> None:
+        """Bring folds and queues up to the end of the log."""
+        log, segments = self.log, self._segments
+        flushed = self._checkpoint.newest.flushed
+        replay_from = self.state.restore_newest(segments.start, log.end)
+        replay(log, segments, replay_from, flushed, [StateFeed(self.state)])
+        for topic in self.topics:
+            self._make_queues(topic)
+        indexed = self.queues.load(segments.start, flushed)
+        replay(log, segments, indexed, flushed, [QueueFeed(self.topics, self.queues)])
+        for topic in self.topics:
+            self._set_log_starts(topic, topic.log_starts)
+        self._snapshot_at = replay_from
+        self.topics.on_created.append(self._make_queues)
+        self.topics.on_grown.append(lambda topic, had: self._make_queues(topic))
+        self.topics.on_altered.append(self._make_queues)
+        self.topics.on_deleted.append(lambda topic: self.queues.remove(topic.id))
+        self.topics.on_log_starts.append(self._set_log_starts)
+
+    def _make_queues(self, topic: Topic) -> None:
+        is_sync = self.config.flush == "sync" or topic.config.get(FLUSH_EACH) == "1"
+        for queue in self.queues.create(topic.encoded, topic.id, topic.queue_count):
+            queue.is_sync = is_sync
+
+    def _set_log_starts(self, topic: Topic, starts: Mapping[int, int]) -> None:
+        queues = self.queues.of(topic.id)
+        for queue_id, offset in starts.items():
+            queue = queues[queue_id]
+            queue.log_start = max(queue.log_start, offset)
+            queue.next_offset = max(queue.next_offset, queue.log_start)
+
+    def _begin(self) -> None:
+        """Mark the run as unfinished, start its epoch, and make what recovery kept durable."""
+        self._directory.create(ABORT).close()
+        self._directory.sync()
+        self._segments.prepare(self.log.end)
+        self.appender.append_state(EPOCH_TOPIC, self.epochs.next_change())
+        self.checkpointer.take()
+
+    # Threads
+
+    def start(self, post: Post) -> None:
+        """Move allocation, fsyncs and files to threads; `post` runs what they have to say here."""
+        self._posted = post
+        self._jobs = ThreadJobs("rockgate-jobs", post)
+        self.checkpointer.jobs = self._jobs
+        self._allocator = Worker("rockgate-allocate", self._prepare)
+        self._flushing = Worker("rockgate-flush", self._flush_step, self.config.flush_interval_ms)
+        self._threads = [self._allocator, self._flushing]
+        for thread in self._threads:
+            thread.start()
+
+    def _allocate(self) -> None:
+        if self._threads:
+            # Once is enough until the allocator has set the next place.
+            self._segments.prepare_at = 1 << 62
+            self._allocator.wake()
+        else:
+            self._prepare()
+
+    def _prepare(self) -> None:
+        self._segments.prepare(self.log.end)
+
+    def _wake_flusher(self) -> None:
+        if self._threads:
+            self._flushing.wake()
+
+    def _flush_step(self) -> None:
+        flusher = self.flusher
+        if (flusher.waiting_count or flusher.is_due()) and flusher.step():
+            assert self._posted is not None, "the flushing thread runs after start"
+            self._posted(self._settle)
+
+    def _settle(self) -> None:
+        self.flusher.settle()
+        if self.flusher.failure is not None:
+            self.appender.refusal = StoreError(f"the disk failed: {self.flusher.failure}")
+
+    def _sync_log(self, position: int) -> None:
+        """Bring the log to disk up to a position, from any thread."""
+        while self.flusher.flushed < position:
+            self.flusher.step()
+            if self.flusher.failure is not None:
+                raise self.flusher.failure
+
+    # Life
+
+    def queue(self, topic: Topic, queue_id: int) -> Queue:
+        """Return one queue of a topic; UnknownQueue if it has no such."""
+        queues = self.queues.of(topic.id)
+        if not 0 <= queue_id < len(queues):
+            raise UnknownQueue(topic.name, queue_id)
+        return queues[queue_id]
+
+    def tick(self) -> bool:
+        """Do what is due, a little at a time; say whether to be called again soon."""
+        self.progress.step(self.clock.monotonic_ms())
+        if self.checkpointer.is_due():
+            self.checkpointer.take()
+        return self._tick_snapshot()
+
+    def _tick_snapshot(self) -> bool:
+        taker = self.snapshot_taker
+        if not taker.is_busy:
+            since = self.log.end - self._snapshot_at
+            if not taker.due(self.clock.monotonic_ms(), since):
+                return False
+            self._snapshot_at = self.log.end
+            taker.begin(self.log.end)
+        more = taker.step()
+        self._jobs.submit(self._write_snapshot, self._told)
+        return more
+
+    def _write_snapshot(self) -> None:
+        while self._snapshot_writer.step():
+            pass
+
+    @staticmethod
+    def _told(failure: Exception | None) -> None:
+        if failure is not None:
+            _log.error("no snapshot was taken: %s", failure)
+
+    def flush(self) -> None:
+        """Bring everything to disk now, and tell those who wait."""
+        self._sync_log(self.log.end)
+        self._settle()
+
+    def close(self) -> None:
+        """Finish what is under way, bring everything to disk and leave the directory clean."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self.appender.refusal = StoreClosed("the store is closed")
+        self._stop_threads()
+        try:
+            self.progress.flush()
+            self.flush()
+            self.checkpointer.take()
+            self._take_last_snapshot()
+            self._directory.remove(ABORT)
+            self._directory.sync()
+        finally:
+            self.queues.close()
+            self._segments.close()
+            self._checkpoint.close()
+            self._directory.unlock()
+
+    def _stop_threads(self) -> None:
+        for thread in self._threads:
+            thread.stop()
+        self._threads = []
+        jobs, self._jobs = self._jobs, InlineJobs()
+        self.checkpointer.jobs = self._jobs
+        if isinstance(jobs, ThreadJobs):
+            jobs.stop()
+
+    def _take_last_snapshot(self) -> None:
+        taker = self.snapshot_taker
+        taker.abandon()
+        self._write_snapshot()
+        if self.log.end > self._snapshot_at:
+            taker.begin(self.log.end)
+            while taker.step():
+                self._write_snapshot()
+            self._write_snapshot()
