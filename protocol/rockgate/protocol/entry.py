@@ -316,9 +316,9 @@ def identify(view: memoryview) -> tuple[int, int, int, int]:
 
 def body_of(view: memoryview) -> memoryview:
     """Return the body of one whole entry that is known to be valid."""
-    (flags,) = _SYS_FLAG.unpack_from(view, SYS_FLAG_AT)
+    (flags,) = _U32.unpack_from(view, SYS_FLAG_AT)
     body_at = _HEADS[flags & _HOST_FLAGS].size
-    (size,) = _CRC.unpack_from(view, body_at - 4)
+    (size,) = _U32.unpack_from(view, body_at - 4)
     return view[body_at : body_at + size]
 
 

@@ -41,8 +41,8 @@ class Found(NamedTuple):
 def find_log(segments: Segments, checkpoint: CheckpointFile, directory: Directory) -> Found:
     """Load the segments and find where the log ends; what lies behind is kept aside and zeroed."""
     was_clean = ABORT not in directory.names()
-    segments.load()
     flushed = checkpoint.newest.flushed
+    segments.load(flushed)
     if not len(segments):
         if flushed:
             reason = f"the checkpoint says the log reaches {flushed}, and there is no log"

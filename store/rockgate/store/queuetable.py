@@ -161,11 +161,13 @@ class QueueTable:
         index = IndexFile(self._directory, name, whole=False)
         self._indexes[stretch.start] = index
         runs = {(run.topic_id, run.queue_id): run for run in index.runs()}
+        self._segment_queues = []
         for queue in stretch.queues:
             run = runs.get((queue.topic_id, queue.queue_id))
             queue.seal(stretch.start, stretch.end, run)
-        # A queue that got units behind the segment's end meanwhile must not be forgotten.
-        self._segment_queues = [queue for queue in stretch.queues if queue.has_tail]
+            # Units behind the segment's end are still to be indexed.
+            if queue.has_tail and not queue.is_dirty:
+                self.note(queue)
         self._sealed = stretch.end
         self._remove(self._tails)
         self._tails = []

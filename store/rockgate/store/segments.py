@@ -57,23 +57,42 @@ class Segments:
         # instead of making it a second time.
         self._making = threading.Lock()
 
-    def load(self) -> None:
-        """Map every file that is there; they must all have the set size and touch each other."""
+    def load(self, flushed: int) -> None:
+        """Map every file that is there; they must all have the set size and touch each other.
+
+        A file behind the flushed position whose size is wrong was being made when the power went:
+        nobody was told of anything in it, so it goes.
+        """
+        torn = []
         for name in self._directory.names():
             if not (name.isdigit() and len(name) == _NAME_DIGITS):
                 continue
-            mapping = self._directory.map(name, writable=True)
             start = int(name)
-            if mapping.size != self.segment_size:
+            size = self._size_of(name)
+            if torn or (size != self.segment_size and start >= flushed):
+                torn.append(name)
+                continue
+            if size != self.segment_size:
                 reason = (
-                    f"the file has {mapping.size} bytes and segment_bytes is {self.segment_size}; "
+                    f"the file has {size} bytes and segment_bytes is {self.segment_size}; "
                     "the size of a data directory's segments cannot change"
                 )
                 raise StoreCorrupt(self._path(name), start, reason)
             if self._row and self._row[-1].end != start:
                 reason = f"the file before it ends at {self._row[-1].end}: a file is missing"
                 raise StoreCorrupt(self._path(name), start, reason)
-            self._row.append(Segment(start, mapping))
+            self._row.append(Segment(start, self._directory.map(name, writable=True)))
+        for name in torn:
+            self._directory.remove(name)
+        if torn:
+            self._directory.sync()
+
+    def _size_of(self, name: str) -> int:
+        file = self._directory.open(name)
+        try:
+            return file.size()
+        finally:
+            file.close()
 
     def _path(self, name: str) -> str:
         return f"{self._directory.path}/{name}"
@@ -162,6 +181,8 @@ class Segments:
     def _make(self) -> Segment:
         start = self._row[-1].end if self._row else 0
         mapping = self._directory.allocate(segment_name(start), self.segment_size)
+        # The size first, then the name: a name that lasts stands for a whole file.
+        mapping.sync()
         self._directory.sync()
         return Segment(start, mapping)
 
@@ -177,6 +198,7 @@ class Segments:
         """Begin an empty row at a position, a multiple of the segment size."""
         assert not self._row, "the row has segments already"
         mapping = self._directory.allocate(segment_name(position), self.segment_size)
+        mapping.sync()
         self._directory.sync()
         self._row.append(Segment(position, mapping))
 

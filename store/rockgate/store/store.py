@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from rockgate.store.progress import Progress
+from rockgate.store.topicchanges import random_topic_id
 from rockgate.store.topics import Topic, Topics
 
 from rockgate.store.appending import Appender
@@ -68,6 +69,7 @@ class Store:
         *,
         folds: Callable[[Journal], Sequence[Fold]] = lambda journal: (),
         store_host: bytes = NO_HOST,
+        new_topic_id: Callable[[], bytes] = random_topic_id,
     ) -> None:
         """Open the directory: recover the log, restore the folds, load the queues."""
         self.config = config
@@ -79,12 +81,17 @@ class Store:
         self._posted: Post | None = None
         directory.lock("lock")
         try:
-            self._open(folds, store_host)
+            self._open(folds, store_host, new_topic_id)
         except BaseException:
             directory.unlock()
             raise
 
-    def _open(self, folds: Callable[[Journal], Sequence[Fold]], store_host: bytes) -> None:
+    def _open(
+        self,
+        folds: Callable[[Journal], Sequence[Fold]],
+        store_host: bytes,
+        new_topic_id: Callable[[], bytes],
+    ) -> None:
         directory, config, clock = self._directory, self.config, self.clock
         self._checkpoint = CheckpointFile(directory, config.segment_bytes)
         self._segments = Segments(
@@ -97,7 +104,7 @@ class Store:
         self.log.end = self.found.end
         self.log.last_store_ms = self.found.last_store_ms
         journal = _LateJournal()
-        self.topics = Topics(journal)
+        self.topics = Topics(journal, new_topic_id)
         self.progress = Progress(journal, clock)
         self.epochs = Epochs()
         self.snapshots = Snapshots(directory.child("snapshots"))

@@ -1,0 +1,307 @@
+"""A random workload on a store, and the model that says what must be there afterwards.
+
+The model is a list of effects, each with the stretch of the log that its entries take. Whatever
+happens, a store that opens again must hold exactly the effects up to where its log now ends: a
+prefix, never less than what was flushed, never half an effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from random import Random
+
+from rockgate.protocol import entry as envelope
+from rockgate.store.appending import Intake
+from rockgate.store.clock import ManualClock
+from rockgate.store.commitlog import Draft
+from rockgate.store.config import StoreConfig
+from rockgate.store.consumequeue import Queue
+from rockgate.store.epochs import TOPIC as EPOCH_TOPIC
+from rockgate.store.files import Directory
+from rockgate.store.progressrecords import Commit
+from rockgate.store.store import Store
+from rockgate.store.topicchanges import NewTopic
+
+CONFIG = StoreConfig(
+    segment_bytes=8192,
+    populate_ahead_bytes=4096,
+    flush="sync",
+    checkpoint_bytes=6000,
+    checkpoint_interval_ms=3_000,
+    snapshot_bytes=9000,
+    snapshot_interval_ms=7_000,
+)
+NAMES = ("orders", "payments", "shipments")
+GROUPS = ("billing", "audit")
+
+
+@dataclass
+class TopicModel:
+    queues: list[list[tuple[int, int, bytes]]]
+    log_starts: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass
+class World:
+    """What a store holds, in the plainest form."""
+
+    topics: dict[str, TopicModel] = field(default_factory=dict)
+    progress: dict[tuple[str, str, int], int] = field(default_factory=dict)
+
+
+Effect = Callable[[World], None]
+
+
+@dataclass(frozen=True)
+class Step:
+    start: int
+    end: int
+    effect: Effect
+
+
+class Model:
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.pending: tuple[int, Effect] | None = None
+        self.epochs: set[int] = set()
+        self.flushed = 0
+
+    def begin(self, start: int, effect: Effect) -> None:
+        self.pending = (start, effect)
+
+    def finish(self, end: int) -> None:
+        assert self.pending is not None
+        start, effect = self.pending
+        self.pending = None
+        self.steps.append(Step(start, end, effect))
+
+    def world_at(self, end: int) -> World:
+        """The world after every step that ends at or before a position."""
+        world = World()
+        for step in self.steps:
+            if step.end <= end:
+                step.effect(world)
+        return world
+
+    def cut(self, store: Store, end: int) -> None:
+        """Forget what the log has lost; the step that was under way is in if the log has it."""
+        if self.pending is not None:
+            # More log alone would not do: a segment's filler may be all there is of the step.
+            behind = store.log.walk(self.pending[0], end) if self.pending[0] < end else ()
+            if any(entry.topic != EPOCH_TOPIC for _, entry in behind):
+                self.finish(end)
+        self.pending = None
+        self.steps = [step for step in self.steps if step.end <= end]
+
+
+def open_store(directory: Directory, clock: ManualClock) -> Store:
+    return Store(directory, CONFIG, clock)
+
+
+class Workload:
+    """Does random things to a store and tells the model."""
+
+    def __init__(self, store: Store, model: Model, clock: ManualClock, random: Random) -> None:
+        self.store = store
+        self.model = model
+        self.clock = clock
+        self.random = random
+        self.serial = 0
+
+    def run(self, steps: int) -> None:
+        actions = (
+            *(self.append_batch,) * 6,
+            *(self.append_message,) * 5,
+            *(self.append_group,) * 2,
+            *(self.flush,) * 3,
+            *(self.tick,) * 4,
+            self.create_topic,
+            self.delete_topic,
+            self.grow_topic,
+            self.commit_progress,
+            self.delete_records,
+        )
+        for _ in range(steps):
+            self.random.choice(actions)()
+            self.model.flushed = self.store.flusher.flushed
+
+    def _do(self, effect: Effect, action: Callable[[], object]) -> None:
+        self.model.begin(self.store.log.end, effect)
+        action()
+        self.model.finish(self.store.log.end)
+
+    def _body(self) -> bytes:
+        self.serial += 1
+        return b"%06d" % self.serial * self.random.choice((1, 5, 60, 300))
+
+    def _queue(self) -> Queue | None:
+        queues = [queue for queue in self.store.queues if queue.topic_id]
+        return self.random.choice(queues) if queues else None
+
+    # Actions
+
+    def create_topic(self) -> None:
+        free = [name for name in NAMES if self.store.topics.find(name) is None]
+        if not free:
+            return
+        name, count = self.random.choice(free), self.random.randint(1, 3)
+
+        def effect(world: World) -> None:
+            world.topics[name] = TopicModel([[] for _ in range(count)])
+
+        new = NewTopic(name=name, queue_count=count)
+        self._do(effect, lambda: self.store.topics.create(new))
+
+    def delete_topic(self) -> None:
+        topics = list(self.store.topics)
+        if len(topics) < 2 or self.random.random() < 0.5:
+            return
+        topic = self.random.choice(topics)
+
+        def effect(world: World) -> None:
+            del world.topics[topic.name]
+            world.progress = {k: v for k, v in world.progress.items() if k[1] != topic.name}
+
+        self._do(effect, lambda: self.store.topics.delete([topic]))
+
+    def grow_topic(self) -> None:
+        topics = [topic for topic in self.store.topics if topic.queue_count < 5]
+        if not topics:
+            return
+        topic = self.random.choice(topics)
+        count = topic.queue_count + 1
+
+        def effect(world: World) -> None:
+            world.topics[topic.name].queues.append([])
+
+        self._do(effect, lambda: self.store.topics.grow({topic: count}))
+
+    def append_batch(self) -> None:
+        queue = self._queue()
+        if queue is None:
+            return
+        body, count = self._body(), self.random.randint(1, 9)
+        self._do(
+            _append(queue, count, body),
+            lambda: self.store.appender.batch(
+                queue, body, count=count, record_ms=self.clock.now_ms()
+            ),
+        )
+
+    def append_message(self) -> None:
+        queue = self._queue()
+        if queue is None:
+            return
+        body = self._body()
+        draft = Draft(b"", 0, 0, body, b"TAGS\x01t\x02", born_ms=self.clock.now_ms())
+        self._do(_append(queue, 1, body), lambda: self.store.appender.message(queue, draft))
+
+    def append_group(self) -> None:
+        intakes = []
+        effects = []
+        taken: dict[int, int] = {}
+        for _ in range(self.random.randint(2, 4)):
+            queue = self._queue()
+            if queue is None:
+                return
+            body, count = self._body()[:400], self.random.randint(0, 4)
+            intakes.append(Intake(queue, Draft(b"", 0, 0, body, batch_count=count)))
+            base = queue.next_offset + taken.get(id(queue), 0)
+            taken[id(queue)] = taken.get(id(queue), 0) + (count or 1)
+            effects.append(_append(queue, count or 1, body, base))
+
+        def effect(world: World) -> None:
+            for each in effects:
+                each(world)
+
+        self._do(effect, lambda: self.store.appender.group(intakes))
+
+    def commit_progress(self) -> None:
+        queue = self._queue()
+        if queue is None:
+            return
+        group = self.random.choice(GROUPS)
+        name, offset = queue.topic.decode(), self.random.randint(0, 100)
+
+        def effect(world: World) -> None:
+            world.progress[group, name, queue.queue_id] = offset
+
+        commit = Commit(queue.topic_id, queue.queue_id, offset)
+        self._do(effect, lambda: self.store.progress.commit(group, [commit]))
+
+    def delete_records(self) -> None:
+        queue = self._queue()
+        if queue is None or queue.next_offset <= queue.log_start:
+            return
+        topic = self.store.topics.get(queue.topic.decode())
+        offset = self.random.randint(queue.log_start + 1, queue.next_offset)
+
+        def effect(world: World) -> None:
+            world.topics[topic.name].log_starts[queue.queue_id] = offset
+
+        starts = {topic: {queue.queue_id: offset}}
+        self._do(effect, lambda: self.store.topics.advance_log_starts(starts))
+
+    def flush(self) -> None:
+        self.store.flush()
+
+    def tick(self) -> None:
+        self.clock.advance(self.random.choice((10, 500, 2_000)))
+        if self.random.random() < 0.1:
+            self.clock.step(-5_000)
+        for _ in range(3):
+            self.store.tick()
+
+
+def _append(queue: Queue, count: int, body: bytes, base: int | None = None) -> Effect:
+    name, queue_id = queue.topic.decode(), queue.queue_id
+    at = queue.next_offset if base is None else base
+
+    def effect(world: World) -> None:
+        world.topics[name].queues[queue_id].append((at, count, body))
+
+    return effect
+
+
+# What a store holds
+
+
+def world_of(store: Store) -> World:
+    """Read everything back through the store's own reading side."""
+    world = World()
+    names = {}
+    for topic in store.topics:
+        names[topic.id] = topic.name
+        queues = [list(_read_all(store, queue)) for queue in store.queues.of(topic.id)]
+        assert len(queues) == topic.queue_count
+        world.topics[topic.name] = TopicModel(queues, dict(topic.log_starts))
+    for group in list(store.progress.groups()):
+        for topic_id, queue_id, committed in store.progress.fetch_group(group):
+            world.progress[group, names[topic_id], queue_id] = committed.offset
+    return world
+
+
+def _read_all(store: Store, queue: Queue) -> Iterator[tuple[int, int, bytes]]:
+    offset = queue.log_start
+    while offset < queue.next_offset:
+        slices = store.reader.read(queue, offset, 700)
+        assert slices, f"offset {offset} of {queue.next_offset} cannot be read"
+        for unit, view in slices:
+            entry = envelope.read(view)
+            envelope.check(view, entry)
+            assert entry.topic == queue.topic
+            yield unit.base, unit.offset_count, bytes(envelope.body_of(view))
+        offset = slices[-1].unit.base + slices[-1].unit.offset_count
+
+
+def visible(world: World) -> World:
+    """The part of a world that readers can see: what lies at or behind the log starts."""
+    shown = World(progress=world.progress)
+    for name, topic in world.topics.items():
+        queues = [
+            [item for item in queue if item[0] + item[1] > topic.log_starts.get(queue_id, 0)]
+            for queue_id, queue in enumerate(topic.queues)
+        ]
+        shown.topics[name] = TopicModel(queues, topic.log_starts)
+    return shown
