@@ -12,6 +12,7 @@ StoreError
 ├── TopicExists         the name is taken
 ├── UnknownQueue        the topic has no such queue
 ├── InvalidTopic        a name or setting that no topic can have
+├── InvalidGroup        a name that no group can have
 └── OffsetOutOfRange    an offset outside what a queue holds
 
 No error carries a protocol's code: the gateway maps kinds to codes in one table per protocol.
@@ -97,6 +98,10 @@ class TopicExists(StoreError):
 
 class InvalidTopic(StoreError):
     """No topic can have that name or setting."""
+
+
+class InvalidGroup(StoreError):
+    """No group can have that name."""
 
 
 class UnknownQueue(StoreError):

@@ -75,9 +75,7 @@ def pack_header(
     """Return a header, its checksum included."""
     size = header_size([section.name for section in sections])
     assert size <= HEADER_SIZE_MAX, "the folds' names fill the header"
-    head = _HEAD.pack(
-        MAGIC, VERSION, 0, size, replay_from, needs, created_ms, len(sections)
-    )
+    head = _HEAD.pack(MAGIC, VERSION, 0, size, replay_from, needs, created_ms, len(sections))
     parts = [head]
     for section in sections:
         name = section.name.encode()

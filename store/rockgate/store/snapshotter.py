@@ -210,9 +210,7 @@ class SnapshotTaker:
             return True
         newest = self._snapshots.newest
         size = newest.size if newest is not None else 0
-        return bytes_since >= max(
-            self._config.bytes_since, size * self._config.log_bytes_per_byte
-        )
+        return bytes_since >= max(self._config.bytes_since, size * self._config.log_bytes_per_byte)
 
     def begin(self, position: int) -> None:
         """Begin a snapshot from which a replay starts at `position`, the log's end now."""

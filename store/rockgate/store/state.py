@@ -132,9 +132,7 @@ class State:
                 self._clear()
                 self._snapshots.set_aside(kept, damage)
                 continue
-            log.info(
-                "state restored snapshot=%s replay_from=%d", kept.name, kept.replay_from
-            )
+            log.info("state restored snapshot=%s replay_from=%d", kept.name, kept.replay_from)
             # A fold that the snapshot does not know starts from all the log there is. The
             # others have most of that behind them, and a replay from earlier alters nothing.
             return kept.replay_from if is_complete else log_start

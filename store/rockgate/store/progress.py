@@ -1,0 +1,363 @@
+"""Progress: how far each group has come in each queue.
+
+Keyed by group, topic id and queue, so that what was committed in an earlier life of a topic's name
+never comes back; a topic's deletion takes its progress along, from the same log entry. When
+offsets expire is for the caller to decide: `page` walks them, `remove` takes them away.
+
+An acknowledged commit is appended before `commit` returns. One that nobody waits for is kept aside
+and appended by `step`, each group and queue at most once a second and never when it says what is
+there already; `flush` appends everything, at the stop. Until then it can be read, and is lost if
+the server dies. A lower offset than the one before is accepted: a group may be set back.
+
+The last writer wins by position: a record begins with the position of its change, and a change
+that is not newer than a record leaves it alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from rockgate.store.clock import Clock
+from rockgate.store.errors import StoreError
+from rockgate.store.progresspending import Pending
+from rockgate.store.progressrecords import (
+    PROGRESS_TOPIC,
+    Commit,
+    Committed,
+    Held,
+    Kind,
+    Removed,
+    check_group,
+    decode,
+    encode_commits,
+    encode_removals,
+    pack_record,
+    pack_slice,
+    position_key,
+    says_the_same,
+    unpack_record,
+    unpack_slice,
+)
+from rockgate.store.roster import Roster
+from rockgate.store.state import Change, Journal
+from rockgate.store.topicchanges import TOPICS_TOPIC, deleted_ids
+
+COALESCE_MS: Final = 1_000
+_ROUND_PART: Final = 1_000
+_SLICE_COST: Final = 4_000
+_QUEUES_PER_PIECE: Final = 4_096
+
+
+class Key(NamedTuple):
+    """What an offset is committed for."""
+
+    group: str
+    topic_id: bytes
+    queue_id: int
+
+
+class Progress:
+    """The fold of all committed offsets, and the only way to change them."""
+
+    name: Final = "progress"
+    topics: Final = frozenset((PROGRESS_TOPIC, TOPICS_TOPIC))
+
+    def __init__(self, journal: Journal, clock: Clock, coalesce_ms: int = COALESCE_MS) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._coalesce_ms = coalesce_ms
+        self._roster: Roster[Held] = Roster()
+        # Both lead to places in the roster.
+        self._groups: dict[str, dict[bytes, int]] = {}
+        self._topics: dict[bytes, dict[str, int]] = {}
+        self._pending = Pending()
+        self._next_round_ms = 0
+
+    # Reading
+
+    def fetch(self, group: str, topic_id: bytes, queue_id: int) -> Committed | None:
+        """Return what a group has committed in a queue, or None."""
+        if self._pending:
+            bare = self._pending.find(group, topic_id, queue_id)
+            if bare is not None:
+                return unpack_record(bare, 0)
+        record = self._record(group, topic_id, queue_id)
+        return unpack_record(record) if record is not None else None
+
+    def fetch_group(self, group: str) -> Iterator[tuple[bytes, int, Committed]]:
+        """Return a group's topic ids, queue ids and offsets; read it before the next change."""
+        pending = self._pending
+        for place in self._groups.get(group, {}).values():
+            held = self._roster[place]
+            for queue_id, record in held.queues.items():
+                if pending and pending.find(group, held.topic_id, queue_id) is not None:
+                    continue
+                yield held.topic_id, queue_id, unpack_record(record)
+        for topic_id, queue_id, bare in pending.of(group):
+            yield topic_id, queue_id, unpack_record(bare, 0)
+
+    def groups(self) -> Iterator[str]:
+        """Return the groups that have committed anything; read it before the next change."""
+        yield from self._groups
+        yield from (group for group in self._pending.groups() if group not in self._groups)
+
+    def groups_of(self, topic_id: bytes) -> Iterator[str]:
+        """Return the groups that have committed offsets in a topic."""
+        return iter(self._topics.get(topic_id, ()))
+
+    def page(self, place: int, count: int) -> tuple[int | None, list[tuple[Key, Committed]]]:
+        """Return about `count` appended offsets from a place on, and the next place.
+
+        Begin at place 0; None is the end. Progress may change between two pages: what is there
+        throughout is met once.
+        """
+        found: list[tuple[Key, Committed]] = []
+        for at, held in self._roster.walk(place):
+            if count <= 0:
+                return at, found
+            count -= 1
+            if held is not None:
+                found += [
+                    (Key(held.group, held.topic_id, queue_id), unpack_record(record))
+                    for queue_id, record in held.queues.items()
+                ]
+                count -= len(held.queues)
+        return None, found
+
+    def _record(self, group: str, topic_id: bytes, queue_id: int) -> bytes | None:
+        place = self._groups.get(group, {}).get(topic_id)
+        return self._roster[place].queues.get(queue_id) if place is not None else None
+
+    # Changing
+
+    def commit(self, group: str, commits: Iterable[Commit], *, acknowledged: bool = True) -> None:
+        """Commit offsets; when it returns, acknowledged ones are appended."""
+        check_group(group)
+        now_ms = self._clock.now_ms()
+        helds: dict[bytes, Held] = {}
+        for commit in commits:
+            record = pack_record(commit, now_ms)
+            held = helds.get(commit.topic_id)
+            if held is None:
+                held = helds[commit.topic_id] = Held(group, commit.topic_id, {})
+            held.queues[commit.queue_id] = record
+        if acknowledged:
+            self._append(list(encode_commits(list(helds.values())) if helds else ()))
+            return
+        for held in helds.values():
+            for queue_id, record in held.queues.items():
+                self._put_aside(group, held.topic_id, queue_id, record)
+
+    def _put_aside(self, group: str, topic_id: bytes, queue_id: int, bare: bytes) -> None:
+        record = self._record(group, topic_id, queue_id)
+        if record is not None and says_the_same(record, bare):
+            self._pending.drop(group, topic_id, (queue_id,))
+        else:
+            self._pending.put(group, topic_id, queue_id, bare)
+
+    def step(self, now_ms: int) -> bool:
+        """Append some of what waits, at a monotonic time; return whether to come again at once."""
+        if not self._pending.is_draining:
+            if not self._pending or now_ms < self._next_round_ms:
+                return False
+            self._pending.begin_round()
+        self._append_part()
+        if self._pending.is_draining:
+            return True
+        # From the end of the round, so that no key is appended twice within the time.
+        self._next_round_ms = now_ms + self._coalesce_ms
+        return False
+
+    def flush(self) -> None:
+        """Append everything that waits, whatever the time; the stop's last act."""
+        while self._pending:
+            if not self._pending.is_draining:
+                self._pending.begin_round()
+            self._append_part()
+
+    def _append_part(self) -> None:
+        helds = self._pending.take(_ROUND_PART)
+        try:
+            self._append(list(encode_commits(helds)))
+        except StoreError:
+            self._pending.put_back(helds)
+            raise
+
+    def delete_groups(self, groups: Iterable[str]) -> None:
+        """Remove all progress of groups."""
+        self._remove([Removed(group) for group in dict.fromkeys(groups)])
+
+    def delete_topic(self, group: str, topic_id: bytes) -> None:
+        """Remove a group's progress in one topic."""
+        self._remove([Removed(group, topic_id)])
+
+    def remove(self, keys: Iterable[Key]) -> None:
+        """Remove single offsets."""
+        queue_ids: dict[tuple[str, bytes], list[int]] = {}
+        for key in keys:
+            queue_ids.setdefault(key[:2], []).append(key.queue_id)
+        self._remove([Removed(*pair, ids) for pair, ids in queue_ids.items()])
+
+    def _remove(self, removals: Sequence[Removed]) -> None:
+        known = [removed for removed in removals if self._is_known(removed)]
+        if known:
+            self._append(list(encode_removals(known)))
+        for removed in removals:
+            self._pending.drop(removed.group, removed.topic_id, removed.queue_ids)
+
+    def _is_known(self, removed: Removed) -> bool:
+        topics = self._groups.get(removed.group)
+        if topics is None or removed.topic_id is None:
+            return topics is not None
+        place = topics.get(removed.topic_id)
+        if place is None or removed.queue_ids is None:
+            return place is not None
+        return not self._roster[place].queues.keys().isdisjoint(removed.queue_ids)
+
+    def _append(self, bodies: Sequence[bytes]) -> None:
+        if len(bodies) == 1:
+            self._journal.append_state(PROGRESS_TOPIC, bodies[0])
+        elif bodies:
+            self._journal.append_states([(PROGRESS_TOPIC, body) for body in bodies])
+
+    # The fold
+
+    def apply(self, change: Change) -> None:
+        """Take one change in."""
+        key = position_key(change.position)
+        if change.topic == TOPICS_TOPIC:
+            topic_ids = deleted_ids(change)
+            for topic_id in topic_ids:
+                for place in list(self._topics.get(topic_id, {}).values()):
+                    self._remove_older(place, key, None)
+            if self._pending:
+                self._pending.drop_topics(topic_ids)
+            return
+        kind, items = decode(change)
+        if kind is Kind.COMMIT:
+            for held in items:
+                self._apply_commit(held, key)
+        else:
+            for removed in items:
+                self._apply_removal(removed, key)
+
+    def _apply_commit(self, held: Held, key: bytes) -> None:
+        if self._pending:
+            self._pending.drop(held.group, held.topic_id, held.queues)
+        place = self._groups.get(held.group, {}).get(held.topic_id)
+        if place is None:
+            held.queues = {queue_id: key + bare for queue_id, bare in held.queues.items()}
+            self._add(held)
+            return
+        records = self._roster[place].queues
+        for queue_id, bare in held.queues.items():
+            record = records.get(queue_id)
+            if record is None or record < key:
+                records[queue_id] = key + bare
+
+    def _apply_removal(self, removed: Removed, key: bytes) -> None:
+        if self._pending:
+            self._pending.drop(removed.group, removed.topic_id, removed.queue_ids)
+        topics = self._groups.get(removed.group, {})
+        if removed.topic_id is None:
+            for place in list(topics.values()):
+                self._remove_older(place, key, None)
+        elif removed.topic_id in topics:
+            self._remove_older(topics[removed.topic_id], key, removed.queue_ids)
+
+    def _remove_older(self, place: int, key: bytes, queue_ids: Sequence[int] | None) -> None:
+        held = self._roster[place]
+        records = held.queues
+        if queue_ids is None:
+            if max(records.values()) < key:
+                self._drop(held, place)
+                return
+            queue_ids = list(records)
+        for queue_id in queue_ids:
+            record = records.get(queue_id)
+            if record is not None and record < key:
+                del records[queue_id]
+        if not records:
+            self._drop(held, place)
+
+    def _add(self, held: Held) -> None:
+        # One string per group and one id per topic, however many pairs of them there are.
+        topics = self._groups.get(held.group)
+        if topics is None:
+            topics = self._groups[held.group] = {}
+        else:
+            held.group = self._roster[next(iter(topics.values()))].group
+        groups = self._topics.get(held.topic_id)
+        if groups is None:
+            groups = self._topics[held.topic_id] = {}
+        else:
+            held.topic_id = self._roster[next(iter(groups.values()))].topic_id
+        topics[held.topic_id] = groups[held.group] = self._roster.add(held)
+
+    def _drop(self, held: Held, place: int) -> None:
+        self._roster.remove(place)
+        topics = self._groups[held.group]
+        del topics[held.topic_id]
+        if not topics:
+            del self._groups[held.group]
+        groups = self._topics[held.topic_id]
+        del groups[held.group]
+        if not groups:
+            del self._topics[held.topic_id]
+
+    def snapshot(self) -> Iterator[bytes]:
+        """Hand out all records, some thousand to a slice; empty places count as work too."""
+        helds: list[Held] = []
+        cost = 0
+        for _, held in self._roster.walk():
+            cost += 1
+            for piece in _pieces(held) if held is not None else ():
+                helds.append(piece)
+                cost += len(piece.queues)
+                if cost >= _SLICE_COST:
+                    yield pack_slice(helds)
+                    helds, cost = [], 0
+            if cost >= _SLICE_COST:
+                yield pack_slice(helds)
+                helds, cost = [], 0
+        if helds:
+            yield pack_slice(helds)
+
+    def restore(self, slices: Iterable[bytes]) -> None:
+        """Replace all progress by that of a snapshot."""
+        self.clear()
+        for data in slices:
+            for held in unpack_slice(data):
+                place = self._groups.get(held.group, {}).get(held.topic_id)
+                if place is None:
+                    self._add(held)
+                else:
+                    # A large topic is in pieces, or it went and came between two slices.
+                    self._roster[place].queues.update(held.queues)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._roster.clear()
+        self._groups.clear()
+        self._topics.clear()
+        self._pending = Pending()
+
+    def items(self) -> Iterator[tuple[Key, bytes]]:
+        """Return every appended record by its key, to compare two states."""
+        for _, held in self._roster.walk():
+            if held is not None:
+                for queue_id, record in held.queues.items():
+                    yield Key(held.group, held.topic_id, queue_id), record
+
+
+def _pieces(held: Held) -> Iterator[Held]:
+    records = held.queues
+    if len(records) <= _QUEUES_PER_PIECE:
+        yield held
+        return
+    for low in range(0, max(records) + 1, _QUEUES_PER_PIECE):
+        ids = range(low, low + _QUEUES_PER_PIECE)
+        part = {queue_id: records[queue_id] for queue_id in ids if queue_id in records}
+        if part:
+            yield Held(held.group, held.topic_id, part)
