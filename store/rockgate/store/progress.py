@@ -311,7 +311,7 @@ class Progress:
         helds: list[Held] = []
         cost = 0
         for _, held in self._roster.walk():
-            cost += 1
+            cost += 2
             for piece in _pieces(held) if held is not None else ():
                 helds.append(piece)
                 cost += len(piece.queues)
