@@ -74,6 +74,8 @@ class Topics:
         self.on_deleted: list[OnTopic] = []
         self.on_grown: list[OnGrown] = []
         """With the number of queues it had before."""
+        self.on_altered: list[OnTopic] = []
+        """Config, permission or the numbers of queues read and written are others now."""
         self.on_log_starts: list[OnLogStarts] = []
         """With the offsets that moved, by queue id."""
 
@@ -224,6 +226,8 @@ class Topics:
                 if topic is not None and topic.position < position:
                     topic.position = position
                     self._alter(topic, kind, item)
+                    for listener in self.on_altered:
+                        listener(topic)
         self.version = max(self.version, position + 1)
 
     def _create(self, topic: Topic) -> None:
