@@ -5,13 +5,13 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from tests.budget import budget
+from tests.crash.workload import Model, Workload, open_store, visible, world_of
+from tests.seeds import seeded
 
 from rockgate.store.clock import ManualClock
 from rockgate.store.memoryfiles import MemoryDisk, PowerCut
 from rockgate.store.store import Store
-from tests.budget import budget
-from tests.crash.workload import Model, Workload, open_store, visible, world_of
-from tests.seeds import seeded
 
 STEPS = 70
 WORKLOADS = 3

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from rockgate.store.topics import Topic, Topics
-
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import MOVED, Entry
 from rockgate.store.queuetable import QueueTable
 from rockgate.store.state import Change, State
 from rockgate.store.tags import tag_code
+from rockgate.store.topic import Topic
+from rockgate.store.topics import Topics
 
 TOPIC_ID = b"__TID"
 """Property of a moved entry: the id of the topic's life that it belongs to, in hex."""

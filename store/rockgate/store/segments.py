@@ -63,7 +63,7 @@ class Segments:
         A file behind the flushed position whose size is wrong was being made when the power went:
         nobody was told of anything in it, so it goes.
         """
-        torn = []
+        torn: list[str] = []
         for name in self._directory.names():
             if not (name.isdigit() and len(name) == _NAME_DIGITS):
                 continue

@@ -11,10 +11,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
-from rockgate.store.progress import Progress
-from rockgate.store.topicchanges import random_topic_id
-from rockgate.store.topics import Topic, Topics
-
 from rockgate.store.appending import Appender
 from rockgate.store.background import InlineJobs, Jobs, Post, ThreadJobs, Worker
 from rockgate.store.checkpoint import CheckpointFile
@@ -30,12 +26,16 @@ from rockgate.store.errors import StoreClosed, StoreError, UnknownQueue
 from rockgate.store.files import Directory
 from rockgate.store.flush import Flusher
 from rockgate.store.opening import ABORT, Found, find_log, replay
+from rockgate.store.progress import Progress
 from rockgate.store.queuetable import QueueTable
 from rockgate.store.reading import Reader
 from rockgate.store.segments import Segments
 from rockgate.store.snapshots import Snapshots
 from rockgate.store.snapshotter import SnapshotConfig, SnapshotTaker, SnapshotWriter
 from rockgate.store.state import Fold, Journal, State
+from rockgate.store.topic import Topic
+from rockgate.store.topicchanges import random_topic_id
+from rockgate.store.topics import Topics
 
 _log = logging.getLogger(__name__)
 
