@@ -31,7 +31,7 @@ def _run_until_cut(disk: MemoryDisk, model: Model, clock: ManualClock, random: R
     store: Store | None = None
     try:
         store = open_store(disk.root(), clock)
-        model.cut(store, store.found.end)
+        model.cut(store, _common_end(store, model))
         model.epochs = {epoch.position for epoch in store.epochs.all}
         Workload(store, model, clock, random).run(STEPS)
         store.close()
@@ -40,11 +40,18 @@ def _run_until_cut(disk: MemoryDisk, model: Model, clock: ManualClock, random: R
             model.flushed = max(model.flushed, store.flusher.flushed)
 
 
-def _check(store: Store, model: Model) -> None:
-    # An epoch entry that the model has not seen is of a start that died: what the model thinks
-    # lies there had been lost before.
+def _common_end(store: Store, model: Model) -> int:
+    """Where the log stops being the one that the model knows.
+
+    An epoch entry that it has not seen is of a start that died: what the model thinks lies there
+    had been lost before.
+    """
     unseen = [e.position for e in store.epochs.all[:-1] if e.position not in model.epochs]
-    end = min([store.found.end, *unseen])
+    return min([store.found.end, *unseen])
+
+
+def _check(store: Store, model: Model) -> None:
+    end = _common_end(store, model)
     assert end >= model.flushed, "something that was flushed is gone"
     model.cut(store, end)
     found, expected = world_of(store), visible(model.world_at(end))
