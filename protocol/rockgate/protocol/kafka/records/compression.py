@@ -1,0 +1,137 @@
+"""Compressing and decompressing the records of a batch: gzip, snappy, lz4, zstd by cramjam.
+
+Decompression is bounded: no input makes more than `size_max` bytes, and memory is taken in steps
+that follow what the codec really puts out, so a batch that promises gigabytes costs what it holds.
+Any failure is a MalformedBatch that names the codec.
+
+Two details are Java's. Snappy is written in the framing of its snappy library (xerial: a header of
+16 bytes, then blocks of at most 32 KiB, each behind its length), and read in that framing and raw,
+as librdkafka sends it. LZ4 frames are written with independent blocks: Java's reader refuses
+linked ones.
+"""
+
+import struct
+from collections.abc import Callable
+from typing import Final
+
+import cramjam
+
+from rockgate.protocol.kafka.errors import MalformedBatch
+from rockgate.protocol.kafka.records.batch import Buffer, Compression
+
+SIZE_MAX: Final = 64 * 1024 * 1024
+"""How much one batch may decompress to, unless the caller says otherwise."""
+
+_GUESS_MIN: Final = 16 * 1024
+_GROWTH: Final = 4
+_BUFFER_FULL: Final = "failed to write whole buffer"
+
+_XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
+_XERIAL_HEADER: Final = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
+_XERIAL_BLOCK_SIZE: Final = 32 * 1024
+_LENGTH: Final = struct.Struct(">i")
+# Snappy's densest element copies 64 bytes with 3; a promise beyond that is a lie.
+_SNAPPY_RATIO_MAX: Final = 22
+
+
+def compress(data: Buffer, codec: Compression) -> bytes:
+    """`data` as the records of a batch with this codec."""
+    match codec:
+        case Compression.NONE:
+            return bytes(data)
+        case Compression.GZIP:
+            return bytes(cramjam.gzip.compress(data))
+        case Compression.SNAPPY:
+            return _compress_xerial(data)
+        case Compression.LZ4:
+            stream = cramjam.lz4.Compressor(content_checksum=False, block_linked=False)
+            stream.compress(bytes(data))
+            return bytes(stream.finish())
+        case Compression.ZSTD:
+            return bytes(cramjam.zstd.compress(data))
+
+
+def decompress(data: Buffer, codec: Compression, *, size_max: int = SIZE_MAX) -> bytes:
+    """The records in `data`, at most `size_max` bytes of them, or a MalformedBatch."""
+    match codec:
+        case Compression.NONE:
+            return bytes(data)
+        case Compression.GZIP:
+            return _inflate(cramjam.gzip.decompress_into, data, "gzip", size_max)
+        case Compression.SNAPPY:
+            return _decompress_snappy(memoryview(data), size_max)
+        case Compression.LZ4:
+            return _inflate(cramjam.lz4.decompress_into, data, "lz4", size_max)
+        case Compression.ZSTD:
+            return _inflate(cramjam.zstd.decompress_into, data, "zstd", size_max)
+
+
+def _inflate(
+    decompress_into: Callable[[Buffer, bytearray], int], data: Buffer, name: str, size_max: int
+) -> bytes:
+    """Decompress into a buffer that grows fourfold until the output fits or the bound is met."""
+    size = min(size_max, max(_GUESS_MIN, _GROWTH * len(data)))
+    while True:
+        out = bytearray(size)
+        try:
+            written = decompress_into(data, out)
+        except (cramjam.DecompressionError, OSError, ValueError) as error:
+            # Only the text tells a full buffer from bad input; bad input is not tried again,
+            # or one wrong byte would cost `size_max`.
+            if _BUFFER_FULL not in str(error):
+                raise MalformedBatch(f"{name}: {error}") from None
+            if size >= size_max:
+                raise MalformedBatch(f"{name}: more than {size_max} bytes") from None
+            size = min(size_max, size * _GROWTH)
+        else:
+            return bytes(memoryview(out)[:written])
+
+
+def _compress_xerial(data: Buffer) -> bytes:
+    view = memoryview(data)
+    parts = [_XERIAL_HEADER]
+    for at in range(0, len(view), _XERIAL_BLOCK_SIZE):
+        block = bytes(cramjam.snappy.compress_raw(view[at : at + _XERIAL_BLOCK_SIZE]))
+        parts += (_LENGTH.pack(len(block)), block)
+    return b"".join(parts)
+
+
+def _decompress_snappy(view: memoryview, size_max: int) -> bytes:
+    if bytes(view[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
+        return _decompress_block(view, size_max)
+    # Versions are not looked at: there has only ever been 1, and Java ignores it as well.
+    at, end, size = len(_XERIAL_HEADER), len(view), 0
+    if at > end:
+        raise MalformedBatch("snappy: the framing header is cut off")
+    blocks: list[bytes] = []
+    while at < end:
+        if bytes(view[at : at + len(_XERIAL_MAGIC)]) == _XERIAL_MAGIC:
+            # Streams may be concatenated, each with its header.
+            at += len(_XERIAL_HEADER)
+            continue
+        if end - at < _LENGTH.size:
+            raise MalformedBatch(f"snappy: a block's length is cut off at byte {at}")
+        (length,) = _LENGTH.unpack_from(view, at)
+        at += _LENGTH.size
+        if not 0 <= length <= end - at:
+            raise MalformedBatch(f"snappy: block of {length} bytes, {end - at} left at byte {at}")
+        block = _decompress_block(view[at : at + length], size_max - size)
+        size += len(block)
+        blocks.append(block)
+        at += length
+    return b"".join(blocks)
+
+
+def _decompress_block(block: memoryview, size_max: int) -> bytes:
+    """One raw snappy block; the size that it claims in front is checked before it is used."""
+    try:
+        size = cramjam.snappy.decompress_raw_len(block)
+        if size > size_max or size > _SNAPPY_RATIO_MAX * len(block):
+            raise MalformedBatch(
+                f"snappy: {len(block)} bytes promise {size}, at most {size_max} are taken"
+            )
+        out = bytearray(size)
+        written = cramjam.snappy.decompress_raw_into(block, out)
+    except (cramjam.DecompressionError, OSError, ValueError) as error:
+        raise MalformedBatch(f"snappy: {error}") from None
+    return bytes(memoryview(out)[:written])

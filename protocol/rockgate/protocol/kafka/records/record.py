@@ -1,0 +1,300 @@
+"""The records inside a batch: varints, lengths, keys, values and headers.
+
+    length varint | attributes 1 | timestamp delta varlong | offset delta varint
+    | key length varint, key | value length varint, value
+    | header count varint, { key length varint, key | value length varint, value }*
+
+A length of -1 is null; a header's key is never null. Varints are zig-zag, at most 5 bytes (10 for
+the timestamp). Few paths open a batch at all (delay, compaction, reading it as RocketMQ messages);
+those that do get tuples of plain bytes. Every byte of the batch must be accounted for: whatever is
+cut short, left over or out of range is a MalformedBatch that names the record.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from rockgate.protocol.kafka.errors import MalformedBatch
+from rockgate.protocol.kafka.records import batch
+from rockgate.protocol.kafka.records import compression as codecs
+from rockgate.protocol.kafka.records.batch import (
+    BatchHeader,
+    Buffer,
+    Compression,
+    TimestampType,
+)
+
+Header = tuple[str, bytes | None]
+
+NO_TIMESTAMP: Final = -1
+NO_PRODUCER_ID: Final = -1
+NO_PRODUCER_EPOCH: Final = -1
+NO_SEQUENCE: Final = -1
+NO_LEADER_EPOCH: Final = -1
+
+_SHORT: Final = tuple(bytes((n,)) for n in range(128))
+_new_record: Final = tuple.__new__
+_INT64_MAX: Final = 2**63 - 1
+_INT64_MIN: Final = -(2**63)
+
+
+class Record(NamedTuple):
+    """One record with its own offset and timestamp. A tuple, because a batch holds thousands."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...] = ()
+
+
+# Reading
+
+
+def read_records(view: Buffer, *, size_max: int = codecs.SIZE_MAX) -> list[Record]:
+    """All records of the batch that fills `view`; see `iterate_records`."""
+    return list(iterate_records(view, size_max=size_max))
+
+
+def iterate_records(view: Buffer, *, size_max: int = codecs.SIZE_MAX) -> Iterator[Record]:
+    """The records of the batch that fills `view`, one by one, after decompressing them together.
+
+    The header is taken as checked (`batch.check`); the records themselves are not trusted.
+    `size_max` bounds what they may decompress to.
+    """
+    header = batch.read_header(view)
+    data = codecs.decompress(
+        memoryview(view)[batch.HEADER_SIZE :], header.compression, size_max=size_max
+    )
+    return _walk(data, header)
+
+
+def _walk(data: bytes, header: BatchHeader) -> Iterator[Record]:
+    base_offset, base_timestamp = header.base_offset, header.base_timestamp
+    append_time = header.timestamp_type is TimestampType.LOG_APPEND_TIME
+    last_delta, previous_delta = header.last_offset_delta, -1
+    at, index = 0, 0
+    # One-byte varints are read in place: a call for each would double the time of the loop.
+    try:
+        for index in range(header.record_count):
+            n = data[at]
+            at += 1
+            if n > 127:
+                n, at = _long_varint(data, at, n)
+            end = at + (n >> 1)
+            if n & 1 or end > len(data):
+                raise _malformed(index, f"length {_signed(n)}, {len(data) - at} bytes left")
+            # One byte of attributes, of which no bit is used.
+            n = data[at + 1]
+            at += 2
+            if n > 127:
+                n, at = _long_varint(data, at, n, 64)
+            timestamp = header.max_timestamp if append_time else base_timestamp + _signed(n)
+            if not _INT64_MIN <= timestamp <= _INT64_MAX:
+                raise _malformed(index, f"timestamp {timestamp} is no int64")
+            n = data[at]
+            at += 1
+            if n > 127:
+                n, at = _long_varint(data, at, n)
+            delta = n >> 1
+            if n & 1 or not previous_delta < delta <= last_delta:
+                raise _malformed(
+                    index, f"offset delta {_signed(n)} after {previous_delta}, last {last_delta}"
+                )
+            previous_delta = delta
+            key, at = _read_bytes(data, at, end, index, "key")
+            value, at = _read_bytes(data, at, end, index, "value")
+            headers: tuple[Header, ...] = ()
+            if data[at]:
+                headers, at = _read_headers(data, at, end, index)
+            else:
+                at += 1
+            if at != end:
+                raise _malformed(index, f"ends {abs(end - at)} bytes off its length")
+            yield _new_record(Record, (base_offset + delta, timestamp, key, value, headers))
+    except IndexError:
+        raise _malformed(index, "the batch ends inside it") from None
+    except _Overlong as error:
+        raise _malformed(index, str(error)) from None
+    if at != len(data):
+        raise MalformedBatch(
+            f"{len(data) - at} bytes after the last of {header.record_count} records"
+        )
+
+
+def _read_bytes(data: bytes, at: int, end: int, index: int, what: str) -> tuple[bytes | None, int]:
+    n = data[at]
+    at += 1
+    if n > 127:
+        n, at = _long_varint(data, at, n)
+    if n & 1:
+        if n != 1:
+            raise _malformed(index, f"{what} of length {_signed(n)}")
+        return None, at
+    following = at + (n >> 1)
+    if following > end:
+        raise _malformed(index, f"{what} of {n >> 1} bytes, {max(0, end - at)} left")
+    return data[at:following], following
+
+
+def _read_headers(data: bytes, at: int, end: int, index: int) -> tuple[tuple[Header, ...], int]:
+    n = data[at]
+    at += 1
+    if n > 127:
+        n, at = _long_varint(data, at, n)
+    count = n >> 1
+    # A header takes two bytes at least, so a count beyond that is refused before the loop.
+    if n & 1 or 2 * count > end - at:
+        raise _malformed(index, f"{_signed(n)} headers in {max(0, end - at)} bytes")
+    headers: list[Header] = []
+    for _ in range(count):
+        key, at = _read_bytes(data, at, end, index, "header key")
+        if key is None:
+            raise _malformed(index, "header key is null")
+        value, at = _read_bytes(data, at, end, index, "header value")
+        # As Java reads them: a bad sequence becomes U+FFFD and is no reason to lose the record.
+        headers.append((key.decode("utf-8", "replace"), value))
+    return tuple(headers), at
+
+
+class _Overlong(Exception):
+    """A varint that does not end where it must."""
+
+
+def _long_varint(data: bytes, at: int, first: int, bits: int = 32) -> tuple[int, int]:
+    """The unsigned value of a varint whose first byte had its top bit set, and the place after."""
+    n = data[at]
+    if n < 128:
+        return first & 127 | n << 7, at + 1
+    value, shift = first & 127 | (n & 127) << 7, 14
+    while shift < bits:
+        at += 1
+        n = data[at]
+        value |= (n & 127) << shift
+        if n < 128:
+            if value >> bits:
+                break
+            return value, at + 1
+        shift += 7
+    raise _Overlong(f"varint over {bits} bits")
+
+
+def _signed(n: int) -> int:
+    return (n >> 1) ^ -(n & 1)
+
+
+def _malformed(index: int, reason: str) -> MalformedBatch:
+    return MalformedBatch(reason, index=index)
+
+
+# Building
+
+
+def build_batch(
+    records: Sequence[Record],
+    *,
+    base_offset: int,
+    last_offset_delta: int | None = None,
+    leader_epoch: int = NO_LEADER_EPOCH,
+    compression: Compression = Compression.NONE,
+    timestamp_type: TimestampType = TimestampType.CREATE_TIME,
+    max_timestamp: int | None = None,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
+    base_sequence: int = NO_SEQUENCE,
+    is_transactional: bool = False,
+    is_control: bool = False,
+) -> bytearray:
+    """A sealed batch of `records`, whose offsets ascend from `base_offset` or later.
+
+    `last_offset_delta` says how many offsets the batch spans when records are missing at its end,
+    and must be given when there are none. `max_timestamp` is the largest of the records unless
+    given; with LOG_APPEND_TIME it is the time of all of them.
+    """
+    if last_offset_delta is None:
+        last_offset_delta = records[-1].offset - base_offset
+    if max_timestamp is None:
+        max_timestamp = max((record.timestamp for record in records), default=NO_TIMESTAMP)
+    header = BatchHeader(
+        base_offset=base_offset,
+        length=0,
+        leader_epoch=leader_epoch,
+        magic=batch.MAGIC,
+        crc=0,
+        attributes=batch.attributes_of(
+            compression, timestamp_type, is_transactional=is_transactional, is_control=is_control
+        ),
+        last_offset_delta=last_offset_delta,
+        base_timestamp=records[0].timestamp if records else max_timestamp,
+        max_timestamp=max_timestamp,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        record_count=len(records),
+    )
+    return _assemble(header, records)
+
+
+def rebuild_batch(header: BatchHeader, records: Sequence[Record]) -> bytearray:
+    """The batch of `header` with only `records` left of it: the shape that compaction leaves.
+
+    Offsets, span, producer, attributes and codec stay, so a consumer steps over what is missing.
+    """
+    if records and header.timestamp_type is TimestampType.CREATE_TIME:
+        header = header._replace(max_timestamp=max(record.timestamp for record in records))
+    return _assemble(header._replace(record_count=len(records)), records)
+
+
+def _assemble(header: BatchHeader, records: Sequence[Record]) -> bytearray:
+    assert len(records) <= header.last_offset_delta + 1, "more records than offsets"
+    payload = _encode_records(records, header.base_offset, header.base_timestamp)
+    if records and header.compression is not Compression.NONE:
+        payload = codecs.compress(payload, header.compression)
+    else:
+        # Nothing at all is not compressed: an empty batch then is its header alone, in any codec.
+        header = header._replace(attributes=header.attributes & ~batch.COMPRESSION_MASK)
+    size = batch.HEADER_SIZE + len(payload)
+    out = bytearray(size)
+    batch.HEADER.pack_into(out, 0, *header._replace(length=size - batch.PREFIX_SIZE))
+    out[batch.HEADER_SIZE :] = payload
+    batch.seal(out)
+    return out
+
+
+def _encode_records(
+    records: Iterable[Record], base_offset: int, base_timestamp: int
+) -> bytes | bytearray:
+    out = bytearray()
+    for offset, timestamp, key, value, headers in records:
+        parts = [b"\x00", _varint(timestamp - base_timestamp), _varint(offset - base_offset)]
+        for data in (key, value):
+            if data is None:
+                parts.append(b"\x01")
+            else:
+                parts += (_varint(len(data)), data)
+        parts.append(_varint(len(headers)))
+        for name, content in headers:
+            key_bytes = name.encode()
+            parts += (_varint(len(key_bytes)), key_bytes)
+            if content is None:
+                parts.append(b"\x01")
+            else:
+                parts += (_varint(len(content)), content)
+        body = b"".join(parts)
+        out += _varint(len(body))
+        out += body
+    return out
+
+
+def _varint(value: int) -> bytes:
+    """The shortest zig-zag varint of an int64."""
+    n = value << 1 if value >= 0 else ~value << 1 | 1
+    if n < 128:
+        return _SHORT[n]
+    if n < 16384:
+        return bytes((n & 127 | 128, n >> 7))
+    out = bytearray()
+    while n > 127:
+        out.append(n & 127 | 128)
+        n >>= 7
+    out.append(n)
+    return bytes(out)
