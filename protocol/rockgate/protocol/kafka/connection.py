@@ -1,0 +1,226 @@
+"""Both ends of a Kafka connection without the connection: bytes in, exchanges and bytes out.
+
+    receive_data(data)          the requests that may start now, in order
+    respond(exchange, buffers)  the body of an answer, as soon as it is known, in any order
+    next_exchanges()            the requests that had to wait for room, or the peer's error
+    data_to_send()              the answers that are next in order, for one `writelines`
+
+A broken stream raises ProtocolError only after every request before the break was handed out, so
+what a peer gets done never depends on how its bytes were split. Nothing here knows sockets, time
+or what a request means; only its header is read.
+"""
+
+from collections import deque
+from typing import Final, TypeAlias
+
+from rockgate.protocol.kafka.api import ApiKey
+from rockgate.protocol.kafka.errors import MalformedFrame, ProtocolError
+from rockgate.protocol.kafka.frames import LENGTH, FrameReader
+from rockgate.protocol.kafka.headers import (
+    RequestHeader,
+    decode_request_header,
+    decode_response_header,
+    encode_request_header,
+    encode_response_header,
+)
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+
+FRAME_BYTES_MAX: Final = 100 * 1024 * 1024
+"""Kafka's own default for socket.request.max.bytes."""
+IN_FLIGHT_MAX: Final = 64
+FRAME_SIZE_LIMIT: Final = 2**31 - 1
+"""The largest length that the four bytes in front of a frame can say."""
+
+
+class Exchange:
+    """One request and, later, its answer. Lives from `receive_data` until its answer has left."""
+
+    __slots__ = ("_answer", "body", "header", "size")
+
+    def __init__(self, header: RequestHeader, body: memoryview, size: int) -> None:
+        self.header = header
+        self.body = body
+        self.size = size
+        """Bytes of the whole frame: what this request holds in memory."""
+        self._answer: list[Buffer] | None = None
+
+    def __repr__(self) -> str:
+        return f"Exchange({self.header}, {self.size} bytes)"
+
+
+class ServerConnection:
+    """The server's end: at most `in_flight_max` requests are handed out and not yet answered."""
+
+    def __init__(
+        self, *, frame_bytes_max: int = FRAME_BYTES_MAX, in_flight_max: int = IN_FLIGHT_MAX
+    ) -> None:
+        self.in_flight_max = in_flight_max
+        self._reader = FrameReader(frame_bytes_max)
+        self._waiting: deque[memoryview] = deque()
+        self._in_flight: deque[Exchange] = deque()
+        self._error: ProtocolError | None = None
+
+    # Receiving
+
+    def receive_data(self, data: Buffer) -> list[Exchange]:
+        """The requests that may start now. `data` must not change afterwards.
+
+        After starting them, call `next_exchanges` once more: it brings what `respond` made room
+        for, or raises what is wrong with the bytes behind them.
+        """
+        if self._error is None:
+            self._waiting.extend(self._reader.feed(data))
+        return self.next_exchanges()
+
+    def next_exchanges(self) -> list[Exchange]:
+        """Requests received and not handed out yet, as far as `in_flight_max` allows."""
+        exchanges: list[Exchange] = []
+        waiting = self._waiting
+        while waiting and self._error is None and len(self._in_flight) < self.in_flight_max:
+            frame = waiting.popleft()
+            try:
+                header, body_start = decode_request_header(frame)
+            except ProtocolError as broken:
+                waiting.clear()
+                self._error = broken
+                break
+            exchange = Exchange(header, frame[body_start:], len(frame))
+            self._in_flight.append(exchange)
+            exchanges.append(exchange)
+        if not exchanges and not waiting:
+            error = self._error or self._reader.error
+            if error is not None:
+                raise error
+        return exchanges
+
+    @property
+    def is_full(self) -> bool:
+        """Whether reading should stop until answers have left."""
+        return len(self._in_flight) >= self.in_flight_max
+
+    @property
+    def in_flight_count(self) -> int:
+        """Requests handed out whose answers have not left yet."""
+        return len(self._in_flight)
+
+    # Sending
+
+    def respond(self, exchange: Exchange, buffers: list[Buffer]) -> None:
+        """Give an exchange its answer: the body's buffers, sent as they are and never joined.
+
+        An empty list means that the request gets no answer at all (Produce with acks=0).
+        """
+        assert exchange._answer is None, f"{exchange} was answered already"
+        if buffers:
+            header = exchange.header
+            head = encode_response_header(header.api_key, header.api_version, header.correlation_id)
+            size = len(head) + sum(map(len, buffers))
+            assert size <= FRAME_SIZE_LIMIT, f"{size} bytes do not fit a frame"
+            exchange._answer = [LENGTH.pack(size) + head, *buffers]
+        else:
+            exchange._answer = buffers
+
+    def data_to_send(self) -> list[Buffer]:
+        """The buffers of all answers that are next in request order; each is given once."""
+        out: list[Buffer] = []
+        in_flight = self._in_flight
+        while in_flight and (answer := in_flight[0]._answer) is not None:
+            out += answer
+            in_flight.popleft()
+        return out
+
+
+class Response:
+    """What came back for one request: the body as it lies in the frame, behind the header."""
+
+    __slots__ = ("api_key", "api_version", "body", "correlation_id")
+
+    def __init__(
+        self, api_key: int, api_version: int, correlation_id: int, body: memoryview
+    ) -> None:
+        self.api_key = api_key
+        self.api_version = api_version
+        self.correlation_id = correlation_id
+        self.body = body
+
+    def __repr__(self) -> str:
+        return f"Response({self.api_key!r} v{self.api_version}, {len(self.body)} bytes)"
+
+
+class ClientConnection:
+    """The client's end: numbers its requests and takes answers in the same order only."""
+
+    def __init__(
+        self, *, client_id: str | None = None, frame_bytes_max: int = FRAME_SIZE_LIMIT
+    ) -> None:
+        self.client_id = client_id
+        self._reader = FrameReader(frame_bytes_max)
+        self._expected: deque[RequestHeader] = deque()
+        self._out: list[Buffer] = []
+        self._next_id = 0
+        self._error: ProtocolError | None = None
+
+    def send(
+        self,
+        api_key: ApiKey,
+        api_version: int,
+        buffers: list[Buffer],
+        *,
+        has_answer: bool = True,
+    ) -> int:
+        """Queue a request and return its correlation id; Produce with acks=0 has no answer."""
+        header = RequestHeader(
+            api_key=api_key,
+            api_version=api_version,
+            correlation_id=self._next_id,
+            client_id=self.client_id,
+        )
+        head = encode_request_header(header)
+        size = len(head) + sum(map(len, buffers))
+        assert size <= FRAME_SIZE_LIMIT, f"{size} bytes do not fit a frame"
+        self._out += (LENGTH.pack(size) + head, *buffers)
+        self._next_id = (self._next_id + 1) & 0x7FFFFFFF
+        if has_answer:
+            self._expected.append(header)
+        return header.correlation_id
+
+    def data_to_send(self) -> list[Buffer]:
+        """The buffers of all queued requests; each is given once."""
+        out, self._out = self._out, []
+        return out
+
+    @property
+    def in_flight_count(self) -> int:
+        """Requests whose answers have not come yet."""
+        return len(self._expected)
+
+    def receive_data(self, data: Buffer) -> list[Response]:
+        """The answers that `data` completes, in request order.
+
+        Raises when the stream breaks, but answers that came before the break are returned first:
+        the error is then raised by the next call, which may bring no data.
+        """
+        responses: list[Response] = []
+        if self._error is None:
+            try:
+                for frame in self._reader.feed(data):
+                    responses.append(self._match(frame))  # noqa: PERF401  a break keeps these
+            except ProtocolError as broken:
+                self._error = broken
+        if not responses:
+            error = self._error or self._reader.error
+            if error is not None:
+                raise error
+        return responses
+
+    def _match(self, frame: memoryview) -> Response:
+        if not self._expected:
+            raise MalformedFrame(f"a response of {len(frame)} bytes to no request")
+        sent = self._expected.popleft()
+        correlation_id, body_start = decode_response_header(sent.api_key, sent.api_version, frame)
+        if correlation_id != sent.correlation_id:
+            raise MalformedFrame(
+                f"correlation id {correlation_id} where {sent.correlation_id} is next"
+            )
+        return Response(sent.api_key, sent.api_version, correlation_id, frame[body_start:])

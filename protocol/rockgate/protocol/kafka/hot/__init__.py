@@ -1,0 +1,1 @@
+"""Hand codecs for the four bodies that carry data: Produce and Fetch, request and response."""
