@@ -1,0 +1,395 @@
+"""Fetch by hand: requests in, responses out.
+
+Requests are walked as `hot.produce` walks its own: the usual shape here, everything else by the
+declared codec, which alone refuses.
+
+A response is a list of buffers for one `writelines`. What stands between two payloads is packed into
+one small buffer; payloads are the slices of the log as they were given, never joined or copied.
+"""
+
+import struct
+from collections.abc import Iterable, Sequence
+from struct import Struct
+from typing import Final, NamedTuple, TypeAlias
+
+from rockgate.protocol.kafka.hot.pieces import (
+    COUNT_MAX,
+    NO_TAGS,
+    Leader,
+    Node,
+    array_head,
+    leader_tag,
+    nodes_tags,
+    text,
+)
+from rockgate.protocol.kafka.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ReplicaState,
+)
+from rockgate.protocol.kafka.schema import ZERO_UUID, decode
+from rockgate.protocol.kafka.varint import Buffer, continue_uvarint, uvarint
+
+VERSION_MIN: Final = 4
+LOG_START_OFFSET: Final = 5
+SESSIONS: Final = 7
+LEADER_EPOCHS: Final = 9
+RACKS: Final = 11
+FLEXIBLE: Final = 12
+TOPIC_IDS: Final = 13
+REPLICA_STATE: Final = 15
+LEADERS: Final = 16
+VERSION_MAX: Final = 18
+
+_new: Final = object.__new__
+
+# Requests
+
+_INT16: Final = Struct(">h")
+_INT32: Final = Struct(">i")
+_LEAD_4: Final = Struct(">iiiib")
+_LEAD_7: Final = Struct(">iiiibii")
+_LEAD_15: Final = Struct(">iiibii")
+_PARTITION_4: Final = Struct(">iqi")
+_PARTITION_5: Final = Struct(">iqqi")
+_PARTITION_9: Final = Struct(">iiqqi")
+_PARTITION_12: Final = Struct(">iiqiqiB")
+_SIZE_MAX: Final = 64 * 1024
+_HIGH_WATERMARK_UNSAID: Final = (1 << 63) - 1
+
+_Row: TypeAlias = tuple[int, int, int, int, int, int, int]
+"""Partition, leader epoch, offset, last epoch, log start, size, count of tagged fields."""
+
+
+def decode_request(version: int, data: Buffer) -> FetchRequest:
+    """The request in `data`; errors are those of `schema.decode`."""
+    request = None
+    if len(data) <= _SIZE_MAX and VERSION_MIN <= version <= VERSION_MAX:
+        # A copy of so little pays for itself: slices of bytes are cheaper than those of a view.
+        body = bytes(data)
+        walk = _walk_flexible if version >= FLEXIBLE else _walk_plain
+        try:
+            request = walk(body, version)
+        except (struct.error, IndexError, ValueError):
+            # Read, or refused by name, by the declared codec.
+            request = None
+    return decode(FetchRequest, version, data) if request is None else request
+
+
+def _walk_plain(data: bytes, version: int) -> FetchRequest | None:
+    """Versions 4 to 11: lengths are int16 for text and int32 for everything else."""
+    request = _blank_request()
+    if version < SESSIONS:
+        (
+            request.replica_id,
+            request.max_wait_ms,
+            request.min_bytes,
+            request.max_bytes,
+            request.isolation_level,
+        ) = _LEAD_4.unpack_from(data)
+        at = _LEAD_4.size
+    else:
+        (
+            request.replica_id,
+            request.max_wait_ms,
+            request.min_bytes,
+            request.max_bytes,
+            request.isolation_level,
+            request.session_id,
+            request.session_epoch,
+        ) = _LEAD_7.unpack_from(data)
+        at = _LEAD_7.size
+    (topic_count,) = _INT32.unpack_from(data, at)
+    at += 4
+    left = COUNT_MAX
+    if not 0 <= topic_count <= left:
+        return None
+    for _ in range(topic_count):
+        (size,) = _INT16.unpack_from(data, at)
+        end = at + 2 + size
+        name = str(data[at + 2 : end], "ascii")
+        (count,) = _INT32.unpack_from(data, end)
+        left -= count
+        if size < 0 or count < 0 or left < 0:
+            return None
+        rows, at = _plain_rows(data, end + 4, version, count)
+        if at > len(data) or not _add_topic(request, name, ZERO_UUID, rows):
+            return None
+    if version >= SESSIONS:
+        # What a session forgets is rare: only "nothing" is read here.
+        if data[at : at + 4] != b"\x00\x00\x00\x00":
+            return None
+        at += 4
+    if version >= RACKS:
+        (size,) = _INT16.unpack_from(data, at)
+        at += 2
+        if size < 0:
+            return None
+        request.rack_id = str(data[at : at + size], "ascii")
+        at += size
+    return request if at == len(data) else None
+
+
+def _plain_rows(data: bytes, at: int, version: int, count: int) -> tuple[Iterable[_Row], int]:
+    """The partitions of a topic, filled up with what the version leaves out, and their end."""
+    rows: Iterable[_Row]
+    if version < LOG_START_OFFSET:
+        end = at + count * _PARTITION_4.size
+        older = _PARTITION_4.iter_unpack(data[at:end])
+        rows = ((index, -1, offset, -1, -1, size_max, 0) for index, offset, size_max in older)
+    elif version < LEADER_EPOCHS:
+        end = at + count * _PARTITION_5.size
+        older = _PARTITION_5.iter_unpack(data[at:end])
+        rows = (
+            (index, -1, offset, -1, log_start, size_max, 0)
+            for index, offset, log_start, size_max in older
+        )
+    else:
+        end = at + count * _PARTITION_9.size
+        older = _PARTITION_9.iter_unpack(data[at:end])
+        rows = (
+            (index, epoch, offset, -1, log_start, size_max, 0)
+            for index, epoch, offset, log_start, size_max in older
+        )
+    return rows, end
+
+
+def _walk_flexible(data: bytes, version: int) -> FetchRequest | None:
+    """Versions 12 and later: lengths are varints one too large, structs end with tags."""
+    request = _blank_request()
+    at = 0
+    if version < REPLICA_STATE:
+        (request.replica_id,) = _INT32.unpack_from(data)
+        at = 4
+    (
+        request.max_wait_ms,
+        request.min_bytes,
+        request.max_bytes,
+        request.isolation_level,
+        request.session_id,
+        request.session_epoch,
+    ) = _LEAD_15.unpack_from(data, at)
+    at += _LEAD_15.size
+    count = data[at]
+    at += 1
+    if count > 127:
+        count, at = continue_uvarint(data, at, count)
+    left = COUNT_MAX
+    if not 0 < count <= left:
+        return None
+    name, topic_id = "", ZERO_UUID
+    for _ in range(count - 1):
+        if version >= TOPIC_IDS:
+            topic_id = data[at : at + 16]
+            at += 16
+        else:
+            end = at + data[at]
+            name = str(data[at + 1 : end], "ascii")
+            if end == at or end - at > 127:
+                return None
+            at = end
+        count = data[at]
+        at += 1
+        if count > 127:
+            count, at = continue_uvarint(data, at, count)
+        left -= count
+        if count == 0 or left < 0:
+            return None
+        end = at + (count - 1) * _PARTITION_12.size
+        rows = _PARTITION_12.iter_unpack(data[at:end])
+        # After the last partition come the topic's own tags, none of them.
+        if data[end] or not _add_topic(request, name, topic_id, rows):
+            return None
+        at = end + 1
+    # Nothing forgotten, a short rack, no tags.
+    size = data[at + 1]
+    end = at + 1 + size
+    if data[at] != 1 or not 0 < size < 128 or data[end] or end + 1 != len(data):
+        return None
+    request.rack_id = str(data[at + 2 : end], "ascii")
+    return request
+
+
+def _blank_request() -> FetchRequest:
+    state = _new(ReplicaState)
+    state.replica_id = -1
+    state.replica_epoch = -1
+    request = _new(FetchRequest)
+    request.cluster_id = None
+    request.replica_id = -1
+    request.replica_state = state
+    request.session_id = 0
+    request.session_epoch = -1
+    request.topics = []
+    request.forgotten_topics_data = []
+    request.rack_id = ""
+    return request
+
+
+def _add_topic(request: FetchRequest, name: str, topic_id: bytes, rows: Iterable[_Row]) -> bool:
+    """Add a topic with a partition for each row; False if one has tagged fields."""
+    partitions = []
+    for row in rows:
+        partition = _new(FetchPartition)
+        (
+            partition.partition,
+            partition.current_leader_epoch,
+            partition.fetch_offset,
+            partition.last_fetched_epoch,
+            partition.log_start_offset,
+            partition.partition_max_bytes,
+            tags,
+        ) = row
+        if tags:
+            return False
+        partition.replica_directory_id = ZERO_UUID
+        partition.high_watermark = _HIGH_WATERMARK_UNSAID
+        partitions.append(partition)
+    topic = _new(FetchTopic)
+    topic.topic = name
+    topic.topic_id = topic_id
+    topic.partitions = partitions
+    request.topics.append(topic)
+    return True
+
+
+# Responses
+
+_RESPONSE_4: Final = Struct(">i")
+_RESPONSE_7: Final = Struct(">ihi")
+_FIXED_4: Final = Struct(">ihqq")
+_FIXED_5: Final = Struct(">ihqqq")
+_FIXED_12: Final = Struct(">ihqqqBi")
+_ENDING_4: Final = Struct(">ii")
+_ENDING_11: Final = Struct(">iii")
+_ABORTED: Final = Struct(">qq")
+_ABORTED_12: Final = Struct(">qqB")
+_DIVERGING_TAG: Final = Struct(">BBiqB")
+
+
+class Diverging(NamedTuple):
+    """Where the log of this epoch ends, told to a client whose own log went on after it."""
+
+    epoch: int
+    end_offset: int
+
+
+class FetchedPartition(NamedTuple):
+    """What was read of one partition."""
+
+    index: int
+    error_code: int = 0
+    high_watermark: int = -1
+    last_stable_offset: int = -1
+    log_start_offset: int = -1
+    records: Sequence[Buffer] | None = ()
+    """Slices of the log, one behind the other; each is sent as it is."""
+    aborted: Sequence[tuple[int, int]] | None = None
+    """Producer id and first offset of each aborted transaction; None if nobody asked."""
+    preferred_read_replica: int = -1
+    diverging: Diverging | None = None
+    leader: Leader | None = None
+
+
+class FetchedTopic(NamedTuple):
+    """What was read of one topic; a version writes its name or its id."""
+
+    name: str
+    topic_id: bytes
+    partitions: Sequence[FetchedPartition]
+
+
+def encode_response(
+    version: int,
+    topics: Sequence[FetchedTopic],
+    *,
+    throttle_time_ms: int = 0,
+    error_code: int = 0,
+    session_id: int = 0,
+    nodes: Sequence[Node] = (),
+) -> list[Buffer]:
+    """The body of a response, as buffers for `ServerConnection.respond`."""
+    out: list[Buffer] = []
+    if version < SESSIONS:
+        head = _RESPONSE_4.pack(throttle_time_ms)
+    else:
+        head = _RESPONSE_7.pack(throttle_time_ms, error_code, session_id)
+    pieces = [head, array_head(len(topics), version >= FLEXIBLE)]
+    if version < FLEXIBLE:
+        _write_plain(out, pieces, version, topics)
+    else:
+        _write_flexible(out, pieces, version >= TOPIC_IDS, topics)
+        pieces.append(nodes_tags(nodes) if version >= LEADERS else NO_TAGS)
+    if pieces:
+        out.append(b"".join(pieces))
+    return out
+
+
+def _write_plain(
+    out: list[Buffer], pieces: list[bytes], version: int, topics: Sequence[FetchedTopic]
+) -> None:
+    """Versions 4 to 11. `pieces` is what has been written since the last payload."""
+    for name, _, partitions in topics:
+        pieces += (text(name, False), _INT32.pack(len(partitions)))
+        for index, code, high, stable, log_start, records, aborted, replica, _, _ in partitions:
+            if version < LOG_START_OFFSET:
+                pieces.append(_FIXED_4.pack(index, code, high, stable))
+            else:
+                pieces.append(_FIXED_5.pack(index, code, high, stable, log_start))
+            count = -1 if aborted is None else len(aborted)
+            size = -1 if records is None else sum(map(len, records))
+            if count > 0:
+                assert aborted is not None
+                pieces.append(_INT32.pack(count))
+                pieces += [_ABORTED.pack(*transaction) for transaction in aborted]
+                pieces.append(_INT32.pack(replica) if version >= RACKS else b"")
+                pieces.append(_INT32.pack(size))
+            elif version >= RACKS:
+                pieces.append(_ENDING_11.pack(count, replica, size))
+            else:
+                pieces.append(_ENDING_4.pack(count, size))
+            if records:
+                out.append(b"".join(pieces))
+                out += records
+                pieces.clear()
+
+
+def _write_flexible(
+    out: list[Buffer], pieces: list[bytes], has_ids: bool, topics: Sequence[FetchedTopic]
+) -> None:
+    """Versions 12 and later; a partition's tags stand after its payload."""
+    for name, topic_id, partitions in topics:
+        pieces += (topic_id if has_ids else text(name, True), uvarint(len(partitions) + 1))
+        for partition in partitions:
+            index, code, high, stable, log_start, records, aborted, replica, epoch, leader = (
+                partition
+            )
+            if aborted:
+                pieces.append(_FIXED_5.pack(index, code, high, stable, log_start))
+                pieces.append(uvarint(len(aborted) + 1))
+                pieces += [_ABORTED_12.pack(*transaction, 0) for transaction in aborted]
+                pieces.append(_INT32.pack(replica))
+            else:
+                count = 0 if aborted is None else 1
+                pieces.append(_FIXED_12.pack(index, code, high, stable, log_start, count, replica))
+            if records:
+                pieces.append(uvarint(sum(map(len, records)) + 1))
+                out.append(b"".join(pieces))
+                out += records
+                pieces.clear()
+            else:
+                pieces.append(b"\x00" if records is None else b"\x01")
+            pieces.append(NO_TAGS if epoch is None and leader is None else _tags(epoch, leader))
+        pieces.append(NO_TAGS)
+
+
+def _tags(diverging: Diverging | None, leader: Leader | None) -> bytes:
+    """The tagged fields of a partition that a client read where it should not."""
+    count = (diverging is not None) + (leader is not None)
+    parts = [bytes((count,))]
+    if diverging is not None:
+        parts.append(_DIVERGING_TAG.pack(0, 13, diverging.epoch, diverging.end_offset, 0))
+    if leader is not None:
+        parts.append(leader_tag(1, leader))
+    return b"".join(parts)

@@ -1,0 +1,275 @@
+"""Produce by hand: requests in, responses out.
+
+A request is walked once by offset; each partition's records are a slice of the frame. The walk
+knows the usual shape only. Whatever it does not expect (text beyond ASCII, null records, tagged
+fields, padded varints, more than `COUNT_MAX` elements, any kind of damage) goes to the declared
+codec, which reads it or says in what field it is malformed. So this module never refuses anything
+itself, and its only duty is to take nothing that the declaration would not.
+
+Responses are built from small tuples: what most partitions need is packed by one call.
+"""
+
+import struct
+from collections.abc import Sequence
+from struct import Struct
+from typing import Final, NamedTuple
+
+from rockgate.protocol.kafka.hot.pieces import (
+    COUNT_MAX,
+    NO_TAGS,
+    Leader,
+    Node,
+    array_head,
+    leader_tag,
+    nodes_tags,
+    nullable_text,
+    text,
+)
+from rockgate.protocol.kafka.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from rockgate.protocol.kafka.schema import ZERO_UUID, decode
+from rockgate.protocol.kafka.varint import Buffer, continue_uvarint
+
+VERSION_MIN: Final = 3
+FLEXIBLE: Final = 9
+TOPIC_IDS: Final = 13
+VERSION_MAX: Final = 13
+
+_new: Final = object.__new__
+
+# Requests
+
+_PLAIN_LEAD: Final = Struct(">hhii")
+_PLAIN_REST: Final = Struct(">hii")
+_PLAIN_PARTITION: Final = Struct(">ii")
+_INT16: Final = Struct(">h")
+_INT32: Final = Struct(">i")
+_FLEXIBLE_REST: Final = Struct(">hi")
+_FLEXIBLE_PARTITION: Final = Struct(">iBBB")
+
+
+def decode_request(version: int, data: Buffer) -> ProduceRequest:
+    """The request in `data`, records as views of it; errors are those of `schema.decode`."""
+    view = memoryview(data).toreadonly()
+    request = None
+    try:
+        if FLEXIBLE <= version <= VERSION_MAX:
+            request = _walk_flexible(view, version >= TOPIC_IDS)
+        elif VERSION_MIN <= version < FLEXIBLE:
+            request = _walk_plain(view)
+    except (struct.error, IndexError, ValueError):
+        # Whatever this walk stumbles over is read, or refused by name, by the declared codec.
+        request = None
+    return decode(ProduceRequest, version, data) if request is None else request
+
+
+def _walk_plain(view: memoryview) -> ProduceRequest | None:
+    """Versions 3 to 8: lengths are int16 for text and int32 for everything else."""
+    size = len(view)
+    text_size, acks, timeout_ms, topic_count = _PLAIN_LEAD.unpack_from(view)
+    at = 12
+    transactional_id = None
+    if text_size >= 0:
+        at = 2 + text_size
+        transactional_id = str(view[2:at], "ascii")
+        acks, timeout_ms, topic_count = _PLAIN_REST.unpack_from(view, at)
+        at += 10
+    if text_size < -1 or not 0 <= topic_count <= COUNT_MAX:
+        return None
+    left = COUNT_MAX
+    topics = []
+    for _ in range(topic_count):
+        (text_size,) = _INT16.unpack_from(view, at)
+        end = at + 2 + text_size
+        name = str(view[at + 2 : end], "ascii")
+        (count,) = _INT32.unpack_from(view, end)
+        at = end + 4
+        left -= count
+        if text_size < 0 or count < 0 or left < 0:
+            return None
+        partitions = []
+        for _ in range(count):
+            index, length = _PLAIN_PARTITION.unpack_from(view, at)
+            at += 8
+            end = at + length
+            if length < 0 or end > size:
+                return None
+            partition = _new(PartitionProduceData)
+            partition.index = index
+            partition.records = view[at:end]
+            partitions.append(partition)
+            at = end
+        topic = _new(TopicProduceData)
+        topic.name = name
+        topic.topic_id = ZERO_UUID
+        topic.partition_data = partitions
+        topics.append(topic)
+    return _request(transactional_id, acks, timeout_ms, topics) if at == size else None
+
+
+def _walk_flexible(view: memoryview, has_ids: bool) -> ProduceRequest | None:
+    """Versions 9 and later: lengths are varints one too large, structs end with tags."""
+    text_size = view[0]
+    at = text_size or 1
+    if text_size > 127:
+        return None
+    transactional_id = str(view[1:at], "ascii") if text_size else None
+    acks, timeout_ms = _FLEXIBLE_REST.unpack_from(view, at)
+    count = view[at + 6]
+    at += 7
+    if count > 127:
+        count, at = continue_uvarint(view, at, count)
+    left = COUNT_MAX
+    if not 0 < count <= left:
+        return None
+    topics = []
+    name, topic_id = "", ZERO_UUID
+    for _ in range(count - 1):
+        if has_ids:
+            topic_id = bytes(view[at : at + 16])
+            at += 16
+        else:
+            end = at + view[at]
+            name = str(view[at + 1 : end], "ascii")
+            if end == at or end - at > 127:
+                return None
+            at = end
+        count = view[at]
+        at += 1
+        if count > 127:
+            count, at = continue_uvarint(view, at, count)
+        left -= count
+        if count == 0 or left < 0:
+            return None
+        partitions = []
+        for _ in range(count - 1):
+            # Three bytes of the length at once: enough for two megabytes of records.
+            index, n, second, third = _FLEXIBLE_PARTITION.unpack_from(view, at)
+            if n < 128:
+                at += 5
+            elif second < 128:
+                n = n & 127 | second << 7
+                at += 6
+            elif third < 128:
+                n = n & 127 | (second & 127) << 7 | third << 14
+                at += 7
+            else:
+                n, at = continue_uvarint(view, at + 5, n)
+            end = at + n - 1
+            if n == 0 or view[end]:
+                return None
+            partition = _new(PartitionProduceData)
+            partition.index = index
+            partition.records = view[at:end]
+            partitions.append(partition)
+            at = end + 1
+        if view[at]:
+            return None
+        at += 1
+        topic = _new(TopicProduceData)
+        topic.name = name
+        topic.topic_id = topic_id
+        topic.partition_data = partitions
+        topics.append(topic)
+    if view[at] or at + 1 != len(view):
+        return None
+    return _request(transactional_id, acks, timeout_ms, topics)
+
+
+def _request(
+    transactional_id: str | None, acks: int, timeout_ms: int, topics: list[TopicProduceData]
+) -> ProduceRequest:
+    request = _new(ProduceRequest)
+    request.transactional_id = transactional_id
+    request.acks = acks
+    request.timeout_ms = timeout_ms
+    request.topic_data = topics
+    return request
+
+
+# Responses
+
+LOG_START_OFFSET: Final = 5
+RECORD_ERRORS: Final = 8
+LEADERS: Final = 10
+
+_OUTCOME_3: Final = Struct(">ihqq")
+_OUTCOME_5: Final = Struct(">ihqqq")
+
+
+class ProducedPartition(NamedTuple):
+    """The outcome for one partition: where its batch begins, or why it was refused."""
+
+    index: int
+    error_code: int = 0
+    base_offset: int = -1
+    log_append_time_ms: int = -1
+    log_start_offset: int = -1
+    error_message: str | None = None
+    record_errors: Sequence[tuple[int, str | None]] = ()
+    """Records that were refused: their place in the batch, and why."""
+    leader: Leader | None = None
+
+
+class ProducedTopic(NamedTuple):
+    """The outcome for one topic; a version writes its name or its id."""
+
+    name: str
+    topic_id: bytes
+    partitions: Sequence[ProducedPartition]
+
+
+def encode_response(
+    version: int,
+    topics: Sequence[ProducedTopic],
+    *,
+    throttle_time_ms: int = 0,
+    nodes: Sequence[Node] = (),
+) -> list[Buffer]:
+    """The body of a response, as buffers for `ServerConnection.respond`."""
+    is_flexible = version >= FLEXIBLE
+    # An outcome without details ends with these bytes: no record errors, no message, no tags.
+    ending = b"\x01\x00\x00" if is_flexible else b"\x00\x00\x00\x00\xff\xff"
+    parts = [array_head(len(topics), is_flexible)]
+    for name, topic_id, partitions in topics:
+        parts.append(topic_id if version >= TOPIC_IDS else text(name, is_flexible))
+        parts.append(array_head(len(partitions), is_flexible))
+        for partition in partitions:
+            index, code, base_offset, append_time, log_start, message, errors, leader = partition
+            if version < LOG_START_OFFSET:
+                parts.append(_OUTCOME_3.pack(index, code, base_offset, append_time))
+            elif version < RECORD_ERRORS:
+                parts.append(_OUTCOME_5.pack(index, code, base_offset, append_time, log_start))
+            elif message is None and not errors and leader is None:
+                parts += (
+                    _OUTCOME_5.pack(index, code, base_offset, append_time, log_start),
+                    ending,
+                )
+            else:
+                _write_details(parts, version, partition)
+        if is_flexible:
+            parts.append(NO_TAGS)
+    parts.append(_INT32.pack(throttle_time_ms))
+    if is_flexible:
+        parts.append(nodes_tags(nodes) if version >= LEADERS else NO_TAGS)
+    return [b"".join(parts)]
+
+
+def _write_details(parts: list[bytes], version: int, partition: ProducedPartition) -> None:
+    """A partition, from v8 on, with more to say than where its batch begins."""
+    index, code, base_offset, append_time, log_start, message, errors, leader = partition
+    is_flexible = version >= FLEXIBLE
+    parts.append(_OUTCOME_5.pack(index, code, base_offset, append_time, log_start))
+    parts.append(array_head(len(errors), is_flexible))
+    for batch_index, reason in errors:
+        parts += (_INT32.pack(batch_index), nullable_text(reason, is_flexible))
+        if is_flexible:
+            parts.append(NO_TAGS)
+    parts.append(nullable_text(message, is_flexible))
+    if leader is not None and version >= LEADERS:
+        parts += (b"\x01", leader_tag(0, leader))
+    elif is_flexible:
+        parts.append(NO_TAGS)
