@@ -1,0 +1,55 @@
+"""HOST:PORT as a value: what a door listens on, and what it tells clients to dial.
+
+It parses and prints and never resolves a name. IPv6 hosts are written in brackets, as in
+`[::1]:9092`.
+"""
+
+from dataclasses import dataclass
+
+PORT_MAX = 65_535
+HOST_CHARS_MAX = 253
+_WILDCARDS = frozenset({"0.0.0.0", "::"})
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A host and a port. Port 0 asks the system for a free one."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Address":
+        """Read `HOST:PORT`, `[IPV6]:PORT` or `off`; anything else is a ValueError."""
+        if text.strip().lower() == "off":
+            return CLOSED
+        host, colon, port_text = text.strip().rpartition(":")
+        if host.startswith("[") and host.endswith("]"):
+            host = host[1:-1]
+        elif ":" in host:
+            raise ValueError(f"wants an IPv6 host in brackets, as in [::1]:9092, not {text!r}")
+        if not colon or not host or not (port_text.isascii() and port_text.isdigit()):
+            raise ValueError(f"wants HOST:PORT or 'off', not {text!r}")
+        if len(host) > HOST_CHARS_MAX or any(c.isspace() or c in "/@[]" for c in host):
+            raise ValueError(f"wants a host name or an address before the port, not {host!r}")
+        if len(port_text) > 5 or int(port_text) > PORT_MAX:
+            raise ValueError(f"wants a port from 0 to {PORT_MAX}, not {port_text}")
+        return cls(host, int(port_text))
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether this stands for a door that stays shut."""
+        return self == CLOSED
+
+    @property
+    def is_wildcard(self) -> bool:
+        """Whether a listener here takes connections on every local address."""
+        return self.host in _WILDCARDS
+
+    def __str__(self) -> str:
+        if self.is_closed:
+            return "off"
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+CLOSED = Address("off", 0)

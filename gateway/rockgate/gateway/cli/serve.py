@@ -1,0 +1,56 @@
+"""`rockgate serve`: run the server until it is told to stop."""
+
+from rockgate.gateway.cli import options
+
+START_STATUS = 1
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate serve
+
+rockgate serve --data-dir /srv/rockgate --kafka 0.0.0.0:9092 --advertise-kafka kafka.example:9092
+
+rockgate serve --kafka 127.0.0.1:0 --http off --set num.partitions=8 --set kafka.idle_ms_max=30m
+
+rockgate serve --config rockgate.toml --log-level debug
+"""
+
+
+def serve(
+    config: options.ConfigFile = None,
+    data_dir: options.DataDir = None,
+    kafka: options.Kafka = None,
+    remoting: options.Remoting = None,
+    namesrv: options.Namesrv = None,
+    http: options.Http = None,
+    advertise_kafka: options.AdvertiseKafka = None,
+    advertise_remoting: options.AdvertiseRemoting = None,
+    set_: options.Set = None,
+    log_level: options.LogLevel = None,
+) -> None:
+    """Run the server.
+
+    It prints one `ready` line on standard output when every door answers, logs to standard error,
+    and on SIGTERM or SIGINT finishes what is in flight and exits 0. In place of an address, `off`
+    closes a door; port 0 takes a free one.
+    """
+    flags = options.flags(
+        data_dir=data_dir,
+        kafka=kafka,
+        remoting=remoting,
+        namesrv=namesrv,
+        http=http,
+        advertise_kafka=advertise_kafka,
+        advertise_remoting=advertise_remoting,
+        log_level=log_level,
+    )
+    gathered = options.gathered(config=config, flags=flags, pairs=set_ or ())
+
+    from rockgate.gateway import app
+    from rockgate.gateway.errors import StartError
+
+    try:
+        app.run(gathered.config)
+    except StartError as error:
+        options.fail([str(error)], START_STATUS)

@@ -1,0 +1,116 @@
+"""From what was given to what is in effect: each setting checked, every problem told at once.
+
+File < environment < command line. Unknown names are errors that name the nearest known one. Within
+one source a setting may be given once, by our name or by Kafka's.
+"""
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import get_type_hints
+
+from rockgate.gateway.config.kafka_names import KAFKA_NAMES
+from rockgate.gateway.config.sections import Config
+from rockgate.gateway.config.settings import Setting, environment_name, settings_of
+from rockgate.gateway.config.sources import Given
+from rockgate.gateway.config.values import read
+from rockgate.gateway.errors import ConfigError
+
+DEFAULT_ORIGIN = "default"
+SETTINGS: Mapping[str, Setting] = settings_of(Config)
+VARIABLES: Mapping[str, str] = {environment_name(name): name for name in (*KAFKA_NAMES, *SETTINGS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The configuration in effect, and for each setting where its value came from."""
+
+    config: Config
+    origins: Mapping[str, str]
+
+
+def gather(*sources: Sequence[Given]) -> Gathered:
+    """Lay the sources over the defaults, the strongest last; ConfigError lists every problem."""
+    problems: list[str] = []
+    chosen: dict[str, object] = {}
+    origins = dict.fromkeys(SETTINGS, DEFAULT_ORIGIN)
+    for source in sources:
+        for name, (value, origin) in _resolve(source, problems).items():
+            chosen[name], origins[name] = value, origin
+    config = _build(chosen, origins, problems)
+    if config is None or problems:
+        raise ConfigError(problems)
+    return Gathered(config, origins)
+
+
+def _resolve(source: Iterable[Given], problems: list[str]) -> dict[str, tuple[object, str]]:
+    """One source's settings by our own name; what is wrong with it goes to `problems`."""
+    resolved: dict[str, tuple[object, str]] = {}
+    used: dict[str, str] = {}
+    for given in source:
+        alias = KAFKA_NAMES.get(given.name)
+        setting = SETTINGS.get(alias.setting if alias else given.name)
+        if setting is None:
+            problems.append(_unknown(given))
+            continue
+        if setting.name in used:
+            problems.append(
+                f"{given.name} ({given.origin}) sets what {used[setting.name]} already set"
+            )
+            continue
+        used[setting.name] = f"{given.name} ({given.origin})"
+        try:
+            value = _scaled(given.value, alias.scale) if alias else given.value
+            resolved[setting.name] = (setting.read(value), _origin(given, setting))
+        except ValueError as error:
+            problems.append(f"{given.name} ({given.origin}) {error}")
+    return resolved
+
+
+def _scaled(given: object, scale: int) -> object:
+    """Kafka's number in our unit; a negative one means "no bound" on both sides and stays."""
+    if scale == 1:
+        return given
+    count = read(given, int, {})
+    assert isinstance(count, int)
+    return count * scale if count > 0 else count
+
+
+def _origin(given: Given, setting: Setting) -> str:
+    is_alias = given.name != setting.name and not given.origin.startswith("environment")
+    return f"{given.origin} {given.name}" if is_alias else given.origin
+
+
+def _unknown(given: Given) -> str:
+    is_variable = given.origin.startswith("environment")
+    known = list(VARIABLES if is_variable else (*SETTINGS, *KAFKA_NAMES))
+    where = "environment" if is_variable else given.origin
+    told = f"unknown setting {given.name!r} ({where})"
+    sections = {setting.section for setting in SETTINGS.values()}
+    if given.name in sections:
+        return f"{told}; it is a section: set one of its keys, as in {given.name}.…"
+    near = difflib.get_close_matches(given.name, known, n=1, cutoff=0.6)
+    if not near:
+        # A known key in the wrong section, or without one, is still near.
+        last = given.name.rpartition(".")[2]
+        near = [name for name, setting in SETTINGS.items() if setting.field == last][:1]
+    return f"{told}; did you mean {near[0]!r}?" if near else f"{told}; see `rockgate config`"
+
+
+def _build(
+    chosen: Mapping[str, object], origins: Mapping[str, str], problems: list[str]
+) -> Config | None:
+    """The dataclasses; a section's own check may refuse a combination with a ValueError."""
+    sections: dict[str, object] = {}
+    for section, cls in get_type_hints(Config).items():
+        mine = {
+            setting.field: chosen[name]
+            for name, setting in SETTINGS.items()
+            if setting.section == section and name in chosen
+        }
+        try:
+            sections[section] = cls(**mine)
+        except ValueError as error:
+            given = sorted({origins[f"{section}.{field}"] for field in mine})
+            problems.append(f"{section}: {error} ({', '.join(given)})")
+    return None if problems else Config(**sections)  # type: ignore[arg-type] # fields and hints agree

@@ -1,0 +1,35 @@
+"""Kafka's names for what is also a setting here, so that a Kafka person's habits and files work.
+
+A name is in this table only if it means the same thing here. `scale` turns the unit of Kafka's name
+into ours.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaName:
+    """Which of our settings a Kafka broker setting stands for."""
+
+    setting: str
+    scale: int = 1
+
+
+KAFKA_NAMES: Mapping[str, KafkaName] = {
+    "auto.create.topics.enable": KafkaName("topics.auto_create"),
+    "broker.id": KafkaName("server.node_id"),
+    "connections.max.idle.ms": KafkaName("kafka.idle_ms_max"),
+    "log.dir": KafkaName("server.data_dir"),
+    "log.retention.bytes": KafkaName("topics.retention_bytes"),
+    "log.retention.hours": KafkaName("topics.retention_ms", 3_600_000),
+    "log.retention.minutes": KafkaName("topics.retention_ms", 60_000),
+    "log.retention.ms": KafkaName("topics.retention_ms"),
+    "max.connections": KafkaName("kafka.connections_max"),
+    "message.max.bytes": KafkaName("topics.message_bytes_max"),
+    "node.id": KafkaName("server.node_id"),
+    "num.partitions": KafkaName("topics.partitions"),
+    "queued.max.request.bytes": KafkaName("kafka.total_bytes_max"),
+    "socket.listen.backlog.size": KafkaName("kafka.backlog"),
+    "socket.request.max.bytes": KafkaName("kafka.frame_bytes_max"),
+}

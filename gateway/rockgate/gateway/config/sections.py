@@ -1,0 +1,78 @@
+"""Every setting of the server, one section per room or part. A new section is one line in Config.
+
+A section is a frozen dataclass with defaults, owned by the room that uses it. The string under a
+field is its documentation (docs/operations.md is generated from it), and `metadata` may hold
+`minimum` and `maximum`. Units are the last part of a name: `_ms` settings also take `10m` or `36h`,
+`_bytes` settings also take `64MiB`.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from rockgate.gateway.address import Address
+from rockgate.gateway.http.config import HttpConfig
+from rockgate.gateway.kafka.config import KafkaConfig
+
+LogLevel = Literal["error", "warning", "info", "debug"]
+DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerConfig:
+    """The process as a whole."""
+
+    data_dir: Path = Path("data")
+    """Directory that holds everything the server keeps; made if it is not there."""
+    node_id: int | None = field(default=None, metadata={"minimum": 0, "maximum": 2**31 - 1})
+    """This node's id for clients; remembered in the data directory, 1 in a new one."""
+    log_level: LogLevel = "info"
+    """The least severe messages that are logged to standard error."""
+    drain_ms_max: int = field(default=10_000, metadata={"minimum": 0, "maximum": 600_000})
+    """How long a stopping server lets requests in flight finish."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemotingConfig:
+    """RocketMQ's door."""
+
+    listen: Address = field(default=Address("127.0.0.1", 10911))
+    """Address of RocketMQ's broker door; `off` closes it and port 0 takes a free one."""
+    advertise: Address | None = None
+    """Address that RocketMQ clients are told to dial; the bound one unless set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamesrvConfig:
+    """RocketMQ's name server."""
+
+    listen: Address = field(default=Address("127.0.0.1", 9876))
+    """Address of the name server's door; `off` closes it and port 0 takes a free one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicsConfig:
+    """What a topic gets when its creator does not say."""
+
+    partitions: int = field(default=4, metadata={"minimum": 1, "maximum": 100_000})
+    """Partitions of a topic that is created without a count, by itself or by a client."""
+    auto_create: bool = True
+    """Whether asking for the metadata of an unknown topic creates it."""
+    message_bytes_max: int = field(default=1_048_588, metadata={"minimum": 0, "maximum": 2**31 - 1})
+    """Largest record batch that is taken, unless the topic's `max.message.bytes` says otherwise."""
+    retention_ms: int = field(default=7 * DAY_MS, metadata={"minimum": -1, "maximum": 2**63 - 1})
+    """How long messages are kept, unless the topic's `retention.ms` says so; -1 keeps all."""
+    retention_bytes: int = field(default=-1, metadata={"minimum": -1, "maximum": 2**63 - 1})
+    """Bytes kept of a partition, unless its topic's `retention.bytes` says so; -1 keeps all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """The whole configuration; a field's name is its section's name."""
+
+    server: ServerConfig
+    kafka: KafkaConfig
+    remoting: RemotingConfig
+    namesrv: NamesrvConfig
+    http: HttpConfig
+    topics: TopicsConfig

@@ -1,0 +1,92 @@
+"""Where settings come from: a TOML file, the environment, the command line.
+
+Each yields what was given, by name and origin. Nothing is interpreted here: names may be unknown
+and values of the wrong kind, which gathering reports with the origin kept here.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rockgate.gateway.config.settings import ENVIRONMENT_PREFIX
+from rockgate.gateway.errors import ConfigError
+
+CONFIG_VARIABLE = "ROCKGATE_CONFIG"
+FILE_BYTES_MAX = 1 << 20
+
+# Not settings: the file's own name, the test suite's counts, and what Docker links and Kubernetes
+# put into the environment of every container beside a service that is called rockgate.
+_NOT_SETTINGS = re.compile(
+    "ROCKGATE_(CONFIG|BUDGET|SERVICE_HOST|SERVICE_PORT(_.*)?|PORT|PORT_[0-9]+_(TCP|UDP)(_.*)?)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """One setting as somebody gave it: the name used, the value, and where."""
+
+    name: str
+    value: object
+    origin: str
+
+
+def from_file(path: Path) -> Sequence[Given]:
+    """What a TOML file gives; tables and dotted keys alike become dotted names."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(FILE_BYTES_MAX + 1)
+    except OSError as error:
+        raise ConfigError([f"cannot read {path}: {error.strerror}"]) from error
+    if len(data) > FILE_BYTES_MAX:
+        raise ConfigError([f"{path} is larger than {FILE_BYTES_MAX} bytes"])
+    try:
+        tables = tomllib.loads(data.decode("utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError([f"{path} is not TOML: {error}"]) from error
+    origin = f"file {path}"
+    return [
+        Given(name=name, value=value, origin=origin) for name, value in _flat("", tables, depth=0)
+    ]
+
+
+def from_environment(environment: Mapping[str, str], names: Mapping[str, str]) -> Sequence[Given]:
+    """What the environment gives; `names` maps each known variable to its setting's dotted name.
+
+    An unknown variable with our prefix is kept under its own name, so that it is reported.
+    """
+    return [
+        Given(name=names.get(variable, variable), value=value, origin=f"environment {variable}")
+        for variable, value in sorted(environment.items())
+        if variable.startswith(ENVIRONMENT_PREFIX) and not _NOT_SETTINGS.fullmatch(variable)
+    ]
+
+
+def from_pairs(pairs: Sequence[str]) -> Sequence[Given]:
+    """What `--set KEY=VALUE` gives; the same key again replaces the earlier one."""
+    found: dict[str, Given] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise ConfigError([f"--set wants KEY=VALUE, not {pair!r}"])
+        found[name.strip()] = Given(name=name.strip(), value=value.strip(), origin="--set")
+    return list(found.values())
+
+
+def from_flags(flags: Mapping[str, tuple[str, str | None]]) -> Sequence[Given]:
+    """What other flags give: flag to (setting name, text); a flag not given has no text."""
+    return [
+        Given(name=name, value=text, origin=flag)
+        for flag, (name, text) in flags.items()
+        if text is not None
+    ]
+
+
+def _flat(prefix: str, table: Mapping[str, object], *, depth: int) -> Iterator[tuple[str, object]]:
+    for key, value in table.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict) and value and depth < 8:
+            yield from _flat(f"{name}.", value, depth=depth + 1)
+        else:
+            yield name, value

@@ -1,0 +1,1 @@
+"""Kafka's door: connections, dispatch and one handler per API."""

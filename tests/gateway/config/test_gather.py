@@ -1,0 +1,234 @@
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from rockgate.gateway.address import CLOSED, Address
+from rockgate.gateway.config import SETTINGS, gather
+from rockgate.gateway.config.gather import VARIABLES
+from rockgate.gateway.config.kafka_names import KAFKA_NAMES
+from rockgate.gateway.config.sources import (
+    Given,
+    from_environment,
+    from_file,
+    from_flags,
+    from_pairs,
+)
+from rockgate.gateway.errors import ConfigError
+
+TomlFile = Callable[[str], Sequence[Given]]
+
+
+@pytest.fixture
+def toml(tmp_path: Path) -> TomlFile:
+    def written(text: str) -> Sequence[Given]:
+        path = tmp_path / "rockgate.toml"
+        path.write_text(text, "utf-8")
+        return from_file(path)
+
+    return written
+
+
+def environment(**variables: str) -> Sequence[Given]:
+    return from_environment(variables, VARIABLES)
+
+
+def problems(*sources: Sequence[Given]) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as caught:
+        gather(*sources)
+    return caught.value.problems
+
+
+def test_with_nothing_given_every_setting_has_its_default() -> None:
+    gathered = gather()
+    assert set(gathered.origins.values()) == {"default"}
+    assert gathered.config.kafka.listen == Address("127.0.0.1", 9092)
+    assert gathered.config.remoting.listen == Address("127.0.0.1", 10911)
+    assert gathered.config.namesrv.listen == Address("127.0.0.1", 9876)
+    assert gathered.config.http.listen == Address("127.0.0.1", 8080)
+    assert gathered.config.server.data_dir == Path("data")
+    assert gathered.config.topics.partitions == 4
+
+
+def test_the_environment_wins_over_the_file_and_flags_over_both(toml: TomlFile) -> None:
+    gathered = gather(
+        toml("[topics]\npartitions = 1\nauto_create = false\nretention_ms = 5\n"),
+        environment(ROCKGATE_TOPICS_PARTITIONS="2", ROCKGATE_TOPICS_RETENTION_MS="6"),
+        [*from_pairs(["topics.partitions=3"]), *from_flags({"--http": ("http.listen", "off")})],
+    )
+    topics = gathered.config.topics
+    assert (topics.partitions, topics.retention_ms, topics.auto_create) == (3, 6, False)
+    assert gathered.config.http.listen is CLOSED
+    assert gathered.origins["topics.partitions"] == "--set"
+    assert gathered.origins["topics.retention_ms"] == "environment ROCKGATE_TOPICS_RETENTION_MS"
+    assert gathered.origins["topics.auto_create"].startswith("file ")
+    assert gathered.origins["http.listen"] == "--http"
+    assert gathered.origins["kafka.listen"] == "default"
+
+
+@pytest.mark.parametrize(
+    ("pair", "section", "field", "value"),
+    [
+        ("num.partitions=8", "topics", "partitions", 8),
+        ("auto.create.topics.enable=false", "topics", "auto_create", False),
+        ("message.max.bytes=2000000", "topics", "message_bytes_max", 2_000_000),
+        ("log.retention.ms=1000", "topics", "retention_ms", 1000),
+        ("log.retention.minutes=3", "topics", "retention_ms", 180_000),
+        ("log.retention.hours=168", "topics", "retention_ms", 604_800_000),
+        ("log.retention.hours=-1", "topics", "retention_ms", -1),
+        ("connections.max.idle.ms=1", "kafka", "idle_ms_max", 1),
+        ("socket.request.max.bytes=2048", "kafka", "frame_bytes_max", 2048),
+        ("node.id=7", "server", "node_id", 7),
+    ],
+)
+def test_kafkas_own_names_are_understood(
+    pair: str, section: str, field: str, value: object
+) -> None:
+    gathered = gather(from_pairs([pair]))
+    assert getattr(getattr(gathered.config, section), field) == value
+    name = pair.partition("=")[0]
+    assert gathered.origins[f"{section}.{field}"] == f"--set {name}"
+
+
+def test_kafkas_names_work_in_a_file_and_in_the_environment(toml: TomlFile) -> None:
+    gathered = gather(
+        toml("num.partitions = 8\n[log]\nretention.ms = 9\n"),
+        environment(ROCKGATE_MESSAGE_MAX_BYTES="7"),
+    )
+    topics = gathered.config.topics
+    assert (topics.partitions, topics.retention_ms, topics.message_bytes_max) == (8, 9, 7)
+
+
+def test_every_kafka_name_stands_for_a_setting_there_is() -> None:
+    assert {alias.setting for alias in KAFKA_NAMES.values()} <= set(SETTINGS)
+    assert len(VARIABLES) == len(SETTINGS) + len(KAFKA_NAMES)
+
+
+@pytest.mark.parametrize(
+    ("pair", "value"),
+    [
+        ("kafka.frame_bytes_max=64MiB", 64 * 2**20),
+        ("kafka.frame_bytes_max= 1 GiB ", 2**30),
+        ("kafka.frame_bytes_max=100_000", 100_000),
+    ],
+)
+def test_sizes_may_carry_a_unit(pair: str, value: int) -> None:
+    assert gather(from_pairs([pair])).config.kafka.frame_bytes_max == value
+
+
+@pytest.mark.parametrize(("text", "value"), [("90s", 90_000), ("10m", 600_000), ("1d", 86_400_000)])
+def test_times_may_carry_a_unit(text: str, value: int) -> None:
+    assert gather(from_pairs([f"kafka.idle_ms_max={text}"])).config.kafka.idle_ms_max == value
+
+
+@pytest.mark.parametrize(
+    ("pair", "problem"),
+    [
+        (
+            "kafka.idel_ms_max=1",
+            "unknown setting 'kafka.idel_ms_max' (--set); did you mean 'kafka.idle_ms_max'?",
+        ),
+        (
+            "num.partition=1",
+            "unknown setting 'num.partition' (--set); did you mean 'num.partitions'?",
+        ),
+        (
+            "listen=off",
+            "unknown setting 'listen' (--set); did you mean 'http.listen'?",
+        ),
+        ("zzz=1", "unknown setting 'zzz' (--set); see `rockgate config`"),
+        ("topics.partitions=many", "topics.partitions (--set) wants a whole number, not 'many'"),
+        ("topics.partitions=1.5", "topics.partitions (--set) wants a whole number, not '1.5'"),
+        ("topics.partitions=4MiB", "topics.partitions (--set) wants a whole number, not '4MiB'"),
+        ("topics.partitions=0", "topics.partitions (--set) must be at least 1, not 0"),
+        (
+            "topics.partitions=200000",
+            "topics.partitions (--set) must be at most 100000, not 200000",
+        ),
+        ("topics.auto_create=maybe", "topics.auto_create (--set) wants true or false, not 'maybe'"),
+        ("server.log_level=loud", "wants one of error, warning, info, debug, not 'loud'"),
+        ("kafka.listen=9092", "kafka.listen (--set) wants HOST:PORT or 'off', not '9092'"),
+        ("kafka.advertise=off", "kafka: advertise wants the HOST:PORT that clients shall dial"),
+        ("kafka.advertise=host:0", "kafka: advertise wants the HOST:PORT that clients shall dial"),
+        ("log.retention.hours=5h", "log.retention.hours (--set) wants a whole number, not '5h'"),
+        ("server.data_dir=", "server.data_dir (--set) wants a path, not ''"),
+        ("server.data_dir=" + "x" * 5000, "is longer than 4096 characters"),
+        ("topics.partitions=" + "9" * 4000, "wants a whole number"),
+    ],
+)
+def test_a_wrong_setting_is_told_with_where_it_came_from(pair: str, problem: str) -> None:
+    (told,) = problems(from_pairs([pair]))
+    assert problem in told
+
+
+def test_every_problem_is_told_at_once(toml: TomlFile) -> None:
+    told = problems(
+        toml("[kafka]\nlisen = 'off'\nin_flight_max = 'x'\n"),
+        environment(ROCKGATE_HTPP_LISTEN="off"),
+        from_pairs(["topics.partitions=0"]),
+    )
+    assert len(told) == 4
+    assert "'kafka.lisen' (file " in told[0]
+    assert "ROCKGATE_HTTP_LISTEN" in told[2]
+
+
+def test_a_setting_given_twice_in_one_source_is_refused() -> None:
+    (told,) = problems(from_pairs(["num.partitions=8", "topics.partitions=9"]))
+    assert told == "topics.partitions (--set) sets what num.partitions (--set) already set"
+
+
+def test_a_flag_repeated_takes_its_last_value() -> None:
+    assert (
+        gather(from_pairs(["num.partitions=8", "num.partitions=9"])).config.topics.partitions == 9
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[kafka]\nlisten = 9092\n", "wants text in quotes, not 9092"),
+        ("[topics]\npartitions = true\n", "wants a whole number, not True"),
+        ("[topics]\npartitions = [1]\n", "wants a whole number, not [1]"),
+        ("[topics]\nauto_create = 1\n", "wants true or false, not 1"),
+        ("kafka = 1\n", "it is a section"),
+        ("[kafka]\n[kafka.listen]\nhost = 'x'\n", "unknown setting 'kafka.listen.host'"),
+        ("[[kafka]]\nlisten = 'off'\n", "unknown setting 'kafka'"),
+    ],
+)
+def test_a_wrong_kind_in_a_file_is_told(toml: TomlFile, text: str, problem: str) -> None:
+    (told,) = problems(toml(text))
+    assert problem in told
+
+
+def test_what_is_not_toml_is_told_with_its_place(toml: TomlFile, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"is not TOML: .*line 1"):
+        toml("[kafka\n")
+    with pytest.raises(ConfigError, match=r"cannot read .*: No such file"):
+        from_file(tmp_path / "missing.toml")
+    with pytest.raises(ConfigError, match=r"cannot read .*: Is a directory"):
+        from_file(tmp_path)
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="is not TOML"):
+        from_file(tmp_path / "binary")
+    (tmp_path / "huge").write_bytes(b"#" * (2 << 20))
+    with pytest.raises(ConfigError, match="is larger than"):
+        from_file(tmp_path / "huge")
+
+
+@pytest.mark.parametrize("pair", ["topics.partitions", "=1", " = "])
+def test_a_pair_without_a_key_or_an_equals_sign_is_refused(pair: str) -> None:
+    with pytest.raises(ConfigError, match="--set wants KEY=VALUE"):
+        from_pairs([pair])
+
+
+def test_variables_that_containers_get_beside_a_service_named_rockgate_are_left_alone() -> None:
+    gather(
+        environment(
+            ROCKGATE_PORT="tcp://10.0.0.1:9092",
+            ROCKGATE_PORT_9092_TCP_ADDR="10.0.0.1",
+            ROCKGATE_SERVICE_HOST="10.0.0.1",
+            ROCKGATE_SERVICE_PORT_KAFKA="9092",
+            ROCKGATE_CONFIG="x.toml",
+            OTHER="1",
+        )
+    )

@@ -1,0 +1,205 @@
+"""A real server process for tests, on free ports and with a data directory of its own.
+
+    with RunningServer(tmp_path) as server:
+        socket.create_connection(server.address("kafka"))
+
+It waits for the ready line and never for a time. Standard error goes to a file beside the data
+directory; a start that fails raises with what is in it.
+"""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline")
+DOORS = ("kafka", "remoting", "namesrv", "http")
+START_SECONDS_MAX = 30.0
+STOP_SECONDS_MAX = 30.0
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """This process's environment with the rooms importable and no setting of the server in it."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("ROCKGATE_")}
+    kept["PYTHONPATH"] = os.pathsep.join(str(ROOT / room) for room in ROOMS)
+    return {**kept, **(extra or {})}
+
+
+def command(*arguments: str) -> list[str]:
+    """The command line that runs `rockgate` with this interpreter; its warnings are errors."""
+    return [sys.executable, "-W", "error", "-m", "rockgate.gateway", *arguments]
+
+
+class NotReady(AssertionError):
+    """The server ended, or said nothing, before its ready line."""
+
+
+class RunningServer:
+    """One server and its data directory. `restart` keeps the directory and the ports."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        settings: Sequence[str] = (),
+        flags: Sequence[str] = (),
+        variables: Mapping[str, str] | None = None,
+        log_level: str = "info",
+    ) -> None:
+        self.directory = directory
+        self.data_dir = directory / "data"
+        self.ready_line = ""
+        self.ready_seconds = 0.0
+        self._settings = [part for pair in settings for part in ("--set", pair)]
+        self._flags = [*flags, "--log-level", log_level]
+        self._variables = variables
+        self._bound: dict[str, str] = dict.fromkeys(DOORS, "127.0.0.1:0")
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log_path = directory / "server.log"
+
+    # Life
+
+    def start(self) -> Self:
+        """Start it and wait for its ready line."""
+        doors = [
+            part
+            for door, address in self._bound.items()
+            for part in (f"--{door}", address)
+            if f"--{door}" not in self._flags
+        ]
+        started = time.monotonic()
+        with self._log_path.open("ab") as log:
+            self._process = subprocess.Popen(
+                command(
+                    "serve",
+                    *("--data-dir", str(self.data_dir)),
+                    *doors,
+                    *self._flags,
+                    *self._settings,
+                ),
+                cwd=self.directory,
+                env=environment(self._variables),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+            )
+        self.ready_line = self._wait_for_line(started + START_SECONDS_MAX)
+        self.ready_seconds = time.monotonic() - started
+        for pair in self.ready_line.split()[1:]:
+            door, _, address = pair.partition("=")
+            if address != "off":
+                self._bound[door] = address
+        return self
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Ask it to stop and give its exit status."""
+        self.signal(number)
+        return self.wait()
+
+    def kill(self) -> None:
+        """End it as kill -9 does."""
+        self.signal(signal.SIGKILL)
+        self.wait()
+
+    def restart(self) -> Self:
+        """Start it again on the same directory and ports, after `stop` or `kill`."""
+        assert self._process is None, "it still runs"
+        return self.start()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        self.process.send_signal(number)
+
+    def wait(self) -> int:
+        """Its exit status, once it has one; it is killed when that takes too long."""
+        process = self.process
+        try:
+            status = process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise AssertionError(f"the server did not stop:\n{self.log}") from None
+        finally:
+            self._close()
+        return status
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._process is not None:
+            self.kill()
+
+    # What it looks like from outside
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        """The process, while there is one."""
+        assert self._process is not None, "it does not run"
+        return self._process
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self.process.pid
+
+    @property
+    def bootstrap(self) -> str:
+        """HOST:PORT for a Kafka client."""
+        return self._bound["kafka"]
+
+    def address(self, door: str) -> tuple[str, int]:
+        """Host and port of a door."""
+        host, _, port = self._bound[door].rpartition(":")
+        return host.strip("[]"), int(port)
+
+    @property
+    def log(self) -> str:
+        """All it has logged, over all its starts."""
+        return self._log_path.read_text("utf-8", "replace") if self._log_path.exists() else ""
+
+    @property
+    def descriptor_count(self) -> int:
+        """File descriptors it has open now."""
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    @property
+    def resident_bytes(self) -> int:
+        """Anonymous memory it holds now."""
+        status = Path(f"/proc/{self.pid}/status").read_text("ascii")
+        (line,) = (line for line in status.splitlines() if line.startswith("RssAnon:"))
+        return int(line.split()[1]) * 1024
+
+    # Private
+
+    def _wait_for_line(self, deadline: float) -> str:
+        process = self.process
+        assert process.stdout is not None
+        line = b""
+        while not line.endswith(b"\n"):
+            left = deadline - time.monotonic()
+            ready, _, _ = select.select([process.stdout], [], [], max(left, 0))
+            byte = os.read(process.stdout.fileno(), 1) if ready else b""
+            if not byte:
+                self.signal(signal.SIGKILL)
+                status = self.wait()
+                raise NotReady(f"no ready line (status {status}):\n{self.log}")
+            line += byte
+        return line.decode("ascii").strip()
+
+    def _close(self) -> None:
+        if self._process is not None and self._process.stdout is not None:
+            self._process.stdout.close()
+        self._process = None

@@ -1,0 +1,53 @@
+import pytest
+
+from rockgate.gateway.address import CLOSED, Address
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [
+        ("127.0.0.1:9092", "127.0.0.1", 9092),
+        (" localhost:0 ", "localhost", 0),
+        ("[::1]:65535", "::1", 65535),
+        ("kafka-0.example:19092", "kafka-0.example", 19092),
+    ],
+)
+def test_an_address_is_a_host_and_a_port(text: str, host: str, port: int) -> None:
+    address = Address.parse(text)
+    assert (address.host, address.port) == (host, port)
+    assert str(address) == text.strip()
+
+
+@pytest.mark.parametrize("text", ["off", "OFF", " off "])
+def test_off_is_the_closed_door(text: str) -> None:
+    assert Address.parse(text) is CLOSED
+    assert str(CLOSED) == "off"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("9092", "wants HOST:PORT"),
+        (":9092", "wants HOST:PORT"),
+        ("", "wants HOST:PORT"),
+        ("localhost:", "wants HOST:PORT"),
+        ("localhost:kafka", "wants HOST:PORT"),
+        ("localhost:-1", "wants HOST:PORT"),
+        ("localhost:٣", "wants HOST:PORT"),
+        ("localhost:65536", "wants a port from 0 to 65535"),
+        ("localhost:" + "9" * 5000, "wants a port from 0 to 65535"),
+        ("::1:9092", "IPv6 host in brackets"),
+        ("a b:9092", "host name"),
+        ("http://x:9092", "brackets"),
+        ("x" * 300 + ":1", "host name"),
+    ],
+)
+def test_anything_else_is_refused_with_what_is_wanted(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        Address.parse(text)
+
+
+def test_a_wildcard_takes_connections_on_every_address() -> None:
+    assert Address("0.0.0.0", 1).is_wildcard
+    assert Address("::", 1).is_wildcard
+    assert not Address("127.0.0.1", 1).is_wildcard
