@@ -1,0 +1,81 @@
+"""The head of an HTTP/1.x request, sans-IO: bytes to a method and a path, or to a refusal.
+
+It reads what probes and scrapers send and nothing more: no bodies, no continuation lines, no bare
+line feeds.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+HEAD_BYTES_MAX: Final = 8192
+LINE_BYTES_MAX: Final = 2048
+HEADERS_MAX: Final = 64
+HEAD_END: Final = b"\r\n\r\n"
+METHODS: Final = frozenset({b"GET", b"HEAD"})
+
+_REQUEST_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) (\S+) HTTP/([0-9])\.([0-9])")
+_HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What was asked: the path without its query, and whether the body may be left out."""
+
+    path: str
+    is_head: bool
+
+
+class Refused(Exception):
+    """A request that is answered with an error status; `reason` is the answer's text."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(f"{status} {reason}")
+        self.status = status
+        self.reason = reason
+
+
+class HeadReader:
+    """Collects bytes until a request's head is whole. Holds at most HEAD_BYTES_MAX of them."""
+
+    __slots__ = ("_received",)
+
+    def __init__(self) -> None:
+        self._received = bytearray()
+
+    def feed(self, data: bytes) -> Request | None:
+        """The request, once its head is whole; Refused as soon as it cannot become one."""
+        searched = max(0, len(self._received) - len(HEAD_END) + 1)
+        # One byte over the bound is enough to know.
+        self._received += data[: HEAD_BYTES_MAX + 1 - len(self._received)]
+        end = self._received.find(HEAD_END, searched)
+        if end >= 0:
+            return parse(bytes(self._received[:end]))
+        if len(self._received) > HEAD_BYTES_MAX:
+            raise Refused(431, f"a head of more than {HEAD_BYTES_MAX} bytes")
+        if b"\r\n" not in self._received and len(self._received) > LINE_BYTES_MAX:
+            raise Refused(414, f"a request line of more than {LINE_BYTES_MAX} bytes")
+        return None
+
+
+def parse(head: bytes) -> Request:
+    """The request of a whole head, without the empty line that ends it."""
+    line, *headers = head.split(b"\r\n")
+    if len(line) > LINE_BYTES_MAX:
+        raise Refused(414, f"a request line of more than {LINE_BYTES_MAX} bytes")
+    match = _REQUEST_LINE.fullmatch(line)
+    if match is None:
+        raise Refused(400, "not an HTTP/1.x request line")
+    method, target, major, _ = match.groups()
+    if major != b"1":
+        raise Refused(505, "only HTTP/1.x is spoken here")
+    if len(headers) > HEADERS_MAX:
+        raise Refused(431, f"more than {HEADERS_MAX} headers")
+    if not all(_HEADER.fullmatch(header) for header in headers):
+        raise Refused(400, "a malformed header line")
+    if method not in METHODS:
+        raise Refused(405, "only GET and HEAD are answered here")
+    if not target.startswith(b"/"):
+        raise Refused(400, "a target that is not a path")
+    path = target.partition(b"?")[0].decode("ascii", "replace")
+    return Request(path=path, is_head=method == b"HEAD")

@@ -1,0 +1,140 @@
+"""One HTTP connection: one request, one answer, then it is closed.
+
+The whole exchange has one deadline. After the answer the rest of what the peer still sends is read
+and dropped for a while: closing with unread bytes would reset the connection and could take the
+answer away from the peer.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import cast
+
+from rockgate.gateway.http.config import HttpConfig
+from rockgate.gateway.http.head import HeadReader, Refused, Request
+
+DROPPED_BYTES_MAX = 256 * 1024
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a page says."""
+
+    status: int = 200
+    body: bytes = b""
+    content_type: str = "text/plain; charset=utf-8"
+
+
+Page = Callable[[], Answer]
+
+
+class HttpDoor:
+    """All HTTP connections: their count is bounded, and a stop closes them."""
+
+    def __init__(self, config: HttpConfig, pages: Mapping[str, Page]) -> None:
+        self.config = config
+        self.pages = pages
+        self.sessions: set[HttpSession] = set()
+
+    def session(self) -> "HttpSession":
+        """The protocol of a connection that has just been accepted."""
+        return HttpSession(self)
+
+    def close(self) -> None:
+        """Close every connection. Answers are short, so none is worth waiting for."""
+        for session in list(self.sessions):
+            session.close()
+
+
+class HttpSession(asyncio.Protocol):
+    """Reads a head, answers it, drops what follows. The door owns it from connection to loss."""
+
+    def __init__(self, door: HttpDoor) -> None:
+        self._door = door
+        self._reader = HeadReader()
+        self._is_answered = False
+        self._dropped_bytes = 0
+        self._transport: asyncio.Transport | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Start the exchange's clock, or turn the connection away when there are too many."""
+        # uvloop's transports have the interface without the base class.
+        self._transport = transport = cast(asyncio.Transport, transport)
+        if len(self._door.sessions) >= self._door.config.connections_max:
+            transport.abort()
+            return
+        self._door.sessions.add(self)
+        seconds = self._door.config.exchange_ms_max / 1000
+        self._deadline = asyncio.get_running_loop().call_later(seconds, transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self._door.sessions.discard(self)
+        if self._deadline is not None:
+            self._deadline.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        """Read on until the head is whole."""
+        if self._is_answered:
+            self._drop(len(data))
+            return
+        try:
+            request = self._reader.feed(data)
+        except Refused as refused:
+            self._send(refusal(refused), is_head=False)
+            return
+        if request is not None:
+            self._send(self._answer(request), is_head=request.is_head)
+
+    def eof_received(self) -> bool:
+        """The peer has sent all it will: what is written still leaves, then all is closed."""
+        return False
+
+    def close(self) -> None:
+        """Close after what is written has left."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def _answer(self, request: Request) -> Answer:
+        page = self._door.pages.get(request.path)
+        if page is None:
+            return Answer(status=404, body=b"no such page\n")
+        try:
+            return page()
+        except Exception:  # A page's bug must cost this answer and nothing else
+            log.exception("page failed path=%s", request.path)
+            return Answer(status=500, body=b"this page failed; the log says why\n")
+
+    def _send(self, answer: Answer, *, is_head: bool) -> None:
+        assert self._transport is not None
+        self._is_answered = True
+        head = [
+            f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}",
+            f"Content-Type: {answer.content_type}",
+            f"Content-Length: {len(answer.body)}",
+            "Cache-Control: no-store",
+            "Connection: close",
+        ]
+        if answer.status == HTTPStatus.METHOD_NOT_ALLOWED:
+            head.append("Allow: GET, HEAD")
+        written = "\r\n".join([*head, "", ""]).encode("ascii")
+        self._transport.write(written if is_head else written + answer.body)
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+        else:
+            self._transport.close()
+
+    def _drop(self, size: int) -> None:
+        assert self._transport is not None
+        self._dropped_bytes += size
+        if self._dropped_bytes > DROPPED_BYTES_MAX:
+            self._transport.abort()
+
+
+def refusal(refused: Refused) -> Answer:
+    """The answer to a request that is none."""
+    return Answer(status=refused.status, body=f"{refused.reason}\n".encode())

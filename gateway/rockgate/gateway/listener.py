@@ -1,0 +1,98 @@
+"""Sockets of one door: bound early, so that a bad address is told at once, and listened on later.
+
+A name may resolve to several addresses (`localhost` is 127.0.0.1 and ::1): all of them get the same
+port. `[::]` takes IPv4 as well.
+"""
+
+import asyncio
+import contextlib
+import errno
+import socket
+from collections.abc import Callable
+
+from rockgate.gateway.address import Address
+from rockgate.gateway.errors import BindError
+
+_ADVICE = {
+    errno.EADDRINUSE: "stop what holds it, or",
+    errno.EACCES: "ports below 1024 need a privilege;",
+    errno.EADDRNOTAVAIL: "no interface of this machine has it;",
+}
+_CHOOSE = "choose another with --{door} HOST:PORT (port 0 takes a free one)"
+
+
+class Listener:
+    """The sockets of one door, from bind to close. A closed door has none."""
+
+    def __init__(self, door: str, address: Address, sockets: list[socket.socket]) -> None:
+        self.door = door
+        self.address = address
+        self._sockets = sockets
+        self._servers: list[asyncio.Server] = []
+
+    @classmethod
+    def bind(cls, door: str, address: Address) -> "Listener":
+        """Bind every address the host stands for; BindError says which cannot be and what to do."""
+        if address.is_closed:
+            return cls(door, address, [])
+        sockets: list[socket.socket] = []
+        try:
+            for family, host in _resolve(door, address):
+                # The first socket of port 0 chooses; the others follow it.
+                port = sockets[0].getsockname()[1] if sockets else address.port
+                sockets.append(_bound(family, host, port))
+        except OSError as error:
+            for bound in sockets:
+                bound.close()
+            advice = f"{_ADVICE.get(error.errno or 0, '')} {_CHOOSE.format(door=door)}".lstrip()
+            raise BindError(
+                door=door,
+                address=str(address),
+                reason=(error.strerror or str(error)).lower(),
+                advice=advice,
+            ) from error
+        return cls(door, Address(address.host, sockets[0].getsockname()[1]), sockets)
+
+    async def listen(self, factory: Callable[[], asyncio.BaseProtocol], *, backlog: int) -> None:
+        """Take connections; from now on a client gets an answer."""
+        loop = asyncio.get_running_loop()
+        for bound in self._sockets:
+            self._servers.append(await loop.create_server(factory, sock=bound, backlog=backlog))
+
+    def close(self) -> None:
+        """Take no more connections. Those taken live on."""
+        for server in self._servers:
+            server.close()
+        for bound in self._sockets:
+            with contextlib.suppress(OSError):
+                bound.close()
+        self._servers, self._sockets = [], []
+
+
+def _resolve(door: str, address: Address) -> list[tuple[socket.AddressFamily, str]]:
+    try:
+        found = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+    except OSError as error:
+        raise BindError(
+            door=door,
+            address=str(address),
+            reason=f"the host is not known ({error.strerror})",
+            advice=_CHOOSE.format(door=door),
+        ) from error
+    return list(dict.fromkeys((family, str(where[0])) for family, _, _, _, where in found))
+
+
+def _bound(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, host != "::")
+        bound.setblocking(False)
+        bound.bind((host, port))
+    except OSError:
+        bound.close()
+        raise
+    return bound

@@ -1,0 +1,95 @@
+import asyncio
+import contextlib
+import socket
+
+import pytest
+
+from rockgate.gateway.address import CLOSED, Address
+from rockgate.gateway.errors import BindError
+from rockgate.gateway.listener import Listener
+
+
+class Greeter(asyncio.Protocol):
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        transport.write(b"hello")
+        transport.close()
+
+
+async def greeting(host: str, port: int) -> bytes:
+    reader, writer = await asyncio.open_connection(host, port)
+    try:
+        return await reader.read()
+    finally:
+        writer.close()
+        await writer.wait_closed()
+
+
+async def test_port_0_takes_a_free_port_and_says_which() -> None:
+    listener = Listener.bind("kafka", Address("127.0.0.1", 0))
+    assert listener.address.host == "127.0.0.1" and listener.address.port > 0
+    await listener.listen(Greeter, backlog=8)
+    assert await greeting("127.0.0.1", listener.address.port) == b"hello"
+    listener.close()
+
+
+async def test_a_bound_door_does_not_answer_before_it_listens_nor_after_it_closes() -> None:
+    listener = Listener.bind("kafka", Address("127.0.0.1", 0))
+    with pytest.raises(ConnectionRefusedError):
+        await greeting("127.0.0.1", listener.address.port)
+    await listener.listen(Greeter, backlog=8)
+    listener.close()
+    with pytest.raises(ConnectionRefusedError):
+        await greeting("127.0.0.1", listener.address.port)
+
+
+async def test_a_closed_door_has_no_socket() -> None:
+    listener = Listener.bind("kafka", CLOSED)
+    await listener.listen(Greeter, backlog=8)
+    assert listener.address is CLOSED
+    listener.close()
+
+
+def test_an_address_in_use_is_told_with_the_flag_that_changes_it() -> None:
+    taken = Listener.bind("kafka", Address("127.0.0.1", 0))
+    # Binding alone does not keep a second binder with SO_REUSEADDR out; listening does.
+    taken._sockets[0].listen()
+    with pytest.raises(BindError) as caught:
+        Listener.bind("kafka", taken.address)
+    told = str(caught.value)
+    assert f"cannot listen on {taken.address} for kafka: address already in use" in told
+    assert "--kafka HOST:PORT" in told
+    taken.close()
+
+
+@pytest.mark.parametrize(
+    ("host", "reason"),
+    [("192.0.2.1", "no interface of this machine has it"), ("no.such.invalid", "is not known")],
+)
+def test_a_host_that_is_not_ours_is_told(host: str, reason: str) -> None:
+    with pytest.raises(BindError, match=reason):
+        Listener.bind("http", Address(host, 0))
+
+
+def _has_ipv6() -> bool:
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET6) as probe:
+        probe.bind(("::1", 0))
+        return True
+    return False
+
+
+@pytest.mark.skipif(not _has_ipv6(), reason="this machine has no IPv6 loopback")
+async def test_the_ipv6_wildcard_takes_ipv4_as_well() -> None:
+    listener = Listener.bind("kafka", Address("::", 0))
+    await listener.listen(Greeter, backlog=8)
+    assert await greeting("127.0.0.1", listener.address.port) == b"hello"
+    assert await greeting("::1", listener.address.port) == b"hello"
+    listener.close()
+
+
+async def test_every_address_of_a_name_gets_the_same_port() -> None:
+    listener = Listener.bind("kafka", Address("localhost", 0))
+    await listener.listen(Greeter, backlog=8)
+    ports = {bound.getsockname()[1] for bound in listener._sockets}
+    assert ports == {listener.address.port}
+    listener.close()
