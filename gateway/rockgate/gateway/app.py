@@ -1,0 +1,126 @@
+"""The composition root: the only module that constructs everything, and takes it down again.
+
+Claim the data directory, learn who we are, bind every door, open what lies behind them, listen, say
+`ready`. A stop goes back the same way: doors close first, requests in flight finish, then the
+directory is released.
+"""
+
+import asyncio
+import logging
+import os
+import resource
+import signal
+import sys
+from contextlib import AsyncExitStack
+
+import uvloop
+
+from rockgate.gateway import logs
+from rockgate.gateway.address import CLOSED, Address
+from rockgate.gateway.config import Config
+from rockgate.gateway.datadir import DataDirectory
+from rockgate.gateway.http.pages import pages
+from rockgate.gateway.http.session import HttpDoor
+from rockgate.gateway.identity import identify
+from rockgate.gateway.listener import Listener
+
+INTERRUPTED_STATUS = 130
+HTTP_BACKLOG = 64
+log = logging.getLogger(__name__)
+
+
+def run(config: Config) -> None:
+    """Serve until SIGTERM or SIGINT; StartError if the server cannot start."""
+    logs.set_up(config.server.log_level)
+    _raise_file_limit()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(config))
+
+
+async def _serve(config: Config) -> None:
+    stop = Stop()
+    async with AsyncExitStack() as resources:
+        server = Server(config)
+        await server.start(resources)
+        sys.stdout.write(server.ready_line() + "\n")
+        sys.stdout.flush()
+        log.info("stopping signal=%s", await stop.asked())
+        server.phase = "stopping"
+    log.info("stopped")
+
+
+class Stop:
+    """Waits for the signal that ends the server. A second SIGINT does not wait for anything."""
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._asked: asyncio.Future[str] = loop.create_future()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._on_signal, number)
+
+    async def asked(self) -> str:
+        """The name of the signal, once it has come."""
+        return await self._asked
+
+    def _on_signal(self, number: signal.Signals) -> None:
+        if not self._asked.done():
+            self._asked.set_result(number.name)
+        elif number == signal.SIGINT:
+            log.warning("second interrupt, leaving at once")
+            os._exit(INTERRUPTED_STATUS)
+
+
+class Server:
+    """Everything of one process. `phase` is starting, ready or stopping."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.phase = "starting"
+        self.addresses: dict[str, Address] = {}
+
+    async def start(self, resources: AsyncExitStack) -> None:
+        """Bring everything up; `resources` takes it down again, however far this came."""
+        config = self.config
+        directory = DataDirectory.claim(config.server.data_dir)
+        resources.callback(directory.release)
+        identity = identify(directory.path, config.server.node_id)
+        log.info(
+            "starting pid=%d data_dir=%s node_id=%d cluster_id=%s",
+            os.getpid(),
+            directory.path,
+            identity.node_id,
+            identity.cluster_id,
+        )
+        self._bind(resources, "kafka", config.kafka.listen)
+        http_listener = self._bind(resources, "http", config.http.listen)
+        self._leave_off("remoting", config.remoting.listen)
+        self._leave_off("namesrv", config.namesrv.listen)
+
+        http = HttpDoor(config.http, pages(lambda: self.phase))
+        resources.callback(http.close)
+        await http_listener.listen(http.session, backlog=HTTP_BACKLOG)
+        self.phase = "ready"
+
+    def ready_line(self) -> str:
+        """What tests, benchmarks and scripts wait for."""
+        doors = ("kafka", "remoting", "namesrv", "http")
+        return "ready " + " ".join(f"{door}={self.addresses[door]}" for door in doors)
+
+    def _bind(self, resources: AsyncExitStack, door: str, address: Address) -> Listener:
+        listener = Listener.bind(door, address)
+        resources.callback(listener.close)
+        self.addresses[door] = listener.address
+        return listener
+
+    def _leave_off(self, door: str, address: Address) -> None:
+        """Keep a door shut that this version does not have."""
+        self.addresses[door] = CLOSED
+        if not address.is_closed:
+            log.info("door stays off, this version does not have it door=%s", door)
+
+
+def _raise_file_limit() -> None:
+    """Take as many descriptors as the system lets us: each connection is one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,117 @@
+import re
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.gateway.server import RunningServer, command, environment
+from tests.gateway.until import until_sync
+
+
+def http_status(server: RunningServer, path: str) -> int:
+    with socket.create_connection(server.address("http"), timeout=10) as client:
+        client.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        return int(client.makefile("rb").readline().split()[1])
+
+
+def refused(directory: Path, *flags: str) -> tuple[int, str]:
+    """Run a server that cannot start: its status, and the last line it says."""
+    result = subprocess.run(
+        command("serve", "--data-dir", str(directory), *flags),
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    return result.returncode, result.stderr.splitlines()[-1]
+
+
+def test_the_ready_line_names_every_door_in_order(tmp_path: Path) -> None:
+    with RunningServer(tmp_path) as server:
+        assert re.fullmatch(
+            r"ready kafka=127\.0\.0\.1:\d+ remoting=off namesrv=off http=127\.0\.0\.1:\d+",
+            server.ready_line,
+        )
+        assert http_status(server, "/health") == 200
+        assert http_status(server, "/ready") == 200
+        assert server.stop() == 0
+
+
+def test_off_closes_a_door(tmp_path: Path) -> None:
+    with RunningServer(tmp_path, flags=["--kafka", "off", "--http", "off"]) as server:
+        assert server.ready_line == "ready kafka=off remoting=off namesrv=off http=off"
+        assert server.stop() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_it_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+    with RunningServer(tmp_path) as server:
+        assert server.stop(number) == 0
+        assert f"stopping signal={number.name}" in server.log
+        assert server.log.rstrip().endswith("stopped")
+
+
+def test_identity_survives_a_stop_and_a_kill(tmp_path: Path) -> None:
+    with RunningServer(tmp_path) as server:
+        server.stop()
+        server.restart()
+        server.kill()
+        server.restart()
+        assert server.stop() == 0
+        identities = re.findall(r"node_id=\d+ cluster_id=\S+", server.log)
+    assert len(identities) == 3 and len(set(identities)) == 1
+
+
+def test_a_second_server_on_the_same_directory_is_refused(tmp_path: Path) -> None:
+    with RunningServer(tmp_path) as server:
+        status, line = refused(server.data_dir, "--kafka", "127.0.0.1:0", "--http", "off")
+        assert status == 1
+        assert str(server.data_dir) in line and f"process {server.pid}" in line
+        assert http_status(server, "/ready") == 200
+
+
+@pytest.mark.parametrize("door", ["kafka", "http"])
+def test_a_port_in_use_is_one_clear_line_and_status_1(tmp_path: Path, door: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        other = "http" if door == "kafka" else "kafka"
+        status, line = refused(tmp_path / "data", f"--{door}", address, f"--{other}", "off")
+    assert status == 1
+    assert f"cannot listen on {address} for {door}: address already in use" in line
+    assert f"--{door} HOST:PORT" in line
+
+
+def test_an_address_that_is_not_ours_is_one_clear_line(tmp_path: Path) -> None:
+    status, line = refused(tmp_path, "--kafka", "192.0.2.1:9092", "--http", "off")
+    assert status == 1
+    assert "cannot listen on 192.0.2.1:9092 for kafka" in line
+
+
+def test_a_failed_start_leaves_the_directory_free(tmp_path: Path) -> None:
+    refused(tmp_path / "data", "--kafka", "192.0.2.1:9092", "--http", "off")
+    with RunningServer(tmp_path) as server:
+        assert server.stop() == 0
+
+
+def test_a_bad_setting_is_status_2(tmp_path: Path) -> None:
+    status, line = refused(tmp_path, "--set", "kafka.idle_ms=1")
+    assert status == 2
+    assert "did you mean 'kafka.idle_ms_max'?" in line
+
+
+def test_settings_come_from_the_environment_too(tmp_path: Path) -> None:
+    variables = {"ROCKGATE_KAFKA_LISTEN": "off"}
+    server = RunningServer(tmp_path, variables=variables, flags=["--http", "127.0.0.1:0"])
+    server._bound.pop("kafka")
+    with server:
+        assert "kafka=off" in server.ready_line
+
+
+def test_a_door_this_version_does_not_have_is_logged_as_off(tmp_path: Path) -> None:
+    with RunningServer(tmp_path) as server:
+        until_sync(lambda: "door=namesrv" in server.log)
+        assert "door stays off, this version does not have it door=remoting" in server.log
