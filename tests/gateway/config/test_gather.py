@@ -52,15 +52,16 @@ def test_with_nothing_given_every_setting_has_its_default() -> None:
 
 def test_the_environment_wins_over_the_file_and_flags_over_both(toml: TomlFile) -> None:
     gathered = gather(
-        toml("[topics]\npartitions = 1\nauto_create = false\nretention_ms = 5\n"),
-        environment(ROCKGATE_TOPICS_PARTITIONS="2", ROCKGATE_TOPICS_RETENTION_MS="6"),
+        toml("[topics]\npartitions = 1\nauto_create = false\nmessage_bytes_max = 5\n"),
+        environment(ROCKGATE_TOPICS_PARTITIONS="2", ROCKGATE_TOPICS_MESSAGE_BYTES_MAX="6"),
         [*from_pairs(["topics.partitions=3"]), *from_flags({"--http": ("http.listen", "off")})],
     )
     topics = gathered.config.topics
-    assert (topics.partitions, topics.retention_ms, topics.auto_create) == (3, 6, False)
+    assert (topics.partitions, topics.message_bytes_max, topics.auto_create) == (3, 6, False)
     assert gathered.config.http.listen is CLOSED
     assert gathered.origins["topics.partitions"] == "--set"
-    assert gathered.origins["topics.retention_ms"] == "environment ROCKGATE_TOPICS_RETENTION_MS"
+    variable = "ROCKGATE_TOPICS_MESSAGE_BYTES_MAX"
+    assert gathered.origins["topics.message_bytes_max"] == f"environment {variable}"
     assert gathered.origins["topics.auto_create"].startswith("file ")
     assert gathered.origins["http.listen"] == "--http"
     assert gathered.origins["kafka.listen"] == "default"
@@ -72,10 +73,10 @@ def test_the_environment_wins_over_the_file_and_flags_over_both(toml: TomlFile) 
         ("num.partitions=8", "topics", "partitions", 8),
         ("auto.create.topics.enable=false", "topics", "auto_create", False),
         ("message.max.bytes=2000000", "topics", "message_bytes_max", 2_000_000),
-        ("log.retention.ms=1000", "topics", "retention_ms", 1000),
-        ("log.retention.minutes=3", "topics", "retention_ms", 180_000),
-        ("log.retention.hours=168", "topics", "retention_ms", 604_800_000),
-        ("log.retention.hours=-1", "topics", "retention_ms", -1),
+        ("log.retention.ms=1000", "store", "retention_ms", 1000),
+        ("log.retention.minutes=3", "store", "retention_ms", 180_000),
+        ("log.retention.hours=168", "store", "retention_ms", 604_800_000),
+        ("log.retention.hours=-1", "store", "retention_ms", -1),
         ("connections.max.idle.ms=1", "kafka", "idle_ms_max", 1),
         ("socket.request.max.bytes=2048", "kafka", "frame_bytes_max", 2048),
         ("node.id=7", "server", "node_id", 7),
@@ -96,7 +97,8 @@ def test_kafkas_names_work_in_a_file_and_in_the_environment(toml: TomlFile) -> N
         environment(ROCKGATE_MESSAGE_MAX_BYTES="7"),
     )
     topics = gathered.config.topics
-    assert (topics.partitions, topics.retention_ms, topics.message_bytes_max) == (8, 9, 7)
+    assert (topics.partitions, topics.message_bytes_max) == (8, 7)
+    assert gathered.config.store.retention_ms == 9
 
 
 def test_every_kafka_name_stands_for_a_setting_there_is() -> None:

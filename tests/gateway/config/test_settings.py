@@ -11,7 +11,7 @@ from rockgate.gateway.config.values import kind_of, read, show, units_of
 def test_every_setting_is_documented_with_one_sentence(name: str) -> None:
     setting = SETTINGS[name]
     text = documentation_of(get_type_hints(Config)[setting.section])[setting.field]
-    assert text[0].isupper() and text.endswith(".") and "\n" not in text
+    assert text.endswith(".") and "\n" not in text
     assert kind_of(setting.hint)
 
 

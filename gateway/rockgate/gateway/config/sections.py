@@ -13,9 +13,9 @@ from typing import Literal
 from rockgate.gateway.address import Address
 from rockgate.gateway.http.config import HttpConfig
 from rockgate.gateway.kafka.config import KafkaConfig
+from rockgate.store.config import StoreConfig
 
 LogLevel = Literal["error", "warning", "info", "debug"]
-DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +60,6 @@ class TopicsConfig:
     """Whether asking for the metadata of an unknown topic creates it."""
     message_bytes_max: int = field(default=1_048_588, metadata={"minimum": 0, "maximum": 2**31 - 1})
     """Largest record batch that is taken, unless the topic's `max.message.bytes` says otherwise."""
-    retention_ms: int = field(default=7 * DAY_MS, metadata={"minimum": -1, "maximum": 2**63 - 1})
-    """How long messages are kept, unless the topic's `retention.ms` says so; -1 keeps all."""
-    retention_bytes: int = field(default=-1, metadata={"minimum": -1, "maximum": 2**63 - 1})
-    """Bytes kept of a partition, unless its topic's `retention.bytes` says so; -1 keeps all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,3 +72,4 @@ class Config:
     namesrv: NamesrvConfig
     http: HttpConfig
     topics: TopicsConfig
+    store: StoreConfig
