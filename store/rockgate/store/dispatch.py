@@ -43,21 +43,25 @@ class StateFeed:
         self._state = state
 
     def dispatch(self, view: memoryview, entry: Entry) -> None:
-        """Apply a state entry; others are no business of the folds'."""
-        if not self._state.wants(entry.topic):
-            return
-        self._state.apply(
-            Change(
-                entry.position,
-                entry.store_ms,
-                entry.topic,
-                entry.queue_id,
-                entry.queue_offset,
-                entry.sys_flag,
-                envelope.properties_of(view, entry),
-                view[entry.body_at : entry.body_at + entry.body_size],
-            )
-        )
+        """Apply a state entry, or show a batch to the folds that look at batches."""
+        if self._state.wants(entry.topic):
+            self._state.apply(_change(view, entry))
+        elif entry.is_batch and not entry.sys_flag & MOVED:
+            for fold in self._state.batch_folds:
+                fold.apply_batch(_change(view, entry))
+
+
+def _change(view: memoryview, entry: Entry) -> Change:
+    return Change(
+        entry.position,
+        entry.store_ms,
+        entry.topic,
+        entry.queue_id,
+        entry.queue_offset,
+        entry.sys_flag,
+        envelope.properties_of(view, entry),
+        view[entry.body_at : entry.body_at + entry.body_size],
+    )
 
 
 class QueueFeed:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from rockgate.protocol.entry import MOVED
 from rockgate.store.errors import FormatTooNew, StoreCorrupt
@@ -83,6 +83,18 @@ class Fold(Protocol):
         """Forget everything."""
 
 
+@runtime_checkable
+class BatchFold(Protocol):
+    """A fold that is also fed every batch entry, of whatever topic.
+
+    Appending does not feed it: whoever appends a batch has its header at hand and tells the fold.
+    A replay comes to the same through `apply_batch`.
+    """
+
+    def apply_batch(self, change: Change) -> None:
+        """Take one batch entry in; one that is already in changes nothing."""
+
+
 class State:
     """All folds, fed by topic. The store owns it; folds are added before `restore_newest`."""
 
@@ -90,6 +102,8 @@ class State:
         self._snapshots = snapshots
         self._folds: dict[str, Fold] = {}
         self._wanted_by: dict[bytes, tuple[Fold, ...]] = {}
+        self.batch_folds: tuple[BatchFold, ...] = ()
+        """Those that are fed batch entries."""
         for fold in folds:
             self.add(fold)
 
@@ -99,6 +113,8 @@ class State:
         self._folds[fold.name] = fold
         for topic in fold.topics:
             self._wanted_by[topic] = (*self._wanted_by.get(topic, ()), fold)
+        if isinstance(fold, BatchFold):
+            self.batch_folds = (*self.batch_folds, fold)
 
     @property
     def folds(self) -> Sequence[Fold]:

@@ -42,6 +42,9 @@ _log = logging.getLogger(__name__)
 FLUSH_EACH = "flush.messages"
 """The topic config that, at 1, makes one topic sync on a server that is not."""
 
+MakeFolds = Callable[[Journal, Topics], Sequence[Fold]]
+"""Makes the folds that others register: they write through the journal and may look up topics."""
+
 
 class _LateJournal:
     """Lets folds be made before what they write to: the appender needs the folds first."""
@@ -67,7 +70,7 @@ class Store:
         config: StoreConfig,
         clock: Clock,
         *,
-        folds: Callable[[Journal], Sequence[Fold]] = lambda journal: (),
+        folds: MakeFolds = lambda journal, topics: (),
         store_host: bytes = NO_HOST,
         new_topic_id: Callable[[], bytes] = random_topic_id,
     ) -> None:
@@ -88,7 +91,7 @@ class Store:
 
     def _open(
         self,
-        folds: Callable[[Journal], Sequence[Fold]],
+        folds: MakeFolds,
         store_host: bytes,
         new_topic_id: Callable[[], bytes],
     ) -> None:
@@ -109,7 +112,7 @@ class Store:
         self.epochs = Epochs()
         self.snapshots = Snapshots(directory.child("snapshots"))
         builtin: list[Fold] = [self.epochs, self.topics, self.progress]
-        self.state = State([*builtin, *folds(journal)], self.snapshots)
+        self.state = State([*builtin, *folds(journal, self.topics)], self.snapshots)
         self.queues = QueueTable(directory.child("queueindex"), config.segment_bytes)
         self._restore()
         flushed = self._checkpoint.newest.flushed

@@ -1,0 +1,275 @@
+"""Idempotent producers: who has written what to which partition, and is this batch new?
+
+A fold over the batch entries of the log: each batch of a producer id leaves its sequence numbers
+and its offset, the last five for every producer and partition. The producing handler tells the fold
+of a batch it has appended; a restart learns the same from the batches' own headers.
+
+    state of the producer here   batch                              verdict
+    none                         any sequence                       new
+    same epoch                   one of the last five               duplicate, its first offset
+    same epoch                   follows the last (wraps at 2³¹-1)  new
+    same epoch                   anything else                      OUT_OF_ORDER_SEQUENCE_NUMBER
+    older epoch in the batch     any                                INVALID_PRODUCER_EPOCH
+    newer epoch in the batch     sequence 0                         new
+    newer epoch in the batch     any other                          OUT_OF_ORDER_SEQUENCE_NUMBER
+
+Producer ids come from blocks that are reserved by a state entry, so none is ever given out twice.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from rockgate.gateway.kafka.errors import RequestError
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.records.batch import BatchHeader, read_header
+from rockgate.store.roster import Roster
+from rockgate.store.state import Change, Journal, check_format
+from rockgate.store.topic import Topic
+from rockgate.store.topics import Topics
+
+TOPIC = b"rmq_sys_rockgate_producers"
+WINDOW = 5
+"""How many batches of a producer are remembered for each partition: what a client has in flight."""
+SEQUENCE_COUNT = 1 << 31
+
+_FORMAT = 1
+_BLOCK = 1_000
+_RESERVED = struct.Struct(">BQ")
+_SLICE_ITEMS = 1_000
+
+
+class Producer:
+    """One producer in one partition."""
+
+    __slots__ = ("batches", "epoch", "last_ms", "place", "position", "producer_id", "queue")
+
+    def __init__(self, queue: tuple[bytes, int], producer_id: int) -> None:
+        self.queue = queue
+        self.producer_id = producer_id
+        self.epoch = -1
+        self.batches: list[tuple[int, int, int]] = []
+        """First sequence, last sequence and base offset, oldest first."""
+        self.last_ms = 0
+        self.position = -1
+        self.place = -1
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence of the last record; -1 before the first."""
+        return self.batches[-1][1] if self.batches else -1
+
+
+class _Saved(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A producer in a snapshot."""
+
+    topic_id: bytes
+    queue_id: int
+    producer_id: int
+    epoch: int
+    last_ms: int
+    position: int
+    batches: list[tuple[int, int, int]]
+
+
+class _Slice(msgspec.Struct, array_like=True, frozen=True):
+    """One slice of a snapshot."""
+
+    version: int
+    reserved: int
+    producers: list[_Saved]
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_Slice).decode
+
+
+class Producers:
+    """The fold."""
+
+    name = "producers"
+    topics = frozenset({TOPIC})
+
+    def __init__(self, journal: Journal, topics: Topics) -> None:
+        self._journal = journal
+        self._topics = topics
+        self._queues: dict[tuple[bytes, int], dict[int, Producer]] = {}
+        self._roster: Roster[Producer] = Roster()
+        self._reserved = 0
+        self._next_id = 0
+        topics.on_deleted.append(self._forget_topic)
+
+    # Producer ids
+
+    def new_id(self) -> int:
+        """Return a producer id that nobody has had."""
+        if self._next_id >= self._reserved:
+            self._next_id = self._reserved
+            self._journal.append_state(TOPIC, _RESERVED.pack(_FORMAT, self._reserved + _BLOCK))
+        self._next_id += 1
+        return self._next_id - 1
+
+    # Checking and remembering batches
+
+    def check(self, topic_id: bytes, queue_id: int, header: BatchHeader) -> int | None:
+        """Return the first offset of a batch that was written before; None for a new one."""
+        producers = self._queues.get((topic_id, queue_id))
+        producer = producers.get(header.producer_id) if producers else None
+        if producer is None:
+            return None
+        first, epoch = header.base_sequence, header.producer_epoch
+        if epoch < producer.epoch:
+            raise RequestError(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"producer {header.producer_id} has epoch {producer.epoch}, the batch {epoch}",
+            )
+        if epoch > producer.epoch:
+            expected = 0
+        else:
+            last = header.last_sequence
+            for known_first, known_last, offset in producer.batches:
+                if known_first == first and known_last == last:
+                    return offset
+            expected = (producer.last_sequence + 1) % SEQUENCE_COUNT
+        if first != expected:
+            raise RequestError(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"producer {header.producer_id} sent sequence {first}, {expected} was next",
+            )
+        return None
+
+    def record(
+        self,
+        topic_id: bytes,
+        queue_id: int,
+        header: BatchHeader,
+        *,
+        offset: int,
+        position: int,
+        store_ms: int,
+    ) -> None:
+        """Remember a batch that was appended."""
+        key = (topic_id, queue_id)
+        producers = self._queues.get(key)
+        if producers is None:
+            producers = self._queues[key] = {}
+        producer = producers.get(header.producer_id)
+        if producer is None:
+            producer = producers[header.producer_id] = Producer(key, header.producer_id)
+            producer.place = self._roster.add(producer)
+        if position <= producer.position:
+            return
+        producer.position = position
+        producer.last_ms = store_ms
+        batches = producer.batches
+        if header.producer_epoch != producer.epoch:
+            producer.epoch = header.producer_epoch
+            batches.clear()
+        batches.append((header.base_sequence, header.last_sequence, offset))
+        if len(batches) > WINDOW:
+            del batches[0]
+
+    def of(self, topic_id: bytes, queue_id: int) -> list[Producer]:
+        """Return the producers that are remembered for a partition."""
+        return list(self._queues.get((topic_id, queue_id), {}).values())
+
+    def expire(self, older_than_ms: int, place: int, count: int) -> int:
+        """Forget producers that wrote nothing since a time, a stretch of places at a time.
+
+        Returns the place to go on from; 0 when all have been looked at.
+        """
+        for at, producer in self._roster.walk(place):
+            if at - place >= count:
+                return at
+            if producer is not None and producer.last_ms < older_than_ms:
+                self._forget(producer)
+        return 0
+
+    def _forget(self, producer: Producer) -> None:
+        self._roster.remove(producer.place)
+        producers = self._queues[producer.queue]
+        del producers[producer.producer_id]
+        if not producers:
+            del self._queues[producer.queue]
+
+    def _forget_topic(self, topic: Topic) -> None:
+        for queue_id in range(topic.queue_count):
+            for producer in self.of(topic.id, queue_id):
+                self._forget(producer)
+
+    # The fold
+
+    def apply(self, change: Change) -> None:
+        """Take in that producer ids were reserved."""
+        version, reserved = _RESERVED.unpack(change.body)
+        check_format(version, _FORMAT, "a reservation of producer ids", change.position)
+        self._reserved = max(self._reserved, reserved)
+
+    def apply_batch(self, change: Change) -> None:
+        """Learn from a batch of the log what its producer has written."""
+        header = read_header(change.body)
+        if header.producer_id < 0 or header.is_control:
+            return
+        topic = self._topics.owner(change.topic, change.position)
+        if topic is None:
+            return
+        self.record(
+            topic.id,
+            change.queue_id,
+            header,
+            offset=change.queue_offset,
+            position=change.position,
+            store_ms=change.store_ms,
+        )
+
+    def snapshot(self) -> Iterator[bytes]:
+        """Hand out all producers, some thousand to a slice."""
+        saved: list[_Saved] = []
+        looked = 0
+        for _, producer in self._roster.walk():
+            looked += 1
+            if producer is not None:
+                saved.append(
+                    _Saved(
+                        *producer.queue,
+                        producer.producer_id,
+                        producer.epoch,
+                        producer.last_ms,
+                        producer.position,
+                        list(producer.batches),
+                    )
+                )
+            if looked >= _SLICE_ITEMS:
+                yield _encode(_Slice(_FORMAT, self._reserved, saved))
+                saved, looked = [], 0
+        yield _encode(_Slice(_FORMAT, self._reserved, saved))
+
+    def restore(self, slices: Iterable[bytes]) -> None:
+        """Replace everything by what the slices hold."""
+        self.clear()
+        for piece in slices:
+            part = _decode(piece)
+            check_format(part.version, _FORMAT, "the producers of a snapshot")
+            self._reserved = max(self._reserved, part.reserved)
+            for saved in part.producers:
+                self._add(saved)
+        self._next_id = self._reserved
+
+    def _add(self, saved: _Saved) -> None:
+        key = (saved.topic_id, saved.queue_id)
+        producer = Producer(key, saved.producer_id)
+        producer.epoch = saved.epoch
+        producer.last_ms = saved.last_ms
+        producer.position = saved.position
+        producer.batches = saved.batches
+        producer.place = self._roster.add(producer)
+        self._queues.setdefault(key, {})[saved.producer_id] = producer
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._queues.clear()
+        self._roster.clear()
+        self._reserved = self._next_id = 0
