@@ -43,9 +43,11 @@ from rockgate.store.roster import Roster
 from rockgate.store.state import Change, Journal
 from rockgate.store.topicchanges import TOPICS_TOPIC, deleted_ids
 
+__all__ = ["COALESCE_MS", "SLICE_COST", "Commit", "Committed", "Key", "Progress"]
+
 COALESCE_MS: Final = 1_000
 _ROUND_PART: Final = 1_000
-_SLICE_COST: Final = 4_000
+SLICE_COST: Final = 4_000
 _QUEUES_PER_PIECE: Final = 4_096
 
 
@@ -63,8 +65,16 @@ class Progress:
     name: Final = "progress"
     topics: Final = frozenset((PROGRESS_TOPIC, TOPICS_TOPIC))
 
-    def __init__(self, journal: Journal, clock: Clock, coalesce_ms: int = COALESCE_MS) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        clock: Clock,
+        *,
+        coalesce_ms: int = COALESCE_MS,
+        slice_cost: int = SLICE_COST,
+    ) -> None:
         self._journal = journal
+        self._slice_cost = slice_cost
         self._clock = clock
         self._coalesce_ms = coalesce_ms
         self._roster: Roster[Held] = Roster()
@@ -315,10 +325,10 @@ class Progress:
             for piece in _pieces(held) if held is not None else ():
                 helds.append(piece)
                 cost += len(piece.queues)
-                if cost >= _SLICE_COST:
+                if cost >= self._slice_cost:
                     yield pack_slice(helds)
                     helds, cost = [], 0
-            if cost >= _SLICE_COST:
+            if cost >= self._slice_cost:
                 yield pack_slice(helds)
                 helds, cost = [], 0
         if helds:

@@ -42,7 +42,9 @@ from rockgate.store.topicchanges import (
     random_topic_id,
 )
 
-_SLICE_COST: Final = 1_000
+__all__ = ["SLICE_COST", "NewTopic", "Topic", "Topics"]
+
+SLICE_COST: Final = 1_000
 _LOG_STARTS_PER_CHANGE: Final = 20_000
 
 
@@ -57,9 +59,16 @@ class Topics:
     name: Final = "topics"
     topics: Final = frozenset((TOPICS_TOPIC,))
 
-    def __init__(self, journal: Journal, new_id: Callable[[], bytes] = random_topic_id) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        new_id: Callable[[], bytes] = random_topic_id,
+        slice_cost: int = SLICE_COST,
+    ) -> None:
         self._journal = journal
         self._new_id = new_id
+        self._slice_cost = slice_cost
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[bytes, Topic] = {}
         self._roster: Roster[Topic] = Roster()
@@ -218,7 +227,7 @@ class Topics:
                     self._delete(topic)
         elif kind is Kind.LOG_STARTS:
             for item in items:
-                self._advance(item)
+                self._advance(item, position)
             return
         else:
             for item in items:
@@ -269,10 +278,10 @@ class Topics:
                 for listener in self.on_grown:
                     listener(topic, had)
 
-    def _advance(self, item: LogStarts) -> None:
+    def _advance(self, item: LogStarts, position: int) -> None:
         # The highest wins in whatever order they come, so no position need be remembered.
         topic = self._by_id.get(item.topic_id)
-        if topic is None:
+        if topic is None or topic.created_position > position:
             return
         known = topic.log_starts
         moved = {q: offset for q, offset in item.offsets.items() if offset > known.get(q, 0)}
@@ -290,10 +299,10 @@ class Topics:
             for piece_cost, piece in save(topic) if topic is not None else ():
                 pieces.append(piece)
                 cost += piece_cost
-                if cost >= _SLICE_COST:
+                if cost >= self._slice_cost:
                     yield pack_slice(self.version, pieces)
                     pieces, cost = [], 0
-            if cost >= _SLICE_COST:
+            if cost >= self._slice_cost:
                 yield pack_slice(self.version, pieces)
                 pieces, cost = [], 0
         # The last slice is there even when it is empty, for its version.
@@ -314,7 +323,8 @@ class Topics:
                     self._remove(holder)
                 self._insert(topic)
             for item in log_starts:
-                self._advance(item)
+                if (holder := self._by_id.get(item.topic_id)) is not None:
+                    holder.log_starts.update(item.offsets)
 
     def clear(self) -> None:
         """Forget all topics; no listener is called."""

@@ -1,0 +1,171 @@
+"""Every fold, with random changes for it: whatever is listed here is held to the fold's contract.
+
+A new fold joins by a `FoldCase` in `FOLDS`.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from hypothesis import strategies as st
+from tests.store.journals import MemoryJournal
+
+from rockgate.store.clock import ManualClock
+from rockgate.store.progress import Progress
+from rockgate.store.progressrecords import (
+    PROGRESS_TOPIC,
+    Commit,
+    Held,
+    Removed,
+    encode_commits,
+    encode_removals,
+    pack_record,
+)
+from rockgate.store.state import Fold
+from rockgate.store.topicchanges import (
+    TOPICS_TOPIC,
+    ConfigSet,
+    Created,
+    Kind,
+    LogStarts,
+    PermissionSet,
+    QueuesSet,
+    encode,
+)
+from rockgate.store.topics import Topics
+
+Body = tuple[bytes, bytes]
+
+
+class FoldCase(NamedTuple):
+    """How to make a fold whose slices are as small as can be, feed it, and look at it."""
+
+    name: str
+    make: Callable[[], Fold]
+    changes: st.SearchStrategy[list[Body]]
+    view: Callable[[Any], object]
+
+
+def topic_id(index: int) -> bytes:
+    return index.to_bytes(16, "big")
+
+
+# Topics: operations name a life by its number, so that most hit one that was created.
+
+_NAMES = ("a", "b", "c")
+_LIVES = st.integers(0, 7)
+_TOPIC_OPERATIONS = st.one_of(
+    st.tuples(st.just(Kind.CREATE), st.sets(st.sampled_from(_NAMES), min_size=1)),
+    st.tuples(st.just(Kind.DELETE), st.sets(_LIVES, min_size=1, max_size=3)),
+    st.tuples(st.just(Kind.QUEUES), _LIVES, st.integers(0, 9), st.integers(0, 9)),
+    st.tuples(st.just(Kind.CONFIG), _LIVES, st.sampled_from("xyz")),
+    st.tuples(st.just(Kind.PERMISSION), _LIVES, st.sampled_from((0, 2, 4, 6))),
+    st.tuples(
+        st.just(Kind.LOG_STARTS),
+        _LIVES,
+        st.dictionaries(st.integers(0, 4), st.integers(1, 99), min_size=1),
+    ),
+)
+
+
+def _topic_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
+    lives = 0
+    bodies = []
+    for kind, *values in operations:
+        items: list[object]
+        if kind is Kind.CREATE:
+            items = []
+            for name in sorted(values[0]):
+                items.append(Created(name, topic_id(lives), 4, 6, False, {}))
+                lives += 1
+        elif kind is Kind.DELETE:
+            items = [topic_id(life) for life in sorted(values[0])]
+        elif kind is Kind.QUEUES:
+            items = [QueuesSet(topic_id(values[0]), *values[1:])]
+        elif kind is Kind.CONFIG:
+            items = [ConfigSet(topic_id(values[0]), {"key": values[1]})]
+        elif kind is Kind.PERMISSION:
+            items = [PermissionSet(topic_id(values[0]), values[1])]
+        else:
+            items = [LogStarts(topic_id(values[0]), values[1])]
+        bodies += [(TOPICS_TOPIC, body) for body in encode(kind, items)]
+    return bodies
+
+
+def _view_topics(topics: Topics) -> object:
+    by_name = {topic.name: topic.id for topic in topics}
+    found = {name: topic.id for name in _NAMES if (topic := topics.find(name)) is not None}
+    assert by_name == found, "both indexes lead to the same topics"
+    return topics.version, len(topics), sorted(topics.items())
+
+
+# Progress: commits, removals, and the deletion of topics.
+
+_GROUPS = st.sampled_from(("g", "h"))
+_TOPICS = st.integers(0, 2)
+_QUEUES = st.integers(0, 3)
+_PROGRESS_OPERATIONS = st.one_of(
+    st.tuples(
+        st.just("commit"),
+        _GROUPS,
+        st.dictionaries(
+            _TOPICS, st.dictionaries(_QUEUES, st.integers(0, 99), min_size=1), min_size=1
+        ),
+    ),
+    st.tuples(st.just("group"), _GROUPS),
+    st.tuples(st.just("topic"), _GROUPS, _TOPICS),
+    st.tuples(st.just("queues"), _GROUPS, _TOPICS, st.lists(_QUEUES, min_size=1)),
+    st.tuples(st.just("deletion"), st.sets(_TOPICS, min_size=1)),
+)
+
+
+def _progress_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
+    bodies = []
+    for number, (what, *values) in enumerate(operations):
+        if what == "commit":
+            group, topics = values
+            helds = [
+                Held(
+                    group,
+                    topic_id(topic),
+                    {
+                        queue_id: pack_record(Commit(topic_id(topic), queue_id, offset), number)
+                        for queue_id, offset in queues.items()
+                    },
+                )
+                for topic, queues in topics.items()
+            ]
+            bodies += [(PROGRESS_TOPIC, body) for body in encode_commits(helds)]
+        elif what == "deletion":
+            ids = [topic_id(topic) for topic in sorted(values[0])]
+            bodies += [(TOPICS_TOPIC, body) for body in encode(Kind.DELETE, ids)]
+        else:
+            group, topic, queue_ids = (*values, None, None)[:3]
+            removed = Removed(group, None if topic is None else topic_id(topic), queue_ids)
+            bodies += [(PROGRESS_TOPIC, body) for body in encode_removals([removed])]
+    return bodies
+
+
+def _view_progress(progress: Progress) -> object:
+    items = dict(progress.items())
+    groups = {group: set(progress.fetch_group(group)) for group in progress.groups()}
+    for (group, topic, queue_id), _ in items.items():
+        assert progress.fetch(group, topic, queue_id) is not None
+        assert group in set(progress.groups_of(topic))
+    assert sum(map(len, groups.values())) == len(items), "every index leads to the same records"
+    return items
+
+
+FOLDS = [
+    FoldCase(
+        "topics",
+        lambda: Topics(MemoryJournal(), slice_cost=1),
+        st.lists(_TOPIC_OPERATIONS, max_size=30).map(_topic_changes),
+        _view_topics,
+    ),
+    FoldCase(
+        "progress",
+        lambda: Progress(MemoryJournal(), ManualClock(), slice_cost=1),
+        st.lists(_PROGRESS_OPERATIONS, max_size=30).map(_progress_changes),
+        _view_progress,
+    ),
+]
