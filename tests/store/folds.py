@@ -148,7 +148,7 @@ def _progress_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
 def _view_progress(progress: Progress) -> object:
     items = dict(progress.items())
     groups = {group: set(progress.fetch_group(group)) for group in progress.groups()}
-    for (group, topic, queue_id), _ in items.items():
+    for group, topic, queue_id in items:
         assert progress.fetch(group, topic, queue_id) is not None
         assert group in set(progress.groups_of(topic))
     assert sum(map(len, groups.values())) == len(items), "every index leads to the same records"

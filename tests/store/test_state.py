@@ -281,7 +281,7 @@ def test_a_damaged_snapshot_is_set_aside_and_the_older_one_used() -> None:
 def test_any_flipped_byte_of_a_snapshot_is_seen() -> None:
     directory = MemoryDisk().root()
     three_snapshots(directory)
-    older, newest = directory.names()
+    newest = directory.names()[-1]
     file = directory.open(newest)
     data = file.read(0, file.size())
     for at in range(len(data)):
