@@ -42,7 +42,7 @@ def find_log(segments: Segments, checkpoint: CheckpointFile, directory: Director
     """Load the segments and find where the log ends; what lies behind is kept aside and zeroed."""
     was_clean = ABORT not in directory.names()
     flushed = checkpoint.newest.flushed
-    segments.load(flushed)
+    segments.load()
     if not len(segments):
         if flushed:
             reason = f"the checkpoint says the log reaches {flushed}, and there is no log"

@@ -14,9 +14,10 @@ import threading
 from bisect import bisect_right
 
 from rockgate.store.errors import StoreCorrupt, StoreFull
-from rockgate.store.files import Directory, Mapping
+from rockgate.store.files import PAGE_SIZE, Directory, Mapping
 
 _NAME_DIGITS = 20
+_UNFINISHED = ".new"
 
 
 class Segment:
@@ -49,57 +50,52 @@ class Segments:
         self._directory = directory
         self.segment_size = segment_size
         self._populate_ahead = min(populate_ahead, segment_size)
+        # Other threads look the row up: it grows at its end, and is replaced when it shrinks.
         self._row: list[Segment] = []
         self._prepared: Segment | None = None
         self.prepare_at = 0
         """The position from which on the writer wakes the allocator; it compares, no more."""
-        # Held while a file is being made, so that a roll in that moment waits for that file
-        # instead of making it a second time.
+        # Held while a file is being made and while one is taken into the row, so that nobody
+        # makes a file a second time: that would truncate the one in use.
         self._making = threading.Lock()
 
-    def load(self, flushed: int) -> None:
-        """Map every file that is there; they must all have the set size and touch each other.
-
-        A file behind the flushed position whose size is wrong was being made when the power went:
-        nobody was told of anything in it, so it goes.
-        """
-        torn: list[str] = []
+    def load(self) -> None:
+        """Map every file that is there; they must all have the set size and touch each other."""
         for name in self._directory.names():
-            if not (name.isdigit() and len(name) == _NAME_DIGITS):
+            digits = name.removesuffix(_UNFINISHED)
+            if not (digits.isdigit() and len(digits) == _NAME_DIGITS):
                 continue
-            start = int(name)
-            size = self._size_of(name)
-            if torn or (size != self.segment_size and start >= flushed):
-                torn.append(name)
+            if digits != name:
+                self._directory.remove(name)
                 continue
-            if size != self.segment_size:
-                reason = (
-                    f"the file has {size} bytes and segment_bytes is {self.segment_size}; "
-                    "the size of a data directory's segments cannot change"
-                )
-                raise StoreCorrupt(self._path(name), start, reason)
-            if self._row and self._row[-1].end != start:
-                reason = f"the file before it ends at {self._row[-1].end}: a file is missing"
-                raise StoreCorrupt(self._path(name), start, reason)
-            self._row.append(Segment(start, self._directory.map(name, writable=True)))
-        for name in torn:
-            self._directory.remove(name)
-        if torn:
-            self._directory.sync()
+            self._load_one(name)
 
-    def _size_of(self, name: str) -> int:
-        file = self._directory.open(name)
+    def _load_one(self, name: str) -> None:
+        start = int(name)
         try:
-            return file.size()
-        finally:
-            file.close()
+            mapping = self._directory.map(name, writable=True)
+        except ValueError as error:
+            raise StoreCorrupt(self._path(name), start, "the file is empty") from error
+        if mapping.size != self.segment_size:
+            reason = (
+                f"the file has {mapping.size} bytes and segment_bytes is {self.segment_size}; "
+                "the size of a data directory's segments cannot change"
+            )
+            raise StoreCorrupt(self._path(name), start, reason)
+        if start % self.segment_size:
+            reason = f"its name is not a multiple of segment_bytes, which is {self.segment_size}"
+            raise StoreCorrupt(self._path(name), start, reason)
+        if self._row and self._row[-1].end != start:
+            reason = f"the file before it ends at {self._row[-1].end}: a file is missing"
+            raise StoreCorrupt(self._path(name), start, reason)
+        self._row.append(Segment(start, mapping))
 
     def _path(self, name: str) -> str:
         return f"{self._directory.path}/{name}"
 
     def path(self, segment: Segment) -> str:
         """Return a segment's path, for messages to people."""
-        return self._path(segment.mapping.name)
+        return self._path(segment_name(segment.start))
 
     # The row
 
@@ -119,7 +115,8 @@ class Segments:
     @property
     def start(self) -> int:
         """The first position that is still there."""
-        return self._row[0].start if self._row else 0
+        row = self._row
+        return row[0].start if row else 0
 
     def find(self, position: int) -> Segment | None:
         """Return the segment that holds a position."""
@@ -140,10 +137,9 @@ class Segments:
     def roll(self) -> Segment:
         """Start the next segment, which is there already unless the allocator fell behind."""
         with self._making:
-            if self._prepared is None:
-                self._prepared = self._make()
-            segment, self._prepared = self._prepared, None
-        self._row.append(segment)
+            segment = self._prepared or self._make(self._row[-1].end)
+            self._prepared = None
+            self._row.append(segment)
         self.prepare_at = segment.start
         return segment
 
@@ -153,18 +149,23 @@ class Segments:
             return
         segment = self._row[-1]
         ahead = self._populate_ahead
-        self._populate(segment, min(segment.size, written - segment.start + ahead))
+        used = written - segment.start
+        # What is written needs no populating, which would only make its pages dirty again.
+        self._populate(segment, used - used % PAGE_SIZE, min(segment.size, used + ahead))
         if self._prepared is None and written + 2 * ahead >= segment.end:
+            made = None
             with self._making:
                 # Only if nobody rolled in the meantime.
                 if self._prepared is None and self._row[-1] is segment:
                     try:
-                        self._prepared = self._make()
+                        made = self._prepared = self._make(segment.end)
                     except StoreFull:
-                        # The producer who needs it will be told; there may be room again by then.
+                        # The producer who needs it will be told; until then it is tried again
+                        # from time to time, because a reservation that fails is not cheap.
+                        self.prepare_at = min(segment.end, written + max(1, ahead >> 2))
                         return
-            if self._prepared is not None:
-                self._populate(self._prepared, ahead)
+            if made is not None:
+                self._populate(made, 0, ahead)
         self._plan()
 
     def _plan(self) -> None:
@@ -178,45 +179,51 @@ class Segments:
         )
         self.prepare_at = min(populate_at, make_at)
 
-    def _make(self) -> Segment:
-        start = self._row[-1].end if self._row else 0
-        mapping = self._directory.allocate(segment_name(start), self.segment_size)
-        # The size first, then the name: a name that lasts stands for a whole file.
-        mapping.sync()
-        self._directory.sync()
+    def _make(self, start: int) -> Segment:
+        """Make a file durably; its name is there only when all of its blocks are."""
+        name = segment_name(start)
+        if self._directory.space()[0] < self.segment_size:
+            raise StoreFull(f"no room on disk for {name}")
+        mapping = self._directory.allocate(name + _UNFINISHED, self.segment_size)
+        try:
+            mapping.sync()
+            self._directory.rename(name + _UNFINISHED, name)
+            self._directory.sync()
+        except OSError:
+            mapping.close()
+            raise
         return Segment(start, mapping)
 
     @staticmethod
-    def _populate(segment: Segment, upto: int) -> None:
-        if upto > segment.populated:
-            segment.mapping.populate(segment.populated, upto - segment.populated)
-            segment.populated = upto
+    def _populate(segment: Segment, start: int, end: int) -> None:
+        start = max(start, segment.populated)
+        if end > start:
+            segment.mapping.populate(start, end - start)
+            segment.populated = end
 
     # Shrinking
 
     def start_at(self, position: int) -> None:
         """Begin an empty row at a position, a multiple of the segment size."""
         assert not self._row, "the row has segments already"
-        mapping = self._directory.allocate(segment_name(position), self.segment_size)
-        mapping.sync()
-        self._directory.sync()
-        self._row.append(Segment(position, mapping))
+        self._row.append(self._make(position))
 
     def cut_after(self, position: int) -> None:
-        """Forget every segment that starts behind a position; a zeroed one stays as prepared."""
-        behind = [segment for segment in self._row if segment.start > position]
-        self._row = [segment for segment in self._row if segment.start <= position]
-        for segment in reversed(behind):
+        """Remove every segment that starts behind a position."""
+        while self._row and self._row[-1].start > position:
+            segment = self._row[-1]
+            self._row = self._row[:-1]
             segment.mapping.close()
-            self._directory.remove(segment.mapping.name)
-        if behind:
+            self._directory.remove(segment_name(segment.start))
+            # One after the other, the last first: a cut of power never leaves a gap in the row.
             self._directory.sync()
 
     def remove_first(self) -> Segment:
         """Remove the oldest segment's file; its mapping lives until the last slice of it goes."""
         assert len(self._row) > 1, "the active segment is never removed"
-        segment = self._row.pop(0)
-        self._directory.remove(segment.mapping.name)
+        segment = self._row[0]
+        self._row = self._row[1:]
+        self._directory.remove(segment_name(segment.start))
         self._directory.sync()
         return segment
 
