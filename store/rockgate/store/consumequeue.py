@@ -161,6 +161,13 @@ class Queue:
             self._is_interleaved |= self._runs[index + 1] < end
             end = max(end, self._runs[index + 2])
 
+    @property
+    def last_position(self) -> int:
+        """The position of the newest unit in memory; -1 if there is none."""
+        tail = self._tail
+        last = UNIT.unpack_from(tail, len(tail) - UNIT_SIZE)[1] if tail else -1
+        return max(last, max(u.position for u in self._moved.values())) if self._moved else last
+
     # Reading
 
     @property

@@ -45,7 +45,7 @@ class QueueTable:
         self._indexes: dict[int, IndexFile] = {}
         self._tails: list[str] = []
         self._dirty: list[Queue] = []
-        self._segment_queues: list[Queue] = []
+        self._recent: dict[Queue, None] = {}
         self.indexed = 0
         """The position up to which units lie in index files, so that a start need not scan."""
         self._sealed = 0
@@ -116,20 +116,22 @@ class QueueTable:
         """Return what is to be written up to a flushed position: a segment's rest comes first."""
         segment_end = self._sealed + self._segment_size
         if log_end >= segment_end:
-            queues = self._take_dirty()
-            self._segment_queues.extend(queues)
-            everyone = list({id(queue): queue for queue in self._segment_queues}.values())
-            return Stretch(self._sealed, segment_end, True, everyone)
+            self._recent.update(dict.fromkeys(self._take_dirty(segment_end)))
+            return Stretch(self._sealed, segment_end, True, list(self._recent))
         if log_end > self.indexed:
-            queues = self._take_dirty()
-            self._segment_queues.extend(queues)
+            queues = self._take_dirty(log_end)
+            self._recent.update(dict.fromkeys(queues))
             return Stretch(self.indexed, log_end, False, queues)
         return None
 
-    def _take_dirty(self) -> list[Queue]:
-        dirty, self._dirty = self._dirty, []
+    def _take_dirty(self, end: int) -> list[Queue]:
+        """Return the queues that got units; one with units behind the end is still to be told."""
+        dirty = self._dirty
+        self._dirty = [queue for queue in dirty if queue.last_position >= end]
         for queue in dirty:
             queue.is_dirty = False
+        for queue in self._dirty:
+            queue.is_dirty = True
         return dirty
 
     def write(self, stretch: Stretch) -> None:
@@ -161,13 +163,11 @@ class QueueTable:
         index = IndexFile(self._directory, name, whole=False)
         self._indexes[stretch.start] = index
         runs = {(run.topic_id, run.queue_id): run for run in index.runs()}
-        self._segment_queues = []
         for queue in stretch.queues:
             run = runs.get((queue.topic_id, queue.queue_id))
             queue.seal(stretch.start, stretch.end, run)
-            # Units behind the segment's end are still to be indexed.
-            if queue.has_tail and not queue.is_dirty:
-                self.note(queue)
+        # A queue with units behind the segment's end is dirty, so it is not forgotten.
+        self._recent = {}
         self._sealed = stretch.end
         self._remove(self._tails)
         self._tails = []
@@ -241,7 +241,7 @@ class QueueTable:
                 queue.add_run(index.start, run)
             else:
                 queue.load(index.units(run))
-                self._segment_queues.append(queue)
+                self._recent[queue] = None
         if not whole_segment:
             index.close()
         return True
