@@ -107,7 +107,7 @@ class Store:
         self.log.end = self.found.end
         self.log.last_store_ms = self.found.last_store_ms
         journal = _LateJournal()
-        self.topics = Topics(journal, new_topic_id)
+        self.topics = Topics(journal, new_id=new_topic_id)
         self.progress = Progress(journal, clock)
         self.epochs = Epochs()
         self.snapshots = Snapshots(directory.child("snapshots"))
