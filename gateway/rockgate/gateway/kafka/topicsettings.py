@@ -86,9 +86,7 @@ class SettingsCache:
             timestamp_before_ms_max=(
                 defaults.timestamp_before_ms_max if before is None else int(before)
             ),
-            is_append_time=(
-                defaults.is_append_time if kind is None else kind == "LogAppendTime"
-            ),
+            is_append_time=(defaults.is_append_time if kind is None else kind == "LogAppendTime"),
             compression=_CODECS.get(config.get("compression.type", "producer")),
             needs_keys="compact" in config.get("cleanup.policy", "delete"),
             is_validating=config.get("validate.batches") == "true",

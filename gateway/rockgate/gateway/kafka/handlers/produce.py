@@ -1,0 +1,219 @@
+"""Produce: v3-13 (advertised from v0: older librdkafka picks its record format by that).
+
+Behaviour
+- One batch a partition, appended as it came: base offset and leader epoch are stamped in place.
+- Each partition succeeds or fails alone. A topic is never created here.
+- acks 1 and all are the same on one node: answered once the batch is in the log, and on disk where
+  the flush setting says so. acks 0 is not answered; an error then closes the connection, as in
+  Kafka, because nothing else could tell the client.
+- A batch that an idempotent producer sends again is answered with its first offset, and not before
+  that one is as durable as it was asked to be.
+
+Versions
+- v5: log start offset.  v7: zstd.  v8: record errors.  v9: flexible.  v10: current leader (never
+  given: there is one node).  v12: transactions open themselves.  v13: topics by id.
+
+Departs from Kafka
+- Transactions are refused until they exist here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NamedTuple
+
+from rockgate.gateway.kafka import names
+from rockgate.gateway.kafka.errors import Disconnect, RequestError, code_of
+from rockgate.gateway.kafka.handler import Answer
+from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.producers import Producers
+from rockgate.gateway.kafka.taking import Buffer, take
+from rockgate.gateway.kafka.topicsettings import SettingsCache
+from rockgate.protocol.kafka.errors import ErrorCode, MalformedBatch
+from rockgate.protocol.kafka.hot import produce as hot
+from rockgate.protocol.kafka.hot.produce import ProducedPartition, ProducedTopic
+from rockgate.protocol.kafka.messages.produce import ProduceRequest, TopicProduceData
+from rockgate.protocol.kafka.records.batch import stamp, stamp_append_time
+from rockgate.store.clock import Clock
+from rockgate.store.commitlog import Stamp
+from rockgate.store.consumequeue import Queue
+from rockgate.store.errors import FlushTimeout, StoreError
+from rockgate.store.store import Store
+from rockgate.store.topic import Topic
+
+_ACKS = (-1, 0, 1)
+
+
+class Produced(NamedTuple):
+    """The outcome of a whole request."""
+
+    topics: list[ProducedTopic]
+    is_silent: bool = False
+    """Whether the client asked for no answer."""
+
+
+def decode(body: memoryview, version: int) -> ProduceRequest:
+    """Read a request by hand."""
+    return hot.decode_request(version, body)
+
+
+def encode(produced: Produced, version: int) -> Answer:
+    """Write a response by hand; none for acks 0."""
+    return [] if produced.is_silent else hot.encode_response(version, produced.topics)
+
+
+class Produce:
+    """Appends batches."""
+
+    def __init__(self, *, store: Store, producers: Producers, settings: SettingsCache) -> None:
+        self._topics = store.topics
+        self._queues = store.queues
+        self._appender = store.appender
+        self._flusher = store.flusher
+        self._flush_seconds_max = store.config.flush_timeout_ms / 1000
+        self._log = store.log
+        self._clock: Clock = store.clock
+        self._producers = producers
+        self._settings = settings
+        epoch = store.epochs.current
+
+        def stamp_offset(view: memoryview, offset: int) -> None:
+            stamp(view, offset, epoch)
+
+        self._stamp: Stamp = stamp_offset
+
+    def handle(self, request: ProduceRequest, call: Call) -> Produced | asyncio.Future[Produced]:
+        """Append every batch of the request, and wait for the disk where that was promised."""
+        if request.acks not in _ACKS:
+            return self.refuse(request, ErrorCode.INVALID_REQUIRED_ACKS)
+        if request.transactional_id is not None:
+            return self.refuse(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        now_ms = self._clock.now_ms()
+        self._durable_at = 0
+        topics = [self._produce_topic(data, call.version, now_ms) for data in request.topic_data]
+        produced = Produced(topics, request.acks == 0)
+        if produced.is_silent:
+            self._close_on_error(topics)
+        elif self._durable_at > self._flusher.flushed:
+            return self._when_durable(produced, self._durable_at)
+        return produced
+
+    def refuse(self, request: ProduceRequest, code: ErrorCode) -> Produced:
+        """Say the same of every partition."""
+        topics = [
+            ProducedTopic(
+                data.name,
+                data.topic_id,
+                [ProducedPartition(each.index, code) for each in data.partition_data],
+            )
+            for data in request.topic_data
+        ]
+        if request.acks == 0:
+            self._close_on_error(topics)
+        return Produced(topics, request.acks == 0)
+
+    def _produce_topic(self, data: TopicProduceData, version: int, now_ms: int) -> ProducedTopic:
+        if version >= hot.TOPIC_IDS:
+            topic = self._topics.find_id(data.topic_id)
+            unknown = ErrorCode.UNKNOWN_TOPIC_ID
+        else:
+            topic = self._topics.find(names.to_store(data.name))
+            unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        partitions = []
+        for each in data.partition_data:
+            if topic is None:
+                partitions.append(ProducedPartition(each.index, unknown))
+                continue
+            try:
+                partitions.append(self._produce(topic, each.index, each.records, version, now_ms))
+            except (MalformedBatch, RequestError, StoreError) as error:
+                partitions.append(_refused(each.index, error))
+        return ProducedTopic(data.name, data.topic_id, partitions)
+
+    def _produce(
+        self, topic: Topic, index: int, records: Buffer | None, version: int, now_ms: int
+    ) -> ProducedPartition:
+        queues = self._queues.of(topic.id)
+        if not 0 <= index < len(queues):
+            return ProducedPartition(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if topic.is_internal or not topic.is_writable:
+            raise RequestError(
+                ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+                f"topic {topic.name} is not written by clients",
+            )
+        queue = queues[index]
+        settings = self._settings.of(topic)
+        body, header = take(records, version, settings, now_ms)
+        if header.producer_id >= 0:
+            offset = self._producers.check(topic.id, index, header)
+            if offset is not None:
+                self._durable(queue, self._log.end)
+                return ProducedPartition(index, 0, offset, -1, queue.log_start)
+        stamping, record_ms, append_ms = self._stamp, header.max_timestamp, -1
+        if settings.is_append_time:
+            stamping, record_ms, append_ms = self._append_time_stamp(now_ms), now_ms, now_ms
+        appended = self._appender.batch(
+            queue, body, count=header.record_count, record_ms=record_ms, stamp=stamping
+        )
+        if header.producer_id >= 0:
+            self._producers.record(
+                topic.id,
+                index,
+                header,
+                offset=appended.offset,
+                position=appended.position,
+                store_ms=appended.store_ms,
+            )
+        self._durable(queue, appended.end)
+        return ProducedPartition(index, 0, appended.offset, append_ms, queue.log_start)
+
+    def _append_time_stamp(self, now_ms: int) -> Stamp:
+        def stamp_time(view: memoryview, offset: int) -> None:
+            self._stamp(view, offset)
+            stamp_append_time(view, now_ms)
+
+        return stamp_time
+
+    def _durable(self, queue: Queue, position: int) -> None:
+        """Remember up to where the log must be on disk before the request is answered."""
+        if queue.is_sync and position > self._durable_at:
+            self._durable_at = position
+
+    def _when_durable(self, produced: Produced, position: int) -> asyncio.Future[Produced]:
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Produced] = loop.create_future()
+
+        def give_up() -> None:
+            if not future.done():
+                future.set_exception(FlushTimeout(position))
+
+        timer = loop.call_later(self._flush_seconds_max, give_up)
+
+        def told(failure: OSError | None) -> None:
+            timer.cancel()
+            if future.done():
+                return
+            if failure is None:
+                future.set_result(produced)
+            else:
+                future.set_exception(FlushTimeout(position))
+
+        self._flusher.when_flushed(position, told)
+        return future
+
+    @staticmethod
+    def _close_on_error(topics: list[ProducedTopic]) -> None:
+        for topic in topics:
+            for partition in topic.partitions:
+                if partition.error_code:
+                    code = ErrorCode(partition.error_code).name
+                    raise Disconnect(f"produce without acks failed: {code} for {topic.name}")
+
+
+def _refused(index: int, error: Exception) -> ProducedPartition:
+    if isinstance(error, MalformedBatch):
+        records = () if error.index is None else ((error.index, error.reason),)
+        return ProducedPartition(index, error.code, error_message=str(error), record_errors=records)
+    code = code_of(error) or ErrorCode.UNKNOWN_SERVER_ERROR
+    reason = error.reason if isinstance(error, RequestError) else str(error)
+    return ProducedPartition(index, code, error_message=reason)
