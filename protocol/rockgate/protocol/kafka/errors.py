@@ -1,26 +1,29 @@
-"""What can be wrong with a peer's bytes, and Kafka's error codes.
+"""What can go wrong on Kafka's wire.
 
-ProtocolError
-├── MalformedFrame      the stream cannot be cut into frames any more
-├── MalformedMessage    a frame's body does not follow its API and version
-├── UnsupportedVersion  a version (or API) we do not speak
-└── MalformedBatch      a record batch that must not be stored or cannot be read
+    ProtocolError            the peer broke the protocol: the connection is closed
+    ├── MalformedFrame       a size or a header that cannot be read
+    ├── UnsupportedVersion   an API, or a version of it, that is not served
+    ├── MalformedMessage     a body that does not fit its declaration
+    └── MalformedBatch       a record batch that cannot be what it says it is
+
+`ErrorCode` is the other kind of trouble: a request that was understood and could not be served. It
+travels inside a response, and the connection lives on.
 """
 
-from enum import IntEnum
+from rockgate.protocol.kafka.error_codes import ErrorCode
 
-
-class ErrorCode(IntEnum):
-    """The codes that record batches need."""
-
-    NONE = 0
-    CORRUPT_MESSAGE = 2
-    UNSUPPORTED_COMPRESSION_TYPE = 76
-    INVALID_RECORD = 87
+__all__ = [
+    "ErrorCode",
+    "MalformedBatch",
+    "MalformedFrame",
+    "MalformedMessage",
+    "ProtocolError",
+    "UnsupportedVersion",
+]
 
 
 class ProtocolError(Exception):
-    """The peer sent bytes that break Kafka's protocol."""
+    """The peer broke the protocol; nothing it sends after this can be trusted."""
 
 
 class MalformedFrame(ProtocolError):
@@ -31,17 +34,29 @@ class MalformedFrame(ProtocolError):
         self.reason = reason
 
 
-class MalformedBatch(ProtocolError):
-    """A record batch that cannot be taken: `code` is what Kafka answers for it."""
+class UnsupportedVersion(ProtocolError):
+    """The API key, or the version asked of it, is not one that is served."""
 
-    def __init__(
-        self,
-        reason: str,
-        *,
-        code: ErrorCode = ErrorCode.INVALID_RECORD,
-        index: int | None = None,
-    ) -> None:
-        super().__init__(reason if index is None else f"record {index}: {reason}")
+    def __init__(self, api_key: int, version: int) -> None:
+        super().__init__(f"api key {api_key} version {version} is not supported")
+        self.api_key = api_key
+        self.version = version
+
+
+class MalformedMessage(ProtocolError):
+    """A body that does not fit its declaration, with the path of the field where that shows."""
+
+    def __init__(self, api: str, version: int, path: str, reason: str) -> None:
+        super().__init__(f"{api} v{version} at {path or 'the top'}: {reason}")
+        self.api = api
+        self.version = version
+        self.path = path
         self.reason = reason
-        self.code = code
-        self.index = index
+
+
+class MalformedBatch(ProtocolError):
+    """A record batch that is cut short, fails its checksum or contradicts itself."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason

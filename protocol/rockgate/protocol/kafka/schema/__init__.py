@@ -1,0 +1,58 @@
+"""Kafka's messages, declared once: the language they are written in and the codecs made of them.
+
+- `kinds`: what a field can hold. `declare`: `@struct`, `@message`, `field`.
+- `layout`: a declaration seen in one version.
+- `reference`: the codec by construct, slow and plain. `decoder`, `encoder`: the generated ones.
+- `codec`: `decode` and `encode`, the doors that everybody else uses.
+"""
+
+from rockgate.protocol.kafka.schema.codec import decode, encode, encode_part
+from rockgate.protocol.kafka.schema.declare import declaration_of, field, message, struct
+from rockgate.protocol.kafka.schema.encoded import Encoded
+from rockgate.protocol.kafka.schema.kinds import (
+    ZERO_UUID,
+    Array,
+    Bool,
+    Bytes,
+    Float64,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Nullable,
+    NullableBytes,
+    NullableString,
+    Records,
+    String,
+    Uint16,
+    Uuid,
+)
+from rockgate.protocol.kafka.schema.reference import construct_codec
+
+__all__ = [
+    "ZERO_UUID",
+    "Array",
+    "Bool",
+    "Bytes",
+    "Encoded",
+    "Float64",
+    "Int8",
+    "Int16",
+    "Int32",
+    "Int64",
+    "Nullable",
+    "NullableBytes",
+    "NullableString",
+    "Records",
+    "String",
+    "Uint16",
+    "Uuid",
+    "construct_codec",
+    "declaration_of",
+    "decode",
+    "encode",
+    "encode_part",
+    "field",
+    "message",
+    "struct",
+]

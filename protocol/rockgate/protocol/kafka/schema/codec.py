@@ -1,0 +1,143 @@
+"""Bytes to typed messages and back: the one way in and out for everybody else.
+
+Codecs are generated from the declarations on first use, one per message and version, and kept.
+Whatever the bytes are, `decode` returns a value or raises MalformedMessage; it never takes more
+memory than four times the bytes plus a mebibyte unless its caller allows more.
+"""
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from rockgate.protocol.kafka.errors import MalformedMessage, UnsupportedVersion
+from rockgate.protocol.kafka.schema.declare import declaration_of
+from rockgate.protocol.kafka.schema.decoder import make_decoder
+from rockgate.protocol.kafka.schema.encoded import Encoded
+from rockgate.protocol.kafka.schema.encoder import make_encoder
+from rockgate.protocol.kafka.schema.kinds import ArrayOf, Kind, OrNull, RecordData, Struct
+from rockgate.protocol.kafka.schema.source import LineMap
+from rockgate.protocol.kafka.varint import Buffer
+
+T = TypeVar("T")
+
+MEMORY_FACTOR = 4
+MEMORY_SLACK = 1 << 20
+_COPY_SIZE_MAX = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class _Decoder:
+    function: Callable[[Buffer, int, int], tuple[Any, int]]
+    lines: LineMap
+    has_records: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoder:
+    function: Callable[[Any], bytes]
+    lines: LineMap
+
+
+_decoders: dict[tuple[type[Any], int], _Decoder] = {}
+_encoders: dict[tuple[type[Any], type[Any], int], _Encoder] = {}
+
+
+def decode(
+    message_type: type[T], version: int, data: Buffer, *, memory_max: int | None = None
+) -> T:
+    """Read a whole body: MalformedMessage if it does not fit, UnsupportedVersion if undeclared.
+
+    `memory_max` is the most bytes of memory the value may take. It defaults to four times the body
+    plus 1 MiB, which holds any request of some ten thousand topics or partitions; a caller that
+    trusts its peer (a client reading a large response) may allow more.
+    """
+    decoder = _decoders.get((message_type, version)) or _new_decoder(message_type, version)
+    size = len(data)
+    if memory_max is None:
+        memory_max = MEMORY_FACTOR * size + MEMORY_SLACK
+    # Strings and bytes take what they took on the wire.
+    room = memory_max - size
+    if decoder.has_records:
+        data = memoryview(data).toreadonly()
+    elif size <= _COPY_SIZE_MAX:
+        # A copy of a small body pays for itself: slices of bytes are cheaper than those of a view.
+        data = bytes(data)
+        room -= size
+    try:
+        value, end = decoder.function(data, size, room)
+    except (ValueError, IndexError, struct.error) as error:
+        raise _malformed(message_type, version, decoder.lines, error) from error
+    if end != size:
+        name = declaration_of(message_type).name
+        raise MalformedMessage(name, version, "", f"{size - end} bytes left over")
+    return cast(T, value)
+
+
+def encode(value: Any, version: int) -> bytes:
+    """The bytes of a message in `version`; ValueError for a value that cannot be written.
+
+    Fields that the version lacks are not written, whatever they hold.
+    """
+    message_type = type(value)
+    return _encode(message_type, message_type, value, version)
+
+
+def encode_part(message_type: type[Any], value: Any, version: int) -> Encoded:
+    """One struct of a message, made ready to stand in an array that takes `Encoded` elements."""
+    struct_type = type(value)
+    data = _encode(message_type, struct_type, value, version)
+    return Encoded(struct_type, version, data)
+
+
+def _encode(message_type: type[Any], part: type[Any], value: Any, version: int) -> bytes:
+    encoder = _encoders.get((message_type, part, version))
+    if encoder is None:
+        encoder = _Encoder(*make_encoder(declaration_of(message_type), version, part))
+        _encoders[message_type, part, version] = encoder
+    try:
+        return encoder.function(value)
+    except (ValueError, TypeError, AttributeError, struct.error) as error:
+        paths, _ = encoder.lines.locate(error)
+        where = ", ".join(dict.fromkeys(paths)) or "the top"
+        name = declaration_of(message_type).name
+        raise ValueError(f"{name} v{version} at {where}: {error}") from error
+
+
+def _new_decoder(message_type: type[Any], version: int) -> _Decoder:
+    declaration = declaration_of(message_type)
+    if version not in declaration.versions:
+        raise UnsupportedVersion(-1 if declaration.key is None else declaration.key, version)
+    function, lines = make_decoder(declaration, version)
+    decoder = _Decoder(function, lines, _has_records(Struct(message_type)))
+    _decoders[message_type, version] = decoder
+    return decoder
+
+
+def _malformed(
+    message_type: type[Any], version: int, lines: LineMap, error: Exception
+) -> MalformedMessage:
+    """Say where it failed; of fields read together, the first one that is not all there."""
+    paths, found = lines.locate(error)
+    path, reason = (paths[0] if paths else ""), str(error)
+    if isinstance(error, struct.error | IndexError):
+        size, position = found.get("size", 0), found.get("pos", 0)
+        path = paths[min(size - position, len(paths) - 1)] if paths else ""
+        reason = f"the message ends at {size} bytes"
+    elif isinstance(error, UnicodeDecodeError):
+        reason = "not UTF-8"
+    return MalformedMessage(declaration_of(message_type).name, version, path, reason)
+
+
+def _has_records(kind: Kind[Any]) -> bool:
+    """Whether record batches can be somewhere inside, of which slices must not be copies."""
+    match kind:
+        case RecordData():
+            return True
+        case OrNull():
+            return _has_records(kind.kind)
+        case ArrayOf():
+            return _has_records(kind.element)
+        case Struct():
+            return any(_has_records(spec.kind) for spec in declaration_of(kind.type).fields)
+    return False

@@ -1,0 +1,196 @@
+"""How a message is declared: a typed class, one line per field.
+
+    @struct
+    class FetchPartition:
+        partition: int = field(Int32)
+        current_leader_epoch: int = field(Int32, "9+", default=-1)
+
+    @message(key=ApiKey.FETCH, versions="4-18", flexible="12+")
+    class FetchRequest:
+        max_wait_ms: int = field(Int32)
+        topics: list[FetchTopic] = field(Array(FetchTopic))
+
+The class is a slotted dataclass with keyword-only arguments, every one of them optional, so a value
+is built from what matters and a type checker knows its fields. One class serves all versions: a
+field that a version lacks reads as its default and is not written. This holds for requests too,
+where Kafka's own client would refuse a value that the version cannot carry: the version is what the
+peers agreed on, and a handler fills in one shape for all of them.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast, dataclass_transform
+
+from rockgate.protocol.kafka.keys import ApiKey
+from rockgate.protocol.kafka.schema.kinds import (
+    ArrayOf,
+    Blob,
+    Fixed,
+    Kind,
+    OrNull,
+    RecordData,
+    Struct,
+    Text,
+    kind_of,
+)
+from rockgate.protocol.kafka.versions import NO_VERSIONS, Versions
+
+T = TypeVar("T")
+
+_UNSET: Any = object()
+_ATTRIBUTE = "__declaration__"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field as declared; `default` is never a mutable value, `default_type` makes those."""
+
+    name: str
+    kind: Kind[Any]
+    versions: Versions
+    default: Any
+    default_type: type[Any] | None
+    tag: int | None
+    flexible: bool
+
+    def make_default(self) -> Any:
+        """The value this field has where nothing was said: a new one if it can be changed."""
+        return self.default if self.default_type is None else self.default_type()
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What a decorated class declares; `key` and `versions` are a message's, not a struct's."""
+
+    type: type[Any]
+    fields: tuple[Field, ...]
+    key: ApiKey | None = None
+    versions: Versions = NO_VERSIONS
+    flexible: Versions = NO_VERSIONS
+
+    @property
+    def name(self) -> str:
+        """The class's name, which is Kafka's."""
+        return self.type.__name__
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """What `field` leaves in the class body until the decorator reads it."""
+
+    kind: Kind[Any]
+    versions: Versions
+    default: Any
+    tag: int | None
+    flexible: bool
+
+
+def field(
+    kind: Kind[T] | type[T],
+    versions: str = "0+",
+    *,
+    default: T = _UNSET,
+    tag: int | None = None,
+    flexible: bool = True,
+) -> T:
+    """Declare a field of `kind`, present in `versions` of its message.
+
+    Without `default` it is the kind's zero: 0, "", an empty list, a struct of defaults. `tag` makes
+    it a tagged field, written only when it differs from its default. `flexible=False` keeps the
+    older encoding in flexible versions.
+    """
+    draft = _Draft(kind_of(kind), Versions.parse(versions), default, tag, flexible)
+    return cast(T, draft)
+
+
+@dataclass_transform(kw_only_default=True)
+def struct(cls: type[T]) -> type[T]:
+    """Make a declared struct of a class whose fields are all given by `field`."""
+    made, fields = _make(cls)
+    setattr(made, _ATTRIBUTE, Declaration(made, fields))
+    return made
+
+
+@dataclass_transform(kw_only_default=True)
+def message(
+    *, versions: str, flexible: str, key: ApiKey | None = None
+) -> Callable[[type[T]], type[T]]:
+    """Make a declared message: a struct with an API key and the versions it exists in."""
+
+    def decorate(cls: type[T]) -> type[T]:
+        made, fields = _make(cls)
+        declaration = Declaration(
+            made, fields, key, Versions.parse(versions), Versions.parse(flexible)
+        )
+        setattr(made, _ATTRIBUTE, declaration)
+        return made
+
+    return decorate
+
+
+def declaration_of(cls: type[Any]) -> Declaration:
+    """What `cls` declares; TypeError if it is neither a struct nor a message."""
+    declaration = cls.__dict__.get(_ATTRIBUTE)
+    if not isinstance(declaration, Declaration):
+        raise TypeError(f"{cls.__name__} is not a declared struct or message")
+    return declaration
+
+
+def _make(cls: type[T]) -> tuple[type[T], tuple[Field, ...]]:
+    fields = []
+    for name in cls.__annotations__:
+        draft = cls.__dict__.get(name)
+        if not isinstance(draft, _Draft):
+            raise TypeError(f"{cls.__name__}.{name} is not given by field()")
+        spec = _settle(name, draft)
+        fields.append(spec)
+        if spec.default_type is None:
+            setattr(cls, name, spec.default)
+        else:
+            setattr(cls, name, dataclasses.field(default_factory=spec.default_type))
+    tags = sorted(spec.tag for spec in fields if spec.tag is not None)
+    if tags != list(range(len(tags))):
+        raise TypeError(f"{cls.__name__} has tags {tags}, not 0 to {len(tags) - 1}")
+    cls.__repr__ = _repr  # type: ignore[method-assign]  # the dataclass keeps it
+    made = dataclasses.dataclass(slots=True, kw_only=True, repr=False)(cls)
+    return made, tuple(fields)
+
+
+def _settle(name: str, draft: _Draft) -> Field:
+    default, default_type = draft.default, None
+    if default is _UNSET:
+        default, default_type = _zero(draft.kind)
+    return Field(name, draft.kind, draft.versions, default, default_type, draft.tag, draft.flexible)
+
+
+def _zero(kind: Kind[Any]) -> tuple[Any, type[Any] | None]:
+    """A kind's own default: the value, and the type to make it of if it can be changed."""
+    match kind:
+        case Fixed():
+            return kind.zero, None
+        case Text():
+            return "", None
+        case Blob():
+            return b"", None
+        case RecordData():
+            return None, None
+        case ArrayOf():
+            return None, list
+        case Struct():
+            return None, kind.type
+        case OrNull():
+            return _zero(kind.kind)
+    raise TypeError(f"no default for {kind!r}")
+
+
+def _repr(value: Any) -> str:
+    """The fields that differ from their defaults; views by their size, for they can be large."""
+    shown = []
+    for spec in declaration_of(type(value)).fields:
+        held = getattr(value, spec.name)
+        if isinstance(held, memoryview):
+            shown.append(f"{spec.name}=<{held.nbytes} bytes>")
+        elif held != spec.make_default():
+            shown.append(f"{spec.name}={held!r}")
+    return f"{type(value).__name__}({', '.join(shown)})"

@@ -1,0 +1,100 @@
+"""kafka-python as an oracle: its messages by name, and our values as its own."""
+
+import json
+import re
+import warnings
+from functools import cache
+from importlib import resources
+from typing import Any
+from uuid import UUID
+
+from rockgate.protocol.kafka.schema import ZERO_UUID, declaration_of
+from rockgate.protocol.kafka.schema.kinds import ArrayOf, Fixed, Kind, OrNull, Struct
+
+with warnings.catch_warnings():
+    # It reads its schemas by a function that Python has deprecated.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from kafka.protocol.api_header import ResponseClassRegistry
+    from kafka.protocol.api_message import ApiMessage
+
+
+@cache
+def its_message(name: str) -> Any:
+    """Its codec for a message, made from the schema it ships; None if it ships none.
+
+    Its own classes rename some fields and turn bit fields into sets; a fresh class over the same
+    schema does not. The registry its clients answer from must not notice.
+    """
+    if its_schema(name) is None:
+        return None
+    registry = ResponseClassRegistry._response_class_registry
+    before = dict(registry)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        made = type(ApiMessage)(name, (ApiMessage,), {})
+    registry.clear()
+    registry.update(before)
+    return made
+
+
+def its_schema(name: str) -> dict[str, Any] | None:
+    """Kafka's own JSON for a message, as kafka-python ships it; None if it does not."""
+    file = resources.files("kafka.protocol.schemas.resources") / f"{name}.json"
+    if not file.is_file():
+        return None
+    text = re.sub(r"(?m)^\s*//.*$", "", file.read_text(encoding="utf-8"))
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def to_its_value(its_type: Any, value: Any, version: int) -> Any:
+    """Our value as one of `its_type`, with only the fields that the version has."""
+    made = {}
+    for spec in declaration_of(type(value)).fields:
+        held = getattr(value, spec.name)
+        if version in spec.versions and (spec.tag is None or held != spec.make_default()):
+            its_field = its_type.fields[spec.name]
+            made[spec.name] = _to_its(its_field, spec.kind, held, version)
+    return its_type(version=version, **made)
+
+
+def _to_its(its_field: Any, kind: Kind[Any], value: Any, version: int) -> Any:
+    if value is None:
+        return None
+    match kind:
+        case OrNull():
+            return _to_its(its_field, kind.kind, value, version)
+        case ArrayOf():
+            return [_to_its(its_field, kind.element, item, version) for item in value]
+        case Struct():
+            return to_its_value(its_field.data_class, value, version)
+        case Fixed() if kind.name == "uuid":
+            return UUID(bytes=value)
+    return value
+
+
+def from_its_value(our_type: type[Any], its_value: Any, version: int) -> Any:
+    """Its value as one of ours."""
+    made = {}
+    for spec in declaration_of(our_type).fields:
+        held = getattr(its_value, spec.name)
+        # A tagged struct that was not there is None, where Kafka has a struct of defaults.
+        if version in spec.versions and not (held is None and isinstance(spec.kind, Struct)):
+            made[spec.name] = _from_its(spec.kind, held, version)
+    return our_type(**made)
+
+
+def _from_its(kind: Kind[Any], value: Any, version: int) -> Any:
+    match kind:
+        case Fixed() if kind.name == "uuid":
+            # Its zero is None.
+            return ZERO_UUID if value is None else value.bytes
+        case _ if value is None:
+            return None
+        case OrNull():
+            return _from_its(kind.kind, value, version)
+        case ArrayOf():
+            return [_from_its(kind.element, item, version) for item in value]
+        case Struct():
+            return from_its_value(kind.type, value, version)
+    return value

@@ -1,0 +1,132 @@
+"""The doors: `decode`, `encode`, `encode_part`."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.budget import budget
+from tests.protocol.kafka.values import VERSIONS, values, version_id
+
+from rockgate.protocol.kafka.errors import MalformedMessage, UnsupportedVersion
+from rockgate.protocol.kafka.messages.fetch import FetchRequest, FetchTopic
+from rockgate.protocol.kafka.messages.metadata import (
+    MetadataResponse,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from rockgate.protocol.kafka.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from rockgate.protocol.kafka.schema import construct_codec, decode, encode, encode_part
+from rockgate.protocol.kafka.schema.reference import reference_decode
+
+
+@pytest.mark.parametrize(("message", "version"), VERSIONS, ids=version_id)
+@settings(deadline=None, max_examples=budget("wire_examples"))
+@given(data=st.data())
+def test_what_is_written_is_read_back_and_construct_agrees(
+    message: type[Any], version: int, data: st.DataObject
+) -> None:
+    value = data.draw(values(message, version))
+    body = encode(value, version)
+    assert body == construct_codec(message, version).build(value)
+    assert decode(message, version, body) == value
+    assert decode(message, version, memoryview(body)) == value
+    assert reference_decode(message, version, body) == value
+
+
+@pytest.mark.parametrize(("message", "version"), VERSIONS, ids=version_id)
+def test_a_value_of_defaults_can_be_written_in_every_version(
+    message: type[Any], version: int
+) -> None:
+    assert decode(message, version, encode(message(), version)) == message()
+
+
+def test_a_field_the_version_lacks_is_not_written_and_reads_as_its_default() -> None:
+    request = FetchRequest(max_wait_ms=7, session_id=9, rack_id="r1", cluster_id="c")
+    assert decode(FetchRequest, 4, encode(request, 4)) == FetchRequest(max_wait_ms=7)
+
+
+def test_a_body_with_bytes_left_over_is_refused() -> None:
+    with pytest.raises(MalformedMessage, match="FetchRequest v4 at the top: 1 bytes left over"):
+        decode(FetchRequest, 4, encode(FetchRequest(), 4) + b"\0")
+
+
+def test_a_version_that_is_not_declared_is_refused() -> None:
+    with pytest.raises(UnsupportedVersion) as caught:
+        decode(FetchRequest, 3, b"")
+    assert (caught.value.api_key, caught.value.version) == (1, 3)
+    with pytest.raises(ValueError, match="FetchRequest has versions 4-18, not 3"):
+        encode(FetchRequest(), 3)
+
+
+def test_a_refusal_names_the_api_the_version_and_the_field() -> None:
+    request = FetchRequest(topics=[FetchTopic(), FetchTopic(topic="bad")])
+    body = encode(request, 12).replace(b"bad", b"b\xffd")
+    with pytest.raises(MalformedMessage, match="FetchRequest v12") as caught:
+        decode(FetchRequest, 12, body)
+    refused = caught.value
+    assert (refused.api, refused.version) == ("FetchRequest", 12)
+    assert (refused.path, refused.reason) == ("topics[1].topic", "not UTF-8")
+
+
+def test_of_fields_read_together_the_one_that_is_cut_is_named() -> None:
+    body = encode(FetchRequest(), 4)
+    cut = {4: "max_wait_ms", 7: "max_wait_ms", 8: "min_bytes", 16: "isolation_level", 20: "topics"}
+    for size, path in cut.items():
+        with pytest.raises(MalformedMessage, match=f"ends at {size} bytes") as caught:
+            decode(FetchRequest, 4, body[:size])
+        assert caught.value.path == path
+
+
+def test_a_value_that_cannot_be_written_is_an_error_that_names_the_field() -> None:
+    with pytest.raises(ValueError, match=r"FetchRequest v12 at .*max_bytes.*: .*range"):
+        encode(FetchRequest(max_bytes=1 << 40), 12)
+    topic = FetchTopic(topic=None)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"FetchRequest v12 at topics\[\]\.topic: 'NoneType'"):
+        encode(FetchRequest(topics=[topic]), 12)
+    with pytest.raises(ValueError, match="an id is 16 bytes"):
+        encode(FetchRequest(topics=[FetchTopic(topic_id=b"short")]), 13)
+    with pytest.raises(ValueError, match="text of 32768 bytes"):
+        encode(FetchRequest(rack_id="x" * 0x8000), 12)
+
+
+def test_records_are_slices_of_the_frame_and_not_copies() -> None:
+    data = PartitionProduceData(records=b"batch" * 100)
+    request = ProduceRequest(topic_data=[TopicProduceData(partition_data=[data])])
+    body = bytearray(encode(request, 9))
+    found = decode(ProduceRequest, 9, body).topic_data[0].partition_data[0].records
+    assert isinstance(found, memoryview) and found.readonly
+    body[body.index(b"batch")] = ord("B")
+    assert bytes(found[:10]) == b"Batchbatch"
+
+
+def test_a_part_encoded_beforehand_gives_the_same_bytes() -> None:
+    topics = [
+        MetadataResponseTopic(
+            name=name, partitions=[MetadataResponsePartition(replica_nodes=[1], isr_nodes=[1])]
+        )
+        for name in ("a", "b")
+    ]
+    for version in range(14):
+        whole = encode(MetadataResponse(topics=[*topics]), version)
+        first = encode_part(MetadataResponse, topics[0], version)
+        assert encode(MetadataResponse(topics=[first, topics[1]]), version) == whole
+
+
+def test_a_part_of_another_version_is_refused() -> None:
+    part = encode_part(MetadataResponse, MetadataResponseTopic(name="a"), 9)
+    with pytest.raises(ValueError, match="encoded MetadataResponseTopic v9 stands where"):
+        encode(MetadataResponse(topics=[part]), 10)
+
+
+def test_a_caller_may_allow_more_memory_than_four_times_the_bytes() -> None:
+    partitions = [MetadataResponsePartition(replica_nodes=[1]) for _ in range(10_000)]
+    response = MetadataResponse(topics=[MetadataResponseTopic(partitions=partitions)])
+    body = encode(response, 12)
+    with pytest.raises(MalformedMessage, match="too much memory"):
+        decode(MetadataResponse, 12, body)
+    assert decode(MetadataResponse, 12, body, memory_max=1 << 26) == response
