@@ -167,17 +167,20 @@ class Progress:
             self._pending.put(group, topic_id, queue_id, bare)
 
     def step(self, now_ms: int) -> bool:
-        """Append some of what waits, at a monotonic time; return whether to come again at once."""
+        """Append some of what waits, at a monotonic time; return whether to come again at once.
+
+        What cannot be appended waits for the next round; the error is raised once for each.
+        """
         if not self._pending.is_draining:
             if not self._pending or now_ms < self._next_round_ms:
                 return False
             self._pending.begin_round()
-        self._append_part()
-        if self._pending.is_draining:
-            return True
-        # From the end of the round, so that no key is appended twice within the time.
-        self._next_round_ms = now_ms + self._coalesce_ms
-        return False
+        try:
+            self._append_part()
+        finally:
+            # From the end of a round, so that no key is appended twice within the time.
+            self._next_round_ms = now_ms + self._coalesce_ms
+        return self._pending.is_draining
 
     def flush(self) -> None:
         """Append everything that waits, whatever the time; the stop's last act."""
@@ -191,7 +194,7 @@ class Progress:
         try:
             self._append(list(encode_commits(helds)))
         except StoreError:
-            self._pending.put_back(helds)
+            self._pending.give_up_round(helds)
             raise
 
     def delete_groups(self, groups: Iterable[str]) -> None:

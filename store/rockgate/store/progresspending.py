@@ -7,6 +7,7 @@ This module knows neither the log nor the time.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterable, Iterator
 
 from rockgate.store.progressrecords import Held
@@ -114,9 +115,8 @@ class Pending:
                 self._draining[group] = topics
         return helds
 
-    def put_back(self, helds: Iterable[Held]) -> None:
-        """Let records that could not be appended wait again."""
-        for held in helds:
-            self._waiting.setdefault(held.group, {}).setdefault(held.topic_id, {}).update(
-                held.queues
-            )
+    def give_up_round(self, helds: Iterable[Held]) -> None:
+        """Let what was taken but not appended, and the rest of the round, wait again."""
+        for held in (*helds, *self.take(sys.maxsize)):
+            topics = self._waiting.setdefault(held.group, {})
+            topics.setdefault(held.topic_id, {}).update(held.queues)
