@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rockgate.protocol.kafka.api import ApiKey
-from rockgate.protocol.kafka.headers import RequestHeader, encode_request_header
 from tests.budget import budget
 
+from rockgate.protocol.kafka.api import ApiKey
 from rockgate.protocol.kafka.connection import (
     Buffer,
     ClientConnection,
@@ -17,6 +16,7 @@ from rockgate.protocol.kafka.connection import (
 )
 from rockgate.protocol.kafka.errors import MalformedFrame, ProtocolError, UnsupportedVersion
 from rockgate.protocol.kafka.frames import LENGTH
+from rockgate.protocol.kafka.headers import RequestHeader, encode_request_header
 
 
 @dataclass(frozen=True)

@@ -55,8 +55,17 @@ class MalformedMessage(ProtocolError):
 
 
 class MalformedBatch(ProtocolError):
-    """A record batch that is cut short, fails its checksum or contradicts itself."""
+    """A record batch that cannot be taken: `code` is what Kafka answers for it."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
+    def __init__(
+        self,
+        reason: str,
+        *,
+        code: ErrorCode = ErrorCode.INVALID_RECORD,
+        index: int | None = None,
+    ) -> None:
+        super().__init__(reason if index is None else f"record {index}: {reason}")
         self.reason = reason
+        self.code = code
+        self.index = index
+        """The record's place in its batch, where one record is to blame."""

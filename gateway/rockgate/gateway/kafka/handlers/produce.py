@@ -22,10 +22,11 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.errors import Disconnect, RequestError, code_of
 from rockgate.gateway.kafka.handler import Answer
 from rockgate.gateway.kafka.peer import Call
+
+from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.producers import Producers
 from rockgate.gateway.kafka.taking import Buffer, take
 from rockgate.gateway.kafka.topicsettings import SettingsCache
