@@ -21,9 +21,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
-from zlib import crc32
 
 import construct as c
+
+try:
+    # The same CRC-32, four times as fast: half the time of appending 16 KB. The SDK does without.
+    from isal.isal_zlib import crc32
+except ImportError:
+    from zlib import crc32
 
 Buffer = bytes | bytearray | memoryview
 
