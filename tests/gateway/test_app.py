@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.gateway.server import RunningServer, command, environment
-from tests.gateway.until import until_sync
+from tests.waiting import wait_until
 
 
 def http_status(server: RunningServer, path: str) -> int:
@@ -113,5 +113,5 @@ def test_settings_come_from_the_environment_too(tmp_path: Path) -> None:
 
 def test_a_door_this_version_does_not_have_is_logged_as_off(tmp_path: Path) -> None:
     with RunningServer(tmp_path) as server:
-        until_sync(lambda: "door=namesrv" in server.log)
+        wait_until(lambda: "door=namesrv" in server.log, "the last door is logged")
         assert "door stays off, this version does not have it door=remoting" in server.log

@@ -2,7 +2,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.gateway.until import until
+from tests.waiting import until
 
 from rockgate.gateway.address import Address
 from rockgate.gateway.http.config import HttpConfig
@@ -38,7 +38,7 @@ class Door:
 
     async def emptied(self) -> None:
         """Wait until the door holds no connection."""
-        await until(lambda: not self.door.sessions)
+        await until(lambda: not self.door.sessions, "no connection is held")
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ async def test_a_client_that_never_finishes_its_head_is_closed_in_time() -> None
 
 async def test_one_connection_too_many_is_closed_and_the_others_live(door: Door) -> None:
     held = [await door.connect() for _ in range(4)]
-    await until(lambda: len(door.door.sessions) == 4)
+    await until(lambda: len(door.door.sessions) == 4, "four connections are held")
     reader, writer = await door.connect()
     assert await asyncio.wait_for(_rest(reader), 10) == b""
     writer.close()
