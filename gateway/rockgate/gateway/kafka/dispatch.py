@@ -1,0 +1,118 @@
+"""From a request to its answer: find the handler, read the body, call, write the response.
+
+Three fates of a request that fails are decided here, by type, and nowhere else:
+
+- the peer broke the protocol (ProtocolError, Disconnect): raised, and the session closes;
+- the request cannot be served (RequestError, StoreError, …): its code goes into the response;
+- anything else is our bug: logged with its traceback, UNKNOWN_SERVER_ERROR, the connection lives.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from rockgate.gateway.kafka.errors import Disconnect, code_of
+from rockgate.gateway.kafka.handler import Answer, Handler, Row
+from rockgate.gateway.kafka.peer import Call, Peer
+from rockgate.gateway.logs import shown
+from rockgate.protocol.kafka.connection import Exchange
+from rockgate.protocol.kafka.errors import ErrorCode, ProtocolError, UnsupportedVersion
+
+log = logging.getLogger(__name__)
+Services = TypeVar("Services")
+
+
+class Waiting:
+    """An answer that is not there yet: `future` tells when, `answer` then says what."""
+
+    __slots__ = ("_call", "_dispatcher", "_handler", "_request", "_row", "future")
+
+    def __init__(
+        self,
+        future: "asyncio.Future[Any]",
+        dispatcher: "Dispatcher",
+        row: Row[Any],
+        handler: Handler[Any, Any],
+        request: Any,
+        call: Call,
+    ) -> None:
+        self.future = future
+        self._dispatcher = dispatcher
+        self._row = row
+        self._handler = handler
+        self._request = request
+        self._call = call
+
+    def answer(self) -> Answer:
+        """The answer, once `future` is done; raises what closes the connection."""
+        row, handler, request, call = self._row, self._handler, self._request, self._call
+        try:
+            return row.encode(self.future.result(), call.version)
+        except (ProtocolError, Disconnect):
+            raise
+        except Exception as error:  # noqa: BLE001 # decided by type in failed()
+            return self._dispatcher.failed(row, handler, request, call, error)
+
+
+class Dispatcher:
+    """The handlers of this server, made and ready. One for all connections."""
+
+    def __init__(self, rows: Sequence[Row[Services]], services: Services) -> None:
+        keys = [row.key for row in rows]
+        assert keys == sorted(set(keys)), "the table is in key order, each key once"
+        self._handlers: dict[int, tuple[Row[Any], Handler[Any, Any]]] = {
+            int(row.key): (row, row.make(services)) for row in rows
+        }
+
+    def dispatch(self, exchange: Exchange, peer: Peer) -> Answer | Waiting:
+        """Call the handler; raises ProtocolError or Disconnect where only closing is left."""
+        header = exchange.header
+        version = header.api_version
+        found = self._handlers.get(header.api_key)
+        if found is None:
+            raise UnsupportedVersion(header.api_key, version)
+        row, handler = found
+        if version not in row.versions:
+            if row.answer_unknown_version is None:
+                raise UnsupportedVersion(header.api_key, version)
+            return row.answer_unknown_version()
+        call = Call(version, header.client_id, peer)
+        request = None
+        try:
+            request = row.decode(exchange.body, version)
+            response = handler.handle(request, call)
+            if not hasattr(response, "__await__"):
+                return row.encode(response, version)
+        except (ProtocolError, Disconnect):
+            raise
+        except Exception as error:  # noqa: BLE001 # decided by type in failed()
+            return self.failed(row, handler, request, call, error)
+        future = asyncio.ensure_future(response)
+        return Waiting(future, self, row, handler, request, call)
+
+    def failed(
+        self,
+        row: Row[Any],
+        handler: Handler[Any, Any],
+        request: Any,
+        call: Call,
+        error: Exception,
+    ) -> Answer:
+        """The answer to a request that raised `error`; Disconnect if not even that can be made."""
+        code = code_of(error)
+        if code is None:
+            code = ErrorCode.UNKNOWN_SERVER_ERROR
+            log.error(
+                "request failed %s api=%s version=%d client_id=%s",
+                call.peer,
+                row.key.name,
+                call.version,
+                shown(call.client_id),
+                exc_info=error,
+            )
+        try:
+            return row.encode(handler.refuse(request, code), call.version)
+        except Exception as worse:
+            log.exception("refusal failed %s api=%s", call.peer, row.key.name)
+            raise Disconnect(f"no answer to {row.key.name} could be made") from worse

@@ -1,0 +1,53 @@
+"""Errors of requests on Kafka's wire, and the one table from the store's kinds to Kafka's codes.
+
+    RequestError       understood, and cannot be served: its code goes into the response
+    Disconnect         the only answer is to close (a failed Produce whose client wants no answer)
+
+ProtocolError, the third kind, belongs to rockgate.protocol: the peer broke the protocol.
+"""
+
+from collections.abc import Mapping
+
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.store import errors as store
+
+
+class RequestError(Exception):
+    """A request that cannot be served; `code` is what the response says."""
+
+    def __init__(self, code: ErrorCode, reason: str) -> None:
+        super().__init__(f"{code.name}: {reason}")
+        self.code = code
+        self.reason = reason
+
+
+class Disconnect(Exception):
+    """A request that is answered by closing the connection."""
+
+
+CODES: Mapping[type[Exception], ErrorCode] = {
+    store.StoreError: ErrorCode.UNKNOWN_SERVER_ERROR,
+    store.StoreFull: ErrorCode.KAFKA_STORAGE_ERROR,
+    store.StoreClosed: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    store.StoreLocked: ErrorCode.KAFKA_STORAGE_ERROR,
+    store.StoreCorrupt: ErrorCode.KAFKA_STORAGE_ERROR,
+    store.FormatTooNew: ErrorCode.KAFKA_STORAGE_ERROR,
+    store.FlushTimeout: ErrorCode.REQUEST_TIMED_OUT,
+    store.EntryTooLarge: ErrorCode.MESSAGE_TOO_LARGE,
+    store.UnknownTopic: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    store.TopicExists: ErrorCode.TOPIC_ALREADY_EXISTS,
+    store.UnknownQueue: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    store.InvalidTopic: ErrorCode.INVALID_TOPIC_EXCEPTION,
+    store.InvalidGroup: ErrorCode.INVALID_GROUP_ID,
+    store.OffsetOutOfRange: ErrorCode.OFFSET_OUT_OF_RANGE,
+}
+
+
+def code_of(error: BaseException) -> ErrorCode | None:
+    """The code that a service's error stands for; None for anything that is our own bug."""
+    if isinstance(error, RequestError):
+        return error.code
+    for kind in type(error).__mro__:
+        if kind in CODES:
+            return CODES[kind]
+    return None

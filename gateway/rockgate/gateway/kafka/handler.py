@@ -1,0 +1,85 @@
+"""What a handler is: a row of the table, and behind it an object that answers one API.
+
+A row is static: which API, which versions are served, which are advertised, how bodies are read
+and written. The object is made once, at start, from exactly the services that it uses.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+from rockgate.gateway.kafka.peer import Call
+from rockgate.protocol.kafka.api import APIS, ApiKey
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.schema import decode as decode_declared
+from rockgate.protocol.kafka.schema import encode as encode_declared
+from rockgate.protocol.kafka.versions import Versions
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+Answer: TypeAlias = list[Buffer]
+"""The buffers of a response body; an empty list sends nothing (Produce with acks=0)."""
+Decode: TypeAlias = Callable[[memoryview, int], Any]
+Encode: TypeAlias = Callable[[Any, int], Answer]
+
+Request = TypeVar("Request", contravariant=True)
+Response = TypeVar("Response", covariant=True)
+Services = TypeVar("Services")
+
+
+class Handler(Protocol[Request, Response]):
+    """Answers the requests of one API."""
+
+    def handle(self, request: Request, call: Call, /) -> Response | Awaitable[Response]:
+        """The response, at once if it can be known at once.
+
+        A handler that must wait returns a future made for this request alone, because the session
+        cancels it when the connection is lost. What has an effect happens before it returns, so
+        that the requests of a connection take effect in the order they came.
+        """
+        ...
+
+    def refuse(self, request: Request, code: ErrorCode, /) -> Response:
+        """The response that says `code` wherever this API has room for an error."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row(Generic[Services]):
+    """One line of the table of handlers; `row` fills in what is usual."""
+
+    key: ApiKey
+    versions: Versions
+    """What is served; a request outside of it closes the connection."""
+    advertised: Versions
+    """What ApiVersions says; wider than `versions` only where clients must be led on."""
+    make: Callable[[Services], Handler[Any, Any]]
+    decode: Decode
+    encode: Encode
+    answer_unknown_version: Callable[[], Answer] | None
+    """What a version that is not served gets in place of a closed connection."""
+
+
+def row(
+    key: ApiKey,
+    make: Callable[[Services], Handler[Any, Any]],
+    *,
+    versions: str | None = None,
+    decode: Decode | None = None,
+    encode: Encode | None = None,
+    answer_unknown_version: Callable[[], Answer] | None = None,
+) -> Row[Services]:
+    """A row that serves what is declared, by the declared codec, unless it is told otherwise."""
+    api = APIS[key]
+    served = api.versions if versions is None else Versions.parse(versions)
+    assert served and served & api.versions == served, f"{key.name} {served} is not declared"
+    # What is led on below the declared range (Produce) stays so when less is served.
+    low = api.advertised.min if served.min == api.versions.min else served.min
+    return Row(
+        key=key,
+        versions=served,
+        advertised=Versions(low, served.max),
+        make=make,
+        decode=decode or (lambda body, version: decode_declared(api.request, version, body)),
+        encode=encode or (lambda response, version: [encode_declared(response, version)]),
+        answer_unknown_version=answer_unknown_version,
+    )

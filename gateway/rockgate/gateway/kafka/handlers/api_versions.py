@@ -1,0 +1,70 @@
+"""ApiVersions: v0-4.
+
+Behaviour
+- Lists what the table of handlers advertises; what has no handler is not there.
+- A version above those served is answered in v0 with UNSUPPORTED_VERSION and this API's own range,
+  so that any client can ask again (KIP-511); the connection lives.
+- From v3 a client names its software. A name or version that is not of letters, digits, dots and
+  dashes gets INVALID_REQUEST, as in Kafka.
+
+Versions
+- v1: throttle time.  v3: flexible, software name and version.  v4: features may start at level 0.
+
+Departs from Kafka
+- Names no features until one of them means something here.
+"""
+
+import re
+from collections.abc import Mapping
+
+from rockgate.gateway.kafka.handler import Answer
+from rockgate.gateway.kafka.peer import Call
+from rockgate.protocol.kafka.api import APIS
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.keys import ApiKey
+from rockgate.protocol.kafka.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+)
+from rockgate.protocol.kafka.schema import encode
+from rockgate.protocol.kafka.versions import Versions
+
+SOFTWARE_SINCE = 3
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
+
+
+class ApiVersions:
+    """Knows what is advertised, and keeps who asked."""
+
+    def __init__(self, advertised: Mapping[ApiKey, Versions]) -> None:
+        self._api_keys = _ranges(advertised)
+
+    def handle(self, request: ApiVersionsRequest, call: Call) -> ApiVersionsResponse:
+        """Everything that is advertised."""
+        if call.version >= SOFTWARE_SINCE:
+            names = (request.client_software_name, request.client_software_version)
+            if not all(map(_SOFTWARE.fullmatch, names)):
+                return self.refuse(request, ErrorCode.INVALID_REQUEST)
+            call.peer.software, call.peer.software_version = names
+        return ApiVersionsResponse(error_code=ErrorCode.NONE, api_keys=self._api_keys)
+
+    def refuse(self, request: ApiVersionsRequest, code: ErrorCode) -> ApiVersionsResponse:
+        """An error and no APIs."""
+        return ApiVersionsResponse(error_code=code, api_keys=[])
+
+
+def unsupported() -> Answer:
+    """The answer to a version that is not served, in the one version every client reads."""
+    served = {ApiKey.API_VERSIONS: APIS[ApiKey.API_VERSIONS].advertised}
+    response = ApiVersionsResponse(
+        error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=_ranges(served)
+    )
+    return [encode(response, 0)]
+
+
+def _ranges(advertised: Mapping[ApiKey, Versions]) -> list[ApiVersion]:
+    return [
+        ApiVersion(api_key=key, min_version=versions.min, max_version=versions.max)
+        for key, versions in advertised.items()
+    ]

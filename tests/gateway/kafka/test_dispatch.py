@@ -1,0 +1,230 @@
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from rockgate.gateway.address import Address
+from rockgate.gateway.kafka.dispatch import Dispatcher, Waiting
+from rockgate.gateway.kafka.errors import CODES, Disconnect, RequestError, code_of
+from rockgate.gateway.kafka.handler import Handler, row
+from rockgate.gateway.kafka.peer import Call, Peer
+from rockgate.protocol.kafka.connection import ClientConnection, Exchange, ServerConnection
+from rockgate.protocol.kafka.errors import ErrorCode, MalformedMessage, UnsupportedVersion
+from rockgate.protocol.kafka.keys import ApiKey
+from rockgate.protocol.kafka.messages.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from rockgate.protocol.kafka.schema import decode, encode
+from rockgate.store import errors as store
+
+VERSION = 1
+PEER = Peer(connection_id=1, local=Address("a", 1), remote=Address("b", 2))
+Act = Callable[[InitProducerIdRequest], Any]
+
+
+class Scripted:
+    """A handler that does what a test says; an InitProducerId stands for any API."""
+
+    def __init__(self, act: Act) -> None:
+        self.act = act
+        self.calls: list[Call] = []
+
+    def handle(self, request: InitProducerIdRequest, call: Call) -> Any:
+        self.calls.append(call)
+        return self.act(request)
+
+    def refuse(self, request: InitProducerIdRequest, code: ErrorCode) -> InitProducerIdResponse:
+        return InitProducerIdResponse(error_code=code, producer_id=-1)
+
+
+def dispatcher(act: Act, **options: Any) -> Dispatcher:
+    handler: Handler[Any, Any] = Scripted(act)
+    return Dispatcher([row(ApiKey.INIT_PRODUCER_ID, lambda _: handler, **options)], None)
+
+
+def exchange(
+    body: bytes | None = None, *, key: ApiKey = ApiKey.INIT_PRODUCER_ID, version: int = VERSION
+) -> Exchange:
+    if body is None:
+        body = encode(InitProducerIdRequest(transaction_timeout_ms=5), VERSION)
+    client = ClientConnection(client_id="me")
+    client.send(key, version, [body])
+    (received,) = ServerConnection().receive_data(b"".join(client.data_to_send()))
+    return received
+
+
+def read(answer: object) -> InitProducerIdResponse:
+    assert isinstance(answer, list)
+    return decode(InitProducerIdResponse, VERSION, b"".join(answer))
+
+
+def ok(request: InitProducerIdRequest) -> InitProducerIdResponse:
+    return InitProducerIdResponse(error_code=0, producer_id=request.transaction_timeout_ms)
+
+
+def raising(error: Exception) -> Act:
+    def act(request: InitProducerIdRequest) -> InitProducerIdResponse:
+        raise error
+
+    return act
+
+
+def waiting_for(act: Act) -> Callable[[InitProducerIdRequest], Awaitable[Any]]:
+    async def later(request: InitProducerIdRequest) -> Any:
+        await asyncio.sleep(0)
+        return act(request)
+
+    return later
+
+
+async def test_a_handler_that_knows_its_answer_is_a_plain_call() -> None:
+    handler = Scripted(ok)
+    table = Dispatcher([row(ApiKey.INIT_PRODUCER_ID, lambda _: handler)], None)
+    assert read(table.dispatch(exchange(), PEER)).producer_id == 5
+    (call,) = handler.calls
+    assert (call.version, call.client_id, call.peer) == (VERSION, "me", PEER)
+
+
+async def test_a_handler_that_must_wait_returns_an_awaitable() -> None:
+    outcome = dispatcher(waiting_for(ok)).dispatch(exchange(), PEER)
+    assert isinstance(outcome, Waiting)
+    await outcome.future
+    assert read(outcome.answer()).producer_id == 5
+
+
+async def test_a_future_of_the_handlers_own_is_used_as_it_is() -> None:
+    future: asyncio.Future[InitProducerIdResponse] = asyncio.get_running_loop().create_future()
+    outcome = dispatcher(lambda _: future).dispatch(exchange(), PEER)
+    assert isinstance(outcome, Waiting) and outcome.future is future
+    future.cancel()
+
+
+async def outcome_of(act: Act, *, waits: bool) -> InitProducerIdResponse:
+    if not waits:
+        return read(dispatcher(act).dispatch(exchange(), PEER))
+    outcome = dispatcher(waiting_for(act)).dispatch(exchange(), PEER)
+    assert isinstance(outcome, Waiting)
+    await asyncio.wait([outcome.future])
+    return read(outcome.answer())
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (RequestError(ErrorCode.INVALID_REQUEST, "no"), ErrorCode.INVALID_REQUEST),
+        (store.UnknownTopic("t"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (store.OffsetOutOfRange(1, 2, 3), ErrorCode.OFFSET_OUT_OF_RANGE),
+    ],
+)
+async def test_what_cannot_be_served_gets_its_code_and_no_line(
+    caplog: pytest.LogCaptureFixture, error: Exception, code: ErrorCode, waits: bool
+) -> None:
+    assert (await outcome_of(raising(error), waits=waits)).error_code == code
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize("waits", [False, True])
+async def test_a_bug_gets_a_traceback_and_the_unknown_error(
+    caplog: pytest.LogCaptureFixture, waits: bool
+) -> None:
+    answer = await outcome_of(raising(ZeroDivisionError("oops")), waits=waits)
+    assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    (record,) = caplog.records
+    assert record.levelno == logging.ERROR and record.exc_info is not None
+    assert "connection=1 peer=b:2 api=INIT_PRODUCER_ID version=1 client_id=me" in record.message
+
+
+async def test_a_response_that_cannot_be_written_is_a_bug_too(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    answer = await outcome_of(
+        lambda _: InitProducerIdResponse(error_code=0, producer_id=2**80), waits=False
+    )
+    assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert len(caplog.records) == 1
+
+
+async def test_a_refusal_that_fails_ends_the_connection(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(Scripted):
+        def refuse(self, request: InitProducerIdRequest, code: ErrorCode) -> InitProducerIdResponse:
+            raise ZeroDivisionError
+
+    handler = Broken(raising(ZeroDivisionError()))
+    table = Dispatcher([row(ApiKey.INIT_PRODUCER_ID, lambda _: handler)], None)
+    with pytest.raises(Disconnect):
+        table.dispatch(exchange(), PEER)
+    assert len(caplog.records) == 2
+
+
+@pytest.mark.parametrize("error", [Disconnect("bye"), UnsupportedVersion(1, 1)])
+async def test_what_ends_a_connection_passes_through(error: Exception) -> None:
+    with pytest.raises(type(error)):
+        dispatcher(raising(error)).dispatch(exchange(), PEER)
+    outcome = dispatcher(waiting_for(raising(error))).dispatch(exchange(), PEER)
+    assert isinstance(outcome, Waiting)
+    await asyncio.wait([outcome.future])
+    with pytest.raises(type(error)):
+        outcome.answer()
+
+
+async def test_a_body_that_cannot_be_read_ends_the_connection() -> None:
+    with pytest.raises(MalformedMessage):
+        dispatcher(ok).dispatch(exchange(b"\x00"), PEER)
+
+
+async def test_an_api_without_a_handler_ends_the_connection() -> None:
+    with pytest.raises(UnsupportedVersion, match="api key 3 version 1"):
+        dispatcher(ok).dispatch(exchange(key=ApiKey.METADATA), PEER)
+
+
+async def test_a_version_that_is_not_served_ends_the_connection() -> None:
+    with pytest.raises(UnsupportedVersion):
+        dispatcher(ok, versions="2-4").dispatch(exchange(), PEER)
+
+
+async def test_a_version_that_is_not_served_may_have_an_answer_instead() -> None:
+    table = dispatcher(ok, versions="2-4", answer_unknown_version=lambda: [b"ask again"])
+    assert table.dispatch(exchange(), PEER) == [b"ask again"]
+
+
+def test_a_row_serves_what_is_declared_unless_told_otherwise() -> None:
+    def make(_: None) -> Handler[Any, Any]:
+        return Scripted(ok)
+
+    assert str(row(ApiKey.METADATA, make).versions) == str(row(ApiKey.METADATA, make).advertised)
+    produce = row(ApiKey.PRODUCE, make)
+    assert produce.versions.min == 3 and produce.advertised.min == 0
+    less = row(ApiKey.PRODUCE, make, versions="3-9")
+    assert (str(less.versions), str(less.advertised)) == ("3-9", "0-9")
+    later = row(ApiKey.PRODUCE, make, versions="7-9")
+    assert (str(later.versions), str(later.advertised)) == ("7-9", "7-9")
+    with pytest.raises(AssertionError):
+        row(ApiKey.METADATA, make, versions="0-99")
+
+
+def test_a_table_out_of_order_or_with_a_key_twice_is_a_bug() -> None:
+    def make(_: None) -> Handler[Any, Any]:
+        return Scripted(ok)
+
+    rows = [row(ApiKey.METADATA, make), row(ApiKey.PRODUCE, make)]
+    with pytest.raises(AssertionError):
+        Dispatcher(rows, None)
+    with pytest.raises(AssertionError):
+        Dispatcher([rows[0], rows[0]], None)
+
+
+def _kinds(kind: type[Exception]) -> set[type[Exception]]:
+    return {kind}.union(*(_kinds(each) for each in kind.__subclasses__()))
+
+
+@pytest.mark.parametrize("kind", sorted(_kinds(store.StoreError), key=repr))
+def test_every_kind_of_store_error_has_a_code(kind: type[Exception]) -> None:
+    assert kind in CODES
+
+
+def test_a_bug_has_no_code() -> None:
+    assert code_of(ValueError()) is None
