@@ -22,6 +22,10 @@ from rockgate.gateway.datadir import DataDirectory
 from rockgate.gateway.http.pages import pages
 from rockgate.gateway.http.session import HttpDoor
 from rockgate.gateway.identity import identify
+from rockgate.gateway.kafka.advertised import Advertised
+from rockgate.gateway.kafka.dispatch import Dispatcher
+from rockgate.gateway.kafka.door import KafkaDoor
+from rockgate.gateway.kafka.handlers import HANDLERS, Services
 from rockgate.gateway.listener import Listener
 
 INTERRUPTED_STATUS = 130
@@ -91,7 +95,7 @@ class Server:
             identity.node_id,
             identity.cluster_id,
         )
-        self._bind(resources, "kafka", config.kafka.listen)
+        kafka_listener = self._bind(resources, "kafka", config.kafka.listen)
         http_listener = self._bind(resources, "http", config.http.listen)
         self._leave_off("remoting", config.remoting.listen)
         self._leave_off("namesrv", config.namesrv.listen)
@@ -99,6 +103,13 @@ class Server:
         http = HttpDoor(config.http, pages(lambda: self.phase))
         resources.callback(http.close)
         await http_listener.listen(http.session, backlog=HTTP_BACKLOG)
+
+        advertised = Advertised(configured=config.kafka.advertise, bound=kafka_listener.address)
+        services = Services(identity=identity, advertised=advertised)
+        kafka = KafkaDoor(config.kafka, Dispatcher(HANDLERS, services), asyncio.get_running_loop())
+        resources.push_async_callback(kafka.drain, config.server.drain_ms_max / 1000)
+        resources.callback(kafka_listener.close)
+        await kafka_listener.listen(kafka.session, backlog=config.kafka.backlog)
         self.phase = "ready"
 
     def ready_line(self) -> str:

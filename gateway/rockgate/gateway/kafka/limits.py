@@ -1,0 +1,36 @@
+"""What one connection may hold and how long it may take: the settings that a session uses."""
+
+from dataclasses import dataclass
+
+from rockgate.gateway.kafka.config import KafkaConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds of one session, times in seconds as the loop counts them."""
+
+    frame_bytes_max: int
+    in_flight_max: int
+    in_flight_bytes_max: int
+    unread_bytes_max: int
+    idle_seconds_max: float
+    frame_seconds_max: float
+    unread_seconds_max: float
+
+    @classmethod
+    def of(cls, config: KafkaConfig) -> "Limits":
+        """The limits that the settings ask for."""
+        return cls(
+            frame_bytes_max=config.frame_bytes_max,
+            in_flight_max=config.in_flight_max,
+            in_flight_bytes_max=config.in_flight_bytes_max,
+            unread_bytes_max=config.unread_bytes_max,
+            idle_seconds_max=config.idle_ms_max / 1000,
+            frame_seconds_max=config.frame_ms_max / 1000,
+            unread_seconds_max=config.unread_ms_max / 1000,
+        )
+
+    @property
+    def look_seconds(self) -> float:
+        """How often a session must look at its clock to keep every bound."""
+        return min(self.idle_seconds_max, self.frame_seconds_max, self.unread_seconds_max)

@@ -1,0 +1,62 @@
+"""The times a connection is measured by: idle, slow to send, slow to read. It is told the time.
+
+A connection without requests and without bytes is idle. One that has begun a request must finish
+it. One that owes us reading must take at least a byte. Time in which we did not read, because of
+our own limits, is never held against the client.
+"""
+
+from enum import Enum
+
+from rockgate.gateway.kafka.limits import Limits
+
+
+class Verdict(Enum):
+    """Why a connection must end."""
+
+    IDLE = "idle"
+    SLOW_SENDER = "a request did not arrive in time"
+    SLOW_READER = "the client does not read its answers"
+
+
+class Watch:
+    """One connection's clock hands. The session moves them and asks now and then."""
+
+    __slots__ = ("_limits", "frame_at", "read_at", "taken_at", "taken_bytes")
+
+    def __init__(self, limits: Limits, now: float) -> None:
+        self._limits = limits
+        self.read_at = now
+        """When the last byte came, or we last began to read."""
+        self.frame_at = now
+        """When the request that is under way began."""
+        self.taken_at = now
+        """When the client last was seen to have taken a byte of what it leaves unread."""
+        self.taken_bytes = 0
+
+    def look(
+        self,
+        now: float,
+        *,
+        unread_taken: int | None,
+        is_reading: bool,
+        has_partial: bool,
+        is_busy: bool,
+    ) -> tuple[Verdict | None, float]:
+        """What is over its time, if anything, and in how many seconds to look again.
+
+        `unread_taken` is how much the client has taken in all, while it leaves too much unread.
+        """
+        limits = self._limits
+        verdict, since, most = None, now, limits.look_seconds
+        if unread_taken is not None:
+            if unread_taken > self.taken_bytes:
+                self.taken_at, self.taken_bytes = now, unread_taken
+            verdict, since, most = Verdict.SLOW_READER, self.taken_at, limits.unread_seconds_max
+        elif is_reading and has_partial:
+            verdict, since, most = Verdict.SLOW_SENDER, self.frame_at, limits.frame_seconds_max
+        elif is_reading and not is_busy:
+            verdict, since, most = Verdict.IDLE, self.read_at, limits.idle_seconds_max
+        left = since + most - now
+        if verdict is not None and left <= 0:
+            return verdict, 0.0
+        return None, min(left, limits.look_seconds)
