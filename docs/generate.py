@@ -10,12 +10,13 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from docs import filemap, rows
+from docs import filemap, rows, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
 PAGES: Mapping[str, Callable[[], str]] = {
     filemap.PAGE: filemap.render,
+    settings.PAGE: settings.render,
     "docs/requirements.md": rows.render,
 }
 

@@ -23,6 +23,7 @@ ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline")
 DOORS = ("kafka", "remoting", "namesrv", "http")
 START_SECONDS_MAX = 30.0
 STOP_SECONDS_MAX = 30.0
+SEGMENT_BYTES = 16 << 20
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -57,6 +58,8 @@ class RunningServer:
         self.data_dir = directory / "data"
         self.ready_line = ""
         self.ready_seconds = 0.0
+        # Segments of the usual size would fill the disk with a few hundred tests' directories.
+        settings = [f"store.segment_bytes={SEGMENT_BYTES}", *settings]
         self._settings = [part for pair in settings for part in ("--set", pair)]
         self._flags = [*flags, "--log-level", log_level]
         self._variables = variables

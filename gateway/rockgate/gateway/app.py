@@ -1,8 +1,8 @@
 """The composition root: the only module that constructs everything, and takes it down again.
 
-Claim the data directory, learn who we are, bind every door, open what lies behind them, listen, say
-`ready`. A stop goes back the same way: doors close first, requests in flight finish, then the
-directory is released.
+Look whether the data directory is free, bind every door, open the store, learn who we are, listen,
+say `ready`. A stop goes back the same way: doors close first, requests in flight finish, then the
+store is flushed and closed.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ import uvloop
 from rockgate.gateway import logs
 from rockgate.gateway.address import CLOSED, Address
 from rockgate.gateway.config import Config
-from rockgate.gateway.datadir import DataDirectory
+from rockgate.gateway.datadir import refuse_if_in_use
 from rockgate.gateway.http.pages import pages
 from rockgate.gateway.http.session import HttpDoor
 from rockgate.gateway.identity import identify
@@ -27,6 +27,7 @@ from rockgate.gateway.kafka.dispatch import Dispatcher
 from rockgate.gateway.kafka.door import KafkaDoor
 from rockgate.gateway.kafka.handlers import HANDLERS, Services
 from rockgate.gateway.listener import Listener
+from rockgate.gateway.storage import Ticking, open_store, posting
 
 INTERRUPTED_STATUS = 130
 HTTP_BACKLOG = 64
@@ -85,16 +86,9 @@ class Server:
     async def start(self, resources: AsyncExitStack) -> None:
         """Bring everything up; `resources` takes it down again, however far this came."""
         config = self.config
-        directory = DataDirectory.claim(config.server.data_dir)
-        resources.callback(directory.release)
-        identity = identify(directory.path, config.server.node_id)
-        log.info(
-            "starting pid=%d data_dir=%s node_id=%d cluster_id=%s",
-            os.getpid(),
-            directory.path,
-            identity.node_id,
-            identity.cluster_id,
-        )
+        data_dir = config.server.data_dir.absolute()
+        refuse_if_in_use(data_dir)
+        log.info("starting pid=%d data_dir=%s", os.getpid(), data_dir)
         kafka_listener = self._bind(resources, "kafka", config.kafka.listen)
         http_listener = self._bind(resources, "http", config.http.listen)
         self._leave_off("remoting", config.remoting.listen)
@@ -104,9 +98,17 @@ class Server:
         resources.callback(http.close)
         await http_listener.listen(http.session, backlog=HTTP_BACKLOG)
 
+        store = await open_store(data_dir, config.store)
+        resources.callback(store.close)
+        loop = asyncio.get_running_loop()
+        store.start(posting(loop))
+        resources.callback(Ticking(store.tick, loop).stop)
+        identity = identify(data_dir, config.server.node_id)
+        log.info("opened node_id=%d cluster_id=%s", identity.node_id, identity.cluster_id)
+
         advertised = Advertised(configured=config.kafka.advertise, bound=kafka_listener.address)
-        services = Services(identity=identity, advertised=advertised)
-        kafka = KafkaDoor(config.kafka, Dispatcher(HANDLERS, services), asyncio.get_running_loop())
+        services = Services(identity=identity, advertised=advertised, store=store)
+        kafka = KafkaDoor(config.kafka, Dispatcher(HANDLERS, services), loop)
         resources.push_async_callback(kafka.drain, config.server.drain_ms_max / 1000)
         resources.callback(kafka_listener.close)
         await kafka_listener.listen(kafka.session, backlog=config.kafka.backlog)

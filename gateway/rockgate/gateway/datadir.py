@@ -1,8 +1,8 @@
-"""The data directory's claim: one living server per directory.
+"""The data directory before the store opens it: is it ours to use?
 
-The claim is an advisory lock on the file `lock`, so it ends with the process however that ends. The
-file holds the owner's process id for the message that a second server prints; it is never removed,
-because removing it would race with the next owner.
+The store takes the directory's lock when it opens, which comes after the doors are bound. This look
+comes first, so that a second server on the defaults is told about the directory and not about the
+port that the first one holds.
 """
 
 import fcntl
@@ -14,44 +14,19 @@ from rockgate.gateway.errors import DirectoryInUse, StartError
 LOCK_NAME = "lock"
 
 
-class DataDirectory:
-    """A directory that this process owns until it is released."""
-
-    def __init__(self, path: Path, descriptor: int) -> None:
-        self.path = path
-        self._descriptor: int | None = descriptor
-
-    @classmethod
-    def claim(cls, path: Path) -> "DataDirectory":
-        """Make the directory if need be and own it; StartError if that cannot be."""
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            path = path.resolve()
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-            descriptor = os.open(path / LOCK_NAME, flags, 0o644)
-        except OSError as error:
-            raise StartError(f"cannot use data directory {path}: {error.strerror}") from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            pid = _owner(descriptor)
-            os.close(descriptor)
-            raise DirectoryInUse(directory=path, pid=pid) from None
-        except OSError as error:
-            os.close(descriptor)
-            raise StartError(f"cannot lock data directory {path}: {error.strerror}") from error
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
-        return cls(path, descriptor)
-
-    def release(self) -> None:
-        """Let the next server have it."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
-
-
-def _owner(descriptor: int) -> int | None:
-    """The process id the owner wrote; None in the moment before it has."""
-    text = os.pread(descriptor, 20, 0).strip()
-    return int(text) if text.isdigit() else None
+def refuse_if_in_use(path: Path) -> None:
+    """DirectoryInUse if a living server has the directory; it may be gone a moment later."""
+    try:
+        descriptor = os.open(path / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StartError(f"cannot use data directory {path}: {error.strerror}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        owner = os.pread(descriptor, 20, 0).strip()
+        pid = int(owner) if owner.isdigit() else None
+        raise DirectoryInUse(directory=path.resolve(), pid=pid) from None
+    finally:
+        os.close(descriptor)

@@ -113,6 +113,8 @@ class Dispatcher:
             )
         try:
             return row.encode(handler.refuse(request, code), call.version)
+        except (ProtocolError, Disconnect):
+            raise
         except Exception as worse:
             log.exception("refusal failed %s api=%s", call.peer, row.key.name)
             raise Disconnect(f"no answer to {row.key.name} could be made") from worse

@@ -11,6 +11,7 @@ from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.handler import Row, row
 from rockgate.gateway.kafka.handlers.api_versions import ApiVersions, unsupported
 from rockgate.protocol.kafka.keys import ApiKey
+from rockgate.store.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,7 @@ class Services:
 
     identity: Identity
     advertised: Advertised
+    store: Store
 
 
 HANDLERS: tuple[Row[Services], ...] = (

@@ -1,0 +1,70 @@
+"""The store in a running server: opened beside the loop, ticked on it, closed at the end.
+
+The store has no clock of its own and never waits. Here it gets both: its threads' answers are
+posted to the loop, and one timer calls `tick` again and again, soon while there is work under way.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+from rockgate.gateway.clock import Clock, Timer
+from rockgate.gateway.errors import StartError
+from rockgate.store.background import Post
+from rockgate.store.clock import SystemClock
+from rockgate.store.config import StoreConfig
+from rockgate.store.errors import StoreError
+from rockgate.store.files import DiskDirectory
+from rockgate.store.store import Store
+
+IDLE_SECONDS = 0.1
+BUSY_SECONDS = 0.001
+FAILED_SECONDS = 1.0
+log = logging.getLogger(__name__)
+
+
+async def open_store(path: Path, config: StoreConfig) -> Store:
+    """Recover and open the log in a thread, so that probes are answered meanwhile.
+
+    StartError says what is in the way: damage, another server, a disk that cannot be written.
+    """
+    try:
+        return await asyncio.to_thread(lambda: Store(DiskDirectory(path), config, SystemClock()))
+    except (StoreError, ValueError) as error:
+        raise StartError(f"cannot open the store in {path}: {error}") from error
+    except OSError as error:
+        raise StartError(f"cannot open the store in {path}: {error.strerror or error}") from error
+
+
+def posting(loop: asyncio.AbstractEventLoop) -> Post:
+    """How the store's threads reach the loop; what they say after its end is dropped."""
+
+    def post(work: Callable[[], None]) -> None:
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(work)
+
+    return post
+
+
+class Ticking:
+    """Calls a store's `tick` for as long as the server runs. Owned by the app."""
+
+    def __init__(self, tick: Callable[[], bool], clock: Clock) -> None:
+        self._tick = tick
+        self._clock = clock
+        self._timer: Timer = clock.call_later(IDLE_SECONDS, self._step)
+
+    def stop(self) -> None:
+        """Tick no more."""
+        self._timer.cancel()
+
+    def _step(self) -> None:
+        try:
+            seconds = BUSY_SECONDS if self._tick() else IDLE_SECONDS
+        except Exception:
+            # One failed round must not be the last: a full disk may have room again.
+            log.exception("the store's tick failed")
+            seconds = FAILED_SECONDS
+        self._timer = self._clock.call_later(seconds, self._step)

@@ -1,0 +1,64 @@
+import asyncio
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from tests.gateway.kafka.fakes import HandClock
+
+from rockgate.gateway.errors import StartError
+from rockgate.gateway.storage import (
+    BUSY_SECONDS,
+    FAILED_SECONDS,
+    IDLE_SECONDS,
+    Ticking,
+    open_store,
+    posting,
+)
+from rockgate.store.config import StoreConfig
+
+SMALL = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=1 << 16)
+
+
+async def test_a_store_is_opened_without_stopping_the_loop(tmp_path: Path) -> None:
+    opening = asyncio.ensure_future(open_store(tmp_path / "data", SMALL))
+    await asyncio.sleep(0)
+    assert not opening.done()
+    store = await opening
+    store.start(posting(asyncio.get_running_loop()))
+    store.close()
+
+
+async def test_a_directory_in_use_is_a_reason_not_to_start(tmp_path: Path) -> None:
+    store = await open_store(tmp_path, SMALL)
+    with pytest.raises(StartError, match=f"cannot open the store in {tmp_path}.*in use"):
+        await open_store(tmp_path, SMALL)
+    store.close()
+
+
+async def test_a_directory_that_cannot_be_made_is_a_reason_not_to_start(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StartError, match=r"cannot open the store in .*Not a directory"):
+        await open_store(tmp_path / "file" / "data", SMALL)
+
+
+def test_ticks_come_soon_while_there_is_work_and_go_on_after_a_failure(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = HandClock()
+    at: list[float] = []
+    outcomes = [True, True, False, None, False]
+
+    def tick() -> bool:
+        at.append(clock.now)
+        outcome = outcomes.pop(0)
+        if outcome is None:
+            raise OSError("no room")
+        return outcome
+
+    ticking = Ticking(tick, clock)
+    clock.advance(IDLE_SECONDS * 2 + BUSY_SECONDS * 2 + FAILED_SECONDS + 0.01)
+    waits = [round(later - earlier, 6) for earlier, later in pairwise(at)]
+    assert waits == [BUSY_SECONDS, BUSY_SECONDS, IDLE_SECONDS, FAILED_SECONDS]
+    assert "the store's tick failed" in caplog.text
+    ticking.stop()
+    assert clock.timers == []
