@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
-from tests.store.journals import MemoryJournal
+from tests.store.journals import MemoryJournal, change_at
 
 from rockgate.store.clock import ManualClock
+from rockgate.store.epochs import TOPIC as EPOCH_TOPIC
+from rockgate.store.epochs import Epochs
 from rockgate.store.progress import Progress
 from rockgate.store.progressrecords import (
     PROGRESS_TOPIC,
@@ -40,6 +42,7 @@ class FoldCase(NamedTuple):
     """How to make a fold whose slices are as small as can be, feed it, and look at it."""
 
     name: str
+    topic: bytes
     make: Callable[[], Fold]
     changes: st.SearchStrategy[list[Body]]
     view: Callable[[Any], object]
@@ -155,15 +158,36 @@ def _view_progress(progress: Progress) -> object:
     return items
 
 
+# Epochs: one after the other.
+
+
+def _epoch_changes(count: int) -> list[Body]:
+    epochs = Epochs()
+    bodies = []
+    for position in range(count):
+        bodies.append((EPOCH_TOPIC, epochs.next_change()))
+        epochs.apply(change_at(position, *bodies[-1]))
+    return bodies
+
+
 FOLDS = [
     FoldCase(
+        "epochs",
+        EPOCH_TOPIC,
+        Epochs,
+        st.integers(0, 9).map(_epoch_changes),
+        lambda epochs: epochs.all,
+    ),
+    FoldCase(
         "topics",
+        TOPICS_TOPIC,
         lambda: Topics(MemoryJournal(), slice_cost=1),
         st.lists(_TOPIC_OPERATIONS, max_size=30).map(_topic_changes),
         _view_topics,
     ),
     FoldCase(
         "progress",
+        PROGRESS_TOPIC,
         lambda: Progress(MemoryJournal(), ManualClock(), slice_cost=1),
         st.lists(_PROGRESS_OPERATIONS, max_size=30).map(_progress_changes),
         _view_progress,

@@ -58,15 +58,6 @@ def test_comparing_a_record_with_a_position_compares_their_age(
     assert (record < position_key(newer)) == (older < newer)
 
 
-def test_the_bytes_of_a_record_are_those_of_the_document() -> None:
-    """docs/state.md shows this one."""
-    record = position_key(4096) + pack_record(Commit(ID, 2, 17, 3, "hi"), 1_700_000_000_000)
-    assert record.hex(" ") == (
-        "00 00 00 00 00 00 10 00 00 00 01 8b cf e5 68 00 00 00 00 00 00 00 00 11 "
-        "ff ff ff ff ff ff ff ff 00 00 00 03 68 69"
-    )
-
-
 def test_a_commit_says_the_same_whatever_its_time_and_place_in_the_log() -> None:
     record = position_key(5) + pack_record(Commit(ID, 0, 7, 1, "m"), 1000)
     assert says_the_same(record, pack_record(Commit(ID, 0, 7, 1, "m"), 2000))

@@ -57,8 +57,7 @@ def test_the_header_says_where_a_replay_starts_and_how_much_log_is_needed() -> N
     assert [section.slice_count for section in header.sections] == [2, 0, 2]
 
 
-def test_the_bytes_are_those_of_the_document() -> None:
-    """docs/state.md has this table of places and sizes."""
+def test_the_layout_is_header_slices_trailer_each_with_its_checksum() -> None:
     directory = MemoryDisk().root()
     file = directory.create("s")
     builder = SnapshotBuilder(file, ["f"], replay_from=1, created_ms=3)

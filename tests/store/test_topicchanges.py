@@ -42,14 +42,6 @@ def test_a_change_reads_back_as_it_was_written(kind: Kind, item: object) -> None
     assert decode(change_at(0, TOPICS_TOPIC, body)) == (kind, [item, item])
 
 
-def test_the_bytes_of_a_change_are_those_of_the_document() -> None:
-    """docs/state.md shows this one."""
-    [body] = encode(Kind.CREATE, [Created("t", ID, 4, 6, False, {})])
-    assert body.hex(" ") == (
-        "01 01 91 96 a1 74 c4 10 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 10 04 06 c2 80"
-    )
-
-
 def test_a_field_that_a_later_release_adds_at_the_end_is_passed_over() -> None:
     body = bytes((1, Kind.PERMISSION)) + msgspec.msgpack.encode([[ID, 4, "more"]])
     assert decode(change_at(0, TOPICS_TOPIC, body)) == (Kind.PERMISSION, [PermissionSet(ID, 4)])

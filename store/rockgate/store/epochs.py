@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from rockgate.store.errors import StoreCorrupt
 from rockgate.store.state import Change, check_format
 
 TOPIC = b"rmq_sys_rockgate_epoch"
@@ -58,8 +59,11 @@ class Epochs:
 
     def apply(self, change: Change) -> None:
         """Take in the start of an epoch."""
-        version, number = _CHANGE.unpack(change.body)
-        check_format(version, _FORMAT, "an epoch entry", change.position)
+        what, body = "an epoch entry", change.body
+        check_format(body[0] if body else 0, _FORMAT, what, change.position)
+        if len(body) != _CHANGE.size:
+            raise StoreCorrupt(what, change.position, f"its body has {len(body)} bytes")
+        _, number = _CHANGE.unpack(body)
         if not self._epochs or change.position > self._epochs[-1].position:
             self._epochs.append(Epoch(number, change.position))
 
@@ -71,7 +75,10 @@ class Epochs:
         """Replace the epochs."""
         self.clear()
         for piece in slices:
-            check_format(piece[0], _FORMAT, "the epochs of a snapshot")
+            what = "the epochs of a snapshot"
+            check_format(piece[0] if piece else 0, _FORMAT, what)
+            if (len(piece) - 1) % _ITEM.size:
+                raise StoreCorrupt(what, 0, f"they take {len(piece) - 1} bytes")
             self._epochs.extend(Epoch._make(item) for item in _ITEM.iter_unpack(piece[1:]))
 
     def clear(self) -> None:

@@ -181,11 +181,9 @@ def decode(change: Change) -> tuple[Kind, list[Any]]:
     """Return the kind and the items of a change."""
     body = change.body
     what = f"a change of {PROGRESS_TOPIC.decode()}"
-    if len(body) < 2:
-        raise StoreCorrupt(what, change.position, f"its body has {len(body)} bytes")
-    check_format(body[0], FORMAT, what, change.position)
+    check_format(body[0] if body else 0, FORMAT, what, change.position)
     try:
-        kind = Kind(body[1])
+        kind = Kind(body[1] if len(body) > 1 else 0)
         return kind, _DECODERS[kind].decode(body[2:])
     except ValueError as error:
         raise StoreCorrupt(what, change.position, str(error)) from error

@@ -179,8 +179,11 @@ class State:
 
 
 def check_format(version: int, version_max: int, what: str, position: int = 0) -> None:
-    """Refuse the first byte of a change or slice when it is no format version known here."""
+    """Refuse the first byte of a change or slice when it is no format version known here.
+
+    Of an empty one that byte is 0, which is none.
+    """
     if version > version_max:
         raise FormatTooNew(what, f"has format {version}, the newest known here is {version_max}")
     if version == 0:
-        raise StoreCorrupt(what, position, "its format version is 0")
+        raise StoreCorrupt(what, position, "it has no format version")
