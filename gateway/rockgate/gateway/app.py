@@ -23,11 +23,17 @@ from rockgate.gateway.http.pages import pages
 from rockgate.gateway.http.session import HttpDoor
 from rockgate.gateway.identity import identify
 from rockgate.gateway.kafka.advertised import Advertised
+from rockgate.gateway.kafka.cataloguing import Catalogue
 from rockgate.gateway.kafka.dispatch import Dispatcher
 from rockgate.gateway.kafka.door import KafkaDoor
 from rockgate.gateway.kafka.handlers import HANDLERS, Services
+from rockgate.gateway.kafka.producers import Producers
+from rockgate.gateway.kafka.topicsettings import SettingsCache, TopicDefaults
 from rockgate.gateway.listener import Listener
 from rockgate.gateway.storage import Ticking, open_store, posting
+from rockgate.gateway.waiting import Waiting
+from rockgate.store.state import Fold, Journal
+from rockgate.store.topics import Topics
 
 INTERRUPTED_STATUS = 130
 HTTP_BACKLOG = 64
@@ -98,16 +104,36 @@ class Server:
         resources.callback(http.close)
         await http_listener.listen(http.session, backlog=HTTP_BACKLOG)
 
-        store = await open_store(data_dir, config.store)
+        made: list[Producers] = []
+
+        def folds(journal: Journal, topics: Topics) -> list[Fold]:
+            made.append(Producers(journal, topics))
+            return list(made)
+
+        store = await open_store(data_dir, config.store, folds)
         resources.callback(store.close)
         loop = asyncio.get_running_loop()
         store.start(posting(loop))
         resources.callback(Ticking(store.tick, loop).stop)
+        waiting = Waiting()
+        store.appender.on_append = waiting.wake
+        store.on_flushed = waiting.wake_flushed
         identity = identify(data_dir, config.server.node_id)
         log.info("opened node_id=%d cluster_id=%s", identity.node_id, identity.cluster_id)
 
         advertised = Advertised(configured=config.kafka.advertise, bound=kafka_listener.address)
-        services = Services(identity=identity, advertised=advertised, store=store)
+        services = Services(
+            identity=identity,
+            advertised=advertised,
+            store=store,
+            producers=made[0],
+            settings=SettingsCache(
+                TopicDefaults(message_bytes_max=config.topics.message_bytes_max)
+            ),
+            catalogue=Catalogue(identity.node_id, store.epochs.current),
+            waiting=waiting,
+            topics_config=config.topics,
+        )
         kafka = KafkaDoor(config.kafka, Dispatcher(HANDLERS, services), loop)
         resources.push_async_callback(kafka.drain, config.server.drain_ms_max / 1000)
         resources.callback(kafka_listener.close)

@@ -17,7 +17,7 @@ from rockgate.store.clock import SystemClock
 from rockgate.store.config import StoreConfig
 from rockgate.store.errors import StoreError
 from rockgate.store.files import DiskDirectory
-from rockgate.store.store import Store
+from rockgate.store.store import MakeFolds, Store
 
 IDLE_SECONDS = 0.1
 BUSY_SECONDS = 0.001
@@ -25,13 +25,15 @@ FAILED_SECONDS = 1.0
 log = logging.getLogger(__name__)
 
 
-async def open_store(path: Path, config: StoreConfig) -> Store:
+async def open_store(path: Path, config: StoreConfig, folds: MakeFolds) -> Store:
     """Recover and open the log in a thread, so that probes are answered meanwhile.
 
     StartError says what is in the way: damage, another server, a disk that cannot be written.
     """
     try:
-        return await asyncio.to_thread(lambda: Store(DiskDirectory(path), config, SystemClock()))
+        return await asyncio.to_thread(
+            lambda: Store(DiskDirectory(path), config, SystemClock(), folds=folds)
+        )
     except (StoreError, ValueError) as error:
         raise StartError(f"cannot open the store in {path}: {error}") from error
     except OSError as error:

@@ -98,10 +98,11 @@ class Waiting:
                 self._is_scheduled = True
                 asyncio.get_running_loop().call_soon(self._look_all)
 
-    def wake_all(self) -> None:
-        """Note that any queue may show more: the high watermark has moved."""
+    def wake_flushed(self) -> None:
+        """Note that the high watermark has moved, which queues that are not sync do not feel."""
         for queue in list(self._polls):
-            self.wake(queue)
+            if queue.is_sync:
+                self.wake(queue)
 
     def _look_all(self) -> None:
         self._is_scheduled = False
@@ -114,6 +115,6 @@ class Waiting:
         for queue in poll.queues:
             polls = self._polls.get(queue)
             if polls is not None:
-                polls.pop(poll, None)  # type: ignore[call-overload]  # see poll()
+                polls.pop(poll, None)  # type: ignore[arg-type]  # see poll()
                 if not polls:
                     del self._polls[queue]

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 
 from rockgate.gateway.kafka.errors import RequestError
-
 from rockgate.protocol.kafka.errors import ErrorCode
 
 NAME_SIZE_MAX = 249

@@ -22,8 +22,8 @@ import struct
 from collections.abc import Iterable, Iterator
 
 import msgspec
-from rockgate.gateway.kafka.errors import RequestError
 
+from rockgate.gateway.kafka.errors import RequestError
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.records.batch import BatchHeader, read_header
 from rockgate.store.roster import Roster

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rockgate.gateway.kafka.errors import RequestError
-
 from rockgate.gateway.kafka.topicsettings import TopicSettings
 from rockgate.protocol.kafka.errors import ErrorCode, MalformedBatch
 from rockgate.protocol.kafka.records.batch import (

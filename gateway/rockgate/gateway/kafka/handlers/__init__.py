@@ -6,10 +6,18 @@ handler imports another.
 
 from dataclasses import dataclass
 
+from rockgate.gateway.config.sections import TopicsConfig
 from rockgate.gateway.identity import Identity
 from rockgate.gateway.kafka.advertised import Advertised
+from rockgate.gateway.kafka.cataloguing import Catalogue
 from rockgate.gateway.kafka.handler import Row, row
+from rockgate.gateway.kafka.handlers import produce
 from rockgate.gateway.kafka.handlers.api_versions import ApiVersions, unsupported
+from rockgate.gateway.kafka.handlers.init_producer_id import InitProducerId
+from rockgate.gateway.kafka.handlers.metadata import Metadata
+from rockgate.gateway.kafka.producers import Producers
+from rockgate.gateway.kafka.topicsettings import SettingsCache
+from rockgate.gateway.waiting import Waiting
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.store.store import Store
 
@@ -21,12 +29,34 @@ class Services:
     identity: Identity
     advertised: Advertised
     store: Store
+    producers: Producers
+    settings: SettingsCache
+    catalogue: Catalogue
+    waiting: Waiting
+    topics_config: TopicsConfig
 
 
 HANDLERS: tuple[Row[Services], ...] = (
+    row(
+        ApiKey.PRODUCE,
+        lambda s: produce.Produce(store=s.store, producers=s.producers, settings=s.settings),
+        decode=produce.decode,
+        encode=produce.encode,
+    ),
+    row(
+        ApiKey.METADATA,
+        lambda s: Metadata(
+            topics=s.store.topics,
+            catalogue=s.catalogue,
+            identity=s.identity,
+            advertised=s.advertised,
+            config=s.topics_config,
+        ),
+    ),
     row(
         ApiKey.API_VERSIONS,
         lambda _: ApiVersions({each.key: each.advertised for each in HANDLERS}),
         answer_unknown_version=unsupported,
     ),
+    row(ApiKey.INIT_PRODUCER_ID, lambda s: InitProducerId(s.producers)),
 )

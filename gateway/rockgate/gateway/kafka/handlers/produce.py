@@ -22,11 +22,10 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
+from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.errors import Disconnect, RequestError, code_of
 from rockgate.gateway.kafka.handler import Answer
 from rockgate.gateway.kafka.peer import Call
-
-from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.producers import Producers
 from rockgate.gateway.kafka.taking import Buffer, take
 from rockgate.gateway.kafka.topicsettings import SettingsCache
@@ -207,8 +206,8 @@ class Produce:
         for topic in topics:
             for partition in topic.partitions:
                 if partition.error_code:
-                    code = ErrorCode(partition.error_code).name
-                    raise Disconnect(f"produce without acks failed: {code} for {topic.name}")
+                    code = partition.error_code
+                    raise Disconnect(f"produce without acks: error {code} for {topic.name}")
 
 
 def _refused(index: int, error: Exception) -> ProducedPartition:
