@@ -83,7 +83,7 @@ def test_of_fields_read_together_the_one_that_is_cut_is_named() -> None:
 
 
 def test_a_value_that_cannot_be_written_is_an_error_that_names_the_field() -> None:
-    with pytest.raises(ValueError, match=r"FetchRequest v12 at .*max_bytes.*: .*range"):
+    with pytest.raises(ValueError, match=r"FetchRequest v12 at .*max_bytes, .*: .*2147483647"):
         encode(FetchRequest(max_bytes=1 << 40), 12)
     topic = FetchTopic(topic=None)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"FetchRequest v12 at topics\[\]\.topic: 'NoneType'"):

@@ -20,6 +20,7 @@ peers agreed on, and a handler fills in one shape for all of them.
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, TypeVar, cast, dataclass_transform
 
 from rockgate.protocol.kafka.keys import ApiKey
@@ -152,9 +153,23 @@ def _make(cls: type[T]) -> tuple[type[T], tuple[Field, ...]]:
     tags = sorted(spec.tag for spec in fields if spec.tag is not None)
     if tags != list(range(len(tags))):
         raise TypeError(f"{cls.__name__} has tags {tags}, not 0 to {len(tags) - 1}")
-    cls.__repr__ = _repr  # type: ignore[method-assign]  # the dataclass keeps it
-    made = dataclasses.dataclass(slots=True, kw_only=True, repr=False)(cls)
+    # The dataclass's own would compile two functions for each of some three hundred classes.
+    namespace: Any = cls
+    namespace.__repr__ = _repr
+    namespace.__eq__ = _equality([spec.name for spec in fields])
+    namespace.__hash__ = None
+    made = dataclasses.dataclass(slots=True, kw_only=True, repr=False, eq=False)(cls)
     return made, tuple(fields)
+
+
+def _equality(names: list[str]) -> Callable[[Any, Any], Any]:
+    """Equal when of the same class with equal fields."""
+    held = attrgetter(*names) if names else type
+
+    def equal(value: Any, other: Any) -> Any:
+        return held(value) == held(other) if type(other) is type(value) else NotImplemented
+
+    return equal
 
 
 def _settle(name: str, draft: _Draft) -> Field:
