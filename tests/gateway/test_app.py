@@ -1,3 +1,4 @@
+import contextlib
 import re
 import signal
 import socket
@@ -7,6 +8,9 @@ from pathlib import Path
 import pytest
 from tests.gateway.server import RunningServer, command, environment
 from tests.waiting import wait_until
+
+from rockgate.protocol.kafka.connection import ClientConnection
+from rockgate.protocol.kafka.keys import ApiKey
 
 
 def http_status(server: RunningServer, path: str) -> int:
@@ -101,6 +105,44 @@ def test_a_bad_setting_is_status_2(tmp_path: Path) -> None:
     status, line = refused(tmp_path, "--set", "kafka.idle_ms=1")
     assert status == 2
     assert "did you mean 'kafka.idle_ms_max'?" in line
+
+
+def test_connections_leave_descriptors_for_the_servers_own_files(tmp_path: Path) -> None:
+    with RunningServer(tmp_path, settings=["max.connections=1000000"]) as server:
+        (limit,) = re.findall(r"limited by open files max=(\d+) wanted=1000000", server.log)
+        assert 0 < int(limit) < 1_000_000
+
+
+def stuck_client(server: RunningServer) -> socket.socket:
+    """A client whose answers do not fit any buffer, because it reads none of them."""
+    client = ClientConnection(client_id="stuck")
+    for _ in range(1000):
+        client.send(ApiKey.API_VERSIONS, 0, [])
+    requests = b"".join(client.data_to_send())
+    stuck = socket.create_connection(server.address("kafka"), timeout=0.5)
+    with contextlib.suppress(TimeoutError):
+        while True:
+            stuck.sendall(requests)
+    return stuck
+
+
+def test_a_client_that_does_not_read_is_cut_off_when_the_stop_takes_too_long(
+    tmp_path: Path,
+) -> None:
+    settings = ["server.drain_ms_max=50", "kafka.unread_bytes_max=1KiB"]
+    with RunningServer(tmp_path, settings=settings) as server, stuck_client(server):
+        assert server.stop() == 0
+        assert "cutting off connections that did not finish count=1" in server.log
+
+
+def test_a_second_interrupt_leaves_at_once(tmp_path: Path) -> None:
+    settings = ["server.drain_ms_max=10m", "kafka.unread_bytes_max=1KiB"]
+    with RunningServer(tmp_path, settings=settings) as server, stuck_client(server):
+        server.signal(signal.SIGINT)
+        wait_until(lambda: "stopping signal=SIGINT" in server.log, "it stops")
+        assert server.stop(signal.SIGINT) == 130
+        server.restart()
+        assert server.stop() == 0
 
 
 def test_settings_come_from_the_environment_too(tmp_path: Path) -> None:

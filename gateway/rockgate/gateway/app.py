@@ -6,12 +6,14 @@ store is flushed and closed.
 """
 
 import asyncio
+import gc
 import logging
 import os
 import resource
 import signal
 import sys
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 import uvloop
 
@@ -37,6 +39,8 @@ from rockgate.store.topics import Topics
 
 INTERRUPTED_STATUS = 130
 HTTP_BACKLOG = 64
+OWN_FILES = 256
+"""Descriptors kept back from connections, for the log's files and the doors themselves."""
 log = logging.getLogger(__name__)
 
 
@@ -134,10 +138,13 @@ class Server:
             waiting=waiting,
             topics_config=config.topics,
         )
-        kafka = KafkaDoor(config.kafka, Dispatcher(HANDLERS, services), loop)
+        door_config = replace(config.kafka, connections_max=_connections_max(config))
+        kafka = KafkaDoor(door_config, Dispatcher(HANDLERS, services), loop)
         resources.push_async_callback(kafka.drain, config.server.drain_ms_max / 1000)
         resources.callback(kafka_listener.close)
         await kafka_listener.listen(kafka.session, backlog=config.kafka.backlog)
+        # What lives by now lives on: the collector need not look at it again and again.
+        gc.freeze()
         self.phase = "ready"
 
     def ready_line(self) -> str:
@@ -163,3 +170,14 @@ def _raise_file_limit() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _connections_max(config: Config) -> int:
+    """As many connections as the settings allow and the system has descriptors for."""
+    files_max, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    possible = max(1, files_max - config.http.connections_max - OWN_FILES)
+    wanted = config.kafka.connections_max
+    if files_max != resource.RLIM_INFINITY and possible < wanted:
+        log.info("connections are limited by open files max=%d wanted=%d", possible, wanted)
+        return possible
+    return wanted
