@@ -1,6 +1,8 @@
 """Progress: acknowledged and coalesced commits, removals, lives of topics, against a model."""
 
 import itertools
+import sys
+import time
 from collections.abc import Iterable
 
 import pytest
@@ -361,6 +363,37 @@ def test_a_slice_takes_some_thousand_records_and_no_more() -> None:
     setup.progress.delete_groups(f"g{number}" for number in range(3_000))
     slices = list(setup.progress.snapshot())
     assert len(slices) > 10
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("queue_count", [16, 1])
+def test_a_million_records_are_taken_in_slices_that_never_hold_the_loop(queue_count: int) -> None:
+    """By the thread's own time, because on a busy machine the clock's says something else."""
+    setup = Setup()
+    for number in range(1_000_000 // queue_count):
+        topic_id = (number // 100).to_bytes(16, "big")
+        commits = [Commit(topic_id, queue_id, number) for queue_id in range(queue_count)]
+        setup.progress.commit(f"group-{number % 100}", commits)
+    slices, times = [], []
+    taking = setup.progress.snapshot()
+    while True:
+        begun = time.thread_time()
+        data = next(taking, None)
+        times.append((time.thread_time() - begun) * 1000)
+        if data is None:
+            break
+        slices.append(data)
+    restored = Progress(MemoryJournal(), ManualClock())
+    begun = time.thread_time()
+    restored.restore(slices)
+    took_s = time.thread_time() - begun
+    sys.stdout.write(
+        f"{len(slices)} slices, {sum(map(len, slices)) / 1e6:.0f} MB, longest {max(times):.2f} ms, "
+        f"all {sum(times):.0f} ms, restore {took_s:.2f} s\n"
+    )
+    assert dict(restored.items()) == dict(setup.progress.items())
+    assert max(times) < 8
+    assert took_s < 8
 
 
 # The model
