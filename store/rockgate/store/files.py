@@ -112,7 +112,7 @@ class Directory(Protocol):
         """Wait until every name here is on disk as it is now."""
 
     def space(self) -> tuple[int, int]:
-        """Return the bytes free for us and the bytes in all of the disk."""
+        """Return the bytes free for us, and how many these are with all that is used."""
 
     def lock(self, name: str) -> None:
         """Take the directory for this process until it ends; StoreLocked if another has it."""
@@ -313,9 +313,10 @@ class DiskDirectory:
             os.close(descriptor)
 
     def space(self) -> tuple[int, int]:
-        """Ask the file system."""
+        """Ask the file system; what it reserves for others counts as neither free nor used."""
         found = os.statvfs(self.path)
-        return found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
+        used = found.f_blocks - found.f_bfree
+        return found.f_bavail * found.f_frsize, (used + found.f_bavail) * found.f_frsize
 
     def lock(self, name: str) -> None:
         """Take an advisory lock, which the kernel drops when the process ends however it ends."""
