@@ -31,7 +31,11 @@ Stamp = Callable[[memoryview, int], None]
 """Called with the body as it lies in the log, and its offset, before the checksum is taken."""
 
 NO_HOST = bytes(8)
-PROPERTIES_SIZE_MAX = envelope.PROPERTIES_SIZE_MAX - CHECKSUM_SIZE
+MOVED_SIZE = 128
+"""What an entry may grow by when it is moved: the first append leaves room for it."""
+PROPERTIES_SIZE_MAX = envelope.PROPERTIES_SIZE_MAX - CHECKSUM_SIZE - MOVED_SIZE
+
+_Shape = tuple[int, int, bytes, int]
 
 
 class Draft(NamedTuple):
@@ -54,6 +58,8 @@ class Draft(NamedTuple):
     store_ms: int = 0
     """0: now. A moved entry keeps the time of its first append."""
     stamp: Stamp | None = None
+    store_host: bytes = b""
+    """Empty: this server. A moved entry keeps the host of its first append."""
 
 
 class Written(NamedTuple):
@@ -119,8 +125,8 @@ class CommitLog:
         if end >= self._segments.prepare_at:
             self._wake_allocator()
 
-    def _shape(self, draft: Draft) -> tuple[int, int, bytes]:
-        """Return an entry's size, magic and properties; EntryTooLarge if the format cannot."""
+    def _shape(self, draft: Draft) -> _Shape:
+        """Return an entry's size, magic, properties and flags; EntryTooLarge if it cannot be."""
         topic, properties = draft.topic, draft.properties
         if draft.batch_count:
             magic = envelope.MAGIC_BATCH
@@ -130,16 +136,21 @@ class CommitLog:
             if len(topic) > envelope.TOPIC_SIZE_MAX:
                 raise EntryTooLarge("the topic's name", len(topic), envelope.TOPIC_SIZE_MAX)
         tail = envelope.tail_size(topic, properties, magic)
-        if len(properties) > PROPERTIES_SIZE_MAX:
+        flags = draft.sys_flag if draft.store_host else draft.sys_flag | self._host_flag
+        growth = 0 if flags & envelope.MOVED else MOVED_SIZE
+        if len(properties) + growth > PROPERTIES_SIZE_MAX + MOVED_SIZE:
             raise EntryTooLarge("the properties", len(properties), PROPERTIES_SIZE_MAX)
-        head = envelope.head_size(draft.sys_flag | self._host_flag)
-        return head + len(draft.body) + tail, magic, properties
+        size = envelope.head_size(flags) + len(draft.body) + tail
+        size_max = self._segments.segment_size - BLANK_SIZE - growth
+        if size > size_max:
+            raise EntryTooLarge("the entry", size, size_max)
+        return size, magic, properties, flags
 
     def _make_room(self, size: int) -> None:
         segments = self._segments
         segment = segments.active
         if size + BLANK_SIZE > segment.size:
-            raise EntryTooLarge("the entry", size, segment.size - BLANK_SIZE)
+            raise EntryTooLarge("the group", size, segment.size - BLANK_SIZE)
         left = segment.end - self.end
         if size + BLANK_SIZE > left:
             segments.roll()
@@ -147,14 +158,12 @@ class CommitLog:
                 segment.mapping.write(segment.size - left, envelope.pack_blank(left))
             self.end = segment.end
 
-    def _write(
-        self, draft: Draft, shape: tuple[int, int, bytes], position: int, continues: int
-    ) -> Written:
+    def _write(self, draft: Draft, shape: _Shape, position: int, continues: int) -> Written:
         segment = self._segments.active
         at = position - segment.start
         mapping = segment.mapping
-        total, magic, properties = shape
-        sys_flag = draft.sys_flag | self._host_flag | continues
+        total, magic, properties, sys_flag = shape
+        sys_flag |= continues
         if draft.batch_count:
             sys_flag |= envelope.INNER_BATCH
         body_size = len(draft.body)
@@ -176,7 +185,7 @@ class CommitLog:
             draft.born_ms,
             draft.born_host,
             store_ms,
-            self._store_host,
+            draft.store_host or self._store_host,
             draft.reconsume_times,
             draft.prepared_offset,
             body_size,
