@@ -25,7 +25,9 @@ FAILED_SECONDS = 1.0
 log = logging.getLogger(__name__)
 
 
-async def open_store(path: Path, config: StoreConfig, folds: MakeFolds) -> Store:
+async def open_store(
+    path: Path, config: StoreConfig, folds: MakeFolds = lambda journal, topics: ()
+) -> Store:
     """Recover and open the log in a thread, so that probes are answered meanwhile.
 
     StartError says what is in the way: damage, another server, a disk that cannot be written.
