@@ -1,28 +1,28 @@
-"""The log entry's envelope: RocketMQ's message layout, on disk and on RocketMQ's wire alike.
-
-docs/log-format.md is this module's twin. Two kinds share the envelope:
-
-- a *message entry* (MAGIC_V1, or MAGIC_V2 when the topic is over 127 bytes) takes one offset;
-- a *batch entry* (MAGIC_BATCH, sysFlag INNER_BATCH) takes `count` offsets. Its first property is
-  INNER_NUM in ten digits, so the count is read at a fixed place and no body is ever opened.
-
-The layout is declared once in construct (`LAYOUTS`), which is the reference; `pack_head`,
-`pack_tail`, `read` and `check` are the hand codec, and a parity test holds the two together.
-
-Every entry ends with the property `__ECRC`: a CRC-32 over all bytes of the entry but the body
-and the digits themselves. The body is covered by bodyCRC, which the checksum covers in turn, so
-any flipped byte is seen with one pass over the body. RocketMQ's decoders skip the property.
-
-This is a leaf: it knows neither Kafka nor remoting, and it is all of protocol the store imports.
-"""
+"""The envelope by hand: packed into a segment, read and checked out of one."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-import construct as c
+from rockgate.protocol.entry.format import (
+    BORN_HOST_V6,
+    CHECKSUM_NAME,
+    CHECKSUM_SIZE,
+    COUNT_MAX,
+    HOST_SIZE_V4,
+    HOST_SIZE_V6,
+    INNER_NUM,
+    MAGIC_BATCH,
+    MAGIC_BLANK,
+    MAGIC_V1,
+    MAGIC_V2,
+    PROPERTY_END,
+    STORE_HOST_V6,
+    TOPIC_SIZE_V1_MAX,
+    Buffer,
+    EntryError,
+)
 
 try:
     # The same CRC-32, four times as fast: half the time of appending 16 KB. The SDK does without.
@@ -30,106 +30,17 @@ try:
 except ImportError:
     from zlib import crc32
 
-Buffer = bytes | bytearray | memoryview
-
-# Magics and flags are part of the format on disk: never change an existing value.
-MAGIC_V1: Final = 0xDAA320A7
-MAGIC_V2: Final = 0xDAA320AB
-MAGIC_BATCH: Final = 0xDAA320BB
-MAGIC_BLANK: Final = 0xCBD43194
-
-COMPRESSED: Final = 1 << 0
-MULTI_TAGS: Final = 1 << 1
-TRANSACTION_PREPARED: Final = 1 << 2
-TRANSACTION_COMMIT: Final = 2 << 2
-TRANSACTION_ROLLBACK: Final = 3 << 2
-BORN_HOST_V6: Final = 1 << 4
-STORE_HOST_V6: Final = 1 << 5
-INNER_BATCH: Final = 1 << 7
-# RocketMQ uses the bits below 1 << 12; the following are ours, and its clients ignore them.
-MOVED: Final = 1 << 16
-"""The entry was appended again so that its first segment could go; its offset is the old one."""
-CONTINUES: Final = 1 << 17
-"""The next entry belongs to the same atomic group: recovery keeps all of it or none."""
-DELAYED: Final = 1 << 18
-"""The batch holds records that wait for their time; readers get it rewritten without them."""
-
-BLANK_SIZE: Final = 8
-TOPIC_SIZE_V1_MAX: Final = 127
-TOPIC_SIZE_MAX: Final = 32767
-PROPERTIES_SIZE_MAX: Final = 32767
-COUNT_MAX: Final = 0x7FFFFFFF
-
-NAME_END: Final = b"\x01"
-PROPERTY_END: Final = b"\x02"
-INNER_NUM: Final = b"INNER_NUM\x01"
-INNER_BASE: Final = b"INNER_BASE\x01"
-CHECKSUM_NAME: Final = b"__ECRC\x01"
-CHECKSUM_SIZE: Final = len(CHECKSUM_NAME) + 8 + 1
-
 _HEX_DIGITS_END: Final = 9  # eight digits and the separator: what the checksum leaves out
 _COUNT_AT: Final = len(INNER_NUM)
 _COUNT_END: Final = _COUNT_AT + 10
 _COUNT_SIZE: Final = _COUNT_END + 1
 
-
-class EntryError(ValueError):
-    """The bytes at a place are not a whole, valid entry; `reason` says what is wrong with them."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
-# The reference declaration.
-
-
-def _layout(host_born: int, host_store: int, topic_size: c.Construct) -> c.Struct:
-    return c.Struct(
-        "total_size" / c.Int32ub,
-        "magic" / c.Int32ub,
-        "body_crc" / c.Int32ub,
-        "queue_id" / c.Int32sb,
-        "flag" / c.Int32sb,
-        "queue_offset" / c.Int64sb,
-        "position" / c.Int64sb,
-        "sys_flag" / c.Int32sb,
-        "born_ms" / c.Int64sb,
-        "born_host" / c.Bytes(host_born),
-        "store_ms" / c.Int64sb,
-        "store_host" / c.Bytes(host_store),
-        "reconsume_times" / c.Int32sb,
-        "prepared_offset" / c.Int64sb,
-        "body" / c.Prefixed(c.Int32ub, c.GreedyBytes),
-        "topic" / c.Prefixed(topic_size, c.GreedyBytes),
-        "properties" / c.Prefixed(c.Int16sb, c.GreedyBytes),
-    )
-
-
-_HOST_V4: Final = 8  # address 4, port 4
-_HOST_V6: Final = 20  # address 16, port 4
-
-LAYOUTS: Final[Mapping[tuple[int, bool, bool], c.Struct]] = {
-    (magic, born_v6, store_v6): _layout(
-        _HOST_V6 if born_v6 else _HOST_V4,
-        _HOST_V6 if store_v6 else _HOST_V4,
-        # Java reads these lengths signed, which is where 127 and 32767 come from.
-        c.Int8sb if magic == MAGIC_V1 else c.Int16sb,
-    )
-    for magic in (MAGIC_V1, MAGIC_V2, MAGIC_BATCH)
-    for born_v6 in (False, True)
-    for store_v6 in (False, True)
-}
-"""By magic, IPv6 born host, IPv6 store host."""
-
-BLANK_LAYOUT: Final = c.Struct("total_size" / c.Int32ub, "magic" / c.Int32ub)
-
-# The hand codec. One struct reads everything up to the body, for each width of the two hosts.
+# One struct reads everything up to the body, for each width of the two hosts.
 
 _HEADS: Final = {
     flags: struct.Struct(
-        f">IIIiiqqiq{_HOST_V6 if flags & BORN_HOST_V6 else _HOST_V4}s"
-        f"q{_HOST_V6 if flags & STORE_HOST_V6 else _HOST_V4}siqI"
+        f">IIIiiqqiq{HOST_SIZE_V6 if flags & BORN_HOST_V6 else HOST_SIZE_V4}s"
+        f"q{HOST_SIZE_V6 if flags & STORE_HOST_V6 else HOST_SIZE_V4}siqI"
     )
     for flags in (0, BORN_HOST_V6, STORE_HOST_V6, BORN_HOST_V6 | STORE_HOST_V6)
 }
@@ -210,8 +121,8 @@ def pack_head(
 ) -> bytes:
     """Pack everything before the body. The hosts' widths must agree with `sys_flag`."""
     # The struct would cut a host that is too wide, or fill up one that is not, in silence.
-    assert len(born_host) == (_HOST_V6 if sys_flag & BORN_HOST_V6 else _HOST_V4)
-    assert len(store_host) == (_HOST_V6 if sys_flag & STORE_HOST_V6 else _HOST_V4)
+    assert len(born_host) == (HOST_SIZE_V6 if sys_flag & BORN_HOST_V6 else HOST_SIZE_V4)
+    assert len(store_host) == (HOST_SIZE_V6 if sys_flag & STORE_HOST_V6 else HOST_SIZE_V4)
     return _HEADS[sys_flag & _HOST_FLAGS].pack(
         total_size,
         magic,
@@ -350,59 +261,3 @@ def check(buffer: Buffer, entry: Entry) -> None:
         raise EntryError(f"the entry's checksum is not {computed:08x}")
     if body_checksum(view[entry.body_at : tail_at]) != entry.body_crc:
         raise EntryError(f"the body's checksum is not {entry.body_crc:08x}")
-
-
-# Properties: `name 0x01 value 0x02`, in the order they were written.
-
-
-def properties_of(buffer: Buffer, entry: Entry) -> bytes:
-    """Return the entry's property bytes without the checksum."""
-    size = entry.properties_size - CHECKSUM_SIZE
-    return bytes(buffer[entry.properties_at : entry.properties_at + max(0, size)])
-
-
-def pack_properties(pairs: Iterable[tuple[str, str]]) -> bytes:
-    """Pack name and value pairs; none may hold PROPERTY_END, nor a name NAME_END."""
-    parts = []
-    for name, value in pairs:
-        if not name or "\x01" in name or "\x02" in name or "\x02" in value:
-            raise ValueError(f"property {name!r} is empty or holds a separator")
-        parts.append(f"{name}\x01{value}\x02")
-    return "".join(parts).encode("utf-8", "surrogateescape")
-
-
-def parse_properties(data: bytes) -> dict[str, str]:
-    """Return the properties by name.
-
-    As in RocketMQ the last of two with one name counts, and a part without a name is skipped.
-    Bytes that are not UTF-8 become surrogates, which `pack_properties` turns back.
-    """
-    found: dict[str, str] = {}
-    for part in data.decode("utf-8", "surrogateescape").split("\x02"):
-        name, separator, value = part.partition("\x01")
-        if separator and name:
-            found[name] = value
-    return found
-
-
-def get_property(data: bytes, name: bytes) -> bytes | None:
-    """Return one property's value, as `parse_properties` would, without parsing the others."""
-    needle = name + NAME_END
-    at = len(data)
-    # A hit inside a longer name or a value is passed over; the next lies before its last byte.
-    while (at := data.rfind(needle, 0, at + len(needle) - 1)) >= 0:
-        if at == 0 or data[at - 1] == 2:
-            start = at + len(needle)
-            end = data.find(PROPERTY_END, start)
-            return data[start:] if end < 0 else data[start:end]
-    return None
-
-
-def pack_host(address: bytes, port: int) -> bytes:
-    """Return a host as the envelope holds it: 4 or 16 bytes of address and the port in 4."""
-    return address + _U32.pack(port)
-
-
-def unpack_host(host: bytes) -> tuple[bytes, int]:
-    """Return address bytes and port of a host field."""
-    return host[:-4], int(_U32.unpack(host[-4:])[0])
