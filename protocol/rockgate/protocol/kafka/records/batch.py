@@ -22,7 +22,7 @@ works on memoryviews and copies nothing.
 import struct
 from collections.abc import Iterator
 from enum import IntEnum
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, NoReturn, TypeAlias
 
 from crc32c import crc32c
 
@@ -43,6 +43,7 @@ RECORD_SIZE_MIN: Final = 7
 PRODUCE_ZSTD_VERSION: Final = 7
 """The first Produce version whose clients may send zstd (KIP-110)."""
 
+_LENGTH_MIN: Final = 14
 _MAGIC_AT: Final = 16
 _CRC_AT: Final = 17
 _ATTRIBUTES_AT: Final = 21
@@ -214,9 +215,11 @@ def check_produced(records: Buffer | None, version: int) -> BatchHeader:
     batch, of magic 2 (INVALID_RECORD); no zstd below v7 (UNSUPPORTED_COMPRESSION_TYPE); whole
     (CORRUPT_MESSAGE); offsets from 0 without gaps, no control records, a sequence if there is a
     producer id (INVALID_RECORD).
+
+    Kafka also opens the batch and compares its records with the header; here it stays closed.
     """
     if records is None or len(records) < HEADER_SIZE:
-        raise MalformedBatch("no record batch")
+        _refuse(b"" if records is None else records, version)
     fields = HEADER.unpack_from(records)
     (
         base_offset,
@@ -245,41 +248,60 @@ def check_produced(records: Buffer | None, version: int) -> BatchHeader:
         and crc32c(records[CRC_START:]) == crc
     ):
         return _new_tuple(BatchHeader, fields)
-    raise _why_refused(records, version)
+    _refuse(records, version)
 
 
-def _why_refused(records: Buffer, version: int) -> MalformedBatch:
-    """What is wrong with a produced batch, in the order in which Kafka looks."""
-    header = read_header(records)
-    if header.magic != MAGIC:
-        return MalformedBatch(f"magic {header.magic} is not {MAGIC}")
-    if header.length < HEADER_SIZE - PREFIX_SIZE:
-        return _corrupt(f"length {header.length} cannot hold a batch header")
-    if header.size > len(records):
-        return MalformedBatch(f"length {header.length} declared, the batch is cut off")
-    if header.size < len(records):
-        return MalformedBatch("more than one record batch")
-    codec = header.attributes & COMPRESSION_MASK
-    if codec > Compression.ZSTD or (codec == Compression.ZSTD and version < PRODUCE_ZSTD_VERSION):
-        return MalformedBatch(
-            f"compression {codec} in produce v{version}",
+def _refuse(records: Buffer, version: int) -> NoReturn:
+    """Say what is wrong with produced records, in the order in which Kafka looks.
+
+    Two answers are not Kafka's: it drops an incomplete tail behind the batch without a word, and
+    calls an unknown codec an error of its own.
+    """
+    size = _whole_size(records, 0)
+    if size == 0:
+        raise MalformedBatch("no whole record batch")
+    if records[_MAGIC_AT] != MAGIC:
+        raise MalformedBatch(f"magic {records[_MAGIC_AT]} is not {MAGIC}")
+    codec = records[_ATTRIBUTES_AT + 1] & COMPRESSION_MASK
+    if codec == Compression.ZSTD and version < PRODUCE_ZSTD_VERSION:
+        raise MalformedBatch(
+            f"zstd needs produce v{PRODUCE_ZSTD_VERSION}, not v{version}",
             code=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
         )
+    if _whole_size(records, size):
+        raise MalformedBatch("more than one record batch")
+    header = read_header(records)
     if header.base_offset != 0:
-        return MalformedBatch(f"base offset {header.base_offset} is not 0")
-    try:
-        check(records)
-    except MalformedBatch as error:
-        return error
+        raise MalformedBatch(f"base offset {header.base_offset} is not 0")
+    check(memoryview(records)[:size])
+    if size < len(records):
+        raise MalformedBatch(f"{len(records) - size} bytes after the record batch")
+    compression_of(header.attributes)
     if header.record_count != header.last_offset_delta + 1:
-        return MalformedBatch(
+        raise MalformedBatch(
             f"{header.record_count} records over an offset delta of {header.last_offset_delta}"
         )
     if header.is_control:
-        return MalformedBatch("clients may not write control records")
-    return MalformedBatch(
-        f"producer {header.producer_id} sent base sequence {header.base_sequence}"
-    )
+        raise MalformedBatch("clients may not write control records")
+    raise MalformedBatch(f"producer {header.producer_id} sent base sequence {header.base_sequence}")
+
+
+def _whole_size(view: Buffer, at: int) -> int:
+    """The size of the batch at `at`, of any magic; 0 if there is none or it is cut off.
+
+    What cannot be a batch at all is corrupt: a length below the oldest record's, an unknown magic.
+    """
+    left = len(view) - at
+    if left < PREFIX_SIZE:
+        return 0
+    (length,) = _LENGTH.unpack_from(view, at + 8)
+    if length < _LENGTH_MIN:
+        raise _corrupt(f"length {length} of a batch at byte {at}")
+    if left <= _MAGIC_AT:
+        return 0
+    if view[at + _MAGIC_AT] > MAGIC:
+        raise _corrupt(f"magic {view[at + _MAGIC_AT]} at byte {at}")
+    return PREFIX_SIZE + length if PREFIX_SIZE + length <= left else 0
 
 
 def split(view: memoryview) -> Iterator[tuple[BatchHeader, memoryview]]:
