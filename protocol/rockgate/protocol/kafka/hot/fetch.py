@@ -3,8 +3,8 @@
 Requests are walked as `hot.produce` walks its own: the usual shape here, everything else by the
 declared codec, which alone refuses.
 
-A response is a list of buffers for one `writelines`. What stands between two payloads is packed into
-one small buffer; payloads are the slices of the log as they were given, never joined or copied.
+A response is a list of buffers for one `writelines`. What stands between two payloads is one small
+buffer; payloads are the slices of the log as they were given, never joined or copied.
 """
 
 import struct
@@ -278,7 +278,7 @@ class Diverging(NamedTuple):
 class FetchedPartition(NamedTuple):
     """What was read of one partition."""
 
-    index: int
+    partition_index: int
     error_code: int = 0
     high_watermark: int = -1
     last_stable_offset: int = -1

@@ -203,7 +203,7 @@ _OUTCOME_5: Final = Struct(">ihqqq")
 class ProducedPartition(NamedTuple):
     """The outcome for one partition: where its batch begins, or why it was refused."""
 
-    index: int
+    partition_index: int
     error_code: int = 0
     base_offset: int = -1
     log_append_time_ms: int = -1
