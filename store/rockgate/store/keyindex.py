@@ -1,0 +1,332 @@
+"""The key index: finds messages by unique key and by each of their KEYS, newest first.
+
+docs/key-index.md is this module's twin. The index is one row of files for all topics, each
+covering a stretch of the log and named by its start. It is derived: what is lost or damaged is
+put again from the log, and `recover` says from where.
+
+Keys are put on the append path, by the store's thread, straight into a mapped file. `prepare` and
+`flush` are steps of background threads. An index that cannot grow never fails a message: it stops,
+remembers where (`missed_from`), and is caught up from the log once there is room.
+
+Only hashes are stored. `query` compares the real key, topic and time of whatever it finds by means
+of the caller's loader, so that neither a collision nor a damaged file can give a wrong answer.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from rockgate.protocol.entry import TRANSACTION_ROLLBACK, get_property
+from rockgate.store.errors import StoreFull
+from rockgate.store.files import Directory
+from rockgate.store.keyfile import KeyFile, Shape
+
+DEFAULT_SHAPE: Final = Shape(500_000, 2_000_000)
+STEPS_MAX: Final = 100_000
+"""How many entries a query walks over at most: about 50 ms."""
+FOREVER_MS: Final = 2**63 - 1
+
+_NAME: Final = re.compile(r"(\d{20})-(\d+)-(\d+)")
+_PREPARED: Final = "next"
+
+
+class Loaded(NamedTuple):
+    """What the log holds at a position."""
+
+    topic: bytes
+    keys: Sequence[bytes]
+    store_ms: int
+
+
+Missed = tuple[bytes, Sequence[bytes], int, int]
+"""Topic, keys, position and store time of an entry, as `put` takes them."""
+
+Load = Callable[[int], Loaded | None]
+"""Returns the entry that starts at a position; None if there is none, or none to be shown."""
+
+
+def _name(start: int, shape: Shape) -> str:
+    """Return a file's name: its start, and its shape, which the settings may change later."""
+    return f"{start:020d}-{shape.slot_count}-{shape.entry_count}"
+
+
+def keys_of(properties: bytes) -> list[bytes]:
+    """Return the keys a message is found by: its unique key, then each part of its KEYS."""
+    keys = []
+    unique = get_property(properties, b"UNIQ_KEY")
+    if unique:
+        keys.append(unique)
+    parts = get_property(properties, b"KEYS")
+    if parts:
+        keys += [key for key in parts.split(b" ") if key]
+    return keys
+
+
+class KeyIndex:
+    """The row of files, oldest first; the last one is written to."""
+
+    def __init__(self, directory: Directory, shape: Shape = DEFAULT_SHAPE) -> None:
+        self._directory = directory
+        self._shape = shape
+        # Replaced, never changed in place: the flushing thread walks it.
+        self._row: list[KeyFile] = []
+        self._prepared: KeyFile | None = None
+        self._expired: list[KeyFile] = []
+        self._has_new_names = False
+        self._last = -1
+        # Between the two background steps: neither closes what the other writes to.
+        self._stepping = threading.Lock()
+        self.durable_position = 0
+        """Keys of everything in front of this position are on disk."""
+        self.missed_from: int | None = None
+        """From where on keys were not indexed for want of room; None if none were missed."""
+        self.failure: OSError | None = None
+        """The sync that failed. Later ones prove nothing, so the durable position stands still."""
+
+    # Opening
+
+    def recover(self, *, log_end: int, rebuild_from: int) -> int:
+        """Open what is there, and return from where the log must be put again.
+
+        Afterwards nothing in the index points at or behind `log_end`, and every key in front of
+        the returned position, but not in front of `rebuild_from`, is in it.
+        """
+        row = self._load(log_end, rebuild_from)
+        if row:
+            row[-1].cut(min(row[-1].position, log_end))
+            row[-1].mapping.prefetch(0, row[-1].shape.entries_at)
+        else:
+            row = [self._create(rebuild_from)]
+        self._row = row
+        resume = max(row[-1].position, rebuild_from)
+        row[-1].position = resume
+        self._last = resume - 1
+        self.durable_position = resume
+        return resume
+
+    def _load(self, log_end: int, rebuild_from: int) -> list[KeyFile]:
+        """Map the files that join up, from the first needed one on; remove all others."""
+        row: list[KeyFile] = []
+        useless = []
+        is_whole = True
+        for name in self._directory.names():
+            file = self._open(name) if is_whole else None
+            if file is None:
+                useless.append(name)
+                is_whole = is_whole and not _NAME.fullmatch(name)
+                continue
+            if row:
+                # One that starts at the log's end may share its first message with the one before.
+                joins = file.start == row[-1].position and file.start < log_end
+            else:
+                joins = file.start <= min(rebuild_from, log_end)
+            if joins and file.load():
+                row.append(file)
+                continue
+            file.mapping.close()
+            useless.append(name)
+            is_whole = False
+        for name in useless:
+            self._directory.remove(name)
+        if useless:
+            self._directory.sync()
+        return row
+
+    def _open(self, name: str) -> KeyFile | None:
+        found = _NAME.fullmatch(name)
+        if not found:
+            return None
+        start, slot_count, entry_count = (int(digits) for digits in found.groups())
+        shape = Shape(slot_count, entry_count)
+        file = self._directory.open(name)
+        size = file.size()
+        file.close()
+        if size != shape.size or slot_count < 1 or entry_count < 1:
+            return None
+        return KeyFile(self._directory.map(name, writable=True), shape, start)
+
+    def _create(self, start: int) -> KeyFile:
+        shape = self._shape
+        name = _name(start, shape)
+        prepared, self._prepared = self._prepared, None
+        if prepared is None:
+            file = KeyFile(self._directory.allocate(name, shape.size), shape, start)
+        else:
+            self._directory.rename(_PREPARED, name)
+            file = KeyFile(prepared.mapping, shape, start)
+        self._has_new_names = True
+        return file
+
+    # Putting: the store's thread
+
+    def put_entry(
+        self, topic: bytes, properties: bytes, position: int, store_ms: int, sys_flag: int = 0
+    ) -> None:
+        """Index a message by all of its keys, unless it is the rollback of a transaction."""
+        if sys_flag & TRANSACTION_ROLLBACK == TRANSACTION_ROLLBACK:
+            return
+        keys = keys_of(properties)
+        if keys:
+            self.put(topic, keys, position, store_ms)
+
+    def put(self, topic: bytes, keys: Sequence[bytes], position: int, store_ms: int) -> None:
+        """Index an entry of the log; one that is indexed already is passed over.
+
+        Entries come in the order of the log. The store time may go back: a moved entry's does.
+        """
+        if position <= self._last or self.missed_from is not None:
+            return
+        file = self._row[-1]
+        file.position = position
+        count = file.put(topic, keys, position, store_ms)
+        # A message with more keys than a whole file holds is found by the first of them.
+        while count < len(keys) and file.start != position:
+            try:
+                file = self._create(position)
+            except (StoreFull, OSError):
+                self.missed_from = position
+                return
+            self._row = [*self._row, file]
+            count += file.put(topic, keys[count:], position, store_ms)
+        self._last = position
+
+    def reached(self, position: int) -> None:
+        """Note that every entry in front of a position was put, as far as it had keys."""
+        if self.missed_from is None and position > self._last:
+            self._row[-1].position = position
+            self._last = position - 1
+
+    def catch_up(self, entries: Iterable[Missed], *, end: int, is_all: bool) -> None:
+        """Put the entries of the log from `missed_from` to `end`, where the next call goes on.
+
+        Meanwhile entries that are appended are passed over by `put`; `is_all` says that `end` is
+        the log's, and from then on they are not. Does nothing while there is no room.
+        """
+        if self.missed_from is None or (self._row[-1].is_full and self._prepared is None):
+            return
+        self.missed_from = None
+        for topic, keys, position, store_ms in entries:
+            self.put(topic, keys, position, store_ms)
+            if self.missed_from is not None:
+                return
+        self.reached(end)
+        if not is_all:
+            self.missed_from = end
+
+    def expire(self, below: int) -> None:
+        """Let go of the files that hold nothing at or behind a position; `prepare` removes them."""
+        row = self._row
+        kept = 0
+        while kept < len(row) - 1 and row[kept].position_at(row[kept].count - 1) < below:
+            kept += 1
+        self._row = row[kept:]
+        self._expired.extend(row[:kept])
+
+    # Asking
+
+    def query(
+        self,
+        topic: bytes,
+        key: bytes,
+        *,
+        load: Load,
+        limit: int,
+        begin_ms: int = 0,
+        end_ms: int = FOREVER_MS,
+        steps_max: int = STEPS_MAX,
+    ) -> list[int]:
+        """Return the positions of messages with a key, the last appended first.
+
+        Both ends of the time window count. A query gives up after `steps_max` entries and
+        returns what it found: a key that all messages share is no key.
+        """
+        found: list[int] = []
+        passed: set[int] = set()
+        steps = 0
+        for hit in self._walk(topic, key, begin_ms, end_ms):
+            steps += 1
+            if len(found) >= limit or steps > steps_max:
+                break
+            if hit is None or hit in passed:
+                continue
+            passed.add(hit)
+            loaded = load(hit)
+            if (
+                loaded is not None
+                and loaded.topic == topic
+                and key in loaded.keys
+                and begin_ms <= loaded.store_ms <= end_ms
+            ):
+                found.append(hit)
+        return found
+
+    def _walk(self, topic: bytes, key: bytes, begin_ms: int, end_ms: int) -> Iterator[int | None]:
+        for file in reversed(self._row):
+            yield from file.find(topic, key, begin_ms, end_ms)
+
+    @property
+    def last_position(self) -> int:
+        """The position of the newest entry in the index, -1 if there is none."""
+        return max((file.position_at(file.count - 1) for file in self._filled()), default=-1)
+
+    @property
+    def last_store_ms(self) -> int:
+        """The newest store time in the index, 0 if there is none."""
+        return max((file.end_ms for file in self._filled()), default=0)
+
+    def _filled(self) -> list[KeyFile]:
+        return [file for file in self._row[-2:] if file.count > 1]
+
+    # Steps of background threads
+
+    def prepare(self) -> None:
+        """Make the next file before it is needed, and remove those that expired."""
+        with self._stepping:
+            self._remove_expired()
+        active = self._row[-1]
+        is_due = active.count * 4 >= active.shape.entry_count * 3
+        if self._prepared is not None or not (is_due or self.missed_from is not None):
+            return
+        try:
+            mapping = self._directory.allocate(_PREPARED, self._shape.size)
+        except StoreFull:
+            return
+        mapping.populate(0, self._shape.entries_at)
+        self._prepared = KeyFile(mapping, self._shape, 0)
+
+    def _remove_expired(self) -> None:
+        while self._expired:
+            file = self._expired.pop(0)
+            file.mapping.close()
+            self._directory.remove(_name(file.start, file.shape))
+            self._has_new_names = True
+
+    def flush(self) -> None:
+        """Make all that was put durable, and move the durable position."""
+        with self._stepping:
+            if self.failure is not None:
+                return
+            row = self._row
+            try:
+                if self._has_new_names:
+                    self._has_new_names = False
+                    self._directory.sync()
+                # Oldest first: a file is never found whole without those in front of it.
+                for file in row:
+                    file.flush()
+            except OSError as error:
+                self.failure = error
+                raise
+            self.durable_position = row[-1].durable_position
+
+    def close(self) -> None:
+        """Let go of the files; what was not flushed is put again at the next start."""
+        for file in self._row:
+            file.mapping.close()
+        self._row = []
+        if self._prepared is not None:
+            self._prepared.mapping.close()
+            self._prepared = None
