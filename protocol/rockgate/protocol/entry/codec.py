@@ -33,7 +33,6 @@ except ImportError:
 _HEX_DIGITS_END: Final = 9  # eight digits and the separator: what the checksum leaves out
 _COUNT_AT: Final = len(INNER_NUM)
 _COUNT_END: Final = _COUNT_AT + 10
-_COUNT_SIZE: Final = _COUNT_END + 1
 
 # One struct reads everything up to the body, for each width of the two hosts.
 
@@ -45,8 +44,7 @@ _HEADS: Final = {
     for flags in (0, BORN_HOST_V6, STORE_HOST_V6, BORN_HOST_V6 | STORE_HOST_V6)
 }
 _HOST_FLAGS: Final = BORN_HOST_V6 | STORE_HOST_V6
-_HEAD_V4: Final = _HEADS[0]
-HEAD_SIZE_V4: Final = _HEAD_V4.size
+HEAD_SIZE_V4: Final = _HEADS[0].size
 _SIZE_AND_MAGIC: Final = struct.Struct(">II")
 BODY_CRC_AT: Final = 8
 POSITION_AT: Final = 28
@@ -54,6 +52,7 @@ SYS_FLAG_AT: Final = 36
 _U32: Final = struct.Struct(">I")
 _I8: Final = struct.Struct(">b")
 _I16: Final = struct.Struct(">h")
+_TOPIC_SIZES: Final = {MAGIC_V1: _I8, MAGIC_V2: _I16, MAGIC_BATCH: _I16}
 
 
 class Entry(NamedTuple):
@@ -147,12 +146,12 @@ def tail_size(topic: bytes, properties: bytes, magic: int) -> int:
 
     `properties` must be empty or end with PROPERTY_END, and must not hold a checksum yet.
     """
-    return (1 if magic == MAGIC_V1 else 2) + len(topic) + 2 + len(properties) + CHECKSUM_SIZE
+    return _TOPIC_SIZES[magic].size + len(topic) + 2 + len(properties) + CHECKSUM_SIZE
 
 
 def pack_tail(head: bytes, topic: bytes, properties: bytes, magic: int) -> bytes:
     """Pack everything behind the body; the head must be final, for the checksum covers it."""
-    prefix = (_I8 if magic == MAGIC_V1 else _I16).pack(len(topic))
+    prefix = _TOPIC_SIZES[magic].pack(len(topic))
     size = _I16.pack(len(properties) + CHECKSUM_SIZE)
     covered = b"".join((prefix, topic, size, properties, CHECKSUM_NAME))
     return b"%b%08x\x02" % (covered, crc32(covered, crc32(head)))
@@ -197,19 +196,12 @@ def read(buffer: Buffer, at: int = 0, limit: int | None = None) -> Entry:
     end = at + total_size
     if end > end_max:
         raise EntryError(f"size {total_size} passes the {end_max - at} bytes there are")
-    topic_at = body_at + body_size
-    if magic == MAGIC_V1:
-        if topic_at + 1 > end:
-            raise EntryError(f"body size {body_size} passes the entry's size {total_size}")
-        (topic_size,) = _I8.unpack_from(buffer, topic_at)
-        topic_at += 1
-    elif magic in (MAGIC_BATCH, MAGIC_V2):
-        if topic_at + 2 > end:
-            raise EntryError(f"body size {body_size} passes the entry's size {total_size}")
-        (topic_size,) = _I16.unpack_from(buffer, topic_at)
-        topic_at += 2
-    else:
+    if (topic_sizes := _TOPIC_SIZES.get(magic)) is None:
         raise EntryError(f"magic {magic:#010x} is unknown")
+    topic_at = body_at + body_size + topic_sizes.size
+    if topic_at > end:
+        raise EntryError(f"body size {body_size} passes the entry's size {total_size}")
+    (topic_size,) = topic_sizes.unpack_from(buffer, topic_at - topic_sizes.size)
     topic_end = topic_at + topic_size
     if topic_size < 0 or topic_end + 2 > end:
         raise EntryError(f"topic size {topic_size} does not fit the entry's size {total_size}")
@@ -239,7 +231,7 @@ def body_of(view: memoryview) -> memoryview:
 
 
 def _read_count(buffer: Buffer, at: int, size: int) -> int:
-    found = bytes(buffer[at : at + min(size, _COUNT_SIZE)])
+    found = bytes(buffer[at : at + min(size, _COUNT_END + 1)])
     digits = found[_COUNT_AT:_COUNT_END]
     if not found.startswith(INNER_NUM) or found[_COUNT_END:] != PROPERTY_END:
         raise EntryError("a batch entry does not start its properties with INNER_NUM")
