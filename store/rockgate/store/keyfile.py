@@ -212,10 +212,10 @@ class KeyFile:
         """Take over what the header says; False if it is not one that `flush` wrote."""
         header = bytes(self.view[: HEADER.size])
         seal = bytes(self.view[self.shape.entries_at :][: _SEAL.size])
-        magic, slot_count, entry_count, *seals = _SEAL.unpack(seal)
-        if magic != _SEAL_MAGIC or (slot_count, entry_count) != self.shape:
+        magic, slot_count, entry_count, *checksums = _SEAL.unpack(seal)
+        if magic != _SEAL_MAGIC or Shape(slot_count, entry_count) != self.shape:
             return False
-        if crc32(header) not in seals:
+        if crc32(header) not in checksums:
             return False
         begin_ms, end_ms, start, position, used, count = HEADER.unpack(header)
         if start != self.start or not 1 <= count <= self.shape.entry_count or position < start:
