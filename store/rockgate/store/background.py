@@ -32,14 +32,30 @@ class Jobs(Protocol):
 class InlineJobs:
     """Runs each job at once: for tests, and while the store opens and closes."""
 
+    def __init__(self) -> None:
+        self._jobs: deque[tuple[Work, Done]] = deque()
+        self._is_running = False
+
     def submit(self, work: Work, done: Done) -> None:
-        """Run both parts now; what the work raises, except a cut of power, goes to `done`."""
+        """Run both parts now, or after the job that submits this one."""
+        self._jobs.append((work, done))
+        if self._is_running:
+            return
+        self._is_running = True
+        try:
+            while self._jobs:
+                self._run(*self._jobs.popleft())
+        finally:
+            self._is_running = False
+
+    @staticmethod
+    def _run(work: Work, done: Done) -> None:
+        failure: Exception | None = None
         try:
             work()
-        except OSError as error:
-            done(error)
-            return
-        done(None)
+        except Exception as error:  # noqa: BLE001  # a supervisor: the job's owner is told
+            failure = error
+        done(failure)
 
 
 class ThreadJobs:

@@ -15,7 +15,7 @@ from rockgate.store.clock import Clock
 from rockgate.store.commitlog import CommitLog
 from rockgate.store.config import StoreConfig
 from rockgate.store.flush import Flusher
-from rockgate.store.queuetable import QueueTable, Stretch
+from rockgate.store.queuetable import QueueTable
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +42,10 @@ class Checkpointer:
         self._clock = clock
         self._config = config
         self._taken_ms = clock.monotonic_ms()
+        self._has_failed = False
+        self._safe = 0
         self._done: list[Callable[[], None]] = []
+        self._next_done: list[Callable[[], None]] = []
         self.is_running = False
         self.taken_count = 0
 
@@ -51,45 +54,63 @@ class Checkpointer:
         behind = self._log.end - self._file.newest.flushed
         if self.is_running or behind <= 0:
             return False
-        if behind >= self._config.checkpoint_bytes:
+        # After a failure only time makes it due, or a full disk would be tried all the while.
+        if behind >= self._config.checkpoint_bytes and not self._has_failed:
             return True
         return self._clock.monotonic_ms() - self._taken_ms >= self._config.checkpoint_interval_ms
 
     def take(self, done: Callable[[], None] | None = None) -> None:
-        """Take a checkpoint, unless one is being taken; `done` is called when it is there."""
+        """Take a checkpoint; `done` is called when one that began after this call is there.
+
+        While one is being taken another is taken behind it only for those who wait for it.
+        """
         if done is not None:
-            self._done.append(done)
+            self._next_done.append(done)
         if not self.is_running:
             self.is_running = True
-            self.jobs.submit(self._flush, self._index)
+            self._done, self._next_done = self._next_done, []
+            self.jobs.submit(self._flush, self._flushed)
 
     def _flush(self) -> None:
         self._flusher.step()
         if self._flusher.failure is not None:
             raise self._flusher.failure
 
-    def _index(self, failure: Exception | None) -> None:
+    def _flushed(self, failure: Exception | None) -> None:
         self._flusher.settle()
+        # What is flushed later is the next one's business: it may grow as fast as we index.
+        self._safe = self._flusher.flushed
+        self._index(failure)
+
+    def _index(self, failure: Exception | None) -> None:
         if failure is not None:
             self._finish(failure)
             return
-        stretch = self._queues.plan(self._flusher.flushed)
+        stretch = self._queues.plan(self._safe)
         if stretch is None:
-            safe = (self._flusher.flushed, self._queues.indexed, self._log.last_store_ms)
-            self.jobs.submit(lambda: self._file.write(*safe), self._finish)
+            safe = (self._safe, self._queues.indexed, self._log.last_store_ms)
+            self.jobs.submit(lambda: self._write(*safe), self._finish)
             return
 
-        def adopt(failure: Exception | None, stretch: Stretch = stretch) -> None:
-            if failure is None:
-                self._queues.adopt(stretch)
-            else:
+        def adopt(failure: Exception | None) -> None:
+            if failure is not None:
                 self._queues.give_back(stretch)
-            self._index(failure)
+                self._finish(failure)
+            elif self._queues.adopt(stretch):
+                # Some queues at a time: in between, the store's thread has other work.
+                self.jobs.submit(lambda: None, adopt)
+            else:
+                self._index(None)
 
         self.jobs.submit(lambda: self._queues.write(stretch), adopt)
 
+    def _write(self, flushed: int, indexed: int, last_store_ms: int) -> None:
+        self._file.write(flushed, indexed, last_store_ms)
+        self._queues.clean()
+
     def _finish(self, failure: Exception | None) -> None:
         self.is_running = False
+        self._has_failed = failure is not None
         self._taken_ms = self._clock.monotonic_ms()
         if failure is None:
             self.taken_count += 1
@@ -99,3 +120,5 @@ class Checkpointer:
         done, self._done = self._done, []
         for each in done:
             each()
+        if self._next_done:
+            self.take()

@@ -1,26 +1,74 @@
 """Consume queues: for each queue of a topic, which offsets lie where in the log.
 
-A queue is derived from the log. Its units of unsealed segments are in memory (the tail); those of
-sealed segments stay in their index files and are read in place, so 10,000 queues cost a constant
-number of files. Units of a queue follow each other by base offset; a unit takes `count` offsets.
+docs/consume-queue.md is this module's twin. A queue is derived from the log. Its units of the
+segment that is being written are in memory (the tail); those of sealed segments stay in their index
+files and are read in place, so 10,000 queues cost a constant number of files. Units of a queue
+follow each other by base offset; a unit takes `count` offsets.
 
 An entry that was appended again so that its first segment could go (a moved entry) brings an old
-offset to a new position. Its unit is kept beside the tail, and a queue that has such units looks
-through its runs newest first, because a moved unit replaces the one it came from.
+offset to a new position. Its unit is kept beside the tail, and replaces the one it came from.
 
-All methods run on the store's one thread, except `units_between`, which the indexing thread
+All methods run on the store's one thread, except `packed_between`, which the indexing thread
 calls: it takes slices of arrays that only grow at their end, and nothing else.
 """
 
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections.abc import Iterator
 
-from rockgate.store.queueindex import UNIT, UNIT_SIZE, IndexFile, Run, Unit
+from rockgate.store.queueindex import UNIT, UNIT_SIZE, PackedRun, Run, Unit, UnitFields
+from rockgate.store.queueruns import (
+    MAX_MS,
+    STORE_MS,
+    Indexes,
+    Runs,
+    SealedRun,
+    Source,
+    first_reaching,
+    merge,
+)
 
-_RUN_FIELDS = 5  # segment start, first, end, at, unit count
+_PIECE_UNITS = 64
+_new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
+
+
+class _Tail:
+    """The units in memory as a source."""
+
+    def __init__(self, units: bytearray) -> None:
+        self._units = units
+        self.unit_count = len(units) // UNIT_SIZE
+        self.first = self.unit(0)[0] if self.unit_count else 0
+
+    def unit(self, index: int) -> UnitFields:
+        return UNIT.unpack_from(self._units, index * UNIT_SIZE)
+
+
+class _Moved:
+    """The units of moved entries in memory, by base offset."""
+
+    def __init__(self) -> None:
+        self._bases: list[int] = []
+        self.units: dict[int, Unit] = {}
+
+    def put(self, unit: Unit) -> None:
+        """Add a unit, or replace the one of its offsets."""
+        if unit.base not in self.units:
+            insort(self._bases, unit.base)
+        self.units[unit.base] = unit
+
+    @property
+    def first(self) -> int:
+        return self._bases[0]
+
+    @property
+    def unit_count(self) -> int:
+        return len(self._bases)
+
+    def unit(self, index: int) -> Unit:
+        return self.units[self._bases[index]]
 
 
 class Queue:
@@ -28,13 +76,12 @@ class Queue:
 
     __slots__ = (
         "_bases",
-        "_indexes",
-        "_is_interleaved",
         "_moved",
         "_runs",
         "_tail",
         "is_dirty",
         "is_sync",
+        "last_position",
         "log_start",
         "max_ms",
         "next_offset",
@@ -43,9 +90,7 @@ class Queue:
         "topic_id",
     )
 
-    def __init__(
-        self, topic: bytes, topic_id: bytes, queue_id: int, indexes: dict[int, IndexFile]
-    ) -> None:
+    def __init__(self, topic: bytes, topic_id: bytes, queue_id: int, indexes: Indexes) -> None:
         self.topic = topic
         self.topic_id = topic_id
         self.queue_id = queue_id
@@ -57,13 +102,12 @@ class Queue:
         """Whether units were added since the indexing thread last took them."""
         self.is_sync = False
         """Whether readers see, and producers are answered for, only what is on disk."""
-        self._indexes = indexes
+        self.last_position = -1
+        """The position of the newest entry that was fed; -1 if there was none."""
         self._bases = array("q")
         self._tail = bytearray()
-        self._runs = array("q")
-        self._moved: dict[int, Unit] | None = None
-        self._is_interleaved = False
-        """Whether a sealed run holds moved units, and so begins before the run before it ends."""
+        self._runs = Runs(indexes)
+        self._moved: _Moved | None = None
 
     # Feeding
 
@@ -74,48 +118,52 @@ class Queue:
         if record_ms > self.max_ms:
             self.max_ms = record_ms
         base = self.next_offset
+        # The indexing thread counts what is in the tail, so that comes last.
         self._bases.append(base)
         self._tail += UNIT.pack(base, position, size, count, store_ms, self.max_ms, tag_code)
         self.next_offset = base + count
+        self.last_position = position
 
     def add_moved(self, unit: Unit) -> None:
         """Let a unit replace the one of the same offsets."""
         if self._moved is None:
-            self._moved = {}
-        self._moved[unit.base] = unit
+            self._moved = _Moved()
+        self._moved.put(unit)
+        self.next_offset = max(self.next_offset, unit.base + unit.offset_count)
+        self.last_position = max(self.last_position, unit.position)
 
-    def load(self, units: memoryview) -> None:
-        """Add the units of a tail index: those behind the end here, the others as moved."""
+    def load(self, units: memoryview, *, is_moved: bool) -> None:
+        """Add the units of a tail index's run."""
         for fields in UNIT.iter_unpack(units):
             unit = Unit._make(fields)
-            if unit.base < self.next_offset:
+            if is_moved:
                 self.add_moved(unit)
                 continue
             self._bases.append(unit.base)
             self._tail += UNIT.pack(*unit)
             self.next_offset = unit.base + unit.offset_count
             self.max_ms = max(self.max_ms, unit.max_ms)
+            self.last_position = unit.position
 
     # Sealing
 
-    def units_between(self, start: int, end: int) -> bytes:
-        """Return the packed units in memory of a stretch of the log, sorted by base offset."""
-        count = len(self._bases)
-        first = self._tail_index_at(start, count)
-        last = self._tail_index_at(end, count)
-        units = bytes(self._tail[first * UNIT_SIZE : last * UNIT_SIZE])
+    def packed_between(self, start: int, end: int) -> Iterator[PackedRun]:
+        """Yield what is in memory of a stretch of the log: its first appends, and moved ones."""
+        tail = self._tail
+        count = len(tail) // UNIT_SIZE
+        first = self._index_at(start, count)
+        last = self._index_at(end, count)
+        units = bytes(tail[first * UNIT_SIZE : last * UNIT_SIZE])
+        yield PackedRun(self.topic_id, self.queue_id, False, units)
         moved = self._moved
-        if not moved:
-            return units
-        mine = [unit for unit in list(moved.values()) if start <= unit.position < end]
-        if not mine:
-            return units
-        mine.extend(Unit._make(fields) for fields in UNIT.iter_unpack(units))
-        mine.sort()
-        return b"".join(UNIT.pack(*unit) for unit in mine)
+        if moved is not None:
+            there = list(moved.units.values())
+            mine = sorted(unit for unit in there if start <= unit.position < end)
+            packed = b"".join(UNIT.pack(*unit) for unit in mine)
+            yield PackedRun(self.topic_id, self.queue_id, True, packed)
 
-    def _tail_index_at(self, position: int, count: int) -> int:
-        """Return the index of the first unit in memory that lies at or behind a position."""
+    def _index_at(self, position: int, count: int) -> int:
+        """Return the index of the first unit in the tail that lies at or behind a position."""
         tail = self._tail
         low, high = 0, count
         while low < high:
@@ -126,67 +174,48 @@ class Queue:
                 high = middle
         return low
 
-    def seal(self, segment_start: int, segment_end: int, run: Run | None) -> None:
+    def seal(self, segment_start: int, segment_end: int, runs: list[Run]) -> None:
         """Let go of the units in memory of a segment whose index file holds them now."""
-        last = self._tail_index_at(segment_end, len(self._bases))
+        last = self._index_at(segment_end, len(self._bases))
         del self._bases[:last]
         del self._tail[: last * UNIT_SIZE]
-        if self._moved:
-            left = {b: u for b, u in self._moved.items() if u.position >= segment_end}
-            self._moved = left or None
-        if run is not None:
+        if self._moved is not None:
+            left = [u for u in self._moved.units.values() if u.position >= segment_end]
+            self._moved = None
+            for unit in left:
+                self.add_moved(unit)
+        for run in runs:
             self.add_run(segment_start, run)
 
     def add_run(self, segment_start: int, run: Run) -> None:
-        """Add a sealed run, behind those of earlier segments."""
-        runs = self._runs
-        if runs and run.first < max(runs[2::_RUN_FIELDS]):
-            self._is_interleaved = True
-        runs.extend((segment_start, run.first, run.end, run.at, run.unit_count))
+        """Add a sealed run; its index file must be open among the shared ones."""
+        self._runs.add(segment_start, run)
         self.next_offset = max(self.next_offset, run.end)
-        last = UNIT.unpack_from(
-            self._indexes[segment_start].view, run.at + (run.unit_count - 1) * UNIT_SIZE
-        )
-        self.max_ms = max(self.max_ms, last[5])
-
-    def drop_segment(self, segment_start: int) -> None:
-        """Forget the run of a segment that is gone."""
-        for index in range(0, len(self._runs), _RUN_FIELDS):
-            if self._runs[index] == segment_start:
-                del self._runs[index : index + _RUN_FIELDS]
-                break
-        end = 0
-        self._is_interleaved = False
-        for index in range(0, len(self._runs), _RUN_FIELDS):
-            self._is_interleaved |= self._runs[index + 1] < end
-            end = max(end, self._runs[index + 2])
-
-    @property
-    def last_position(self) -> int:
-        """The position of the newest unit in memory; -1 if there is none."""
-        tail = self._tail
-        last = UNIT.unpack_from(tail, len(tail) - UNIT_SIZE)[1] if tail else -1
-        return max(last, max(u.position for u in self._moved.values())) if self._moved else last
+        self.max_ms = max(self.max_ms, run.max_ms)
 
     # Reading
 
-    @property
-    def has_tail(self) -> bool:
-        """Whether units are in memory."""
-        return bool(self._bases or self._moved)
-
     def end_before(self, position: int) -> int:
-        """Return the end of what lies wholly before a position: the high watermark there."""
+        """Return the end of what lies wholly before a position: the high watermark there.
+
+        Units that are not in memory lie before any position that is asked for: only what is on
+        disk is sealed.
+        """
         tail = self._tail
-        index = len(self._bases) - 1
-        end = self.next_offset
-        while index >= 0:
-            base, at, size, *_ = UNIT.unpack_from(tail, index * UNIT_SIZE)
+        if not tail:
+            return self.next_offset
+        _, at, size, *_ = UNIT.unpack_from(tail, len(tail) - UNIT_SIZE)
+        if at + size <= position:
+            return self.next_offset
+        low, high = 0, len(self._bases) - 1
+        while low < high:
+            middle = (low + high) >> 1
+            _, at, size, *_ = UNIT.unpack_from(tail, middle * UNIT_SIZE)
             if at + size <= position:
-                break
-            end = base
-            index -= 1
-        return end
+                low = middle + 1
+            else:
+                high = middle
+        return self._bases[low]
 
     def units(self, offset: int, size_max: int, position_max: int) -> list[Unit]:
         """Return units from the one that holds `offset` on, by size and position.
@@ -196,125 +225,80 @@ class Queue:
         """
         found: list[Unit] = []
         left = size_max
-        for unit in self._walk(offset):
-            left -= unit.size
-            if (found and left < 0) or unit.position >= position_max:
+        for fields in self._walk(offset):
+            left -= fields[2]
+            if fields[1] >= position_max or (left < 0 and found):
                 break
-            found.append(unit)
+            found.append(_new(Unit, fields))
         return found
 
     def find(self, offset: int) -> Unit | None:
         """Return the unit that holds an offset, or the next one that is there."""
-        return next(self._walk(offset), None)
+        fields = next(self._walk(offset), None)
+        return None if fields is None else Unit._make(fields)
 
-    def _walk(self, offset: int) -> Iterator[Unit]:
-        if self._moved is not None or self._is_interleaved:
-            yield from self._walk_interleaved(offset)
+    @property
+    def _is_merged(self) -> bool:
+        return self._moved is not None or self._runs.is_overlapping
+
+    def _walk(self, offset: int) -> Iterator[UnitFields]:
+        """Yield units in order from the one that holds an offset on."""
+        if self._is_merged:
+            yield from merge(self._sources(offset), offset)
             return
         bases = self._bases
         if not bases or offset < bases[0]:
-            for segment_start, first, end, at, count in self._run_tuples():
-                if end <= offset:
-                    continue
-                view = self._indexes[segment_start].view
-                index = _find(view, at, count, first, end, offset)
-                for fields in UNIT.iter_unpack(
-                    view[at + index * UNIT_SIZE : at + count * UNIT_SIZE]
-                ):
-                    yield Unit._make(fields)
+            for run in self._runs.behind(offset):
+                for sealed in run.pieces(run.find(offset)):
+                    yield from UNIT.iter_unpack(sealed)
         index = max(0, bisect_right(bases, offset) - 1)
         tail = self._tail
-        while index < len(bases):
-            unit = Unit._make(UNIT.unpack_from(tail, index * UNIT_SIZE))
-            if unit.base + unit.offset_count > offset:
-                yield unit
-            index += 1
+        if index < len(bases):
+            base, _, _, count, *_ = UNIT.unpack_from(tail, index * UNIT_SIZE)
+            if base + count <= offset:
+                index += 1
+        # A copy of some units at a time: an iterator over the tail itself would keep it from
+        # growing.
+        while piece := tail[index * UNIT_SIZE : (index + _PIECE_UNITS) * UNIT_SIZE]:
+            yield from UNIT.iter_unpack(piece)
+            index += _PIECE_UNITS
 
-    def _run_tuples(self) -> Iterator[tuple[int, int, int, int, int]]:
-        runs = self._runs
-        for index in range(0, len(runs), _RUN_FIELDS):
-            yield tuple(runs[index : index + _RUN_FIELDS])  # type: ignore[misc]  # five fields
-
-    def _walk_interleaved(self, offset: int) -> Iterator[Unit]:
-        while (unit := self._next_interleaved(offset)) is not None:
-            yield unit
-            offset = unit.base + unit.offset_count
-
-    def _next_interleaved(self, offset: int) -> Unit | None:
-        """Return the first unit that ends behind an offset, the newest of those that are equal."""
-        best: Unit | None = None
-        for unit in self._candidates(offset):
-            if best is None or (unit.base, -unit.position) < (best.base, -best.position):
-                best = unit
-        return best
-
-    def _candidates(self, offset: int) -> Iterator[Unit]:
-        for segment_start, first, end, at, count in self._run_tuples():
-            if end > offset:
-                view = self._indexes[segment_start].view
-                index = _find(view, at, count, first, end, offset)
-                yield Unit._make(UNIT.unpack_from(view, at + index * UNIT_SIZE))
-        if self._moved:
-            behind = [u for u in self._moved.values() if u.base + u.offset_count > offset]
-            if behind:
-                yield min(behind)
-        index = max(0, bisect_right(self._bases, offset) - 1)
-        while index < len(self._bases):
-            unit = Unit._make(UNIT.unpack_from(self._tail, index * UNIT_SIZE))
-            if unit.base + unit.offset_count > offset:
-                yield unit
-                return
-            index += 1
+    def _sources(self, offset: int) -> list[Source]:
+        sources: list[Source] = list(self._runs.behind(offset))
+        if self._tail:
+            sources.append(_Tail(self._tail))
+        if self._moved is not None:
+            sources.append(self._moved)
+        return sources
 
     # Searching by time
 
     def first_at_record_time(self, timestamp_ms: int) -> Unit | None:
         """Return the first unit whose running maximum of record timestamps reaches a time."""
-        return self._first_by(5, timestamp_ms)
+        return self._first_by(MAX_MS, timestamp_ms)
 
     def first_at_store_time(self, timestamp_ms: int) -> Unit | None:
         """Return the first unit that was stored at a time or later."""
-        return self._first_by(4, timestamp_ms)
+        return self._first_by(STORE_MS, timestamp_ms)
 
     def _first_by(self, field: int, wanted: int) -> Unit | None:
-        if self._moved is not None or self._is_interleaved:
-            for unit in self._walk_interleaved(self.log_start):
-                if unit[field] >= wanted:
-                    return unit
+        best: UnitFields | None = None
+        for source in self._sources_reaching(field, wanted):
+            index = first_reaching(source, field, wanted)
+            if index == source.unit_count:
+                continue
+            fields = source.unit(index)
+            if best is None or (fields[0], -fields[1]) < (best[0], -best[1]):
+                best = fields
+        if best is None:
             return None
-        for segment_start, _, _, at, count in self._run_tuples():
-            view = self._indexes[segment_start].view
-            if UNIT.unpack_from(view, at + (count - 1) * UNIT_SIZE)[field] >= wanted:
-                return _first_in(view, at, count, field, wanted)
-        return _first_in(self._tail, 0, len(self._bases), field, wanted)
+        if best[0] + best[3] <= self.log_start:
+            # What lies below is as good as gone, and what follows was not earlier.
+            return self.find(self.log_start)
+        return Unit._make(best)
 
-
-def _find(view: memoryview, at: int, count: int, first: int, end: int, offset: int) -> int:
-    """Return the index, in a run, of the first unit that ends behind an offset."""
-    if offset <= first:
-        return 0
-    if end - first == count:
-        # Every count is 1 and nothing is missing: the place is computed, not searched.
-        return offset - first
-    low, high = 0, count - 1
-    while low < high:
-        middle = (low + high) >> 1
-        base, _, _, length, _, _, _ = UNIT.unpack_from(view, at + middle * UNIT_SIZE)
-        if base + length > offset:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-def _first_in(
-    view: memoryview | bytearray, at: int, count: int, field: int, wanted: int
-) -> Unit | None:
-    low, high = 0, count
-    while low < high:
-        middle = (low + high) >> 1
-        if UNIT.unpack_from(view, at + middle * UNIT_SIZE)[field] >= wanted:
-            high = middle
-        else:
-            low = middle + 1
-    return Unit._make(UNIT.unpack_from(view, at + low * UNIT_SIZE)) if low < count else None
+    def _sources_reaching(self, field: int, wanted: int) -> list[Source]:
+        if self._is_merged:
+            return self._sources(self.log_start)
+        run: SealedRun | None = self._runs.reaching(field, wanted)
+        return [_Tail(self._tail)] if run is None else [run]

@@ -71,9 +71,14 @@ def _ignore(view: memoryview, entry: Entry) -> None:
 
 
 def replay(
-    log: CommitLog, segments: Segments, start: int, flushed: int, derived: Sequence[Derived]
+    log: CommitLog,
+    segments: Segments,
+    start: int,
+    flushed: int,
+    derived: Sequence[Derived],
+    end: int | None = None,
 ) -> int:
-    """Feed every entry from a position on; return how many there were.
+    """Feed every entry from a position on, up to one or to the end; return how many there were.
 
     What lies before the flushed position is checked here, because it has not been this time;
     what lies behind it was checked when the end was found.
@@ -81,7 +86,7 @@ def replay(
     count = 0
     at = start
     try:
-        for view, entry in log.walk(start):
+        for view, entry in log.walk(start, end):
             at = entry.position
             if at < flushed:
                 envelope.check(view, entry)

@@ -7,11 +7,15 @@ docs/consume-queue.md is this module's twin. One format serves two purposes:
 - a *tail* index covers a stretch of the segment that is still being written; it is read once, at
   the next start, so that only the log behind it must be scanned.
 
-    header      52   magic, version, queue count, log start, log end, unit count, three checksums
-    directory   48 x queue count, sorted by topic id and queue id
-    runs        48 x unit count, each queue's units together, sorted by base offset
+    header      52   magic, version, run count, log start, log end, unit count, three checksums
+    directory   52 x run count, sorted by topic id, queue id and kind
+    units       48 x unit count, each run's units together, sorted by base offset
+    checksums    4 x block count, of every 256 units
 
-An index is derived: one that is missing or damaged is rebuilt from the log.
+A queue has at most two runs in a file: of the entries that were appended there for the first time,
+and of those that were moved there. An index is derived: one that is missing or damaged is built
+again from the log. Header and directory are checked when a file is opened, the units of a sealed
+index block by block before they are first used, so that no start reads all of every index.
 """
 
 from __future__ import annotations
@@ -21,16 +25,22 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from zlib import crc32
 
+from rockgate.store.errors import StoreCorrupt
 from rockgate.store.files import Directory, Mapping
 
 UNIT = struct.Struct(">qQiiqqq")
 UNIT_SIZE = UNIT.size
+UnitFields = tuple[int, int, int, int, int, int, int]
 
 _MAGIC = b"RGQINDEX"
 _VERSION = 1
 _HEADER = struct.Struct(">8sIIQQQIII")
-_ENTRY = struct.Struct(">16siIqqQ")
-_HEADER_CHECKED = _HEADER.size - 4
+_ENTRY = struct.Struct(">16siIIqqq")
+_CHECKSUM = struct.Struct(">I")
+_HEADER_CHECKED = _HEADER.size - _CHECKSUM.size
+BLOCK_UNITS = 256
+_BLOCK_SIZE = BLOCK_UNITS * UNIT_SIZE
+_WRITE_SIZE = 1 << 20
 
 
 class Unit(NamedTuple):
@@ -46,21 +56,33 @@ class Unit(NamedTuple):
     tag_code: int
 
 
-class Run(NamedTuple):
-    """A queue's units in one index file."""
+class PackedRun(NamedTuple):
+    """A queue's units of one stretch, packed and in order, as an index file takes them."""
 
     topic_id: bytes
     queue_id: int
+    is_moved: bool
+    units: bytes
+
+
+class Run(NamedTuple):
+    """A queue's units in one index file, as its directory has them."""
+
+    topic_id: bytes
+    queue_id: int
+    is_moved: bool
     unit_count: int
     first: int
     end: int
     """The offset behind the last unit's."""
+    max_ms: int
+    """The running maximum of record timestamps at its last unit."""
     at: int
-    """Where in the file the first unit lies."""
+    """The index of its first unit among all of the file's."""
 
 
 class IndexDamaged(Exception):
-    """The file is not a whole index; it can be rebuilt from the log."""
+    """The file is not a whole index; it can be built again from the log."""
 
 
 def index_name(start: int, end: int) -> str:
@@ -76,47 +98,28 @@ def parse_name(name: str) -> tuple[int, int] | None:
     return None
 
 
-def write_index(
-    directory: Directory,
-    start: int,
-    end: int,
-    runs: Iterable[tuple[bytes, int, bytes]],
-) -> None:
-    """Write the index of a stretch durably; `runs` are topic id, queue id and packed units."""
-    ordered = sorted(run for run in runs if run[2])
-    at = _HEADER.size + _ENTRY.size * len(ordered)
-    entries = []
-    runs_crc = 0
-    for topic_id, queue_id, units in ordered:
-        first = UNIT.unpack_from(units, 0)[0]
-        last = UNIT.unpack_from(units, len(units) - UNIT_SIZE)
-        count = len(units) // UNIT_SIZE
-        entries.append(_ENTRY.pack(topic_id, queue_id, count, first, last[0] + last[3], at))
-        runs_crc = crc32(units, runs_crc)
-        at += len(units)
-    listing = b"".join(entries)
-    unit_count = (at - _HEADER.size - len(listing)) // UNIT_SIZE
-    fields = (_MAGIC, _VERSION, len(ordered), start, end, unit_count, crc32(listing), runs_crc)
-    header = _HEADER.pack(*fields, 0)[:_HEADER_CHECKED]
-    header += struct.pack(">I", crc32(header))
-
+def write_index(directory: Directory, start: int, end: int, runs: Iterable[PackedRun]) -> None:
+    """Write the index of a stretch durably; runs without units are left out."""
+    ordered = sorted(run for run in runs if run.units)
+    listing = b"".join(_directory_entry(run) for run in ordered)
     name = index_name(start, end)
     file = directory.create(f"{name}.new")
     try:
-        file.write(0, header + listing)
-        at = len(header) + len(listing)
-        # Few large writes instead of one per queue.
-        pending: list[bytes] = []
-        pending_size = 0
-        for _, _, units in ordered:
-            pending.append(units)
-            pending_size += len(units)
-            if pending_size >= 1 << 20:
-                file.write(at, b"".join(pending))
-                at += pending_size
-                pending, pending_size = [], 0
-        if pending:
-            file.write(at, b"".join(pending))
+        at = _HEADER.size + len(listing)
+        checksums = bytearray()
+        unit_count = 0
+        for piece in _pieces(ordered):
+            # Every piece but the last is made of whole blocks.
+            for block in range(0, len(piece), _BLOCK_SIZE):
+                checksums += _CHECKSUM.pack(crc32(piece[block : block + _BLOCK_SIZE]))
+            file.write(at, piece)
+            at += len(piece)
+            unit_count += len(piece) // UNIT_SIZE
+        file.write(at, checksums)
+        counts = (len(ordered), start, end, unit_count)
+        fields = (_MAGIC, _VERSION, *counts, crc32(listing), crc32(checksums), 0)
+        header = _HEADER.pack(*fields)[:_HEADER_CHECKED]
+        file.write(0, header + _CHECKSUM.pack(crc32(header)) + listing)
         file.sync()
     finally:
         file.close()
@@ -124,55 +127,118 @@ def write_index(
     directory.sync()
 
 
+def _directory_entry(run: PackedRun) -> bytes:
+    topic_id, queue_id, is_moved, units = run
+    (first,) = struct.unpack_from(">q", units)
+    last = UNIT.unpack_from(units, len(units) - UNIT_SIZE)
+    count = len(units) // UNIT_SIZE
+    return _ENTRY.pack(topic_id, queue_id, is_moved, count, first, last[0] + last[3], last[5])
+
+
+def _pieces(runs: list[PackedRun]) -> Iterator[memoryview]:
+    """Yield all units in few large pieces instead of one per queue, cut between blocks."""
+    pending = bytearray()
+    for run in runs:
+        pending += run.units
+        if len(pending) >= _WRITE_SIZE:
+            whole = len(pending) - len(pending) % _BLOCK_SIZE
+            yield memoryview(bytes(pending[:whole]))
+            del pending[:whole]
+    if pending:
+        yield memoryview(bytes(pending))
+
+
 class IndexFile:
     """An index file, open for reading."""
 
     def __init__(self, directory: Directory, name: str, *, whole: bool) -> None:
-        """Open and check it: header and directory always, the runs as well if `whole`."""
+        """Open and check it: header and directory always, the units as well if `whole`."""
         stretch = parse_name(name)
         if stretch is None:
             raise IndexDamaged(f"{name} is not the name of an index")
         self.name = name
+        self.path = f"{directory.path}/{name}"
         self.start, self.end = stretch
+        self.is_damaged = False
+        """Whether a block was found damaged: the file is to go, so that the next start makes it."""
+        self.is_removed = False
         try:
             self._mapping: Mapping = directory.map(name, writable=False)
         except ValueError as error:
             raise IndexDamaged(f"{name} is empty") from error
-        self.view = self._mapping.view
-        self._queue_count = self._check(whole=whole)
+        self._view = self._mapping.view
+        try:
+            self._check_head()
+            if whole:
+                self._check_blocks(0, self.unit_count)
+        except StoreCorrupt as error:
+            self.close()
+            raise IndexDamaged(str(error)) from error
+        except IndexDamaged:
+            self.close()
+            raise
 
-    def _check(self, *, whole: bool) -> int:
-        view = self.view
+    def _check_head(self) -> None:
+        view, name = self._view, self.name
         if len(view) < _HEADER.size:
-            raise IndexDamaged(f"{self.name} has {len(view)} bytes, less than its header")
+            raise IndexDamaged(f"{name} has {len(view)} bytes, less than its header")
         fields = _HEADER.unpack_from(view)
-        magic, version, queue_count, start, end, unit_count, listing_crc, runs_crc, crc = fields
+        magic, version, run_count, start, end, unit_count, listing_crc, blocks_crc, crc = fields
         if magic != _MAGIC or crc32(view[:_HEADER_CHECKED]) != crc:
-            raise IndexDamaged(f"{self.name} has a damaged header")
+            raise IndexDamaged(f"{name} has a damaged header")
         if version != _VERSION:
-            raise IndexDamaged(f"{self.name} has version {version}, known is {_VERSION}")
+            raise IndexDamaged(f"{name} has version {version}, known is {_VERSION}")
         if (start, end) != (self.start, self.end):
-            raise IndexDamaged(f"{self.name} covers {start} to {end}")
-        runs_at = _HEADER.size + _ENTRY.size * queue_count
-        if len(view) != runs_at + UNIT_SIZE * unit_count:
-            raise IndexDamaged(f"{self.name} has {len(view)} bytes for {unit_count} units")
-        if crc32(view[_HEADER.size : runs_at]) != listing_crc:
-            raise IndexDamaged(f"{self.name} has a damaged directory")
-        if whole and crc32(view[runs_at:]) != runs_crc:
-            raise IndexDamaged(f"{self.name} has damaged units")
-        return int(queue_count)
+            raise IndexDamaged(f"{name} covers {start} to {end}")
+        self._units_at = _HEADER.size + _ENTRY.size * run_count
+        blocks_at = self._units_at + UNIT_SIZE * unit_count
+        block_count = -(-unit_count // BLOCK_UNITS)
+        if len(view) != blocks_at + _CHECKSUM.size * block_count:
+            raise IndexDamaged(f"{name} has {len(view)} bytes for {unit_count} units")
+        if crc32(view[_HEADER.size : self._units_at]) != listing_crc:
+            raise IndexDamaged(f"{name} has a damaged directory")
+        if crc32(view[blocks_at:]) != blocks_crc:
+            raise IndexDamaged(f"{name} has damaged checksums")
+        self.unit_count = int(unit_count)
+        self._blocks_at = blocks_at
+        self._is_checked = bytearray(block_count)
 
     def runs(self) -> Iterator[Run]:
         """Yield the directory."""
-        end = _HEADER.size + _ENTRY.size * self._queue_count
-        for fields in _ENTRY.iter_unpack(self.view[_HEADER.size : end]):
-            yield Run._make(fields)
+        at = 0
+        for fields in _ENTRY.iter_unpack(self._view[_HEADER.size : self._units_at]):
+            topic_id, queue_id, is_moved, unit_count, first, end, max_ms = fields
+            yield Run(topic_id, queue_id, bool(is_moved), unit_count, first, end, max_ms, at)
+            at += unit_count
 
-    def units(self, run: Run) -> memoryview:
-        """Return a run's packed units."""
-        return self.view[run.at : run.at + run.unit_count * UNIT_SIZE]
+    def unit(self, index: int) -> UnitFields:
+        """Return one unit; StoreCorrupt if its block is damaged."""
+        if not self._is_checked[index // BLOCK_UNITS]:
+            self._check_blocks(index, 1)
+        return UNIT.unpack_from(self._view, self._units_at + index * UNIT_SIZE)
+
+    def units(self, index: int, count: int) -> memoryview:
+        """Return packed units; StoreCorrupt if a block of theirs is damaged."""
+        self._check_blocks(index, count)
+        at = self._units_at + index * UNIT_SIZE
+        return self._view[at : at + count * UNIT_SIZE]
+
+    def _check_blocks(self, index: int, count: int) -> None:
+        for block in range(index // BLOCK_UNITS, -(-(index + count) // BLOCK_UNITS)):
+            if self._is_checked[block]:
+                continue
+            start = block * BLOCK_UNITS
+            end = min(start + BLOCK_UNITS, self.unit_count)
+            at = self._units_at
+            found = crc32(self._view[at + start * UNIT_SIZE : at + end * UNIT_SIZE])
+            (crc,) = _CHECKSUM.unpack_from(self._view, self._blocks_at + block * _CHECKSUM.size)
+            if found != crc:
+                self.is_damaged = True
+                reason = f"units {start} to {end} are damaged; the next start builds them again"
+                raise StoreCorrupt(self.path, self.start, reason)
+            self._is_checked[block] = 1
 
     def close(self) -> None:
         """Let go of the file."""
-        self.view = memoryview(b"")
+        self._view = memoryview(b"")
         self._mapping.close()

@@ -161,8 +161,11 @@ class Store:
         replay(log, segments, replay_from, flushed, [StateFeed(self.state)])
         for topic in self.topics:
             self._make_queues(topic)
-        indexed = self.queues.load(segments.start, flushed)
-        replay(log, segments, indexed, flushed, [QueueFeed(self.topics, self.queues)])
+        feed = [QueueFeed(self.topics, self.queues)]
+        indexed = self.queues.load(
+            segments.start, flushed, lambda at, end: replay(log, segments, at, flushed, feed, end)
+        )
+        replay(log, segments, indexed, flushed, feed)
         for topic in self.topics:
             self._set_log_starts(topic, topic.log_starts)
         self._snapshot_at = replay_from
