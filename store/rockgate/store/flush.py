@@ -52,7 +52,10 @@ class Flusher:
 
     def when_flushed(self, position: int, told: Told) -> None:
         """Call `told` once everything before a position is on disk."""
-        if position <= self.flushed or self.failure is not None:
+        if position <= self.flushed:
+            told(None)
+            return
+        if self.failure is not None:
             told(self.failure)
             return
         # Positions are asked for in the order of appends, so the queue is sorted.
@@ -60,11 +63,13 @@ class Flusher:
         self._wake()
 
     def settle(self) -> None:
-        """Tell those whose position has been reached, or all of them if it never will be."""
+        """Tell those whose position has been reached, and the others if it never will be."""
         waiting = self._waiting
-        flushed, failure = self.flushed, self.failure
+        # A failure is never followed by more that is flushed, so it is read first.
+        failure, flushed = self.failure, self.flushed
         while waiting and (failure is not None or waiting[0][0] <= flushed):
-            waiting.popleft()[1](failure)
+            position, told = waiting.popleft()
+            told(None if position <= flushed else failure)
 
     @property
     def waiting_count(self) -> int:
