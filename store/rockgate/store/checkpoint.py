@@ -16,7 +16,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from rockgate.store.errors import StoreCorrupt
-from rockgate.store.files import PAGE_SIZE, Directory, File
+from rockgate.store.files import PAGE_SIZE, Directory, File, replace_file
 
 _NAME = "checkpoint"
 _MAGIC = b"RGCHKPNT"
@@ -37,15 +37,22 @@ class Checkpoint(NamedTuple):
     segment_bytes: int = 0
 
 
+def _pack(checkpoint: Checkpoint) -> bytes:
+    checked = _SLOT.pack(_MAGIC, *checkpoint, 0)[:_CHECKED]
+    return checked + struct.pack(">I", crc32(checked))
+
+
 class CheckpointFile:
     """The file with its two slots."""
 
     def __init__(self, directory: Directory, segment_bytes: int) -> None:
+        """Open the file; one that is not there is made, and says that nothing is safe yet."""
         self._segment_bytes = segment_bytes
-        is_new = _NAME not in directory.names()
-        self._file: File = directory.create(_NAME) if is_new else directory.open(_NAME)
-        if is_new:
-            directory.sync()
+        if _NAME not in directory.names():
+            # Whole from the start, so that a file without a whole slot is always damage.
+            first = _pack(Checkpoint(segment_bytes=segment_bytes))
+            replace_file(directory, _NAME, first.ljust(2 * PAGE_SIZE, b"\0"))
+        self._file: File = directory.open(_NAME)
         self.newest = self._read(f"{directory.path}/{_NAME}")
 
     def _read(self, path: str) -> Checkpoint:
@@ -57,7 +64,9 @@ class CheckpointFile:
             magic, *fields, crc = _SLOT.unpack(slot)
             if magic == _MAGIC and crc == crc32(slot[:_CHECKED]):
                 found.append(Checkpoint(*fields))
-        newest = max(found, default=Checkpoint(segment_bytes=self._segment_bytes))
+        if not found:
+            raise StoreCorrupt(path, 0, "neither slot is whole; where the log is safe is not known")
+        newest = max(found)
         if newest.segment_bytes != self._segment_bytes:
             reason = (
                 f"the log was made with segment_bytes {newest.segment_bytes}, "
@@ -70,8 +79,7 @@ class CheckpointFile:
         """Make a new checkpoint durable; what it names must be on disk already."""
         sequence = self.newest.sequence + 1
         newest = Checkpoint(sequence, flushed, indexed, last_store_ms, self._segment_bytes)
-        checked = _SLOT.pack(_MAGIC, *newest, 0)[:_CHECKED]
-        self._file.write(sequence % 2 * PAGE_SIZE, checked + struct.pack(">I", crc32(checked)))
+        self._file.write(sequence % 2 * PAGE_SIZE, _pack(newest))
         self._file.sync()
         self.newest = newest
 
