@@ -31,6 +31,8 @@ CONFIG = StoreConfig(
     checkpoint_interval_ms=3_000,
     snapshot_bytes=9000,
     snapshot_interval_ms=7_000,
+    key_index_slots=50,
+    key_index_entries=40,
 )
 NAMES = ("orders", "payments", "shipments")
 GROUPS = ("billing", "audit")
@@ -194,7 +196,8 @@ class Workload:
         if queue is None:
             return
         body = self._body()
-        draft = Draft(b"", 0, 0, body, b"TAGS\x01t\x02", born_ms=self.clock.now_ms())
+        properties = b"TAGS\x01t\x02KEYS\x01%b\x02" % body[:6]
+        draft = Draft(b"", 0, 0, body, properties, born_ms=self.clock.now_ms())
         self._do(_append(queue, 1, body), lambda: self.store.appender.message(queue, draft))
 
     def append_group(self) -> None:
@@ -291,6 +294,10 @@ def _read_all(store: Store, queue: Queue) -> Iterator[tuple[int, int, bytes]]:
             entry = envelope.read(view)
             envelope.check(view, entry)
             assert entry.topic == queue.topic
+            key = envelope.get_property(envelope.properties_of(view, entry), b"KEYS")
+            if key is not None:
+                found = store.find_by_key(queue.topic, key, limit=9)
+                assert unit.position in found, f"key {key!r} does not lead to {unit.position}"
             yield unit.base, unit.offset_count, bytes(envelope.body_of(view))
         offset = slices[-1].unit.base + slices[-1].unit.offset_count
 

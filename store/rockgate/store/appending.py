@@ -33,7 +33,9 @@ class Appended(NamedTuple):
 class Keys(Protocol):
     """The key index, as appending uses it."""
 
-    def put_entry(self, topic: bytes, properties: bytes, position: int, store_ms: int) -> None:
+    def put_entry(
+        self, topic: bytes, properties: bytes, position: int, store_ms: int, sys_flag: int = 0
+    ) -> None:
         """Index an entry's keys."""
 
 
@@ -152,8 +154,14 @@ class Appender:
         )
         if not queue.is_dirty:
             self._queues.note(queue)
-        if self._keys is not None and draft.properties:
-            self._keys.put_entry(queue.topic, draft.properties, written.position, written.store_ms)
+        if self._keys is not None and draft.properties and not draft.batch_count:
+            self._keys.put_entry(
+                queue.topic,
+                draft.properties,
+                written.position,
+                written.store_ms,
+                draft.sys_flag,
+            )
 
     # State changes: the store is the folds' journal.
 

@@ -15,6 +15,7 @@ from rockgate.store.clock import Clock
 from rockgate.store.commitlog import CommitLog
 from rockgate.store.config import StoreConfig
 from rockgate.store.flush import Flusher
+from rockgate.store.keyindex import KeyIndex
 from rockgate.store.queuetable import QueueTable
 
 _log = logging.getLogger(__name__)
@@ -29,6 +30,7 @@ class Checkpointer:
         log: CommitLog,
         flusher: Flusher,
         queues: QueueTable,
+        keys: KeyIndex | None,
         file: CheckpointFile,
         jobs: Jobs,
         clock: Clock,
@@ -37,6 +39,7 @@ class Checkpointer:
         self._log = log
         self._flusher = flusher
         self._queues = queues
+        self._keys = keys
         self._file = file
         self.jobs = jobs
         self._clock = clock
@@ -89,6 +92,8 @@ class Checkpointer:
         stretch = self._queues.plan(self._safe)
         if stretch is None:
             safe = (self._safe, self._queues.indexed, self._log.last_store_ms)
+            if self._keys is not None:
+                self._keys.reached(self._safe)
             self.jobs.submit(lambda: self._write(*safe), self._finish)
             return
 
@@ -105,6 +110,9 @@ class Checkpointer:
         self.jobs.submit(lambda: self._queues.write(stretch), adopt)
 
     def _write(self, flushed: int, indexed: int, last_store_ms: int) -> None:
+        if self._keys is not None:
+            self._keys.prepare()
+            self._keys.flush()
         self._file.write(flushed, indexed, last_store_ms)
         self._queues.clean()
 

@@ -25,6 +25,9 @@ from rockgate.store.epochs import Epochs
 from rockgate.store.errors import StoreClosed, StoreError, UnknownQueue
 from rockgate.store.files import Directory
 from rockgate.store.flush import Flusher
+from rockgate.store.keyfeed import KeyFeed
+from rockgate.store.keyfile import Shape
+from rockgate.store.keyindex import FOREVER_MS, KeyIndex
 from rockgate.store.opening import ABORT, Found, find_log, replay
 from rockgate.store.progress import Progress
 from rockgate.store.queuetable import QueueTable
@@ -38,6 +41,10 @@ from rockgate.store.topicchanges import random_topic_id
 from rockgate.store.topics import Topics
 
 _log = logging.getLogger(__name__)
+
+_KEYS_AT_ONCE = 64 << 20
+"""How much log a start reads for the key index; more is read while the server serves."""
+_KEYS_PER_TICK = 256 << 10
 
 FLUSH_EACH = "flush.messages"
 """The topic config that, at 1, makes one topic sync on a server that is not."""
@@ -126,13 +133,14 @@ class Store:
             flushed=flushed,
             wake=self._wake_flusher,
         )
-        self.appender = Appender(log=self.log, queues=self.queues, state=self.state, keys=None)
+        self.appender = Appender(log=self.log, queues=self.queues, state=self.state, keys=self.keys)
         journal.journal = self.appender
         self.reader = Reader(self.log, self.flusher)
         self.checkpointer = Checkpointer(
             log=self.log,
             flusher=self.flusher,
             queues=self.queues,
+            keys=self.keys,
             file=self._checkpoint,
             jobs=self._jobs,
             clock=clock,
@@ -168,12 +176,28 @@ class Store:
         replay(log, segments, indexed, flushed, feed)
         for topic in self.topics:
             self._set_log_starts(topic, topic.log_starts)
+        self._restore_keys(flushed)
         self._snapshot_at = replay_from
         self.topics.on_created.append(self._make_queues)
         self.topics.on_grown.append(lambda topic, had: self._make_queues(topic))
         self.topics.on_altered.append(self._make_queues)
         self.topics.on_deleted.append(lambda topic: self.queues.remove(topic.id))
         self.topics.on_log_starts.append(self._set_log_starts)
+
+    def _restore_keys(self, flushed: int) -> None:
+        """Bring the key index up to the end, now if that is quick and a little at a time if not."""
+        config = self.config
+        self.keys: KeyIndex | None = None
+        if not config.key_index:
+            return
+        shape = Shape(config.key_index_slots, config.key_index_entries)
+        self.keys = KeyIndex(self._directory.child("index"), shape)
+        self._key_feed = KeyFeed(self.log, self.keys)
+        start = self.keys.recover(log_end=self.log.end, rebuild_from=self.log.start)
+        if self.log.end - start > _KEYS_AT_ONCE:
+            self.keys.missed_from = start
+        else:
+            replay(self.log, self._segments, start, flushed, [self._key_feed])
 
     def _make_queues(self, topic: Topic) -> None:
         is_sync = self.config.flush == "sync" or topic.config.get(FLUSH_EACH) == "1"
@@ -251,12 +275,22 @@ class Store:
             raise UnknownQueue(topic.name, queue_id)
         return queues[queue_id]
 
+    def find_by_key(
+        self, topic: bytes, key: bytes, *, limit: int, begin_ms: int = 0, end_ms: int = FOREVER_MS
+    ) -> list[int]:
+        """Return positions of messages with a unique key or one of KEYS, newest first."""
+        if self.keys is None:
+            return []
+        load = self._key_feed.load
+        return self.keys.query(topic, key, load=load, limit=limit, begin_ms=begin_ms, end_ms=end_ms)
+
     def tick(self) -> bool:
         """Do what is due, a little at a time; say whether to be called again soon."""
         self.progress.step(self.clock.monotonic_ms())
         if self.checkpointer.is_due():
             self.checkpointer.take()
-        return self._tick_snapshot()
+        is_behind = self.keys is not None and self._key_feed.catch_up(_KEYS_PER_TICK)
+        return self._tick_snapshot() or is_behind
 
     def _tick_snapshot(self) -> bool:
         taker = self.snapshot_taker
@@ -300,6 +334,8 @@ class Store:
             self._directory.sync()
         finally:
             self.queues.close()
+            if self.keys is not None:
+                self.keys.close()
             self._segments.close()
             self._checkpoint.close()
             self._directory.unlock()
