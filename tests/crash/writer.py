@@ -1,0 +1,97 @@
+"""A process that appends as fast as it can and says what it was told is safe; made to be killed.
+
+    python -m tests.crash.writer DIRECTORY async|sync
+
+Lines on standard output: `a QUEUE OFFSET SERIAL` once a message is acknowledged, `+PHASE` and
+`-PHASE` around a roll, a checkpoint, a snapshot or a removal of log. A line is one write, so that
+none is torn when the process dies.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from rockgate.store.clock import SystemClock
+from rockgate.store.commitlog import Draft
+from rockgate.store.config import StoreConfig
+from rockgate.store.files import DiskDirectory
+from rockgate.store.store import Store
+from rockgate.store.topicchanges import NewTopic
+
+QUEUES = 3
+
+
+def config(flush: str) -> StoreConfig:
+    """Small segments and frequent upkeep, so that a kill often falls into some of it."""
+    return StoreConfig(
+        segment_bytes=256 << 10,
+        populate_ahead_bytes=64 << 10,
+        flush="sync" if flush == "sync" else "async",
+        flush_interval_ms=5,
+        checkpoint_bytes=96 << 10,
+        checkpoint_interval_ms=50,
+        snapshot_bytes=128 << 10,
+        snapshot_interval_ms=80,
+        retention_bytes=400 << 10,
+        retention_interval_ms=60,
+        key_index_slots=1_000,
+        key_index_entries=2_000,
+    )
+
+
+def say(line: str) -> None:
+    os.write(1, line.encode() + b"\n")
+
+
+def marked(owner: Any, name: str, phase: str) -> None:
+    """Say when a method begins and ends."""
+    method: Callable[..., Any] = getattr(owner, name)
+
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        say(f"+{phase}")
+        try:
+            return method(*args, **kwargs)
+        finally:
+            say(f"-{phase}")
+
+    setattr(owner, name, wrapper)
+
+
+def main() -> None:
+    directory, flush = sys.argv[1:3]
+    store = Store(DiskDirectory(directory), config(flush), SystemClock())
+    marked(store._segments, "_make", "roll")
+    marked(store.checkpointer, "_write", "checkpoint")
+    marked(store._snapshot_writer, "step", "snapshot")
+    marked(store._segments, "remove_first", "retention")
+    posts: deque[Callable[[], None]] = deque()
+    store.start(posts.append)
+    topic = store.topics.find("t") or store.topics.create(NewTopic(name="t", queue_count=QUEUES))
+    queues = store.queues.of(topic.id)
+    serial = 0
+    say("ready")
+    while True:
+        for _ in range(20):
+            queue = queues[serial % QUEUES]
+            body = b"%012d" % serial * (1 + serial % 50)
+            if serial % 3:
+                appended = store.appender.batch(queue, body, count=2, record_ms=serial)
+            else:
+                appended = store.appender.message(queue, Draft(b"", 0, 0, body, born_ms=serial))
+            line = f"a {queue.queue_id} {appended.offset} {serial}"
+            if flush == "sync":
+                store.flusher.when_flushed(appended.end, lambda error, line=line: say(line))  # type: ignore[misc]
+            else:
+                say(line)
+            serial += 1
+        while posts:
+            posts.popleft()()
+        store.tick()
+
+
+if __name__ == "__main__":
+    main()
