@@ -11,6 +11,7 @@ from tests.protocol.kafka.values import VERSIONS, values, version_id
 from rockgate.protocol.kafka.errors import MalformedMessage, UnsupportedVersion
 from rockgate.protocol.kafka.messages.fetch import FetchRequest, FetchTopic
 from rockgate.protocol.kafka.messages.metadata import (
+    MetadataRequest,
     MetadataResponse,
     MetadataResponsePartition,
     MetadataResponseTopic,
@@ -50,9 +51,13 @@ def test_a_field_the_version_lacks_is_not_written_and_reads_as_its_default() -> 
     assert decode(FetchRequest, 4, encode(request, 4)) == FetchRequest(max_wait_ms=7)
 
 
-def test_a_body_with_bytes_left_over_is_refused() -> None:
-    with pytest.raises(MalformedMessage, match="FetchRequest v4 at the top: 1 bytes left over"):
-        decode(FetchRequest, 4, encode(FetchRequest(), 4) + b"\0")
+def test_bytes_behind_a_body_are_not_looked_at() -> None:
+    assert decode(FetchRequest, 4, encode(FetchRequest(), 4) + b"\0\1") == FetchRequest()
+
+
+def test_all_topics_as_librdkafka_asks_for_them_are_understood() -> None:
+    request = decode(MetadataRequest, 13, bytes.fromhex("00000000010000"))
+    assert request == MetadataRequest(topics=None, allow_auto_topic_creation=False)
 
 
 def test_a_version_that_is_not_declared_is_refused() -> None:

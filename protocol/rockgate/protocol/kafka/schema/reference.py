@@ -124,10 +124,7 @@ _codecs: dict[tuple[type[Any], int], Construct] = {}
 
 
 def construct_codec(message_type: type[Any], version: int) -> Construct:
-    """The construct of a message: `.parse(data)` gives its typed value, `.build(value)` its bytes.
-
-    `.parse` does not mind bytes left over; `reference_decode` does.
-    """
+    """The construct of a message: `.parse(data)` gives its value, `.build(value)` its bytes."""
     known = _codecs.get((message_type, version))
     if known is None:
         known = StructCodec(message_layout(declaration_of(message_type), version))
@@ -139,12 +136,7 @@ def reference_decode(message_type: type[Any], version: int, data: bytes) -> Any:
     """What `decode` does, by construct: the value, or MalformedMessage."""
     codec = construct_codec(message_type, version)
     name = declaration_of(message_type).name
-    stream = BytesIO(data)
     try:
-        value = codec.parse_stream(stream)
+        return codec.parse_stream(BytesIO(data))
     except ConstructError as error:
         raise MalformedMessage(name, version, str(error.path), str(error)) from error
-    left = len(data) - stream.tell()
-    if left:
-        raise MalformedMessage(name, version, "", f"{left} bytes left over")
-    return value
