@@ -119,7 +119,11 @@ def stuck_client(server: RunningServer) -> socket.socket:
     for _ in range(1000):
         client.send(ApiKey.API_VERSIONS, 0, [])
     requests = b"".join(client.data_to_send())
-    stuck = socket.create_connection(server.address("kafka"), timeout=0.5)
+    stuck = socket.socket()
+    # A small window, or the system's buffers would take some hundred thousand answers.
+    stuck.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    stuck.settimeout(0.5)
+    stuck.connect(server.address("kafka"))
     with contextlib.suppress(TimeoutError):
         while True:
             stuck.sendall(requests)

@@ -141,6 +141,7 @@ class Server:
         door_config = replace(config.kafka, connections_max=_connections_max(config))
         kafka = KafkaDoor(door_config, Dispatcher(HANDLERS, services), loop)
         resources.push_async_callback(kafka.drain, config.server.drain_ms_max / 1000)
+        resources.callback(waiting.finish)
         resources.callback(kafka_listener.close)
         await kafka_listener.listen(kafka.session, backlog=config.kafka.backlog)
         # What lives by now lives on: the collector need not look at it again and again.

@@ -1,6 +1,6 @@
 """Log lines: one per event on standard error, a short clause and then key=value.
 
-    2026-11-16T06:07:01.123Z info kafka.door connection refused limit=20000
+    2026-11-16T06:07:01.123Z info kafka.door connection refused limit=10000
 
 Only the server sets up logging; protocol never logs. Levels: error = somebody must act; warning = a
 peer or the disk misbehaved; info = life of the process, and peers that were closed; debug = one

@@ -66,6 +66,7 @@ class Waiting:
         self._polls: dict[Queue, dict[Poll[object], None]] = {}
         self._woken: dict[Poll[object], None] = {}
         self._is_scheduled = False
+        self._is_finishing = False
 
     def __len__(self) -> int:
         return len({poll for polls in self._polls.values() for poll in polls})
@@ -86,8 +87,15 @@ class Waiting:
         kept: Poll[object] = poll  # type: ignore[assignment]  # kept to be woken, whatever it yields
         for queue in poll.queues:
             self._polls.setdefault(queue, {})[kept] = None
-        poll.begin(loop.call_later(wait_ms / 1000, poll.look, True))
+        wait_s = 0.0 if self._is_finishing else wait_ms / 1000
+        poll.begin(loop.call_later(wait_s, poll.look, True))
         return poll.future
+
+    def finish(self) -> None:
+        """Answer every poll with what there is: the server stops, and nobody waits from now on."""
+        self._is_finishing = True
+        for poll in {poll: None for polls in self._polls.values() for poll in polls}:
+            poll.look(True)
 
     def wake(self, queue: Queue) -> None:
         """Note that a queue has more; called on every append, so it is cheap when nobody waits."""

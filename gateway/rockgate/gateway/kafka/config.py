@@ -18,7 +18,7 @@ class KafkaConfig:
     """Address that Kafka clients are told to dial; the bound one unless set."""
     backlog: int = field(default=512, metadata={"minimum": 1, "maximum": 65_535})
     """Connections the system may hold before the server has accepted them."""
-    connections_max: int = field(default=20_000, metadata={"minimum": 1, "maximum": 1_000_000})
+    connections_max: int = field(default=10_000, metadata={"minimum": 1, "maximum": 1_000_000})
     """Connections held at a time; one more is closed as it arrives."""
     idle_ms_max: int = field(default=600_000, metadata={"minimum": 1, "maximum": 2**31 - 1})
     """A connection without a byte for this long, and without a request in flight, is closed."""
