@@ -16,6 +16,7 @@ from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import (
     BLANK_SIZE,
     CHECKSUM_SIZE,
+    CONTINUES,
     MAGIC_V1,
     MAGIC_V2,
     TOPIC_SIZE_V1_MAX,
@@ -101,24 +102,39 @@ class CommitLog:
         """Append one entry; StoreFull or EntryTooLarge leave the log as it was."""
         shape = self._shape(draft)
         self._make_room(shape[0])
-        written = self._write(draft, shape, self.end, 0)
+        try:
+            written = self._write(draft, shape, self.end, 0)
+        except Exception:
+            self._wipe(shape[0])
+            raise
         self._advance(self.end + shape[0])
         return written
 
     def append_group(self, drafts: list[Draft]) -> list[Written]:
         """Append entries of which recovery keeps all or none; they lie in one segment."""
+        assert drafts, "a group has entries"
         shapes = [self._shape(draft) for draft in drafts]
-        self._make_room(sum(shape[0] for shape in shapes))
+        size = sum(shape[0] for shape in shapes)
+        self._make_room(size)
         written = []
         last = len(drafts) - 1
         position = self.end
-        for index, (draft, shape) in enumerate(zip(drafts, shapes, strict=True)):
-            continues = envelope.CONTINUES if index < last else 0
-            written.append(self._write(draft, shape, position, continues))
-            position += shape[0]
+        try:
+            for index, (draft, shape) in enumerate(zip(drafts, shapes, strict=True)):
+                continues = CONTINUES if index < last else 0
+                written.append(self._write(draft, shape, position, continues))
+                position += shape[0]
+        except Exception:
+            self._wipe(size)
+            raise
         # The end moves once: whoever flushes up to it never flushes half a group.
         self._advance(position)
         return written
+
+    def _wipe(self, size: int) -> None:
+        """Zero what a failed append wrote, or it might come back behind a shorter one."""
+        segment = self._segments.active
+        segment.mapping.write(self.end - segment.start, bytes(size))
 
     def _advance(self, end: int) -> None:
         self.end = end
@@ -128,13 +144,13 @@ class CommitLog:
     def _shape(self, draft: Draft) -> _Shape:
         """Return an entry's size, magic, properties and flags; EntryTooLarge if it cannot be."""
         topic, properties = draft.topic, draft.properties
+        if len(topic) > envelope.TOPIC_SIZE_MAX:
+            raise EntryTooLarge("the topic's name", len(topic), envelope.TOPIC_SIZE_MAX)
         if draft.batch_count:
             magic = envelope.MAGIC_BATCH
             properties = envelope.batch_properties(draft.batch_count, draft.offset, properties)
         else:
             magic = MAGIC_V1 if len(topic) <= TOPIC_SIZE_V1_MAX else MAGIC_V2
-            if len(topic) > envelope.TOPIC_SIZE_MAX:
-                raise EntryTooLarge("the topic's name", len(topic), envelope.TOPIC_SIZE_MAX)
         tail = envelope.tail_size(topic, properties, magic)
         flags = draft.sys_flag if draft.store_host else draft.sys_flag | self._host_flag
         growth = 0 if flags & envelope.MOVED else MOVED_SIZE
@@ -163,7 +179,8 @@ class CommitLog:
         at = position - segment.start
         mapping = segment.mapping
         total, magic, properties, sys_flag = shape
-        sys_flag |= continues
+        # Groups are the log's own: a client's flags never tie an entry to the next one.
+        sys_flag = sys_flag & ~CONTINUES | continues
         if draft.batch_count:
             sys_flag |= envelope.INNER_BATCH
         body_size = len(draft.body)
@@ -213,12 +230,16 @@ class CommitLog:
         return segment.mapping.view[at : at + size]
 
     def read(self, position: int) -> tuple[memoryview, Entry] | None:
-        """Return the segment's bytes and the envelope of the entry at a position."""
+        """Return the segment's bytes and the envelope of the entry at a position.
+
+        None if the position is not in the log; EntryError if no entry begins there.
+        """
         segment = self._segments.find(position)
         if segment is None or position >= self.end:
             return None
         view = segment.mapping.view
-        return view, envelope.read(view, position - segment.start, segment.size)
+        limit = min(segment.size, self.end - segment.start)
+        return view, _read_at(view, position - segment.start, limit, position)
 
     def walk(self, start: int, end: int | None = None) -> Iterator[tuple[memoryview, Entry]]:
         """Yield the entries of a range in order; each must be whole, its checksums are not taken.
@@ -230,7 +251,7 @@ class CommitLog:
         while position < limit:
             segment = self._segments.find(position)
             if segment is None:
-                return
+                raise EntryError(f"no segment holds position {position}")
             view = segment.mapping.view
             for entry in walk_segment(segment, position, min(limit, segment.end)):
                 yield view, entry
@@ -248,8 +269,13 @@ def walk_segment(segment: Segment, position: int, limit: int) -> Iterator[Entry]
             blank_size, magic = envelope.peek(view, at)
             if magic == envelope.MAGIC_BLANK and blank_size == size - at:
                 return
-        entry = envelope.read(view, at, size)
-        if entry.position != segment.start + at:
-            raise EntryError(f"the entry says it stands at position {entry.position}")
+        entry = _read_at(view, at, size, segment.start + at)
         yield entry
         at = entry.end
+
+
+def _read_at(view: memoryview, at: int, limit: int, position: int) -> Entry:
+    entry = envelope.read(view, at, limit)
+    if entry.position != position:
+        raise EntryError(f"the entry says it stands at position {entry.position}")
+    return entry

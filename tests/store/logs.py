@@ -1,0 +1,52 @@
+"""Logs to test with: small segments on files in memory, and entries that tell themselves apart."""
+
+from __future__ import annotations
+
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import Entry
+from rockgate.store.clock import ManualClock
+from rockgate.store.commitlog import CommitLog, Draft
+from rockgate.store.files import Directory
+from rockgate.store.segments import Segments
+
+SEGMENT = 16 << 10
+TOPIC = b"orders"
+
+
+def new_log(directory: Directory, *, segment: int = SEGMENT, start: int = 0) -> CommitLog:
+    """An empty log; its clock stands still."""
+    segments = Segments(directory, segment, segment)
+    segments.start_at(start)
+    return CommitLog(segments, ManualClock())
+
+
+def loaded(directory: Directory, segment: int = SEGMENT) -> Segments:
+    """The segments that a start finds."""
+    segments = Segments(directory, segment, segment)
+    segments.load()
+    return segments
+
+
+def body_of(number: int, size: int = 500) -> bytes:
+    """A body that no other number has."""
+    return (b"%08d" % number * (size // 8 + 1))[:size]
+
+
+def draft(number: int, size: int = 500, *, sys_flag: int = 0) -> Draft:
+    """The number-th message of queue 0."""
+    return Draft(TOPIC, 0, number, body_of(number, size), sys_flag=sys_flag)
+
+
+def body_at(view: memoryview, entry: Entry) -> bytes:
+    """An entry's body, out of the bytes it was read from."""
+    return bytes(view[entry.body_at : entry.body_at + entry.body_size])
+
+
+def numbers(log: CommitLog) -> list[int]:
+    """Which drafts the log holds, all checked."""
+    found = []
+    for view, entry in log.walk(log.start):
+        envelope.check(view, entry)
+        assert body_at(view, entry) == body_of(entry.queue_offset, entry.body_size)
+        found.append(entry.queue_offset)
+    return found
