@@ -16,6 +16,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka.protocol.api_header import ResponseClassRegistry
     from kafka.protocol.api_message import ApiMessage
+    from kafka.protocol.broker_version_data import BROKER_API_VERSIONS
 
 
 @cache
@@ -45,6 +46,11 @@ def its_schema(name: str) -> dict[str, Any] | None:
     text = re.sub(r"(?m)^\s*//.*$", "", file.read_text(encoding="utf-8"))
     schema: dict[str, Any] = json.loads(text)
     return schema
+
+
+def broker_versions(release: tuple[int, int]) -> dict[int, tuple[int, int]]:
+    """The API versions that brokers of a release were seen to advertise, by key."""
+    return {int(key): versions for key, versions in BROKER_API_VERSIONS[release].items()}
 
 
 def to_its_value(its_type: Any, value: Any, version: int) -> Any:

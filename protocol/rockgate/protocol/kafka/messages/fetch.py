@@ -2,7 +2,8 @@
 
 v7 brings sessions: after the first, a request names only what changed. v9 and v12 carry leader
 epochs, v11 the client's rack, v13 goes by topic id, v16 names new leaders. Replica fields are for
-followers: a consumer leaves them at their defaults.
+followers: a consumer leaves them at their defaults. Records may be null by the schema; brokers have
+always sent empty ones, and librdkafka relies on it.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey
@@ -13,8 +14,8 @@ from rockgate.protocol.kafka.schema import (
     Int32,
     Int64,
     Nullable,
+    NullableRecords,
     NullableString,
-    Records,
     String,
     Uuid,
     field,
@@ -129,7 +130,7 @@ class PartitionData:
         Nullable(Array(AbortedTransaction))
     )
     preferred_read_replica: int = field(Int32, "11+", default=-1)
-    records: bytes | memoryview | None = field(Records)
+    records: bytes | memoryview | None = field(NullableRecords)
 
 
 @struct

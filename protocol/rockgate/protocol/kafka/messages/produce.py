@@ -11,8 +11,8 @@ from rockgate.protocol.kafka.schema import (
     Int16,
     Int32,
     Int64,
+    NullableRecords,
     NullableString,
-    Records,
     String,
     Uuid,
     field,
@@ -26,7 +26,7 @@ class PartitionProduceData:
     """The batch for one partition: exactly one, of magic 2."""
 
     index: int = field(Int32)
-    records: bytes | memoryview | None = field(Records)
+    records: bytes | memoryview | None = field(NullableRecords)
 
 
 @struct

@@ -101,7 +101,7 @@ class PartitionData:
     acknowledge_error_code: int = field(Int16)
     acknowledge_error_message: str | None = field(NullableString, default=None)
     current_leader: LeaderIdAndEpoch = field(LeaderIdAndEpoch)
-    records: bytes | memoryview | None = field(Records)
+    records: bytes | memoryview = field(Records)
     acquired_records: list[AcquiredRecords] = field(Array(AcquiredRecords))
 
 

@@ -60,7 +60,7 @@ class Blob(Kind[T]):
 
 @dataclass(frozen=True, slots=True)
 class RecordData(Kind[T]):
-    """Record batches as they came: a view of the frame, never a copy; null is allowed always."""
+    """Record batches as they came: a view of the frame, never a copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ Float64: Kind[float] = Fixed("float64", "d", 8, 0.0, 24)
 Uuid: Kind[bytes] = Fixed("uuid", "16s", 16, ZERO_UUID, 49)
 String: Kind[str] = Text()
 Bytes: Kind[bytes] = Blob()
-Records: Kind[bytes | memoryview | None] = RecordData()
+Records: Kind[bytes | memoryview] = RecordData()
 
 
 def kind_of(kind: Kind[T] | type[T]) -> Kind[T]:
@@ -120,3 +120,4 @@ def Nullable(kind: Kind[T] | type[T], versions: str = "0+") -> Kind[T | None]:
 
 NullableString = Nullable(String)
 NullableBytes = Nullable(Bytes)
+NullableRecords = Nullable(Records)

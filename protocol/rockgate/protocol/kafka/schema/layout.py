@@ -68,7 +68,7 @@ def resolve(kind: Kind[Any], version: int) -> tuple[Kind[Any], bool]:
     """The kind itself, and whether null may stand for it in this version."""
     if isinstance(kind, OrNull):
         return kind.kind, version in kind.versions
-    return kind, isinstance(kind, RecordData)
+    return kind, False
 
 
 def kind_size_min(kind: Kind[Any], version: int, flexible: bool) -> int:
