@@ -4,6 +4,7 @@ import errno
 import threading
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -26,10 +27,13 @@ from rockgate.protocol.entry import (
     TRANSACTION_PREPARED,
     TRANSACTION_ROLLBACK,
 )
+from rockgate.store.clock import ManualClock
+from rockgate.store.commitlog import CommitLog, Draft
 from rockgate.store.files import DiskDirectory
 from rockgate.store.keyfile import Shape, key_hash
-from rockgate.store.keyindex import DEFAULT_SHAPE, KeyIndex, Loaded, keys_of
+from rockgate.store.keyindex import DEFAULT_SHAPE, KeyIndex, Loaded, keys_of, loader
 from rockgate.store.memoryfiles import MemoryDisk, Operation
+from rockgate.store.segments import Segments
 
 SMALL = Shape(5, 12)
 START_MS = 1_700_000_000_000
@@ -291,6 +295,50 @@ def test_every_answer_is_the_models(seed: int, count: int) -> None:
         begin_ms, end_ms = sorted(START_MS + random.randint(-(10**9), 200_000) for _ in range(2))
         found = index.query(topic, key, load=log.load, limit=7, begin_ms=begin_ms, end_ms=end_ms)
         assert found == log.find(topic, key, begin_ms, end_ms)[:7]
+
+
+# The commit log
+
+
+def real_log() -> CommitLog:
+    segments = Segments(MemoryDisk().root(), 1 << 16, 1 << 16)
+    segments.start_at(0)
+    return CommitLog(segments, ManualClock())
+
+
+def message(keys: bytes, **changes: Any) -> Draft:
+    properties = b"UNIQ_KEY\x01U" + keys + b"\x02KEYS\x01" + keys + b"\x02"
+    return Draft(b"orders", 0, 7, b"body", properties, **changes)
+
+
+def test_entries_of_the_log_are_indexed_by_dispatch_as_appends_index_them(index: KeyIndex) -> None:
+    log = real_log()
+    positions = [
+        log.append(draft).position
+        for draft in (
+            message(b"one"),
+            Draft(b"rmq_sys_rockgate_topics", 0, -1, b"state", b"KEYS\x01one\x02"),
+            Draft(b"orders", 0, 8, b"batch", b"KEYS\x01one\x02", batch_count=3),
+            message(b"one", sys_flag=TRANSACTION_ROLLBACK),
+            message(b"one two"),
+        )
+    ]
+    for view, entry in log.walk(0):
+        index.dispatch(view, entry)
+    load = loader(log, log.end)
+    assert index.query(b"orders", b"one", load=load, limit=9) == [positions[4], positions[0]]
+    assert index.query(b"orders", b"Uone two", load=load, limit=9) == [positions[4]]
+    assert len(indexed_positions(index)) == 5
+
+
+def test_a_loader_shows_whole_entries_in_front_of_its_end_and_nothing_else() -> None:
+    log = real_log()
+    starts = [log.append(message(b"k%d" % number)).position for number in range(5)]
+    load = loader(log, starts[4], lambda view, entry: entry.position != starts[1])
+    shown = [position for position in range(log.end + 100) if load(position)]
+    assert shown == [starts[0], starts[2], starts[3]]
+    assert load(1 << 40) is None
+    assert load(starts[2]) == Loaded(b"orders", [b"Uk2", b"k2"], START_MS)
 
 
 # Opening and expiring

@@ -14,15 +14,24 @@ of the caller's loader, so that neither a collision nor a damaged file can give 
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
-from rockgate.protocol.entry import TRANSACTION_ROLLBACK, get_property
+from rockgate.protocol.entry import (
+    TRANSACTION_ROLLBACK,
+    Entry,
+    EntryError,
+    get_property,
+    properties_of,
+)
 from rockgate.store.errors import StoreFull
 from rockgate.store.files import Directory
 from rockgate.store.keyfile import KeyFile, Shape
+
+_log = logging.getLogger(__name__)
 
 DEFAULT_SHAPE: Final = Shape(500_000, 2_000_000)
 STEPS_MAX: Final = 100_000
@@ -39,6 +48,13 @@ class Loaded(NamedTuple):
     topic: bytes
     keys: Sequence[bytes]
     store_ms: int
+
+
+class Log(Protocol):
+    """The commit log, as a loader uses it."""
+
+    def read(self, position: int) -> tuple[memoryview, Entry] | None:
+        """Return the bytes around a position and the entry there; EntryError if it is none."""
 
 
 Missed = tuple[bytes, Sequence[bytes], int, int]
@@ -63,6 +79,29 @@ def keys_of(properties: bytes) -> list[bytes]:
     if parts:
         keys += [key for key in parts.split(b" ") if key]
     return keys
+
+
+def loader(
+    log: Log, end: int, is_shown: Callable[[memoryview, Entry], bool] = lambda view, entry: True
+) -> Load:
+    """Return a loader for `query`: the entries in front of `end` that may be shown.
+
+    Any position may be asked for, also one in the middle of an entry: there is nothing there.
+    """
+
+    def load(position: int) -> Loaded | None:
+        try:
+            found = log.read(position) if position < end else None
+        except EntryError:
+            return None
+        if found is None:
+            return None
+        view, entry = found
+        if entry.position != position or not is_shown(view, entry):
+            return None
+        return Loaded(entry.topic, keys_of(properties_of(view, entry)), entry.store_ms)
+
+    return load
 
 
 class KeyIndex:
@@ -162,6 +201,12 @@ class KeyIndex:
 
     # Putting: the store's thread
 
+    def dispatch(self, view: memoryview, entry: Entry) -> None:
+        """Index an entry of the log as the append of it did: state and batches have no keys."""
+        if entry.queue_offset >= 0 and not entry.is_batch:
+            properties = properties_of(view, entry)
+            self.put_entry(entry.topic, properties, entry.position, entry.store_ms, entry.sys_flag)
+
     def put_entry(
         self, topic: bytes, properties: bytes, position: int, store_ms: int, sys_flag: int = 0
     ) -> None:
@@ -186,7 +231,8 @@ class KeyIndex:
         while count < len(keys) and file.start != position:
             try:
                 file = self._create(position)
-            except (StoreFull, OSError):
+            except (StoreFull, OSError) as error:
+                _log.error("no room to index keys position=%d reason=%s", position, error)
                 self.missed_from = position
                 return
             self._row = [*self._row, file]
