@@ -25,9 +25,9 @@ from rockgate.store.epochs import Epochs
 from rockgate.store.errors import StoreClosed, StoreError, UnknownQueue
 from rockgate.store.files import Directory
 from rockgate.store.flush import Flusher
-from rockgate.store.keyfeed import KeyFeed
+from rockgate.store.keyfeed import catch_up
 from rockgate.store.keyfile import Shape
-from rockgate.store.keyindex import FOREVER_MS, KeyIndex
+from rockgate.store.keyindex import FOREVER_MS, KeyIndex, loader
 from rockgate.store.opening import ABORT, Found, find_log, replay
 from rockgate.store.progress import Progress
 from rockgate.store.queuetable import QueueTable
@@ -192,12 +192,11 @@ class Store:
             return
         shape = Shape(config.key_index_slots, config.key_index_entries)
         self.keys = KeyIndex(self._directory.child("index"), shape)
-        self._key_feed = KeyFeed(self.log, self.keys)
         start = self.keys.recover(log_end=self.log.end, rebuild_from=self.log.start)
         if self.log.end - start > _KEYS_AT_ONCE:
             self.keys.missed_from = start
         else:
-            replay(self.log, self._segments, start, flushed, [self._key_feed])
+            replay(self.log, self._segments, start, flushed, [self.keys])
 
     def _make_queues(self, topic: Topic) -> None:
         is_sync = self.config.flush == "sync" or topic.config.get(FLUSH_EACH) == "1"
@@ -281,7 +280,7 @@ class Store:
         """Return positions of messages with a unique key or one of KEYS, newest first."""
         if self.keys is None:
             return []
-        load = self._key_feed.load
+        load = loader(self.log, self.log.end)
         return self.keys.query(topic, key, load=load, limit=limit, begin_ms=begin_ms, end_ms=end_ms)
 
     def tick(self) -> bool:
@@ -289,7 +288,7 @@ class Store:
         self.progress.step(self.clock.monotonic_ms())
         if self.checkpointer.is_due():
             self.checkpointer.take()
-        is_behind = self.keys is not None and self._key_feed.catch_up(_KEYS_PER_TICK)
+        is_behind = self.keys is not None and catch_up(self.log, self.keys, _KEYS_PER_TICK)
         return self._tick_snapshot() or is_behind
 
     def _tick_snapshot(self) -> bool:

@@ -1,0 +1,53 @@
+"""Keys that were not indexed when their messages were appended are indexed later, in slices."""
+
+from __future__ import annotations
+
+import pytest
+
+from rockgate.store.clock import ManualClock
+from rockgate.store.commitlog import Draft
+from rockgate.store.config import StoreConfig
+from rockgate.store.keyfeed import catch_up
+from rockgate.store.keyindex import KeyIndex
+from rockgate.store.memoryfiles import MemoryDisk
+from rockgate.store.store import Store
+from rockgate.store.topicchanges import NewTopic
+
+CONFIG = StoreConfig(
+    segment_bytes=64 << 10,
+    populate_ahead_bytes=8 << 10,
+    key_index_slots=50,
+    key_index_entries=500,
+)
+
+
+@pytest.mark.row("I-07")
+def test_what_was_missed_is_found_after_catching_up_in_slices() -> None:
+    store = Store(MemoryDisk().root(), CONFIG, ManualClock())
+    assert store.keys is not None
+    topic = store.topics.create(NewTopic(name="orders", queue_count=1))
+    queue = store.queue(topic, 0)
+    store.keys.missed_from = store.log.end
+    positions = [
+        store.appender.message(queue, Draft(b"", 0, 0, b"x" * 100, b"KEYS\x01k%d\x02" % n)).position
+        for n in range(40)
+    ]
+    assert store.find_by_key(b"orders", b"k7", limit=5) == []
+    turns = 1
+    while catch_up(store.log, store.keys, 1_000):
+        turns += 1
+    assert turns > 5
+    found = [store.find_by_key(b"orders", b"k%d" % n, limit=5) for n in range(40)]
+    assert found == [[position] for position in positions]
+
+
+def test_a_start_indexes_keys_that_are_not_on_disk_yet() -> None:
+    disk, clock = MemoryDisk(), ManualClock()
+    store = Store(disk.root(), CONFIG, clock)
+    topic = store.topics.create(NewTopic(name="orders", queue_count=1))
+    draft = Draft(b"", 0, 0, b"body", b"UNIQ_KEY\x01u1\x02KEYS\x01a b\x02")
+    position = store.appender.message(store.queue(topic, 0), draft).position
+    again = Store(disk.killed().root(), CONFIG, clock)
+    for key in (b"u1", b"a", b"b"):
+        assert again.find_by_key(b"orders", key, limit=5) == [position]
+    assert isinstance(again.keys, KeyIndex)
