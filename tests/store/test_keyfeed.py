@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rockgate.store.clock import ManualClock
@@ -51,3 +53,24 @@ def test_a_start_indexes_keys_that_are_not_on_disk_yet() -> None:
     for key in (b"u1", b"a", b"b"):
         assert again.find_by_key(b"orders", key, limit=5) == [position]
     assert isinstance(again.keys, KeyIndex)
+
+
+def test_a_disk_that_stays_full_does_not_keep_the_loop_busy() -> None:
+    disk = MemoryDisk()
+    store = Store(disk.root(), replace(CONFIG, key_index_entries=10), ManualClock())
+    assert store.keys is not None
+    topic = store.topics.create(NewTopic(name="orders", queue_count=1))
+    queue = store.queue(topic, 0)
+    disk.capacity = disk.used
+    positions = [
+        store.appender.message(queue, Draft(b"", 0, 0, b"x", b"KEYS\x01k%d\x02" % n)).position
+        for n in range(25)
+    ]
+    assert store.keys.missed_from == positions[9]
+    assert not catch_up(store.log, store.keys, 1_000)
+    disk.capacity = 1 << 30
+    store.keys.prepare()
+    while catch_up(store.log, store.keys, 1_000):
+        store.keys.prepare()
+    found = [store.find_by_key(b"orders", b"k%d" % n, limit=5) for n in range(25)]
+    assert found == [[position] for position in positions]

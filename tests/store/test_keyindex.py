@@ -150,6 +150,7 @@ def test_a_full_disk_never_fails_a_message_and_is_made_up_for_later(
     index.flush()
     assert index.durable_position == missed_from
     index.prepare()
+    assert not index.has_room
     index.catch_up(log.walk(missed_from), end=log.end, is_all=True)
     assert index.missed_from == missed_from
     disk.capacity = 1 << 30
@@ -174,6 +175,8 @@ def test_a_broken_disk_never_fails_a_message(disk: MemoryDisk, log: ModelLog) ->
     for _ in range(20):
         append(index, log, b"key-1")
     assert index.missed_from == log.positions()[11]
+    index.prepare()
+    assert not index.has_room
 
 
 def test_the_next_file_is_made_before_it_is_needed(

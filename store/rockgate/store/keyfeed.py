@@ -10,7 +10,8 @@ from rockgate.store.keyindex import KeyIndex, Missed, keys_of
 
 def catch_up(log: CommitLog, keys: KeyIndex, size_max: int) -> bool:
     """Index some of what was missed; say whether there is more."""
-    if keys.missed_from is None:
+    if keys.missed_from is None or not keys.has_room:
+        # Without room nothing can be done here, and nothing is gained by asking again soon.
         return False
     start = max(keys.missed_from, log.start)
     missed: list[Missed] = []

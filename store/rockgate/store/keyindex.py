@@ -245,13 +245,18 @@ class KeyIndex:
             self._row[-1].position = position
             self._last = position - 1
 
+    @property
+    def has_room(self) -> bool:
+        """Whether the next key has a place without a file to be made first."""
+        return not self._row[-1].is_full or self._prepared is not None
+
     def catch_up(self, entries: Iterable[Missed], *, end: int, is_all: bool) -> None:
         """Put the entries of the log from `missed_from` to `end`, where the next call goes on.
 
         Meanwhile entries that are appended are passed over by `put`; `is_all` says that `end` is
         the log's, and from then on they are not. Does nothing while there is no room.
         """
-        if self.missed_from is None or (self._row[-1].is_full and self._prepared is None):
+        if self.missed_from is None or not self.has_room:
             return
         self.missed_from = None
         for topic, keys, position, store_ms in entries:
@@ -338,7 +343,8 @@ class KeyIndex:
             return
         try:
             mapping = self._directory.allocate(_PREPARED, self._shape.size)
-        except StoreFull:
+        except (StoreFull, OSError) as error:
+            _log.warning("no file for more keys reason=%s", error)
             return
         mapping.populate(0, self._shape.entries_at)
         self._prepared = KeyFile(mapping, self._shape, 0)
