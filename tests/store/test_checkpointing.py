@@ -80,6 +80,7 @@ class Parts:
             log=self.log,
             flusher=self.flusher,
             queues=self.queues,
+            keys=None,
             file=self.file,
             jobs=jobs or InlineJobs(),
             clock=self.clock,

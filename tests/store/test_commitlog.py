@@ -14,7 +14,7 @@ from tests.store.logs import SEGMENT, TOPIC, body_at, body_of, draft, loaded, ne
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import BLANK_SIZE, EntryError
 from rockgate.store.clock import ManualClock
-from rockgate.store.commitlog import PROPERTIES_SIZE_MAX, CommitLog, Draft
+from rockgate.store.commitlog import MOVED_SIZE, PROPERTIES_SIZE_MAX, CommitLog, Draft
 from rockgate.store.errors import EntryTooLarge, StoreFull
 from rockgate.store.files import DiskDirectory
 from rockgate.store.memoryfiles import MemoryDisk
@@ -27,6 +27,13 @@ OVERHEAD = envelope.HEAD_SIZE_V4 + envelope.tail_size(TOPIC, b"", envelope.MAGIC
 
 def memory_log(*, segment: int = SEGMENT, start: int = 0) -> CommitLog:
     return new_log(MemoryDisk().root(), segment=segment, start=start)
+
+
+def fill(log: CommitLog, left: int) -> None:
+    """Fill the first segment with two entries but for so many bytes."""
+    log.append(draft(0, 4_000))
+    log.append(draft(1, SEGMENT - left - log.end - OVERHEAD))
+    assert log.end == SEGMENT - left
 
 
 def end_of(disk: MemoryDisk) -> int:
@@ -137,23 +144,25 @@ def test_an_entry_that_no_segment_can_hold_is_refused_and_the_log_goes_on() -> N
     end = log.end
     with pytest.raises(EntryTooLarge) as refused:
         log.append(Draft(TOPIC, 0, 1, bytes(SEGMENT)))
-    assert refused.value.size_max == SEGMENT - BLANK_SIZE
+    assert refused.value.size_max == SEGMENT - BLANK_SIZE - MOVED_SIZE
     assert log.end == end
     log.append(draft(1))
     assert numbers(log) == [0, 1]
 
 
 @pytest.mark.row("S-14")
-def test_the_largest_entry_fills_a_segment_but_for_the_filler() -> None:
+def test_the_largest_entry_fills_a_segment_but_for_the_filler_and_what_moving_it_adds() -> None:
     log = memory_log()
     log.append(draft(0))
-    largest = SEGMENT - BLANK_SIZE - OVERHEAD
+    largest = SEGMENT - BLANK_SIZE - MOVED_SIZE - OVERHEAD
     log.append(draft(1, largest))
     log.append(draft(2))
     assert [entry.position for _, entry in log.walk(0)] == [0, SEGMENT, 2 * SEGMENT]
     assert numbers(log) == [0, 1, 2]
     with pytest.raises(EntryTooLarge):
         log.append(draft(3, largest + 1))
+    log.append(draft(3, largest + MOVED_SIZE, sys_flag=envelope.MOVED))
+    assert numbers(log) == [0, 1, 2, 3]
 
 
 @pytest.mark.row("S-14")
@@ -185,19 +194,19 @@ def test_a_topic_that_the_format_cannot_hold_is_refused(batch_count: int) -> Non
 def test_no_entry_lies_across_two_segments(left: int) -> None:
     disk = MemoryDisk()
     log = new_log(disk.root())
-    log.append(draft(0, SEGMENT - OVERHEAD - left))
-    assert log.end == SEGMENT - left
-    log.append(draft(1, 12))
+    fill(log, left)
+    log.append(draft(2, 12))
     fits = left >= 12 + OVERHEAD + BLANK_SIZE
-    assert [e.position for _, e in log.walk(0)] == [0, SEGMENT - left if fits else SEGMENT]
-    assert numbers(log) == [0, 1]
+    *_, last = log.walk(0)
+    assert last[1].position == (SEGMENT - left if fits else SEGMENT)
+    assert numbers(log) == [0, 1, 2]
     assert end_of(disk) == log.end
 
 
 def test_what_is_left_of_a_full_segment_is_a_filler_of_its_size() -> None:
     log = memory_log()
-    log.append(draft(0, SEGMENT - OVERHEAD - 1_000))
-    log.append(draft(1, 900))
+    fill(log, 1_000)
+    log.append(draft(2, 900))
     view = log._segments.row[0].mapping.view
     assert envelope.peek(view, SEGMENT - 1_000) == (1_000, envelope.MAGIC_BLANK)
 
@@ -206,14 +215,14 @@ def test_a_log_that_ends_with_its_segment_goes_on_in_the_next() -> None:
     """After a recovery there is no room left for a filler, and none is needed."""
     disk = MemoryDisk()
     log = new_log(disk.root())
-    log.append(draft(0, SEGMENT - OVERHEAD - 8))
+    fill(log, BLANK_SIZE)
     log._segments.active.mapping.write(SEGMENT - 8, envelope.pack_blank(8))
     segments = loaded(disk.killed().root())
     again = CommitLog(segments, ManualClock())
     again.end = find_end(segments, 0, 0, lambda view, entry: None).end
     assert again.end == SEGMENT
-    again.append(draft(1))
-    assert numbers(again) == [0, 1]
+    again.append(draft(2))
+    assert numbers(again) == [0, 1, 2]
     assert [segment.start for segment in segments.row] == [0, SEGMENT]
 
 
