@@ -15,7 +15,7 @@ the test's choice for any operation). Every write, sync, creation, renaming and 
 operation; assignments straight into a mapping's view are not, but they are forgotten all the same.
 
 A failed sync drops what it should have written, as Linux does: the pages count as clean, and a
-later sync that succeeds does not bring them back.
+later sync that succeeds does not bring them back, unless they were written again in between.
 
 The disk belongs to one thread at a time.
 """
@@ -123,7 +123,8 @@ class MemoryDisk:
 
         def same(node: Node) -> Node:
             if node not in contents:
-                contents[node] = Node(bytearray(node.visible), node.durable, node.clean)
+                written = set(node.written)
+                contents[node] = Node(bytearray(node.visible), node.durable, node.clean, written)
             return contents[node]
 
         def restart(folder: Folder) -> Folder:
@@ -200,6 +201,8 @@ class MemoryMapping:
         if error:
             raise error
         self.view[at : at + len(data)] = data
+        if self._node is not None:
+            self._node.touch(at, len(data))
 
     def sync(self) -> None:
         """Make the visible durable."""
@@ -261,6 +264,7 @@ class MemoryFile:
             # Nothing in the store grows a file while it is mapped: that would be a BufferError.
             visible.extend(bytes(at + len(data) - len(visible)))
         visible[at : at + len(data)] = data
+        node.touch(at, len(data))
 
     def sync(self) -> None:
         """Make the visible durable."""

@@ -28,19 +28,28 @@ class Node:
     durable: bytes = b""
     clean: bytes | None = None
     """What the kernel believes to be durable, where a failed sync made that something else."""
+    written: set[int] = field(default_factory=set)
+    """Pages written since that failed sync, though perhaps with the bytes they had."""
+
+    def touch(self, at: int, size: int) -> None:
+        """Take note of a write: it makes its pages dirty, whether their bytes change or not."""
+        if self.clean is not None:
+            self.written.update(range(at - at % PAGE_SIZE, at + size, PAGE_SIZE))
 
     def sync(self) -> None:
         """Make durable what the kernel knows to be dirty."""
         if self.clean is None:
             self.durable = bytes(self.visible)
             return
-        pages = _differing_pages(self.visible, self.clean, PAGE_SIZE)
+        differing = _differing_pages(self.visible, self.clean, PAGE_SIZE)
+        pages = sorted(self.written.union(differing))
         self.durable = _mix(self.durable, self.visible, pages, len(self.visible), PAGE_SIZE)
-        self.clean = bytes(self.visible)
+        self.fail_sync()
 
     def fail_sync(self) -> None:
         """Forget what is dirty without making it durable."""
         self.clean = bytes(self.visible)
+        self.written = set()
 
 
 class Change(NamedTuple):

@@ -22,7 +22,7 @@ from rockgate.store.segments import Segment, Segments
 
 OnEntry = Callable[[memoryview, Entry], None]
 
-_ZERO_STEP = 1 << 20
+_STEP = 1 << 20
 
 
 class Recovered(NamedTuple):
@@ -61,6 +61,11 @@ class _Scan:
             self.last_store_ms = entry.store_ms
         self._on_entry(view, entry)
 
+    @property
+    def is_in_group(self) -> bool:
+        """Whether the last entry taken says that its group goes on."""
+        return bool(self._group)
+
     def end(self, position: int) -> int:
         """Return where the log ends, given that the next entry is not whole."""
         return self._group[0][1].position if self._group else position
@@ -74,18 +79,33 @@ def find_end(segments: Segments, start: int, flushed: int, on_entry: OnEntry) ->
     scan = _Scan(on_entry)
     position = start
     reason = "the last segment is full"
+    _require(segments, start)
     while (segment := segments.find(position)) is not None:
         position, stopped = _scan_segment(segment, position, scan)
+        if stopped is None and scan.is_in_group:
+            stopped = "a group of entries does not end in its segment"
         if stopped is not None:
             if position < flushed:
                 raise StoreCorrupt(segments.path(segment), position, stopped)
             reason = stopped
             break
+    _require(segments, flushed)
     end = scan.end(position)
     if end < flushed:
         path = segments.path(segments.between(end, end + 1)[0])
         raise StoreCorrupt(path, end, "a group of entries does not end before the flushed position")
     return Recovered(end, scan.entry_count, scan.last_store_ms, reason)
+
+
+def _require(segments: Segments, position: int) -> None:
+    """Refuse a row of files that does not reach to where the log is known to be."""
+    row = segments.row
+    if row and row[0].start <= position <= row[-1].end:
+        return
+    path = segments.path(row[-1]) if row else "the log"
+    ends = f"from {row[0].start} to {row[-1].end}" if row else "nowhere"
+    reason = f"the log is known to reach it, and on disk it goes {ends}: a file is missing"
+    raise StoreCorrupt(path, position, reason)
 
 
 def _scan_segment(segment: Segment, position: int, scan: _Scan) -> tuple[int, str | None]:
@@ -131,7 +151,7 @@ def clear_rest(segments: Segments, end: int, aside: Directory) -> tuple[int, str
     size = sum(last - at for _, at, last in kept)
     name = ""
     if kept:
-        name = f"{end:020d}-{size}"
+        name = _free_name(aside, f"{end:020d}-{size}")
         file = aside.create(name)
         written = 0
         for segment, at, last in kept:
@@ -146,12 +166,38 @@ def clear_rest(segments: Segments, end: int, aside: Directory) -> tuple[int, str
     return size, f"{aside.path}/{name}" if name else ""
 
 
+def _free_name(directory: Directory, name: str) -> str:
+    """Return a name that nothing has: what was kept aside once is never overwritten."""
+    taken = set(directory.names())
+    number = 1
+    free = name
+    while free in taken:
+        number += 1
+        free = f"{name}-{number}"
+    return free
+
+
+def write_again(segments: Segments, start: int, end: int) -> None:
+    """Write a stretch of the log over itself, so that the next sync really brings it to disk.
+
+    An fsync that failed may have left pages that can be read, count as clean and are on no disk;
+    a process that starts afterwards cannot tell them from others.
+    """
+    for segment in segments.between(start, end):
+        at = max(0, start - segment.start)
+        last = min(segment.size, end - segment.start)
+        while at < last:
+            step = min(_STEP, last - at)
+            segment.mapping.write(at, bytes(segment.mapping.view[at : at + step]))
+            at += step
+
+
 def _last_written(view: memoryview, at: int) -> int:
     """Return the place behind the last byte that is not zero, `at` if there is none."""
-    zeros = bytes(_ZERO_STEP)
+    zeros = bytes(_STEP)
     high = len(view)
     while high > at:
-        low = max(at, high - _ZERO_STEP)
+        low = max(at, high - _STEP)
         piece = bytes(view[low:high])
         if piece != zeros[: high - low]:
             return low + len(piece.rstrip(b"\0"))
@@ -160,9 +206,9 @@ def _last_written(view: memoryview, at: int) -> int:
 
 
 def _zero(segment: Segment, at: int, end: int) -> None:
-    zeros = bytes(_ZERO_STEP)
+    zeros = bytes(_STEP)
     while at < end:
-        step = min(_ZERO_STEP, end - at)
+        step = min(_STEP, end - at)
         segment.mapping.write(at, zeros[:step])
         at += step
     segment.mapping.sync()
