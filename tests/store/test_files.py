@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import wait_until
 
 from rockgate.store.errors import StoreFull, StoreLocked
-from rockgate.store.files import Directory, DiskDirectory, Mapping, replace_file
+from rockgate.store.files import PAGE_SIZE, Directory, DiskDirectory, Mapping, replace_file
 from rockgate.store.memoryfiles import MemoryDisk
 
 SIZE = 64 << 10
@@ -363,6 +364,23 @@ except StoreLocked as error:
 else:
     print("taken")
 """
+
+
+def test_a_sliced_mapping_keeps_its_descriptor_until_it_is_unmapped(tmp_path: Path) -> None:
+    """Its last slice may go on the loop, and must not free a removed file's blocks there."""
+    directory = DiskDirectory(tmp_path)
+    mapping = directory.allocate("a", PAGE_SIZE)
+    piece = mapping.view[10:20]
+    before = len(os.listdir("/proc/self/fd"))
+    mapping.close()
+    directory.remove("a")
+    # The mapping has a descriptor of its own beside ours.
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert bytes(piece) == bytes(10)
+    del piece
+    wait_until(
+        lambda: len(os.listdir("/proc/self/fd")) == before - 2, "both descriptors are closed"
+    )
 
 
 def lock_elsewhere(path: Path) -> str:

@@ -21,6 +21,8 @@ import errno
 import fcntl
 import mmap
 import os
+import threading
+import weakref
 from pathlib import Path
 from typing import Protocol
 
@@ -147,6 +149,11 @@ def _full(error: OSError, name: str) -> Exception:
     return error
 
 
+def _close_aside(descriptor: int) -> None:
+    """Close in a thread: who let go of the last slice is not to wait for the disk."""
+    threading.Thread(target=os.close, args=(descriptor,), name="rockgate-close").start()
+
+
 class DiskMapping:
     """A mapped file on disk."""
 
@@ -155,7 +162,7 @@ class DiskMapping:
         self.size = size
         self._descriptor = descriptor
         access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
-        self._mapped = mmap.mmap(descriptor, size, access=access)
+        self._mapped: mmap.mmap | None = mmap.mmap(descriptor, size, access=access)
         self._writable = writable
         self.view = memoryview(self._mapped)
 
@@ -169,24 +176,38 @@ class DiskMapping:
 
     def populate(self, at: int, size: int) -> None:
         """Fault the range in for writing."""
-        _advise(self._mapped, at, size, _MADV_POPULATE_WRITE)
+        if self._mapped is not None:
+            _advise(self._mapped, at, size, _MADV_POPULATE_WRITE)
 
     def prefetch(self, at: int, size: int) -> None:
         """Fault the range in for reading."""
+        if self._mapped is None:
+            return
         if self._writable:
             _advise(self._mapped, at, size, _MADV_POPULATE_READ)
             return
         self._mapped.madvise(mmap.MADV_WILLNEED, at - at % PAGE_SIZE, size)
 
     def close(self) -> None:
-        """Give the pages back without the interpreter lock; the rest goes with the last slice."""
-        if self._descriptor < 0:
+        """Give the pages back without the interpreter lock; the rest goes with the last slice.
+
+        Whoever lets go of a removed file last frees its blocks, which takes a tenth of a second
+        for a segment. Unmapping holds the interpreter lock, so the descriptor is closed after it.
+        """
+        mapped, self._mapped = self._mapped, None
+        if mapped is None:
             return
         if self._writable:
-            _advise(self._mapped, 0, self.size, _MADV_DONTNEED)
-        os.close(self._descriptor)
-        self._descriptor = -1
+            _advise(mapped, 0, self.size, _MADV_DONTNEED)
         self.view = memoryview(b"")
+        descriptor, self._descriptor = self._descriptor, -1
+        reference = weakref.ref(mapped)
+        del mapped
+        sliced = reference()
+        if sliced is None:
+            os.close(descriptor)
+        else:
+            weakref.finalize(sliced, _close_aside, descriptor).atexit = False
 
 
 class DiskFile:
