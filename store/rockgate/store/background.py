@@ -11,7 +11,7 @@ import logging
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 _log = logging.getLogger(__name__)
@@ -56,6 +56,16 @@ class InlineJobs:
         except Exception as error:  # noqa: BLE001  # a supervisor: the job's owner is told
             failure = error
         done(failure)
+
+
+def run_job(jobs: Jobs, work: Work) -> Iterator[bool]:
+    """Run work beside the store's thread, pausing until it is done; raise what it raised."""
+    outcome: list[Exception | None] = []
+    jobs.submit(work, outcome.append)
+    while not outcome:
+        yield True
+    if outcome[0] is not None:
+        raise outcome[0]
 
 
 class ThreadJobs:

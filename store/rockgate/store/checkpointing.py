@@ -52,6 +52,11 @@ class Checkpointer:
         self.is_running = False
         self.taken_count = 0
 
+    @property
+    def position(self) -> int:
+        """Everything before this position is on disk, and the newest checkpoint says so."""
+        return self._file.newest.flushed
+
     def is_due(self) -> bool:
         """Say whether enough log, or time, has passed since the last one."""
         behind = self._log.end - self._file.newest.flushed

@@ -26,6 +26,7 @@ from rockgate.store.queueruns import (
     Runs,
     SealedRun,
     Source,
+    first_behind,
     first_reaching,
     merge,
 )
@@ -230,6 +231,34 @@ class Queue:
             if fields[1] >= position_max or (left < 0 and found):
                 break
             found.append(_new(Unit, fields))
+        return found
+
+    def walk(self, offset: int) -> Iterator[UnitFields]:
+        """Yield units in order from the one that holds an offset on; not to be paused."""
+        return self._walk(offset)
+
+    def segments(self, first: int, end: int) -> list[int]:
+        """Return the starts of the sealed segments that may hold any of these offsets."""
+        return [segment_start for segment_start, _ in self._runs.overlapping(first, end)]
+
+    def replaced(self, segment_start: int, first: int, end: int) -> set[int]:
+        """Return the bases between two offsets whose units lie behind a sealed segment.
+
+        The units that the segment itself has for them were moved: others have taken their place.
+        """
+        found: set[int] = set()
+        if not self._is_merged:
+            return found
+        sources: list[Source] = [
+            run for start, run in self._runs.overlapping(first, end) if start > segment_start
+        ]
+        if self._moved is not None:
+            sources.append(self._moved)
+        for source in sources:
+            index = first_behind(source, first)
+            while index < source.unit_count and (base := source.unit(index)[0]) < end:
+                found.add(base)
+                index += 1
         return found
 
     def find(self, offset: int) -> Unit | None:

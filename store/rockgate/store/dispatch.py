@@ -21,6 +21,8 @@ TOPIC_ID = b"__TID"
 """Property of a moved entry: the id of the topic's life that it belongs to, in hex."""
 MAX_MS = b"__RMAX"
 """Property of a moved entry: the running maximum of record times that its unit has."""
+EPOCH = b"__EPOCH"
+"""Property of a moved entry: the epoch that it was first appended in."""
 
 
 class Derived(Protocol):

@@ -203,6 +203,10 @@ class IndexFile:
         self._blocks_at = blocks_at
         self._is_checked = bytearray(block_count)
 
+    def prefetch(self) -> None:
+        """Have the file brought in from disk, soon."""
+        self._mapping.prefetch(0, self._mapping.size)
+
     def runs(self) -> Iterator[Run]:
         """Yield the directory."""
         at = 0

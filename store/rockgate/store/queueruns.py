@@ -187,6 +187,14 @@ class Runs:
         segment_start, *fields = rows[number * _FIELDS : (number + 1) * _FIELDS]
         return SealedRun(self._indexes[segment_start], *fields)
 
+    def overlapping(self, first: int, end: int) -> Iterator[tuple[int, SealedRun]]:
+        """Yield the runs that may hold any of these offsets, each with its segment's start."""
+        rows = self._live()
+        for number in range(len(rows) // _FIELDS):
+            at = number * _FIELDS
+            if rows[at + 1] < end and rows[at + 2] > first:
+                yield rows[at], self._run(rows, number)
+
     def behind(self, offset: int) -> Iterator[SealedRun]:
         """Yield the runs that end behind an offset, in order."""
         rows = self._live()

@@ -92,6 +92,14 @@ class QueueTable:
         """Return a topic's queues by queue id; empty for an unknown topic."""
         return self._topics.get(topic_id, [])
 
+    def find(self, topic_id: bytes, queue_id: int) -> Queue | None:
+        """Return a queue; None if its topic is gone, or has no such queue."""
+        queues = self._topics.get(topic_id, [])
+        return queues[queue_id] if 0 <= queue_id < len(queues) else None
+
+    def __contains__(self, queue: Queue) -> bool:
+        return self.find(queue.topic_id, queue.queue_id) is queue
+
     def __iter__(self) -> Iterator[Queue]:
         for queues in list(self._topics.values()):
             yield from queues
@@ -121,7 +129,8 @@ class QueueTable:
 
     def dispatch_moved(self, queue: Queue, entry: Entry, max_ms: int, tag_code: int) -> None:
         """Feed an entry that was appended again: it keeps its offset and changes its position."""
-        queue.add_moved(
+        self.put_moved(
+            queue,
             Unit(
                 entry.queue_offset,
                 entry.position,
@@ -130,10 +139,18 @@ class QueueTable:
                 entry.store_ms,
                 max_ms,
                 tag_code,
-            )
+            ),
         )
+
+    def put_moved(self, queue: Queue, unit: Unit) -> None:
+        """Let an entry that was appended again take the place of the one it was made from."""
+        queue.add_moved(unit)
         if not queue.is_dirty:
             self.note(queue)
+
+    def index(self, segment_start: int) -> IndexFile:
+        """Return the index file of a sealed segment."""
+        return self._indexes[segment_start]
 
     # Writing index files
 

@@ -42,9 +42,12 @@ class Reader:
         """
         if not queue.log_start <= offset <= queue.next_offset:
             raise OffsetOutOfRange(offset, queue.log_start, queue.next_offset)
-        limit = self._flusher.flushed if queue.is_sync else self._log.end
+        # A moved entry may lie behind what is on disk: then its first copy is there still.
+        high_watermark = self.high_watermark(queue)
         slices = []
-        for unit in queue.units(offset, size_max, limit):
+        for unit in queue.units(offset, size_max, self._log.end):
+            if unit.base >= high_watermark:
+                break
             entry = self._log.slice(unit.position, unit.size)
             if entry is None or not _fits(queue, unit, entry):
                 raise StoreCorrupt(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
+from contextlib import suppress
 
 from rockgate.store.errors import StoreCorrupt, StoreFull
 from rockgate.store.files import PAGE_SIZE, Directory, Mapping
@@ -220,11 +221,21 @@ class Segments:
 
     def remove_first(self) -> Segment:
         """Remove the oldest segment's file; its mapping lives until the last slice of it goes."""
+        self.unlink_first()
+        return self.forget_first()
+
+    def unlink_first(self) -> None:
+        """Remove the oldest segment's file durably; what is mapped stays. Any thread may do it."""
         assert len(self._row) > 1, "the active segment is never removed"
+        # The sync of an earlier try may have failed.
+        with suppress(FileNotFoundError):
+            self._directory.remove(segment_name(self._row[0].start))
+        self._directory.sync()
+
+    def forget_first(self) -> Segment:
+        """Take the oldest segment, whose file is gone, out of the row."""
         segment = self._row[0]
         self._row = self._row[1:]
-        self._directory.remove(segment_name(segment.start))
-        self._directory.sync()
         return segment
 
     def sync(self, start: int, end: int) -> None:

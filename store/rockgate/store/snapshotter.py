@@ -199,14 +199,17 @@ class SnapshotTaker:
         """Whether a snapshot is being taken or written."""
         return self._handover is not None and not self._handover.is_over
 
-    def due(self, now_ms: int, bytes_since: int) -> bool:
-        """Return whether one should begin, at a monotonic time and this much log after the last."""
-        if bytes_since <= 0 or self.is_busy:
+    def due(self, now_ms: int, bytes_since: int, *, is_wanted: bool = False) -> bool:
+        """Return whether one should begin, at a monotonic time and this much log after the last.
+
+        One that is wanted is due at once, unless one has just failed.
+        """
+        if self.is_busy or (bytes_since <= 0 and not is_wanted):
             return False
         waited_ms = now_ms - self._begun_ms
         if self._handover is not None and self._handover.is_failed:
             return waited_ms >= self._config.retry_ms
-        if waited_ms >= self._config.interval_ms:
+        if is_wanted or waited_ms >= self._config.interval_ms:
             return True
         newest = self._snapshots.newest
         size = newest.size if newest is not None else 0

@@ -32,6 +32,7 @@ from rockgate.store.opening import ABORT, Found, find_log, replay
 from rockgate.store.progress import Progress
 from rockgate.store.queuetable import QueueTable
 from rockgate.store.reading import Reader
+from rockgate.store.retention import Retention
 from rockgate.store.segments import Segments
 from rockgate.store.snapshots import Snapshots
 from rockgate.store.snapshotter import SnapshotConfig, SnapshotTaker, SnapshotWriter
@@ -158,6 +159,21 @@ class Store:
             SnapshotConfig(
                 bytes_since=config.snapshot_bytes, interval_ms=config.snapshot_interval_ms
             ),
+        )
+        self.retention = Retention(
+            directory=directory,
+            log=self.log,
+            segments=self._segments,
+            topics=self.topics,
+            queues=self.queues,
+            epochs=self.epochs,
+            snapshots=self.snapshots,
+            checkpointer=self.checkpointer,
+            appender=self.appender,
+            keys=None,
+            jobs=lambda: self._jobs,
+            clock=clock,
+            config=config,
         )
         self._begin()
 
@@ -289,13 +305,15 @@ class Store:
         if self.checkpointer.is_due():
             self.checkpointer.take()
         is_behind = self.keys is not None and catch_up(self.log, self.keys, _KEYS_PER_TICK)
-        return self._tick_snapshot() or is_behind
+        is_freeing = self.retention.step()
+        return self._tick_snapshot() or is_freeing or is_behind
 
     def _tick_snapshot(self) -> bool:
         taker = self.snapshot_taker
         if not taker.is_busy:
             since = self.log.end - self._snapshot_at
-            if not taker.due(self.clock.monotonic_ms(), since):
+            is_wanted = self.retention.wants_snapshot
+            if not taker.due(self.clock.monotonic_ms(), since, is_wanted=is_wanted):
                 return False
             self._snapshot_at = self.log.end
             taker.begin(self.log.end)
@@ -323,6 +341,7 @@ class Store:
             return
         self._is_closed = True
         self.appender.refusal = StoreClosed("the store is closed")
+        self.retention.stop()
         self._stop_threads()
         try:
             self.progress.flush()

@@ -1,0 +1,93 @@
+"""The disk's limit: past it producers are refused, and readers go on.
+
+The limit leaves room for what must still be written to get below it again: log starts, moved
+entries, snapshots. State changes are taken as long as there is any room at all.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from rockgate.store.appending import Appender
+from rockgate.store.background import Jobs
+from rockgate.store.clock import Clock
+from rockgate.store.config import StoreConfig
+from rockgate.store.errors import StoreFull
+from rockgate.store.files import Directory
+
+_log = logging.getLogger(__name__)
+
+LOOK_MS: Final = 1_000
+
+
+class DiskWatch:
+    """Looks at the disk once a second. Owned by the store's retention, and used on its thread."""
+
+    def __init__(
+        self,
+        *,
+        directory: Directory,
+        appender: Appender,
+        jobs: Callable[[], Jobs],
+        clock: Clock,
+        config: StoreConfig,
+    ) -> None:
+        self._directory = directory
+        self._appender = appender
+        self._jobs = jobs
+        self._clock = clock
+        self._config = config
+        self._looked_ms: int | None = None
+        self.is_looking = False
+        self._found = (0, 0)
+        self._refusal: StoreFull | None = None
+        self.used_percent = 0.0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the limit is passed."""
+        return self._refusal is not None
+
+    def step(self) -> None:
+        """Look if a second has passed; the file system is asked beside the store's thread."""
+        now_ms = self._clock.monotonic_ms()
+        if self.is_looking or (self._looked_ms is not None and now_ms - self._looked_ms < LOOK_MS):
+            return
+        self._looked_ms = now_ms
+        self.look()
+
+    def look(self) -> None:
+        """Look now."""
+        self.is_looking = True
+        self._jobs().submit(self._ask, self._judge)
+
+    def _ask(self) -> None:
+        self._found = self._directory.space()
+
+    def _judge(self, failure: Exception | None) -> None:
+        self.is_looking = False
+        if failure is not None:
+            _log.error("the disk's use is unknown: %s", failure)
+            return
+        free, total = self._found
+        self.used_percent = 100 * (total - free) / total if total else 0.0
+        limit = self._config.disk_used_percent_max
+        if self.used_percent > limit:
+            self._refuse(limit)
+        elif self._refusal is not None:
+            _log.info("producers are welcome again disk_used_percent=%.1f", self.used_percent)
+            if self._appender.refusal is self._refusal:
+                self._appender.refusal = None
+            self._refusal = None
+
+    def _refuse(self, limit: int) -> None:
+        if self._refusal is None:
+            self._refusal = StoreFull(
+                f"the disk is {self.used_percent:.1f} % full and disk_used_percent_max is {limit}: "
+                "free some of it, shorten retention or raise the limit; reading goes on"
+            )
+            _log.warning("producers are refused: %s", self._refusal)
+        if self._appender.refusal is None:
+            self._appender.refusal = self._refusal

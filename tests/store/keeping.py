@@ -1,0 +1,138 @@
+"""A small store on memory files with a clock turned by hand, for tests of what is kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rockgate.protocol import entry as envelope
+from rockgate.store.clock import ManualClock
+from rockgate.store.commitlog import Draft
+from rockgate.store.config import StoreConfig
+from rockgate.store.consumequeue import Queue
+from rockgate.store.memoryfiles import MemoryDisk
+from rockgate.store.store import Store
+from rockgate.store.topic import Topic
+from rockgate.store.topicchanges import NewTopic
+
+SEGMENT = 8192
+CONFIG = StoreConfig(
+    segment_bytes=SEGMENT,
+    populate_ahead_bytes=4096,
+    checkpoint_bytes=4096,
+    checkpoint_interval_ms=1_000,
+    snapshot_bytes=1 << 40,
+    snapshot_interval_ms=1 << 40,
+    retention_ms=-1,
+    retention_interval_ms=1_000,
+    key_index=False,
+)
+HOUR_MS = 3_600_000
+ALL = 1 << 40
+
+Held = tuple[int, int, bytes]
+"""Base offset, offset count and body of an entry."""
+
+
+class Keeping:
+    """A store, what it stands on, and short words for what tests do to it."""
+
+    def __init__(self, disk: MemoryDisk | None = None, **settings: object) -> None:
+        self.disk = disk or MemoryDisk()
+        self.clock = ManualClock()
+        self.config = replace(CONFIG, **settings)  # type: ignore[arg-type]  # checked by its fields
+        self.serial = 0
+        self.open()
+
+    def open(self) -> None:
+        self.store = Store(self.disk.root(), self.config, self.clock)
+
+    def reopen(self) -> None:
+        self.store.close()
+        self.disk = self.disk.killed()
+        self.open()
+
+    def kill(self) -> None:
+        """Die without a word, and start again."""
+        self.disk = self.disk.killed()
+        self.open()
+
+    # Topics and messages
+
+    def topic(self, name: str, queue_count: int = 1, **config: str) -> Topic:
+        settings = {key.replace("_", "."): value for key, value in config.items()}
+        return self.store.topics.create(
+            NewTopic(name=name, queue_count=queue_count, config=settings)
+        )
+
+    def queue(self, name: str, queue_id: int = 0) -> Queue:
+        return self.store.queue(self.store.topics.get(name), queue_id)
+
+    def fill(self, name: str, count: int, *, queue_id: int = 0, size: int = 400) -> list[Held]:
+        """Append messages and batches in turn; return what a reader must get."""
+        queue = self.queue(name, queue_id)
+        held = []
+        for _ in range(count):
+            self.serial += 1
+            body = (b"%06d" % self.serial).ljust(size, b".")
+            base = queue.next_offset
+            if self.serial % 3:
+                draft = Draft(b"", 0, 0, body, b"TAGS\x01t\x02", born_ms=self.clock.now_ms())
+                self.store.appender.message(queue, draft)
+            else:
+                self.store.appender.batch(queue, body, count=3, record_ms=self.clock.now_ms())
+            held.append((base, queue.next_offset - base, body))
+        return held
+
+    def fill_segment(self, *names: str) -> dict[str, list[Held]]:
+        """Append to the topics in turn until the log is in its next segment."""
+        held: dict[str, list[Held]] = {name: [] for name in names}
+        active = self.row()[-1]
+        while self.row()[-1] == active:
+            for name in names:
+                held[name] += self.fill(name, 1)
+        return held
+
+    def read(self, name: str, queue_id: int = 0) -> list[Held]:
+        """Everything a reader gets from the log start on."""
+        queue = self.queue(name, queue_id)
+        offset, found = queue.log_start, []
+        while offset < queue.next_offset:
+            slices = self.store.reader.read(queue, offset, 1000)
+            assert slices, f"offset {offset} of {queue.next_offset} cannot be read"
+            for unit, view in slices:
+                entry = envelope.read(view)
+                envelope.check(view, entry)
+                assert (entry.topic, entry.queue_offset) == (queue.topic, unit.base)
+                found.append((unit.base, unit.offset_count, bytes(envelope.body_of(view))))
+            offset = slices[-1].unit.base + slices[-1].unit.offset_count
+        return found
+
+    # Time
+
+    def settle(self) -> None:
+        """Tick until nothing is under way."""
+        idle = 0
+        for _ in range(100_000):
+            idle = 0 if self.store.tick() else idle + 1
+            if idle == 3:
+                return
+        raise AssertionError("the store never comes to rest")
+
+    def pass_time(self, milliseconds: int) -> None:
+        """Let time pass and the store do what is due."""
+        self.clock.advance(milliseconds)
+        self.settle()
+
+    # Segments
+
+    def row(self) -> list[int]:
+        """The starts of the log's segments."""
+        return [segment.start for segment in self.store.retention.segments]
+
+    def files(self) -> list[int]:
+        """The starts of the segments on disk, one that is prepared included."""
+        names = self.disk.root().child("commitlog").names()
+        return [int(name) for name in names if name.isdigit()]
+
+    def indexes(self) -> list[str]:
+        return self.disk.root().child("queueindex").names()
