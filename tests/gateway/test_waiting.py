@@ -1,93 +1,177 @@
 import asyncio
-from typing import cast
 
 import pytest
-from tests.waiting import until
+from tests.gateway.kafka.fakes import HandClock
 
-from rockgate.gateway.waiting import Waiting
+from rockgate.gateway.waiting import LOOKS_PER_TURN, Waiting
 from rockgate.store.consumequeue import Queue
-
-HOUR_MS = 3_600_000
-
-
-def queue() -> Queue:
-    """Waiting only asks for identity and for how durable a queue is."""
-
-    class Named:
-        is_sync = False
-
-    return cast(Queue, Named())
+from rockgate.store.memoryfiles import MemoryDisk
+from rockgate.store.queuetable import QueueTable
 
 
-class Poller:
-    """A poll that has enough at `enough` looks, and remembers how it was asked."""
+class Counter:
+    """A poll that is satisfied once it was asked a number of times."""
 
-    def __init__(self, enough: int) -> None:
+    def __init__(self, enough: int = 1_000_000) -> None:
         self.enough = enough
-        self.asked: list[bool] = []
+        self.looks: list[bool] = []
 
-    def look(self, is_last: bool) -> int | None:
-        self.asked.append(is_last)
-        return len(self.asked) if is_last or len(self.asked) >= self.enough else None
+    def look(self, is_last: bool) -> str | None:
+        self.looks.append(is_last)
+        return "told" if is_last or len(self.looks) >= self.enough else None
 
 
-async def test_a_poll_is_asked_again_when_its_queue_has_more_until_it_has_enough() -> None:
-    waiting, first, second = Waiting(), queue(), queue()
-    poller = Poller(enough=2)
-    future = waiting.poll([first, second], HOUR_MS, poller.look)
-    waiting.wake(first)
+class Noted:
+    def __init__(self) -> None:
+        self.count = 0
+
+    def noted(self) -> None:
+        self.count += 1
+
+
+@pytest.fixture
+def queues() -> list[Queue]:
+    table = QueueTable(MemoryDisk().root(), 1 << 20)
+    return list(table.create(b"orders", b"o" * 16, 3)) + list(table.create(b"bills", b"b" * 16, 1))
+
+
+def add(queue: Queue, position: int) -> None:
+    queue.add(position, 100, 1, 0, 0)
+
+
+async def turn() -> None:
     await asyncio.sleep(0)
-    assert poller.asked == [False] and not future.done()
-    waiting.wake(second)
-    assert await future == 2
+
+
+async def test_an_append_wakes_those_who_wait_on_its_queue_and_no_others(
+    queues: list[Queue],
+) -> None:
+    waiting, orders, bills = Waiting(HandClock()), Counter(1), Counter(1)
+    told = waiting.poll(queues[:2], 1000, orders.look)
+    other = waiting.poll(queues[3:], 1000, bills.look)
+    waiting.wake(queues[1])
+    assert not told.done()
+    await turn()
+    assert told.result() == "told" and not other.done()
+    assert bills.looks == []
+    other.cancel()
+
+
+async def test_a_burst_of_appends_in_one_turn_costs_one_look(queues: list[Queue]) -> None:
+    waiting, counter = Waiting(HandClock()), Counter()
+    told = waiting.poll(queues, 1000, counter.look)
+    for queue in queues * 5:
+        waiting.wake(queue)
+    await turn()
+    assert counter.looks == [False]
+    waiting.wake(queues[0])
+    await turn()
+    assert counter.looks == [False, False]
+    told.cancel()
+
+
+async def test_when_time_is_up_a_poll_takes_what_there_is(queues: list[Queue]) -> None:
+    clock, counter = HandClock(), Counter()
+    told = Waiting(clock).poll(queues, 500, counter.look)
+    clock.advance(0.499)
+    assert not told.done()
+    clock.advance(0.001)
+    assert told.result() == "told" and counter.looks == [True]
+
+
+@pytest.mark.parametrize("ending", ["cancelled", "told", "failed", "late"])
+async def test_however_a_poll_ends_nothing_of_it_is_left(ending: str, queues: list[Queue]) -> None:
+    clock = HandClock()
+    waiting = Waiting(clock)
+
+    def look(is_last: bool) -> str:
+        if ending == "failed":
+            raise ValueError("no")
+        return "told"
+
+    told = waiting.poll(queues, 500, look)
+    assert waiting.queue_count == 4 and len(clock.timers) == 1 and len(waiting) == 1
+    if ending == "cancelled":
+        told.cancel()
+    elif ending == "late":
+        clock.advance(1)
+    else:
+        waiting.wake(queues[0])
+    await turn()
+    await turn()
+    assert waiting.queue_count == 0 and clock.timers == [] and told.done()
     assert len(waiting) == 0
+    if ending == "failed":
+        with pytest.raises(ValueError, match="no"):
+            told.result()
+    waiting.wake(queues[0])
+    await turn()
 
 
-async def test_many_appends_of_one_turn_are_one_look() -> None:
-    waiting, first, second = Waiting(), queue(), queue()
-    poller = Poller(enough=1)
-    future = waiting.poll([first, second], HOUR_MS, poller.look)
-    for _ in range(100):
-        waiting.wake(first)
-        waiting.wake(second)
-    assert await future == 1
-
-
-async def test_a_poll_takes_what_there_is_when_time_is_up() -> None:
-    waiting = Waiting()
-    poller = Poller(enough=100)
-    assert await waiting.poll([queue()], 1, poller.look) == 1
-    assert poller.asked == [True]
-    assert len(waiting) == 0
-
-
-async def test_a_poll_whose_connection_is_lost_is_forgotten() -> None:
-    waiting, one = Waiting(), queue()
-    poller = Poller(enough=1)
-    future = waiting.poll([one], HOUR_MS, poller.look)
-    waiting.wake(one)
-    future.cancel()
-    await until(lambda: len(waiting) == 0, "the poll is forgotten")
-    assert poller.asked == []
-
-
-async def test_an_error_of_a_look_goes_to_the_one_who_waits() -> None:
-    waiting, one = Waiting(), queue()
-
-    def failing(is_last: bool) -> None:
-        raise ValueError("no such offset")
-
-    future: asyncio.Future[None] = waiting.poll([one], HOUR_MS, failing)
-    waiting.wake(one)
-    with pytest.raises(ValueError, match="no such offset"):
-        await future
-
-
-async def test_a_stop_answers_every_poll_with_what_there_is_and_lets_nobody_wait() -> None:
-    waiting, one = Waiting(), queue()
-    pollers = [Poller(enough=100) for _ in range(3)]
-    futures = [waiting.poll([one, queue()], HOUR_MS, poller.look) for poller in pollers]
+async def test_a_stop_answers_every_poll_with_what_there_is_and_lets_nobody_wait(
+    queues: list[Queue],
+) -> None:
+    clock = HandClock()
+    waiting, counters = Waiting(clock), [Counter() for _ in range(3)]
+    futures = [waiting.poll(queues, 1000, counter.look) for counter in counters]
     waiting.finish()
-    assert [await future for future in futures] == [1, 1, 1]
-    assert await waiting.poll([one], HOUR_MS, Poller(enough=100).look) == 1
+    assert [future.result() for future in futures] == ["told"] * 3
+    late = waiting.poll(queues, 1000, Counter().look)
+    clock.advance(0)
+    assert late.result() == "told"
+    await turn()
     assert len(waiting) == 0
+
+
+async def test_many_polls_on_one_queue_are_asked_over_several_turns(queues: list[Queue]) -> None:
+    waiting = Waiting(HandClock())
+    told = [waiting.poll(queues[:1], 1000, Counter(1).look) for _ in range(LOOKS_PER_TURN + 1)]
+    waiting.wake(queues[0])
+    await turn()
+    assert sum(each.done() for each in told) == LOOKS_PER_TURN
+    await turn()
+    assert all(each.done() for each in told)
+
+
+def test_a_watcher_is_told_of_every_change_until_it_stops_watching(queues: list[Queue]) -> None:
+    waiting, noted = Waiting(HandClock()), Noted()
+    waiting.watch(queues[0], noted)
+    waiting.wake(queues[0])
+    waiting.wake(queues[1])
+    waiting.wake_changed(queues[0])
+    assert noted.count == 2
+    waiting.unwatch(queues[0], noted)
+    waiting.unwatch(queues[0], noted)
+    waiting.wake(queues[0])
+    assert noted.count == 2 and waiting.queue_count == 0
+
+
+def test_a_sync_queue_has_news_after_the_flush_that_covers_its_last_append(
+    queues: list[Queue],
+) -> None:
+    waiting, noted = Waiting(HandClock()), Noted()
+    queue = queues[0]
+    queue.is_sync = True
+    add(queue, 0)
+    waiting.wake(queue)
+    # Whoever comes between the append and its flush is told as well.
+    waiting.watch(queue, noted)
+    assert noted.count == 0
+    add(queue, 100)
+    waiting.wake(queue)
+    waiting.wake_flushed(100)
+    assert noted.count == 1
+    waiting.wake_flushed(200)
+    assert noted.count == 2
+    waiting.wake_flushed(300)
+    assert noted.count == 2
+
+
+def test_a_topic_that_goes_is_told_to_all_who_watch_one_of_its_queues(queues: list[Queue]) -> None:
+    waiting, orders, bills = Waiting(HandClock()), Noted(), Noted()
+    waiting.watch(queues[0], orders)
+    waiting.watch(queues[2], orders)
+    waiting.watch(queues[3], bills)
+    waiting.wake_topic(b"o" * 16)
+    waiting.wake_topic(b"x" * 16)
+    assert (orders.count, bills.count) == (2, 0)

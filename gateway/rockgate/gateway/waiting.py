@@ -1,8 +1,12 @@
 """Long polls of both sides: who waits for more in which queue, until when.
 
-A poll waits on queues, not on time alone: an append wakes those who wait on its queue, and each
-decides whether it has enough. Polls are woken once per turn of the loop however many appends there
-were, so that a burst costs each waiter one look.
+A watcher is told of every change of a queue that it watches. A poll is one waiting request: it is
+asked again after it was woken, once per turn of the loop however many changes there were, and a
+last time when its time is over. Who keeps a memory of what changed (a fetch session) watches for
+as long as it lives and wakes its own poll; who does not lets `poll` watch for it.
+
+Queues that are sync show what is on disk, so an append to one is news only after the flush that
+covers it.
 
 Nothing here knows what a poll wants; it only knows whom to ask again.
 """
@@ -11,35 +15,51 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar
+from itertools import islice
+from typing import Any, Generic, Protocol, TypeVar
 
+from rockgate.gateway.clock import Clock, Timer
 from rockgate.store.consumequeue import Queue
 
 Result = TypeVar("Result")
+LOOKS_PER_TURN = 64
+"""Polls asked before others get their turn: a thousand may wait for one queue."""
+
+
+class Watcher(Protocol):
+    """Somebody who wants to hear of a queue."""
+
+    def noted(self) -> None:
+        """Take note that the queue has changed.
+
+        Called on the path of every append: it must be cheap, and neither watch nor unwatch.
+        """
 
 
 class Poll(Generic[Result]):
-    """One waiting request."""
+    """One waiting request. Whatever ends its future ends the poll."""
 
-    __slots__ = ("_look", "_timer", "_waiting", "future", "queues")
+    __slots__ = ("_look", "_on_end", "_timer", "_waiting", "future")
 
     def __init__(
         self,
         waiting: Waiting,
-        queues: tuple[Queue, ...],
+        wait_ms: int,
         look: Callable[[bool], Result | None],
-        future: asyncio.Future[Result],
+        on_end: Callable[[], None],
     ) -> None:
         self._waiting = waiting
         self._look = look
-        self._timer: asyncio.TimerHandle | None = None
-        self.queues = queues
-        self.future = future
-
-    def begin(self, timer: asyncio.TimerHandle) -> None:
-        """Start waiting; whatever ends the future ends the poll."""
-        self._timer = timer
+        self._on_end = on_end
+        self.future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self.future.add_done_callback(self._end)
+        self._timer: Timer = waiting.clock.call_later(wait_ms / 1000, self.look_last)
+
+    def wake(self) -> None:
+        """Let it be asked again, soon."""
+        self._waiting.wake_poll(self)
+
+    noted = wake
 
     def look(self, is_last: bool = False) -> None:
         """Ask whether there is enough now, or take what there is if time is up."""
@@ -53,23 +73,77 @@ class Poll(Generic[Result]):
         if result is not None:
             self.future.set_result(result)
 
+    def look_last(self) -> None:
+        """Take what there is: time is up."""
+        self.look(True)
+
     def _end(self, future: asyncio.Future[Result]) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.cancel()
         self._waiting.forget(self)
+        self._on_end()
 
 
 class Waiting:
-    """All polls that wait, by queue."""
+    """All polls that wait, and all who watch a queue."""
 
-    def __init__(self) -> None:
-        self._polls: dict[Queue, dict[Poll[object], None]] = {}
-        self._woken: dict[Poll[object], None] = {}
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock
+        self._watchers: dict[Queue, dict[Watcher, None]] = {}
+        self._topics: dict[bytes, dict[Queue, None]] = {}
+        self._unflushed: dict[Queue, None] = {}
+        self._polls: dict[Poll[Any], None] = {}
+        self._woken: dict[Poll[Any], None] = {}
         self._is_scheduled = False
         self._is_finishing = False
 
     def __len__(self) -> int:
-        return len({poll for polls in self._polls.values() for poll in polls})
+        return len(self._polls)
+
+    @property
+    def clock(self) -> Clock:
+        """Whose time ends a poll: the running loop's, unless a test has its own."""
+        return self._clock or asyncio.get_running_loop()
+
+    @property
+    def queue_count(self) -> int:
+        """How many queues are watched."""
+        return len(self._watchers)
+
+    # Watching
+
+    def watch(self, queue: Queue, watcher: Watcher) -> None:
+        """Tell a watcher of every change of a queue, until `unwatch`."""
+        watchers = self._watchers.get(queue)
+        if watchers is None:
+            watchers = self._watchers[queue] = {}
+            self._topics.setdefault(queue.topic_id, {})[queue] = None
+        watchers[watcher] = None
+
+    def unwatch(self, queue: Queue, watcher: Watcher) -> None:
+        """Tell it no more."""
+        watchers = self._watchers.get(queue)
+        if watchers is None:
+            return
+        watchers.pop(watcher, None)
+        if not watchers:
+            del self._watchers[queue]
+            queues = self._topics[queue.topic_id]
+            del queues[queue]
+            if not queues:
+                del self._topics[queue.topic_id]
+
+    # Waiting
+
+    def begin(
+        self,
+        wait_ms: int,
+        look: Callable[[bool], Result | None],
+        on_end: Callable[[], None] = lambda: None,
+    ) -> Poll[Result]:
+        """Begin a poll that its owner wakes; `look` is called as by `poll`."""
+        poll = Poll(self, 0 if self._is_finishing else max(0, wait_ms), look, on_end)
+        self._polls[poll] = None
+        return poll
 
     def poll(
         self,
@@ -79,50 +153,79 @@ class Waiting:
     ) -> asyncio.Future[Result]:
         """Wait until `look` has something to say, or `wait_ms` are over.
 
-        `look` is called with False after an append to one of the queues, and returns None to go
+        `look` is called with False after a change of one of the queues, and returns None to go
         on waiting; with True when time is up, and then returns what there is.
         """
-        loop = asyncio.get_running_loop()
-        poll: Poll[Result] = Poll(self, tuple(queues), look, loop.create_future())
-        kept: Poll[object] = poll  # type: ignore[assignment]  # kept to be woken, whatever it yields
-        for queue in poll.queues:
-            self._polls.setdefault(queue, {})[kept] = None
-        wait_s = 0.0 if self._is_finishing else wait_ms / 1000
-        poll.begin(loop.call_later(wait_s, poll.look, True))
+        watched = tuple(queues)
+
+        def unwatch_all() -> None:
+            for queue in watched:
+                self.unwatch(queue, poll)
+
+        poll = self.begin(wait_ms, look, unwatch_all)
+        for queue in watched:
+            self.watch(queue, poll)
         return poll.future
+
+    def forget(self, poll: Poll[Any]) -> None:
+        """Let go of a poll that has ended."""
+        self._polls.pop(poll, None)
+        self._woken.pop(poll, None)
 
     def finish(self) -> None:
         """Answer every poll with what there is: the server stops, and nobody waits from now on."""
         self._is_finishing = True
-        for poll in {poll: None for polls in self._polls.values() for poll in polls}:
-            poll.look(True)
+        for poll in list(self._polls):
+            poll.look_last()
+
+    # Waking
 
     def wake(self, queue: Queue) -> None:
-        """Note that a queue has more; called on every append, so it is cheap when nobody waits."""
-        polls = self._polls.get(queue)
-        if polls:
-            self._woken.update(polls)
-            if not self._is_scheduled:
-                self._is_scheduled = True
-                asyncio.get_running_loop().call_soon(self._look_all)
+        """Note an append to a queue; called on every one, so it is cheap when nobody waits."""
+        if queue.is_sync:
+            self._unflushed[queue] = None
+        else:
+            self.wake_changed(queue)
 
-    def wake_flushed(self) -> None:
-        """Note that the high watermark has moved, which queues that are not sync do not feel."""
-        for queue in list(self._polls):
-            if queue.is_sync:
-                self.wake(queue)
+    def wake_changed(self, queue: Queue) -> None:
+        """Note that a queue shows something else than before."""
+        watchers = self._watchers.get(queue)
+        if watchers:
+            for watcher in watchers:
+                watcher.noted()
+
+    def wake_flushed(self, flushed: int) -> None:
+        """Note that everything before a position is on disk, so that sync queues show it."""
+        if not self._unflushed:
+            return
+        for queue in list(self._unflushed):
+            if queue.last_position < flushed:
+                # The last of it is shown; otherwise there is a flush to come.
+                del self._unflushed[queue]
+            self.wake_changed(queue)
+
+    def wake_topic(self, topic_id: bytes) -> None:
+        """Note that a topic is gone, with all its queues."""
+        for queue in self._topics.get(topic_id, ()):
+            self.wake_changed(queue)
+
+    def wake_poll(self, poll: Poll[Any]) -> None:
+        """Let a poll be asked again in the next turn of the loop."""
+        self._woken[poll] = None
+        self._schedule()
+
+    def _schedule(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            asyncio.get_running_loop().call_soon(self._look_all)
 
     def _look_all(self) -> None:
         self._is_scheduled = False
-        woken, self._woken = self._woken, {}
-        for poll in woken:
+        woken = self._woken
+        turn = list(islice(woken, LOOKS_PER_TURN))
+        for poll in turn:
+            del woken[poll]
+        if woken:
+            self._schedule()
+        for poll in turn:
             poll.look()
-
-    def forget(self, poll: Poll[Result]) -> None:
-        """Let go of a poll that has ended."""
-        for queue in poll.queues:
-            polls = self._polls.get(queue)
-            if polls is not None:
-                polls.pop(poll, None)  # type: ignore[arg-type]  # see poll()
-                if not polls:
-                    del self._polls[queue]

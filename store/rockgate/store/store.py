@@ -90,8 +90,8 @@ class Store:
         self._jobs: Jobs = InlineJobs()
         self._threads: list[Worker] = []
         self._posted: Post | None = None
-        self.on_flushed: Callable[[], None] = lambda: None
-        """Told after every flush: what sync queues show has grown."""
+        self.on_flushed: Callable[[int], None] = lambda position: None
+        """Told after every flush up to where it came: what sync queues show has grown."""
         directory.lock("lock")
         try:
             self._open(folds, store_host, new_topic_id)
@@ -272,7 +272,7 @@ class Store:
         self.flusher.settle()
         if self.flusher.failure is not None:
             self.appender.refusal = StoreError(f"the disk failed: {self.flusher.failure}")
-        self.on_flushed()
+        self.on_flushed(self.flusher.flushed)
 
     def _sync_log(self, position: int) -> None:
         """Bring the log to disk up to a position, from any thread."""
