@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
+from rockgate.protocol.entry import Entry
 from rockgate.store.appending import Appender
 from rockgate.store.background import InlineJobs, Jobs, Post, ThreadJobs, Worker
 from rockgate.store.checkpoint import CheckpointFile
@@ -170,7 +171,7 @@ class Store:
             snapshots=self.snapshots,
             checkpointer=self.checkpointer,
             appender=self.appender,
-            keys=None,
+            keys=self.keys,
             jobs=lambda: self._jobs,
             clock=clock,
             config=config,
@@ -296,8 +297,13 @@ class Store:
         """Return positions of messages with a unique key or one of KEYS, newest first."""
         if self.keys is None:
             return []
-        load = loader(self.log, self.log.end)
+        end = self.flusher.flushed if self.config.flush == "sync" else self.log.end
+        load = loader(self.log, end, self._is_current)
         return self.keys.query(topic, key, load=load, limit=limit, begin_ms=begin_ms, end_ms=end_ms)
+
+    def _is_current(self, view: memoryview, entry: Entry) -> bool:
+        """Whether an entry belongs to a topic that is there, and not to an earlier life of it."""
+        return self.topics.owner(entry.topic, entry.position) is not None
 
     def tick(self) -> bool:
         """Do what is due, a little at a time; say whether to be called again soon."""
