@@ -3,7 +3,7 @@
 A new fold joins by a `FoldCase` in `FOLDS`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
@@ -12,7 +12,7 @@ from tests.store.journals import MemoryJournal, change_at
 from rockgate.store.clock import ManualClock
 from rockgate.store.epochs import TOPIC as EPOCH_TOPIC
 from rockgate.store.epochs import Epochs
-from rockgate.store.progress import Progress
+from rockgate.store.progress import Key, Progress
 from rockgate.store.progressrecords import (
     PROGRESS_TOPIC,
     Commit,
@@ -45,7 +45,8 @@ class FoldCase(NamedTuple):
     topic: bytes
     make: Callable[[], Fold]
     changes: st.SearchStrategy[list[Body]]
-    view: Callable[[Any], object]
+    view: Callable[[Any], Mapping[Any, object]]
+    """Everything the fold knows, by key."""
 
 
 def topic_id(index: int) -> bytes:
@@ -94,11 +95,12 @@ def _topic_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
     return bodies
 
 
-def _view_topics(topics: Topics) -> object:
+def _view_topics(topics: Topics) -> Mapping[object, object]:
     by_name = {topic.name: topic.id for topic in topics}
     found = {name: topic.id for name in _NAMES if (topic := topics.find(name)) is not None}
     assert by_name == found, "both indexes lead to the same topics"
-    return topics.version, len(topics), sorted(topics.items())
+    assert len(topics) == len(found)
+    return {"version": topics.version, **{key: fields for key, fields in topics.items()}}
 
 
 # Progress: commits, removals, and the deletion of topics.
@@ -148,8 +150,11 @@ def _progress_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
     return bodies
 
 
-def _view_progress(progress: Progress) -> object:
-    items = dict(progress.items())
+def _view_progress(progress: Progress) -> Mapping[Key, object]:
+    items: dict[Key, bytes] = {}
+    for key, record in progress.items():
+        assert key not in items, "a key has one record"
+        items[key] = record
     groups = {group: set(progress.fetch_group(group)) for group in progress.groups()}
     for group, topic, queue_id in items:
         assert progress.fetch(group, topic, queue_id) is not None
@@ -176,7 +181,7 @@ FOLDS = [
         EPOCH_TOPIC,
         Epochs,
         st.integers(0, 9).map(_epoch_changes),
-        lambda epochs: epochs.all,
+        lambda epochs: dict(epochs.all),
     ),
     FoldCase(
         "topics",

@@ -1,6 +1,7 @@
 """Taking snapshots: the loop's slices, the thread's files, and when one is due."""
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -10,7 +11,7 @@ from rockgate.store.clock import ManualClock
 from rockgate.store.errors import StoreFull
 from rockgate.store.memoryfiles import MemoryDisk
 from rockgate.store.snapshots import Snapshots
-from rockgate.store.snapshotter import SnapshotConfig, SnapshotTaker, SnapshotWriter
+from rockgate.store.snapshotter import Handover, SnapshotConfig, SnapshotTaker, SnapshotWriter
 
 
 class Numbers:
@@ -124,6 +125,29 @@ def test_a_taker_far_ahead_of_the_disk_takes_nothing_until_it_has_caught_up() ->
     setup.writer.step()
     setup.taker.step()
     assert numbers.taken == 7
+
+
+def test_a_last_slice_that_comes_while_the_writer_looks_away_is_not_lost() -> None:
+    setup = Setup()
+    handover = Handover(0, 0, ["n"])
+
+    class Interrupted(deque[tuple[int, bytes]]):
+        """Whoever finds it empty is interrupted by the taker, which finishes."""
+
+        def __bool__(self) -> bool:
+            is_filled = len(self) > 0
+            if not is_filled and handover.needs is None:
+                self.append((0, b"last"))
+                handover.needs = 1000
+            return is_filled
+
+    handover.slices = Interrupted([(0, b"first")])
+    setup.writer.submit(handover)
+    while setup.writer.step():
+        pass
+    [kept] = setup.snapshots.usable(0, 1000)
+    with setup.snapshots.read(kept) as reader:
+        assert [list(slices) for _, slices in reader.sections()] == [[b"first", b"last"]]
 
 
 def test_the_two_sides_work_in_two_threads() -> None:

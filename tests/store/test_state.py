@@ -74,6 +74,22 @@ def test_replaying_the_log_from_anywhere_to_its_end_changes_nothing(
 @every_fold
 @examples
 @given(data=st.data())
+def test_no_item_that_is_there_is_set_back_by_a_change_that_it_has_seen(
+    case: FoldCase, data: st.DataObject
+) -> None:
+    changes = log_of(data.draw(case.changes))
+    fold = live(case, changes)
+    before = dict(case.view(fold))
+    for change in changes:
+        fold = live(case, changes)
+        fold.apply(change)
+        after = case.view(fold)
+        assert {key: after.get(key) for key in before} == before
+
+
+@every_fold
+@examples
+@given(data=st.data())
 def test_a_snapshot_taken_while_the_fold_changes_and_a_replay_come_to_the_live_state(
     case: FoldCase, data: st.DataObject
 ) -> None:

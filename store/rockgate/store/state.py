@@ -6,8 +6,8 @@ It never writes: a change is appended to the log through a `Journal` and reaches
 entry, when it happens and again whenever the log is replayed.
 
 What every fold must keep (a property test holds all of them to it):
-- applying a change that is already in the state alters nothing: a keyed item remembers the
-  position of its last change, and an older or equal position is ignored;
+- an item that is there is never set back: it remembers the position of its last change, and a
+  change at an older or equal position leaves it alone;
 - a slice holds whole items as they are at one moment; another slice may be of another moment.
 
 So a snapshot taken in slices between log positions `replay_from` and `needs`, restored, and
@@ -67,7 +67,7 @@ class Fold(Protocol):
         """The system topics whose entries it wants."""
 
     def apply(self, change: Change) -> None:
-        """Take one change in; one that is already in changes nothing."""
+        """Take one change in; items that have it or a later one are left alone."""
 
     def snapshot(self) -> Iterator[bytes]:
         """Hand out the state slice by slice, each about a millisecond of work.
@@ -145,14 +145,14 @@ class State:
                     is_complete = self._restore(reader.sections())
                     reader.check_end()
             except StoreCorrupt as damage:
-                self._clear()
                 self._snapshots.set_aside(kept, damage)
                 continue
             log.info("state restored snapshot=%s replay_from=%d", kept.name, kept.replay_from)
             # A fold that the snapshot does not know starts from all the log there is. The
             # others have most of that behind them, and a replay from earlier alters nothing.
             return kept.replay_from if is_complete else log_start
-        self._clear()
+        for fold in self._folds.values():
+            fold.clear()
         if log_start > 0:
             raise StoreCorrupt(
                 self._snapshots.path, log_start, "no snapshot is whole and the log starts later"
@@ -172,10 +172,6 @@ class State:
         for name in missing:
             self._folds[name].clear()
         return not missing
-
-    def _clear(self) -> None:
-        for fold in self._folds.values():
-            fold.clear()
 
 
 def check_format(version: int, version_max: int, what: str, position: int = 0) -> None:
