@@ -41,14 +41,14 @@ from rockgate.store.progressrecords import (
 )
 from rockgate.store.roster import Roster
 from rockgate.store.state import Change, Journal
-from rockgate.store.topicchanges import TOPICS_TOPIC, deleted_ids
+from rockgate.store.topicchanges import QUEUE_COUNT_MAX, TOPICS_TOPIC, deleted_ids
 
 __all__ = ["COALESCE_MS", "SLICE_COST", "Commit", "Committed", "Key", "Progress"]
 
 COALESCE_MS: Final = 1_000
 _ROUND_PART: Final = 1_000
 SLICE_COST: Final = 4_000
-_QUEUES_PER_PIECE: Final = 4_096
+_QUEUES_PER_PIECE: Final = 2_000
 
 
 class Key(NamedTuple):
@@ -326,8 +326,10 @@ class Progress:
         for _, held in self._roster.walk():
             cost += 2
             for piece in _pieces(held) if held is not None else ():
-                helds.append(piece)
-                cost += len(piece.queues)
+                if piece.queues:
+                    helds.append(piece)
+                # Looking for queues that are not there takes a while too.
+                cost += len(piece.queues) or _QUEUES_PER_PIECE // 8
                 if cost >= self._slice_cost:
                     yield pack_slice(helds)
                     helds, cost = [], 0
@@ -369,8 +371,7 @@ def _pieces(held: Held) -> Iterator[Held]:
     if len(records) <= _QUEUES_PER_PIECE:
         yield held
         return
-    for low in range(0, max(records) + 1, _QUEUES_PER_PIECE):
+    for low in range(0, QUEUE_COUNT_MAX, _QUEUES_PER_PIECE):
         ids = range(low, low + _QUEUES_PER_PIECE)
         part = {queue_id: records[queue_id] for queue_id in ids if queue_id in records}
-        if part:
-            yield Held(held.group, held.topic_id, part)
+        yield Held(held.group, held.topic_id, part)

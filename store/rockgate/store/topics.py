@@ -44,7 +44,7 @@ from rockgate.store.topicchanges import (
 
 __all__ = ["SLICE_COST", "NewTopic", "Topic", "Topics"]
 
-SLICE_COST: Final = 1_000
+SLICE_COST: Final = 700
 _LOG_STARTS_PER_CHANGE: Final = 20_000
 
 
