@@ -19,7 +19,7 @@ from rockgate.store.commitlog import CommitLog
 from rockgate.store.dispatch import Derived, follow
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.files import Directory
-from rockgate.store.recovery import clear_rest, find_end
+from rockgate.store.recovery import clear_rest, find_end, write_again
 from rockgate.store.segments import Segments
 
 _log = logging.getLogger(__name__)
@@ -48,22 +48,24 @@ def find_log(segments: Segments, checkpoint: CheckpointFile, directory: Director
             reason = f"the checkpoint says the log reaches {flushed}, and there is no log"
             raise StoreCorrupt(f"{directory.path}/commitlog", flushed, reason)
         segments.start_at(0)
-    last = segments.row[-1]
-    if not segments.start <= flushed <= last.end:
-        reason = f"the log on disk goes from {segments.start} to {last.end}: a file is missing"
-        raise StoreCorrupt(segments.path(last), flushed, reason)
     recovered = find_end(segments, flushed, flushed, _ignore)
-    kept_bytes, kept_path = clear_rest(segments, recovered.end, directory.child("lost"))
-    if kept_bytes:
-        _log.warning(
-            "log ends early position=%d reason=%s bytes=%d kept=%s",
-            recovered.end,
-            recovered.reason,
-            kept_bytes,
-            kept_path,
-        )
+    end, kept_bytes = recovered.end, 0
+    if was_clean and end == flushed:
+        # Nothing was ever written behind it, so there is nothing to look for.
+        segments.cut_after(end)
+    else:
+        kept_bytes, kept_path = clear_rest(segments, end, directory.child("lost"))
+        write_again(segments, flushed, end)
+        if kept_bytes:
+            _log.warning(
+                "log ends early position=%d reason=%s bytes=%d kept=%s",
+                end,
+                recovered.reason,
+                kept_bytes,
+                kept_path,
+            )
     last_store_ms = max(recovered.last_store_ms, checkpoint.newest.last_store_ms)
-    return Found(recovered.end, was_clean, recovered.end - flushed, kept_bytes, last_store_ms)
+    return Found(end, was_clean, end - flushed, kept_bytes, last_store_ms)
 
 
 def _ignore(view: memoryview, entry: Entry) -> None:

@@ -1,0 +1,177 @@
+"""Opening: from a data directory to a log whose end is known, or to a refusal with a reason."""
+
+from __future__ import annotations
+
+import logging
+from random import Random
+
+import pytest
+from tests.store.logs import SEGMENT, draft, new_log, numbers
+
+from rockgate.protocol.entry import Entry
+from rockgate.store.checkpoint import CheckpointFile
+from rockgate.store.clock import ManualClock
+from rockgate.store.commitlog import CommitLog
+from rockgate.store.dispatch import Derived
+from rockgate.store.errors import StoreCorrupt
+from rockgate.store.memoryfiles import MemoryDisk, Operation
+from rockgate.store.opening import ABORT, Found, find_log, replay
+from rockgate.store.segments import Segments, segment_name
+
+
+def stopped(disk: MemoryDisk, count: int, *, flushed: int, is_clean: bool) -> CommitLog:
+    """A log of so many entries whose first `flushed` ones are on disk and checkpointed."""
+    root = disk.root()
+    checkpoint = CheckpointFile(root, SEGMENT)
+    log = new_log(root.child("commitlog"))
+    for number in range(count):
+        if number == flushed:
+            checkpointed(checkpoint, log)
+        log.append(draft(number))
+    if flushed == count:
+        checkpointed(checkpoint, log)
+    if not is_clean:
+        root.create(ABORT).close()
+    root.sync()
+    return log
+
+
+def checkpointed(checkpoint: CheckpointFile, log: CommitLog) -> None:
+    log._segments.sync(checkpoint.newest.flushed, log.end)
+    checkpoint.write(log.end, 0, log.last_store_ms)
+
+
+def opened(disk: MemoryDisk) -> tuple[Found, CommitLog]:
+    root = disk.root()
+    segments = Segments(root.child("commitlog"), SEGMENT, SEGMENT)
+    found = find_log(segments, CheckpointFile(root, SEGMENT), root)
+    log = CommitLog(segments, ManualClock())
+    log.end = found.end
+    return found, log
+
+
+def test_an_empty_directory_is_an_empty_log() -> None:
+    found, log = opened(MemoryDisk())
+    assert found == Found(0, True, 0, 0, 0)
+    log.append(draft(0))
+    assert numbers(log) == [0]
+
+
+@pytest.mark.row("S-03")
+def test_after_a_clean_stop_nothing_is_scanned_nor_searched() -> None:
+    disk = MemoryDisk()
+    before = stopped(disk, 50, flushed=50, is_clean=True)
+    before._segments.prepare(before.end)
+    after = disk.killed()
+    found, log = opened(after)
+    assert (found.was_clean, found.scanned_bytes, found.end) == (True, 0, before.end)
+    assert found.last_store_ms == before.last_store_ms
+    assert after.root().child("lost").names() == []
+    log.append(draft(50))
+    assert numbers(log) == list(range(51))
+
+
+@pytest.mark.row("S-03")
+def test_after_a_kill_what_was_not_flushed_is_found_by_scanning() -> None:
+    disk = MemoryDisk()
+    before = stopped(disk, 80, flushed=30, is_clean=False)
+    found, log = opened(disk.killed())
+    assert not found.was_clean
+    assert found.end == before.end
+    assert 0 < found.scanned_bytes < before.end
+    assert numbers(log) == list(range(80))
+
+
+def test_a_torn_end_is_kept_aside_counted_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    disk = MemoryDisk()
+    before = stopped(disk, 80, flushed=30, is_clean=False)
+    position = [entry.position for _, entry in before.walk(0)][60]
+    segment = before._segments.find(position)
+    assert segment is not None
+    segment.mapping.view[position - segment.start + 100] ^= 1
+    with caplog.at_level(logging.WARNING):
+        found, log = opened(disk.killed())
+    assert found.end == position
+    # All but the zeros behind the filler of the segment that was full.
+    assert 10_000 < found.kept_aside_bytes <= before.end - position
+    assert f"position={position}" in caplog.text
+    assert "checksum" in caplog.text
+    log.append(draft(60))
+    assert numbers(log) == list(range(61))
+
+
+@pytest.mark.row("S-02")
+def test_a_log_without_its_last_file_is_refused() -> None:
+    disk = MemoryDisk()
+    log = stopped(disk, 80, flushed=80, is_clean=True)
+    disk.root().child("commitlog").remove(segment_name(log._segments.active.start))
+    with pytest.raises(StoreCorrupt, match="a file is missing"):
+        opened(disk.killed())
+
+
+@pytest.mark.row("S-02")
+def test_a_log_that_is_gone_is_refused() -> None:
+    disk = MemoryDisk()
+    stopped(disk, 10, flushed=10, is_clean=True)
+    disk.root().child("commitlog").remove(segment_name(0))
+    with pytest.raises(StoreCorrupt, match="there is no log"):
+        opened(disk.killed())
+
+
+def test_what_a_failed_fsync_left_in_memory_is_brought_to_disk_by_the_next_start() -> None:
+    """A start that believed its eyes would call safe what the first power cut takes."""
+
+    def fail(operation: Operation) -> OSError | None:
+        return OSError(5, "injected") if operation.kind == "sync" else None
+
+    disk = MemoryDisk()
+    before = stopped(disk, 80, flushed=30, is_clean=False)
+    disk.plan = fail
+    for segment in before._segments.row:
+        with pytest.raises(OSError, match="injected"):
+            segment.mapping.sync()
+    after = disk.killed()
+    found, log = opened(after)
+    log._segments.sync(found.end - found.scanned_bytes, found.end)
+    CheckpointFile(after.root(), SEGMENT).write(found.end, 0, 0)
+    _, last = opened(after.power_cut(Random(1), keep="none"))
+    assert numbers(last) == list(range(80))
+
+
+# Replaying
+
+
+class Seen:
+    """Something derived from the log that only remembers what it was fed."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+
+    def dispatch(self, view: memoryview, entry: Entry) -> None:
+        self.numbers.append(entry.queue_offset)
+
+
+def test_a_replay_feeds_every_entry_of_a_range_in_order() -> None:
+    disk = MemoryDisk()
+    stopped(disk, 80, flushed=80, is_clean=True)
+    _, log = opened(disk.killed())
+    places = [entry.position for _, entry in log.walk(0)]
+    for first, last in ((0, None), (20, None), (20, 60)):
+        seen = Seen()
+        derived: list[Derived] = [seen]
+        end = None if last is None else places[last]
+        count = replay(log, log._segments, places[first], log.end, derived, end)
+        assert seen.numbers == list(range(first, last or 80))
+        assert count == len(seen.numbers)
+
+
+def test_a_replay_refuses_damage_that_no_scan_has_seen() -> None:
+    disk = MemoryDisk()
+    stopped(disk, 80, flushed=80, is_clean=True)
+    _, log = opened(disk.killed())
+    position = [entry.position for _, entry in log.walk(0)][10]
+    log._segments.row[0].mapping.view[position + 150] ^= 1
+    with pytest.raises(StoreCorrupt) as refused:
+        replay(log, log._segments, 0, log.end, [])
+    assert refused.value.position == position
+    assert refused.value.file.endswith(segment_name(0))
