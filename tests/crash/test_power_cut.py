@@ -13,7 +13,7 @@ from rockgate.store.clock import ManualClock
 from rockgate.store.memoryfiles import MemoryDisk, PowerCut
 from rockgate.store.store import Store
 
-STEPS = 70
+STEPS = 100
 WORKLOADS = 3
 
 

@@ -7,7 +7,7 @@ prefix, never less than what was flushed, never half an effect.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
@@ -21,6 +21,7 @@ from rockgate.store.epochs import TOPIC as EPOCH_TOPIC
 from rockgate.store.files import Directory
 from rockgate.store.progressrecords import Commit
 from rockgate.store.store import Store
+from rockgate.store.topic import Topic
 from rockgate.store.topicchanges import NewTopic
 
 CONFIG = StoreConfig(
@@ -33,8 +34,14 @@ CONFIG = StoreConfig(
     snapshot_interval_ms=7_000,
     key_index_slots=50,
     key_index_entries=40,
+    retention_interval_ms=1_000,
 )
-NAMES = ("orders", "payments", "shipments")
+# What each topic keeps, so that segments are emptied of some messages and others are moved.
+NAMES: dict[str, dict[str, str]] = {
+    "orders": {},
+    "payments": {"retention.ms": "1000"},
+    "shipments": {"retention.bytes": "1500"},
+}
 GROUPS = ("billing", "audit")
 
 
@@ -110,6 +117,9 @@ class Workload:
         self.clock = clock
         self.random = random
         self.serial = 0
+        self._advance_log_starts = store.topics.advance_log_starts
+        # Whoever moves log starts, retention most of all, tells the model.
+        vars(store.topics)["advance_log_starts"] = self.advance_log_starts
 
     def run(self, steps: int) -> None:
         actions = (
@@ -152,7 +162,7 @@ class Workload:
         def effect(world: World) -> None:
             world.topics[name] = TopicModel([[] for _ in range(count)])
 
-        new = NewTopic(name=name, queue_count=count)
+        new = NewTopic(name=name, queue_count=count, config=NAMES[name])
         self._do(effect, lambda: self.store.topics.create(new))
 
     def delete_topic(self) -> None:
@@ -239,12 +249,16 @@ class Workload:
             return
         topic = self.store.topics.get(queue.topic.decode())
         offset = self.random.randint(queue.log_start + 1, queue.next_offset)
+        self.store.topics.advance_log_starts({topic: {queue.queue_id: offset}})
+
+    def advance_log_starts(self, starts: Mapping[Topic, Mapping[int, int]]) -> None:
+        moved = {topic.name: dict(offsets) for topic, offsets in starts.items()}
 
         def effect(world: World) -> None:
-            world.topics[topic.name].log_starts[queue.queue_id] = offset
+            for name, offsets in moved.items():
+                world.topics[name].log_starts.update(offsets)
 
-        starts = {topic: {queue.queue_id: offset}}
-        self._do(effect, lambda: self.store.topics.advance_log_starts(starts))
+        self._do(effect, lambda: self._advance_log_starts(starts))
 
     def flush(self) -> None:
         self.store.flush()
@@ -253,7 +267,7 @@ class Workload:
         self.clock.advance(self.random.choice((10, 500, 2_000)))
         if self.random.random() < 0.1:
             self.clock.step(-5_000)
-        for _ in range(3):
+        for _ in range(self.random.choice((3, 30))):
             self.store.tick()
 
 
