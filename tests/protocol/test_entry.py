@@ -161,6 +161,10 @@ def test_an_entry_reads_the_same_wherever_it_lies(
     assert (read.start, read.end) == (len(before), len(before) + len(data))
     assert read.body_at - len(before) == alone.body_at
     assert read.properties_at - len(before) == alone.properties_at
+    assert envelope.places(around, len(before)) == (
+        *(read.total_size, read.magic, read.queue_id, read.queue_offset),
+        *(read.body_at, read.body_size),
+    )
 
 
 def test_a_blank_filler_is_its_declaration() -> None:

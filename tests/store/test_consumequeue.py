@@ -185,7 +185,7 @@ def test_units_can_be_taken_for_an_index_while_others_are_added() -> None:
 def test_a_queue_can_grow_while_it_is_read() -> None:
     queue = queue_of(*[(1, 0)] * 200)
     seen = 0
-    for _ in queue._walk(0):
+    for _ in queue.walk(0):
         seen += 1
         if seen < 300:
             queue.add(20_000 + seen, 100, 1, 1, 1)

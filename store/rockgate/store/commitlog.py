@@ -221,6 +221,10 @@ class CommitLog:
 
     # Reading
 
+    def segment_at(self, position: int) -> Segment | None:
+        """Return the segment that holds a position; None if it is gone."""
+        return self._segments.find(position)
+
     def slice(self, position: int, size: int) -> memoryview | None:
         """Return an entry's bytes as they lie; None if its segment is gone."""
         segment = self._segments.find(position)

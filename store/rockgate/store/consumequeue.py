@@ -226,7 +226,7 @@ class Queue:
         """
         found: list[Unit] = []
         left = size_max
-        for fields in self._walk(offset):
+        for fields in self.walk(offset):
             left -= fields[2]
             if fields[1] >= position_max or (left < 0 and found):
                 break
@@ -263,15 +263,15 @@ class Queue:
 
     def find(self, offset: int) -> Unit | None:
         """Return the unit that holds an offset, or the next one that is there."""
-        fields = next(self._walk(offset), None)
+        fields = next(self.walk(offset), None)
         return None if fields is None else Unit._make(fields)
 
     @property
     def _is_merged(self) -> bool:
         return self._moved is not None or self._runs.is_overlapping
 
-    def _walk(self, offset: int) -> Iterator[UnitFields]:
-        """Yield units in order from the one that holds an offset on."""
+    def walk(self, offset: int) -> Iterator[UnitFields]:
+        """Yield units in order from the one that holds an offset on, as plain tuples."""
         if self._is_merged:
             yield from merge(self._sources(offset), offset)
             return

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from rockgate.protocol.entry import Entry
 from rockgate.store.appending import Appender
 from rockgate.store.background import InlineJobs, Jobs, Post, ThreadJobs, Worker
+from rockgate.store.bodies import Bodies
 from rockgate.store.checkpoint import CheckpointFile
 from rockgate.store.checkpointing import Checkpointer
 from rockgate.store.clock import Clock
@@ -41,6 +42,7 @@ from rockgate.store.state import Fold, Journal, State
 from rockgate.store.topic import Topic
 from rockgate.store.topicchanges import random_topic_id
 from rockgate.store.topics import Topics
+from rockgate.store.warmth import Warmth
 
 _log = logging.getLogger(__name__)
 
@@ -138,6 +140,10 @@ class Store:
         self.appender = Appender(log=self.log, queues=self.queues, state=self.state, keys=self.keys)
         journal.journal = self.appender
         self.reader = Reader(self.log, self.flusher)
+        self.warmth = Warmth(
+            self._segments, clock, cold_bytes=config.cold_bytes, run_start=self.found.end
+        )
+        self.bodies = Bodies(self.log, self.warmth)
         self.checkpointer = Checkpointer(
             log=self.log,
             flusher=self.flusher,

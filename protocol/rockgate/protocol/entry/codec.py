@@ -222,6 +222,23 @@ def identify(view: memoryview) -> tuple[int, int, int, int]:
     return _WHOLE.unpack_from(view)
 
 
+_PLACES: Final = struct.Struct(f">II4xi4xq8xi{HEAD_SIZE_V4 - SYS_FLAG_AT - 8}xI")
+
+
+def places(buffer: Buffer, at: int) -> tuple[int, int, int, int, int, int]:
+    """Return size, magic, queue id, offset, and place and size of the body of the entry at `at`.
+
+    Nothing is checked but the room for a head: a reader compares what it knows, and trusts the
+    rest of an entry that was whole when it was written.
+    """
+    size, magic, queue_id, offset, flags, body_size = _PLACES.unpack_from(buffer, at)
+    if not flags & _HOST_FLAGS:
+        return size, magic, queue_id, offset, at + HEAD_SIZE_V4, body_size
+    body_at = at + _HEADS[flags & _HOST_FLAGS].size
+    (body_size,) = _U32.unpack_from(buffer, body_at - 4)
+    return size, magic, queue_id, offset, body_at, body_size
+
+
 def body_of(view: memoryview) -> memoryview:
     """Return the body of one whole entry that is known to be valid."""
     (flags,) = _U32.unpack_from(view, SYS_FLAG_AT)
