@@ -258,7 +258,7 @@ class _DecoderWriter:
                 f"if {name} > {ARRAY_COUNT_MAX} or {name} * {size_min} > size - pos or room < 0:",
                 path,
             ):
-                add(f"raise refuse_count({name}, size - pos, room)", path)
+                add(f"raise refuse_count({name}, {size_min}, size - pos)", path)
             self.elements(kind.element, name, target, path, flexible)
 
     def elements(

@@ -57,11 +57,13 @@ def wider(text: str, size: int, room: int) -> int:
     return room
 
 
-def refuse_count(count: int, left: int, room: int) -> ValueError:
-    """An array that is too long: by rule, for the bytes behind it, or for memory."""
+def refuse_count(count: int, size_min: int, left: int) -> ValueError:
+    """An array that is too long: by rule, for the bytes behind it, or else for memory."""
     if count > ARRAY_COUNT_MAX:
         return ValueError(f"{count} elements are over {ARRAY_COUNT_MAX}")
-    return refuse_memory() if room < 0 else ValueError(f"{count} elements in {left} bytes")
+    if count * size_min > left:
+        return ValueError(f"{count} elements in {left} bytes")
+    return refuse_memory()
 
 
 def refuse_memory() -> ValueError:

@@ -1,0 +1,195 @@
+"""Bytes from a peer that means harm, or from one that is broken.
+
+Whatever they are: a value or a ProtocolError, at once, within four times their size plus 1 MiB.
+"""
+
+import random
+import struct
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from tests.budget import budget
+from tests.protocol.kafka.samples import array_paths, crowded, sample
+from tests.protocol.kafka.values import MESSAGES, VERSIONS, version_id
+
+from rockgate.protocol.kafka.errors import MalformedMessage, ProtocolError
+from rockgate.protocol.kafka.messages.api_versions import ApiVersionsRequest
+from rockgate.protocol.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
+from rockgate.protocol.kafka.messages.offset_fetch import OffsetFetchRequest
+from rockgate.protocol.kafka.messages.produce import ProduceRequest
+from rockgate.protocol.kafka.schema import declaration_of, decode, encode
+from rockgate.protocol.kafka.schema.reference import reference_decode
+from rockgate.protocol.kafka.varint import uvarint
+
+EVERY_VERSION = pytest.mark.parametrize(("message", "version"), VERSIONS, ids=version_id)
+EVERY_MESSAGE = pytest.mark.parametrize("message", MESSAGES, ids=version_id)
+
+
+def attempt(message: type[Any], version: int, body: bytes | memoryview) -> Any:
+    """The value, or None if it was refused as it should be; anything else fails the test."""
+    try:
+        return decode(message, version, body)
+    except ProtocolError:
+        return None
+
+
+@contextmanager
+def memory_bound(size: int) -> Iterator[None]:
+    """Fails if what runs inside takes more than four times `size` plus 1 MiB at any moment."""
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        yield
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak - before <= 4 * size + (1 << 20)
+
+
+@EVERY_VERSION
+def test_a_body_cut_at_any_byte_is_refused_with_its_place(message: type[Any], version: int) -> None:
+    body = encode(sample(message, version), version)
+    for size in range(len(body)):
+        with pytest.raises(MalformedMessage) as caught:
+            decode(message, version, body[:size])
+        refused = caught.value
+        assert (refused.api, refused.version) == (message.__name__, version)
+
+
+@EVERY_MESSAGE
+def test_a_huge_length_or_count_at_any_byte_is_refused_within_the_memory(
+    message: type[Any],
+) -> None:
+    versions = declaration_of(message).versions
+    for version in {versions.min, versions.max}:
+        body = encode(sample(message, version), version)
+        attempt(message, version, body)
+        with memory_bound(len(body)):
+            for at in range(len(body)):
+                for huge in (b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff\x07", b"\x80\0", b"\x7f\xff"):
+                    attempt(message, version, body[:at] + huge + body[at + len(huge) :])
+                    attempt(message, version, body[:at] + huge + body[at:])
+
+
+@EVERY_MESSAGE
+def test_a_mutated_body_is_taken_or_refused_as_construct_does(message: type[Any]) -> None:
+    chance = random.Random(message.__name__)
+    for _ in range(budget("wire_mutations")):
+        version = chance.choice(list(declaration_of(message).versions))
+        body = bytearray(encode(sample(message, version), version))
+        for _ in range(chance.randint(1, 3)):
+            mutate(body, chance)
+        found = attempt(message, version, bytes(body))
+        try:
+            expected = reference_decode(message, version, bytes(body))
+        except ProtocolError:
+            expected = None
+        # By their text too, for a mutated float may be a NaN.
+        agree = found == expected or repr(found) == repr(expected)
+        assert agree, (version, bytes(body))
+
+
+def mutate(body: bytearray, chance: random.Random) -> None:
+    at = chance.randrange(len(body) + 1)
+    match chance.randrange(4):
+        case 0:
+            body[at : at + 1] = bytes([chance.randrange(256)])
+        case 1:
+            body[at:at] = chance.randbytes(chance.randint(1, 5))
+        case 2:
+            del body[at : at + chance.randint(1, 5)]
+        case _:
+            body[at : at + 1] = chance.choice([b"\0", b"\1", b"\xff", b"\x80\x80\x01"])
+
+
+@EVERY_MESSAGE
+def test_a_crowd_of_the_smallest_elements_stays_within_the_memory(message: type[Any]) -> None:
+    version = declaration_of(message).versions.max
+    attempt(message, version, encode(sample(message, version), version))
+    for path in array_paths(message, version):
+        body = encode(crowded(message, version, path, budget("wire_crowd")), version)
+        with memory_bound(len(body)):
+            attempt(message, version, body)
+
+
+@EVERY_MESSAGE
+def test_a_view_of_a_crowd_stays_within_the_memory_too(message: type[Any]) -> None:
+    version = declaration_of(message).versions.min
+    for path in array_paths(message, version):
+        body = encode(crowded(message, version, path, 5_000), version)
+        with memory_bound(len(body)):
+            attempt(message, version, memoryview(body))
+
+
+@pytest.mark.parametrize("version", [1, 12])
+def test_more_than_a_million_elements_are_refused_before_anything_is_made(version: int) -> None:
+    count = 1_000_001
+    lead = struct.pack(">i", count) if version == 1 else uvarint(count + 1)
+    body = lead + bytes(4 * count)
+    attempt(MetadataRequest, version, body[:10])
+    tracemalloc.start()
+    with pytest.raises(MalformedMessage, match="1000001 elements are over 1000000"):
+        decode(MetadataRequest, version, body)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 100_000
+
+
+def test_a_million_elements_in_a_few_bytes_are_refused_before_anything_is_made() -> None:
+    body = struct.pack(">i", 1_000_000) + bytes(100)
+    with memory_bound(0), pytest.raises(MalformedMessage, match="1000000 elements in 100 bytes"):
+        decode(MetadataRequest, 1, body)
+
+
+def test_text_that_is_wide_in_memory_counts_by_what_it_takes() -> None:
+    topics = [MetadataRequestTopic(name="a" * 200 + "\U0001f600") for _ in range(20_000)]
+    body = encode(MetadataRequest(topics=topics), 12)
+    attempt(MetadataRequest, 12, body[:10])
+    with memory_bound(len(body)):
+        assert attempt(MetadataRequest, 12, body) is None
+
+
+def test_ten_thousand_tagged_fields_are_stepped_over_and_one_more_is_refused() -> None:
+    plain = encode(ApiVersionsRequest(), 3)
+    for count, taken in ((10_000, True), (10_001, False)):
+        tags = uvarint(count) + b"".join(uvarint(tag) + b"\0" for tag in range(count))
+        body = plain[:-1] + tags
+        assert (attempt(ApiVersionsRequest, 3, body) is not None) is taken
+
+
+@pytest.mark.parametrize(
+    ("tags", "reason"),
+    [
+        (b"\x01\x05\x7f", "a length of 127 with 0 bytes left"),
+        (b"\x01\x05\xff\xff\xff\xff\x0f", "a length of 4294967295 with 0 bytes left"),
+        (b"\x01\xff\xff\xff\xff\xff\x01\0", "varint over 5 bytes"),
+        (b"\xff\xff\xff\xff\x0f", "4294967295 tagged fields are over 10000"),
+        (b"\x02\x05\0", "the message ends"),
+    ],
+)
+def test_a_tagged_field_that_lies_about_itself_is_refused(tags: bytes, reason: str) -> None:
+    plain = encode(ApiVersionsRequest(), 3)
+    with pytest.raises(MalformedMessage, match=reason):
+        decode(ApiVersionsRequest, 3, plain[:-1] + tags)
+
+
+def test_a_length_below_null_is_refused() -> None:
+    with pytest.raises(MalformedMessage, match="transactional_id: a length of -2"):
+        decode(ProduceRequest, 3, b"\xff\xfe" + bytes(10))
+    with pytest.raises(MalformedMessage, match="topics: a length of -2"):
+        decode(OffsetFetchRequest, 2, b"\0\0\xff\xff\xff\xfe")
+
+
+def test_a_null_that_the_version_does_not_have_is_refused() -> None:
+    with pytest.raises(MalformedMessage, match="topics: null is not allowed"):
+        decode(OffsetFetchRequest, 1, b"\0\0\xff\xff\xff\xff")
+    assert decode(OffsetFetchRequest, 2, b"\0\0\xff\xff\xff\xff").topics is None
+
+
+def test_text_over_32767_bytes_is_refused_in_the_flexible_form_too() -> None:
+    body = uvarint(0x8001) + b"x" * 0x8000 + b"\x01\0"
+    with pytest.raises(MalformedMessage, match="a length of 32768 is over 32767"):
+        decode(ApiVersionsRequest, 3, body)
