@@ -233,10 +233,6 @@ class Queue:
             found.append(_new(Unit, fields))
         return found
 
-    def walk(self, offset: int) -> Iterator[UnitFields]:
-        """Yield units in order from the one that holds an offset on; not to be paused."""
-        return self._walk(offset)
-
     def segments(self, first: int, end: int) -> list[int]:
         """Return the starts of the sealed segments that may hold any of these offsets."""
         return [segment_start for segment_start, _ in self._runs.overlapping(first, end)]
