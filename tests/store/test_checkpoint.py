@@ -7,7 +7,9 @@ from random import Random
 import pytest
 from tests.budget import budget
 from tests.seeds import seeded
+from tests.store.pages import fields, table
 
+from rockgate.store import checkpoint
 from rockgate.store.checkpoint import Checkpoint, CheckpointFile
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.files import PAGE_SIZE, Directory
@@ -49,6 +51,10 @@ def test_the_newest_checkpoint_is_read_back() -> None:
         write(file, number)
         assert file.newest == expected(number)
         assert read(root) == expected(number)
+
+
+def test_the_table_on_the_page_is_the_layout() -> None:
+    assert table("recovery.md", "The checkpoint") == fields(checkpoint._SLOT)
 
 
 def test_slots_are_written_in_turn_each_in_a_page_of_its_own() -> None:

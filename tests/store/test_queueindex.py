@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.budget import budget
 from tests.seeds import seeded
+from tests.store.pages import fields, table
 
+from rockgate.store import queueindex
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.files import Directory
 from rockgate.store.memoryfiles import MemoryDisk, PowerCut
@@ -58,6 +60,12 @@ def content(directory: Directory, name: str) -> bytes:
 
 def test_a_unit_takes_forty_eight_bytes() -> None:
     assert UNIT_SIZE == 48
+
+
+def test_the_tables_on_the_page_are_the_layouts() -> None:
+    assert table("consume-queue.md", "A unit") == fields(UNIT)
+    assert table("consume-queue.md", "Header") == fields(queueindex._HEADER)
+    assert table("consume-queue.md", "Directory") == fields(queueindex._ENTRY)
 
 
 def test_names_say_which_stretch_is_covered() -> None:

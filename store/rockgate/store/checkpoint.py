@@ -4,9 +4,9 @@
     magic 8 | sequence 8 | flushed position 8 | indexed position 8 | last store time 8 |
     segment size 8 | checksum 4
 
-Two slots are written in turn, each in a page of its own, so that a cut in the middle of a write
-leaves the other. The newest valid slot counts; its flushed position never promises more than an
-fsync before it kept.
+docs/recovery.md is this module's twin. Two slots are written in turn, each in a page of its own,
+so that a cut in the middle of a write leaves the other. The newest valid slot counts; its flushed
+position never promises more than an fsync before it kept.
 """
 
 from __future__ import annotations
