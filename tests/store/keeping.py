@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import replace
 
 from rockgate.protocol import entry as envelope
+from rockgate.store.background import Done, InlineJobs, Work
 from rockgate.store.clock import ManualClock
 from rockgate.store.commitlog import Draft
 from rockgate.store.config import StoreConfig
@@ -31,6 +34,20 @@ ALL = 1 << 40
 
 Held = tuple[int, int, bytes]
 """Base offset, offset count and body of an entry."""
+
+
+class LateJobs:
+    """Jobs that are done one at a time, when the test says so: a thread that is always late."""
+
+    def __init__(self) -> None:
+        self._jobs: deque[tuple[Work, Done]] = deque()
+
+    def submit(self, work: Work, done: Done) -> None:
+        self._jobs.append((work, done))
+
+    def do_one(self) -> None:
+        if self._jobs:
+            InlineJobs().submit(*self._jobs.popleft())
 
 
 class Keeping:
@@ -108,6 +125,18 @@ class Keeping:
         return found
 
     # Time
+
+    def tick_late(self) -> Iterator[None]:
+        """Tick again and again with jobs that take their time; the caller looks in between."""
+        jobs = self.store._jobs
+        if not isinstance(jobs, LateJobs):
+            jobs = self.store._jobs = self.store.checkpointer.jobs = LateJobs()
+        for _ in range(1_000):
+            self.clock.advance(10)
+            self.store.tick()
+            yield
+            jobs.do_one()
+            yield
 
     def settle(self) -> None:
         """Tick until nothing is under way."""

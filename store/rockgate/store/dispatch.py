@@ -77,7 +77,7 @@ class QueueFeed:
         """Add an entry's unit to its queue; state entries and earlier lives have none."""
         if entry.queue_offset < 0:
             return
-        topic = self._owner(view, entry)
+        topic = owner_of(self._topics, view, entry)
         if topic is None:
             return
         queues = self._queues.of(topic.id)
@@ -94,10 +94,11 @@ class QueueFeed:
         else:
             self._queues.dispatch(queue, entry, code)
 
-    def _owner(self, view: memoryview, entry: Entry) -> Topic | None:
-        topic = self._topics.owner(entry.topic, entry.position)
-        if topic is None or not entry.sys_flag & MOVED:
-            return topic
-        # A moved entry lies behind its topic's creation whichever life it is from.
-        life = envelope.get_property(envelope.properties_of(view, entry), TOPIC_ID)
-        return topic if life == topic.id.hex().encode() else None
+
+def owner_of(topics: Topics, view: memoryview, entry: Entry) -> Topic | None:
+    """Return the topic that an entry belongs to; None if that life of it is over."""
+    topic = topics.owner(entry.topic, entry.position)
+    if topic is None or not entry.sys_flag & MOVED:
+        return topic
+    life = envelope.get_property(envelope.properties_of(view, entry), TOPIC_ID)
+    return topic if life == topic.id.hex().encode() else None

@@ -21,7 +21,7 @@ from rockgate.store.clock import Clock
 from rockgate.store.commitlog import NO_HOST, CommitLog
 from rockgate.store.config import StoreConfig
 from rockgate.store.consumequeue import Queue
-from rockgate.store.dispatch import QueueFeed, StateFeed
+from rockgate.store.dispatch import QueueFeed, StateFeed, owner_of
 from rockgate.store.epochs import TOPIC as EPOCH_TOPIC
 from rockgate.store.epochs import Epochs
 from rockgate.store.errors import StoreClosed, StoreError, UnknownQueue
@@ -303,13 +303,21 @@ class Store:
         """Return positions of messages with a unique key or one of KEYS, newest first."""
         if self.keys is None:
             return []
-        end = self.flusher.flushed if self.config.flush == "sync" else self.log.end
-        load = loader(self.log, end, self._is_current)
+        load = loader(self.log, self.log.end, self._is_shown)
         return self.keys.query(topic, key, load=load, limit=limit, begin_ms=begin_ms, end_ms=end_ms)
 
-    def _is_current(self, view: memoryview, entry: Entry) -> bool:
-        """Whether an entry belongs to a topic that is there, and not to an earlier life of it."""
-        return self.topics.owner(entry.topic, entry.position) is not None
+    def _is_shown(self, view: memoryview, entry: Entry) -> bool:
+        """Whether a reader of the entry's queue would get this very entry."""
+        topic = owner_of(self.topics, view, entry)
+        queue = self.queues.find(topic.id, entry.queue_id) if topic is not None else None
+        if queue is None:
+            return False
+        offset = entry.queue_offset
+        if not queue.log_start <= offset < self.reader.high_watermark(queue):
+            return False
+        # While an entry and its moved copy are both there, one of them counts.
+        unit = queue.find(offset)
+        return unit is not None and unit.position == entry.position
 
     def tick(self) -> bool:
         """Do what is due, a little at a time; say whether to be called again soon."""
