@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 from tests.budget import budget
-from tests.crash.writer import config
+from tests.crash.writer import config, topics
 from tests.seeds import seeded
 
 from rockgate.protocol import entry as envelope
@@ -18,7 +18,7 @@ from rockgate.store.clock import SystemClock
 from rockgate.store.files import DiskDirectory
 from rockgate.store.store import Store
 
-PHASES = ("roll", "checkpoint", "snapshot", "retention")
+PHASES = ("roll", "checkpoint", "snapshot", "retention", "move")
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -62,8 +62,7 @@ def _env() -> dict[str, str]:
 
 def _check(directory: Path, flush: str, acknowledged: dict[tuple[int, int], int]) -> None:
     store = Store(DiskDirectory(directory), config(flush), SystemClock())
-    topic = store.topics.get("t")
-    for queue in store.queues.of(topic.id):
+    for number, queue in enumerate(q for t in topics(store) for q in store.queues.of(t.id)):
         offset = queue.log_start
         found: dict[int, bytes] = {}
         while offset < queue.next_offset:
@@ -73,7 +72,7 @@ def _check(directory: Path, flush: str, acknowledged: dict[tuple[int, int], int]
                 found[unit.base] = bytes(envelope.body_of(view)[:12])
                 offset = unit.base + unit.offset_count
         for (queue_id, wanted), serial in acknowledged.items():
-            if queue_id == queue.queue_id and wanted >= queue.log_start:
+            if queue_id == number and wanted >= queue.log_start:
                 assert found.get(wanted) == b"%012d" % serial, f"offset {wanted} was acknowledged"
     store.close()
 

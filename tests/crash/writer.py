@@ -3,8 +3,8 @@
     python -m tests.crash.writer DIRECTORY async|sync
 
 Lines on standard output: `a QUEUE OFFSET SERIAL` once a message is acknowledged, `+PHASE` and
-`-PHASE` around a roll, a checkpoint, a snapshot or a removal of log. A line is one write, so that
-none is torn when the process dies.
+`-PHASE` around a roll, a checkpoint, a snapshot, a moved entry or a removal of log. A line is one
+write, so that none is torn when the process dies. The last queue is of a topic that keeps all.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from rockgate.store.commitlog import Draft
 from rockgate.store.config import StoreConfig
 from rockgate.store.files import DiskDirectory
 from rockgate.store.store import Store
+from rockgate.store.topic import Topic
 from rockgate.store.topicchanges import NewTopic
 
 QUEUES = 3
+KEPT_EVERY = 40
 
 
 def config(flush: str) -> StoreConfig:
@@ -41,6 +43,13 @@ def config(flush: str) -> StoreConfig:
         key_index_slots=1_000,
         key_index_entries=2_000,
     )
+
+
+def topics(store: Store) -> list[Topic]:
+    """The topic whose log goes soon, and the one that keeps everything."""
+    kept = NewTopic(name="kept", queue_count=1, config={"retention.bytes": "-1"})
+    news = (NewTopic(name="t", queue_count=QUEUES), kept)
+    return [store.topics.find(new.name) or store.topics.create(new) for new in news]
 
 
 def say(line: str) -> None:
@@ -67,22 +76,23 @@ def main() -> None:
     marked(store._segments, "_make", "roll")
     marked(store.checkpointer, "_write", "checkpoint")
     marked(store._snapshot_writer, "step", "snapshot")
-    marked(store._segments, "remove_first", "retention")
+    marked(store._segments, "unlink_first", "retention")
+    marked(store.retention.mover, "_move", "move")
     posts: deque[Callable[[], None]] = deque()
     store.start(posts.append)
-    topic = store.topics.find("t") or store.topics.create(NewTopic(name="t", queue_count=QUEUES))
-    queues = store.queues.of(topic.id)
+    queues = [queue for topic in topics(store) for queue in store.queues.of(topic.id)]
     serial = 0
     say("ready")
     while True:
         for _ in range(20):
-            queue = queues[serial % QUEUES]
+            number = serial % QUEUES if serial % KEPT_EVERY else QUEUES
+            queue = queues[number]
             body = b"%012d" % serial * (1 + serial % 50)
             if serial % 3:
                 appended = store.appender.batch(queue, body, count=2, record_ms=serial)
             else:
                 appended = store.appender.message(queue, Draft(b"", 0, 0, body, born_ms=serial))
-            line = f"a {queue.queue_id} {appended.offset} {serial}"
+            line = f"a {number} {appended.offset} {serial}"
             if flush == "sync":
                 store.flusher.when_flushed(appended.end, lambda error, line=line: say(line))  # type: ignore[misc]
             else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from rockgate.protocol import entry as envelope
 from rockgate.store.background import Done, InlineJobs, Work
@@ -53,10 +54,10 @@ class LateJobs:
 class Keeping:
     """A store, what it stands on, and short words for what tests do to it."""
 
-    def __init__(self, disk: MemoryDisk | None = None, **settings: object) -> None:
+    def __init__(self, disk: MemoryDisk | None = None, **settings: Any) -> None:
         self.disk = disk or MemoryDisk()
         self.clock = ManualClock()
-        self.config = replace(CONFIG, **settings)  # type: ignore[arg-type]  # checked by its fields
+        self.config = replace(CONFIG, **settings)
         self.serial = 0
         self.open()
 

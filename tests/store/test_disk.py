@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.store.keeping import HOUR_MS, SEGMENT, Keeping
 
@@ -12,7 +14,7 @@ from rockgate.store.memoryfiles import MemoryDisk
 CAPACITY = 10 * SEGMENT
 
 
-def over_the_limit(**settings: object) -> Keeping:
+def over_the_limit(**settings: Any) -> Keeping:
     """A store whose disk is past nine tenths."""
     keeping = Keeping(MemoryDisk(capacity=CAPACITY), disk_used_percent_max=80, **settings)
     keeping.topic("orders")

@@ -51,7 +51,7 @@ class RetentionMachine(RuleBasedStateMachine):
             self.create(name)
 
     def create(self, name: str) -> None:
-        self.keeping.topic(name, **CONFIGS[name])
+        self.keeping.topic(name, 1, **CONFIGS[name])
         self.models[name] = _Model()
 
     # What happens
