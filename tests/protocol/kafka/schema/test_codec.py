@@ -1,5 +1,6 @@
 """The doors: `decode`, `encode`, `encode_part`."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from rockgate.protocol.kafka.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from rockgate.protocol.kafka.schema import decode, encode, encode_part
+from rockgate.protocol.kafka.schema import Encoded, decode, encode, encode_part, join
 
 
 @pytest.mark.parametrize(("message", "version"), VERSIONS, ids=version_id)
@@ -104,6 +105,32 @@ def test_a_part_encoded_beforehand_gives_the_same_bytes() -> None:
         assert encode(MetadataResponse(topics=[first, topics[1]]), version) == whole
 
 
+def test_parts_within_a_part_may_be_encoded_beforehand_and_joined() -> None:
+    partitions = [MetadataResponsePartition(partition_index=index) for index in range(300)]
+    for version in range(14):
+        whole = encode(MetadataResponse(topics=[_topic(partitions)]), version)
+        parts = [encode_part(MetadataResponse, each, version) for each in partitions[1:]]
+        run = join(MetadataResponsePartition, version, parts)
+        assert run.count == 299
+        topic = encode_part(MetadataResponse, _topic([partitions[0], run]), version)
+        assert encode(MetadataResponse(topics=[topic]), version) == whole
+
+
+def test_a_run_of_no_elements_is_no_element() -> None:
+    empty = join(MetadataResponseTopic, 9, [])
+    assert encode(MetadataResponse(topics=[empty]), 9) == encode(MetadataResponse(), 9)
+
+
+def test_parts_of_two_versions_are_not_joined() -> None:
+    parts = [encode_part(MetadataResponse, MetadataResponseTopic(), version) for version in (9, 10)]
+    with pytest.raises(ValueError, match="encoded MetadataResponseTopic v10 stands where"):
+        join(MetadataResponseTopic, 9, parts)
+
+
+def _topic(partitions: Iterable[MetadataResponsePartition | Encoded]) -> MetadataResponseTopic:
+    return MetadataResponseTopic(name="a", partitions=list(partitions))
+
+
 def test_a_part_of_another_version_is_refused() -> None:
     part = encode_part(MetadataResponse, MetadataResponseTopic(name="a"), 9)
     with pytest.raises(ValueError, match="encoded MetadataResponseTopic v9 stands where"):
@@ -112,7 +139,7 @@ def test_a_part_of_another_version_is_refused() -> None:
 
 def test_a_caller_may_allow_more_memory_than_four_times_the_bytes() -> None:
     partitions = [MetadataResponsePartition(replica_nodes=[1]) for _ in range(10_000)]
-    response = MetadataResponse(topics=[MetadataResponseTopic(partitions=partitions)])
+    response = MetadataResponse(topics=[_topic(partitions)])
     body = encode(response, 12)
     with pytest.raises(MalformedMessage, match="too much memory"):
         decode(MetadataResponse, 12, body)

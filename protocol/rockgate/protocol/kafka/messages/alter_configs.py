@@ -4,6 +4,7 @@ from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
     Array,
     Bool,
+    Encoded,
     Int8,
     Int16,
     Int32,
@@ -55,4 +56,6 @@ class AlterConfigsResponse:
     """The outcome for each resource."""
 
     throttle_time_ms: int = field(Int32)
-    responses: list[AlterConfigsResourceResponse] = field(Array(AlterConfigsResourceResponse))
+    responses: list[AlterConfigsResourceResponse | Encoded] = field(
+        Array(AlterConfigsResourceResponse, encoded=True)
+    )

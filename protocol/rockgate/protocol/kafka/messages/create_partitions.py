@@ -4,6 +4,7 @@ from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
     Array,
     Bool,
+    Encoded,
     Int16,
     Int32,
     Nullable,
@@ -56,4 +57,6 @@ class CreatePartitionsResponse:
     """The outcome for each topic."""
 
     throttle_time_ms: int = field(Int32)
-    results: list[CreatePartitionsTopicResult] = field(Array(CreatePartitionsTopicResult))
+    results: list[CreatePartitionsTopicResult | Encoded] = field(
+        Array(CreatePartitionsTopicResult, encoded=True)
+    )

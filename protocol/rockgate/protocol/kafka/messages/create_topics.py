@@ -8,6 +8,7 @@ from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
     Array,
     Bool,
+    Encoded,
     Int8,
     Int16,
     Int32,
@@ -79,8 +80,8 @@ class CreatableTopicResult:
     topic_config_error_code: int = field(Int16, "5+", tag=0)
     num_partitions: int = field(Int32, "5+", default=-1)
     replication_factor: int = field(Int16, "5+", default=-1)
-    configs: list[CreatableTopicConfigs] | None = field(
-        Nullable(Array(CreatableTopicConfigs)), "5+"
+    configs: list[CreatableTopicConfigs | Encoded] | None = field(
+        Nullable(Array(CreatableTopicConfigs, encoded=True)), "5+"
     )
 
 
@@ -89,4 +90,4 @@ class CreateTopicsResponse:
     """The outcome for each topic."""
 
     throttle_time_ms: int = field(Int32)
-    topics: list[CreatableTopicResult] = field(Array(CreatableTopicResult))
+    topics: list[CreatableTopicResult | Encoded] = field(Array(CreatableTopicResult, encoded=True))

@@ -6,6 +6,7 @@ v5 adds an error message.
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
     Array,
+    Encoded,
     Int16,
     Int32,
     Nullable,
@@ -50,4 +51,6 @@ class DeleteTopicsResponse:
     """The outcome for each topic."""
 
     throttle_time_ms: int = field(Int32)
-    responses: list[DeletableTopicResult] = field(Array(DeletableTopicResult))
+    responses: list[DeletableTopicResult | Encoded] = field(
+        Array(DeletableTopicResult, encoded=True)
+    )

@@ -9,6 +9,7 @@ from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
     Array,
     Bool,
+    Encoded,
     Int8,
     Int16,
     Int32,
@@ -70,7 +71,9 @@ class DescribeConfigsResult:
     error_message: str | None = field(NullableString)
     resource_type: int = field(Int8)
     resource_name: str = field(String)
-    configs: list[DescribeConfigsResourceResult] = field(Array(DescribeConfigsResourceResult))
+    configs: list[DescribeConfigsResourceResult | Encoded] = field(
+        Array(DescribeConfigsResourceResult, encoded=True)
+    )
 
 
 @message(key=ApiKey.DESCRIBE_CONFIGS, versions="1-4", flexible="4+")
@@ -78,4 +81,6 @@ class DescribeConfigsResponse:
     """The resources asked for."""
 
     throttle_time_ms: int = field(Int32)
-    results: list[DescribeConfigsResult] = field(Array(DescribeConfigsResult))
+    results: list[DescribeConfigsResult | Encoded] = field(
+        Array(DescribeConfigsResult, encoded=True)
+    )

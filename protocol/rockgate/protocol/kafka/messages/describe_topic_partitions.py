@@ -1,7 +1,7 @@
 """DescribeTopicPartitions: topics and partitions page by page, for admin clients.
 
 An empty list asks for all topics. A response ends after `response_partition_limit` partitions with
-a cursor to go on from. Encoded topics may stand in `topics`, see `encode_part`.
+a cursor to go on from. Encoded topics and partitions may stand for theirs, see `encode_part`.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey
@@ -68,8 +68,8 @@ class DescribeTopicPartitionsResponseTopic:
     name: str | None = field(NullableString)
     topic_id: bytes = field(Uuid)
     is_internal: bool = field(Bool)
-    partitions: list[DescribeTopicPartitionsResponsePartition] = field(
-        Array(DescribeTopicPartitionsResponsePartition)
+    partitions: list[DescribeTopicPartitionsResponsePartition | Encoded] = field(
+        Array(DescribeTopicPartitionsResponsePartition, encoded=True)
     )
     topic_authorized_operations: int = field(Int32, default=-(1 << 31))
 

@@ -7,6 +7,7 @@ from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
     Array,
     Bool,
+    Encoded,
     Int8,
     Int16,
     Int32,
@@ -59,4 +60,6 @@ class IncrementalAlterConfigsResponse:
     """The outcome for each resource."""
 
     throttle_time_ms: int = field(Int32)
-    responses: list[AlterConfigsResourceResponse] = field(Array(AlterConfigsResourceResponse))
+    responses: list[AlterConfigsResourceResponse | Encoded] = field(
+        Array(AlterConfigsResourceResponse, encoded=True)
+    )

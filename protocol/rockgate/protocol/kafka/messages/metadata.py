@@ -2,7 +2,8 @@
 
 In v0 an empty list of topics asks for all of them; from v1 null does, and an empty list for none.
 v4 lets the client forbid automatic creation, v10 brings topic ids and v12 lets a client ask by id
-alone, v13 an error for the whole response. Encoded topics may stand in `topics`, see `encode_part`.
+alone, v13 an error for the whole response. Encoded topics and partitions may stand for theirs, see
+`encode_part`.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey
@@ -71,7 +72,9 @@ class MetadataResponseTopic:
     name: str | None = field(Nullable(String, "12+"))
     topic_id: bytes = field(Uuid, "10+")
     is_internal: bool = field(Bool, "1+")
-    partitions: list[MetadataResponsePartition] = field(Array(MetadataResponsePartition))
+    partitions: list[MetadataResponsePartition | Encoded] = field(
+        Array(MetadataResponsePartition, encoded=True)
+    )
     topic_authorized_operations: int = field(Int32, "8+", default=-(1 << 31))
 
 

@@ -8,7 +8,7 @@
 
 from rockgate.protocol.kafka.schema.codec import decode, encode, encode_part
 from rockgate.protocol.kafka.schema.declare import declaration_of, field, message, struct
-from rockgate.protocol.kafka.schema.encoded import Encoded
+from rockgate.protocol.kafka.schema.encoded import Encoded, join
 from rockgate.protocol.kafka.schema.kinds import (
     ZERO_UUID,
     Array,
@@ -55,6 +55,7 @@ __all__ = [
     "encode",
     "encode_part",
     "field",
+    "join",
     "message",
     "struct",
 ]

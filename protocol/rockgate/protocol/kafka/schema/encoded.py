@@ -1,11 +1,13 @@
-"""An array element whose bytes were made earlier and are kept for many responses."""
+"""Array elements whose bytes were made earlier: kept for many responses, or made piece by piece."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """The bytes of one struct in one version of one message, as `encode_part` made them.
+    """The bytes of structs that follow each other, in one version of one message.
 
     A response that repeats the same elements (a cluster's topics) keeps them in this form until
     they change. The encoder takes the bytes as they are, after checking that they were made for
@@ -15,6 +17,8 @@ class Encoded:
     struct: type
     version: int
     data: bytes
+    count: int = 1
+    """How many elements of the array these bytes are."""
 
     def bytes_for(self, struct: type, version: int) -> bytes:
         """The bytes, if they are of `struct` in `version`; ValueError if not."""
@@ -24,3 +28,15 @@ class Encoded:
                 f"stands where {struct.__name__} v{version} is needed"
             )
         return self.data
+
+
+def join(struct: type, version: int, parts: Iterable[Encoded]) -> Encoded:
+    """Elements as one, in the order given; ValueError if one was made for something else."""
+    parts = list(parts)
+    data = b"".join([part.bytes_for(struct, version) for part in parts])
+    return Encoded(struct, version, data, sum([part.count for part in parts]))
+
+
+def element_count(items: Sequence[Any]) -> int:
+    """How many elements an array of structs and encoded ones has on the wire."""
+    return sum([item.count if item.__class__ is Encoded else 1 for item in items])

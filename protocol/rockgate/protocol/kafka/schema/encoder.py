@@ -9,7 +9,7 @@ string, a null that the version does not have.
 from typing import Any
 
 from rockgate.protocol.kafka.schema.declare import Declaration, Field
-from rockgate.protocol.kafka.schema.encoded import Encoded
+from rockgate.protocol.kafka.schema.encoded import Encoded, element_count
 from rockgate.protocol.kafka.schema.kinds import (
     STRING_SIZE_MAX,
     ArrayOf,
@@ -64,7 +64,11 @@ class _EncoderWriter:
         # Code, expression and path; for an array the code is a pair and the expression its name.
         self.run: list[tuple[str | tuple[str, str], str, str]] = []
         self.source.names.update(
-            join=b"".join, uvarint=uvarint, Encoded=Encoded, pack_array=pack_array
+            join=b"".join,
+            uvarint=uvarint,
+            Encoded=Encoded,
+            element_count=element_count,
+            pack_array=pack_array,
         )
 
     # Runs
@@ -239,14 +243,15 @@ class _EncoderWriter:
             return
         count = self.source.unique("n")
         plus = " + 1" if flexible else ""
+        length = "element_count" if kind.takes_encoded else "len"
         if nullable:
             with block(f"if {items} is None:"):
                 add(f"{items} = ()")
                 add(f"{count} = {0 if flexible else -1}")
             with block("else:"):
-                add(f"{count} = len({items}){plus}", path)
+                add(f"{count} = {length}({items}){plus}", path)
         else:
-            add(f"{count} = len({items}){plus}", path)
+            add(f"{count} = {length}({items}){plus}", path)
         self.put(head, count, path)
         self.flush()
         item, inner = self.source.unique("v"), f"{path}[]"
