@@ -43,6 +43,11 @@ def uvarint(value: int) -> bytes:
         return _SHORT[value]
     if not 0 <= value <= _UVARINT_MAX:
         raise ValueError(f"varint out of range: {value}")
+    # Two and three bytes hold the size of nearly every record batch.
+    if value < 1 << 14:
+        return bytes((value & 127 | 128, value >> 7))
+    if value < 1 << 21:
+        return bytes((value & 127 | 128, value >> 7 & 127 | 128, value >> 14))
     out = bytearray()
     while value > 127:
         out.append(value & 127 | 128)

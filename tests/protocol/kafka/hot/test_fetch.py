@@ -80,8 +80,8 @@ REQUESTS = st.builds(
 
 
 def is_by_hand(version: int, data: bytes) -> bool:
-    walk = fetch._walk_flexible if version >= fetch.FLEXIBLE else fetch._walk_plain
-    return walk(data, version) is not None
+    """Whether the walk itself takes `data`, without the declared codec."""
+    return fetch._walk(data, version) is not None
 
 
 def same_verdict(version: int, data: bytes) -> None:
@@ -129,7 +129,7 @@ def test_a_request_is_read_as_its_declaration_reads_it(version: int, request: Fe
     same_verdict(version, encode(request, version))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", range(fetch.FLEXIBLE, 19))
 @pytest.mark.parametrize("rack_id", ["", "rack-1"])
 def test_what_clients_usually_send_is_walked_by_hand(version: int, rack_id: str) -> None:
     request = usual_request()
@@ -140,7 +140,7 @@ def test_what_clients_usually_send_is_walked_by_hand(version: int, rack_id: str)
         same_verdict(version, data)
 
 
-@pytest.mark.parametrize("version", [4, 11, 12, 18])
+@pytest.mark.parametrize("version", [12, 13, 18])
 def test_a_request_of_many_partitions_is_walked_by_hand_up_to_a_bound(version: int) -> None:
     many = encode(usual_request(COUNT_MAX // 2 - 2), version)
     assert is_by_hand(version, many)

@@ -1,7 +1,8 @@
 """Fetch by hand: requests in, responses out.
 
 Requests are walked as `hot.produce` walks its own: the usual shape here, everything else by the
-declared codec, which alone refuses.
+declared codec, which alone refuses. Versions before 12 are left to it altogether: read by hand they
+were not read faster.
 
 A response is a list of buffers for one `writelines`. What stands between two payloads is one small
 buffer; payloads are the slices of the log as they were given, never joined or copied.
@@ -31,10 +32,8 @@ from rockgate.protocol.kafka.messages.fetch import (
 from rockgate.protocol.kafka.schema import ZERO_UUID, decode
 from rockgate.protocol.kafka.varint import Buffer, continue_uvarint, uvarint
 
-VERSION_MIN: Final = 4
 LOG_START_OFFSET: Final = 5
 SESSIONS: Final = 7
-LEADER_EPOCHS: Final = 9
 RACKS: Final = 11
 FLEXIBLE: Final = 12
 TOPIC_IDS: Final = 13
@@ -46,15 +45,9 @@ _new: Final = object.__new__
 
 # Requests
 
-_INT16: Final = Struct(">h")
 _INT32: Final = Struct(">i")
-_LEAD_4: Final = Struct(">iiiib")
-_LEAD_7: Final = Struct(">iiiibii")
-_LEAD_15: Final = Struct(">iiibii")
-_PARTITION_4: Final = Struct(">iqi")
-_PARTITION_5: Final = Struct(">iqqi")
-_PARTITION_9: Final = Struct(">iiqqi")
-_PARTITION_12: Final = Struct(">iiqiqiB")
+_LEAD: Final = Struct(">iiibii")
+_PARTITION: Final = Struct(">iiqiqiB")
 _SIZE_MAX: Final = 64 * 1024
 _HIGH_WATERMARK_UNSAID: Final = (1 << 63) - 1
 
@@ -65,97 +58,17 @@ _Row: TypeAlias = tuple[int, int, int, int, int, int, int]
 def decode_request(version: int, data: Buffer) -> FetchRequest:
     """The request in `data`; errors are those of `schema.decode`."""
     request = None
-    if len(data) <= _SIZE_MAX and VERSION_MIN <= version <= VERSION_MAX:
+    if len(data) <= _SIZE_MAX and FLEXIBLE <= version <= VERSION_MAX:
         # A copy of so little pays for itself: slices of bytes are cheaper than those of a view.
-        body = bytes(data)
-        walk = _walk_flexible if version >= FLEXIBLE else _walk_plain
         try:
-            request = walk(body, version)
+            request = _walk(bytes(data), version)
         except (struct.error, IndexError, ValueError):
             # Read, or refused by name, by the declared codec.
             request = None
     return decode(FetchRequest, version, data) if request is None else request
 
 
-def _walk_plain(data: bytes, version: int) -> FetchRequest | None:
-    """Versions 4 to 11: lengths are int16 for text and int32 for everything else."""
-    request = _blank_request()
-    if version < SESSIONS:
-        (
-            request.replica_id,
-            request.max_wait_ms,
-            request.min_bytes,
-            request.max_bytes,
-            request.isolation_level,
-        ) = _LEAD_4.unpack_from(data)
-        at = _LEAD_4.size
-    else:
-        (
-            request.replica_id,
-            request.max_wait_ms,
-            request.min_bytes,
-            request.max_bytes,
-            request.isolation_level,
-            request.session_id,
-            request.session_epoch,
-        ) = _LEAD_7.unpack_from(data)
-        at = _LEAD_7.size
-    (topic_count,) = _INT32.unpack_from(data, at)
-    at += 4
-    left = COUNT_MAX
-    if not 0 <= topic_count <= left:
-        return None
-    for _ in range(topic_count):
-        (size,) = _INT16.unpack_from(data, at)
-        end = at + 2 + size
-        name = str(data[at + 2 : end], "ascii")
-        (count,) = _INT32.unpack_from(data, end)
-        left -= count
-        if size < 0 or count < 0 or left < 0:
-            return None
-        rows, at = _plain_rows(data, end + 4, version, count)
-        if at > len(data) or not _add_topic(request, name, ZERO_UUID, rows):
-            return None
-    if version >= SESSIONS:
-        # What a session forgets is rare: only "nothing" is read here.
-        if data[at : at + 4] != b"\x00\x00\x00\x00":
-            return None
-        at += 4
-    if version >= RACKS:
-        (size,) = _INT16.unpack_from(data, at)
-        at += 2
-        if size < 0:
-            return None
-        request.rack_id = str(data[at : at + size], "ascii")
-        at += size
-    return request if at == len(data) else None
-
-
-def _plain_rows(data: bytes, at: int, version: int, count: int) -> tuple[Iterable[_Row], int]:
-    """The partitions of a topic, filled up with what the version leaves out, and their end."""
-    rows: Iterable[_Row]
-    if version < LOG_START_OFFSET:
-        end = at + count * _PARTITION_4.size
-        older = _PARTITION_4.iter_unpack(data[at:end])
-        rows = ((index, -1, offset, -1, -1, size_max, 0) for index, offset, size_max in older)
-    elif version < LEADER_EPOCHS:
-        end = at + count * _PARTITION_5.size
-        older = _PARTITION_5.iter_unpack(data[at:end])
-        rows = (
-            (index, -1, offset, -1, log_start, size_max, 0)
-            for index, offset, log_start, size_max in older
-        )
-    else:
-        end = at + count * _PARTITION_9.size
-        older = _PARTITION_9.iter_unpack(data[at:end])
-        rows = (
-            (index, epoch, offset, -1, log_start, size_max, 0)
-            for index, epoch, offset, log_start, size_max in older
-        )
-    return rows, end
-
-
-def _walk_flexible(data: bytes, version: int) -> FetchRequest | None:
+def _walk(data: bytes, version: int) -> FetchRequest | None:
     """Versions 12 and later: lengths are varints one too large, structs end with tags."""
     request = _blank_request()
     at = 0
@@ -169,8 +82,8 @@ def _walk_flexible(data: bytes, version: int) -> FetchRequest | None:
         request.isolation_level,
         request.session_id,
         request.session_epoch,
-    ) = _LEAD_15.unpack_from(data, at)
-    at += _LEAD_15.size
+    ) = _LEAD.unpack_from(data, at)
+    at += _LEAD.size
     count = data[at]
     at += 1
     if count > 127:
@@ -196,8 +109,8 @@ def _walk_flexible(data: bytes, version: int) -> FetchRequest | None:
         left -= count
         if count == 0 or left < 0:
             return None
-        end = at + (count - 1) * _PARTITION_12.size
-        rows = _PARTITION_12.iter_unpack(data[at:end])
+        end = at + (count - 1) * _PARTITION.size
+        rows = _PARTITION.iter_unpack(data[at:end])
         # After the last partition come the topic's own tags, none of them.
         if data[end] or not _add_topic(request, name, topic_id, rows):
             return None
@@ -260,9 +173,8 @@ _RESPONSE_4: Final = Struct(">i")
 _RESPONSE_7: Final = Struct(">ihi")
 _FIXED_4: Final = Struct(">ihqq")
 _FIXED_5: Final = Struct(">ihqqq")
+_FIXED_11: Final = Struct(">ihqqqiii")
 _FIXED_12: Final = Struct(">ihqqqBi")
-_ENDING_4: Final = Struct(">ii")
-_ENDING_11: Final = Struct(">iii")
 _ABORTED: Final = Struct(">qq")
 _ABORTED_12: Final = Struct(">qqB")
 _DIVERGING_TAG: Final = Struct(">BBiqB")
@@ -333,22 +245,22 @@ def _write_plain(
     for name, _, partitions in topics:
         pieces += (text(name, False), _INT32.pack(len(partitions)))
         for index, code, high, stable, log_start, records, aborted, replica, _, _ in partitions:
-            if version < LOG_START_OFFSET:
-                pieces.append(_FIXED_4.pack(index, code, high, stable))
-            else:
-                pieces.append(_FIXED_5.pack(index, code, high, stable, log_start))
             count = -1 if aborted is None else len(aborted)
             size = -1 if records is None else sum(map(len, records))
-            if count > 0:
-                assert aborted is not None
-                pieces.append(_INT32.pack(count))
-                pieces += [_ABORTED.pack(*transaction) for transaction in aborted]
-                pieces.append(_INT32.pack(replica) if version >= RACKS else b"")
-                pieces.append(_INT32.pack(size))
-            elif version >= RACKS:
-                pieces.append(_ENDING_11.pack(count, replica, size))
+            if version >= RACKS and count <= 0:
+                pieces.append(
+                    _FIXED_11.pack(index, code, high, stable, log_start, count, replica, size)
+                )
             else:
-                pieces.append(_ENDING_4.pack(count, size))
+                if version < LOG_START_OFFSET:
+                    pieces.append(_FIXED_4.pack(index, code, high, stable))
+                else:
+                    pieces.append(_FIXED_5.pack(index, code, high, stable, log_start))
+                pieces.append(_INT32.pack(count))
+                pieces += [_ABORTED.pack(*transaction) for transaction in aborted or ()]
+                if version >= RACKS:
+                    pieces.append(_INT32.pack(replica))
+                pieces.append(_INT32.pack(size))
             if records:
                 out.append(b"".join(pieces))
                 out += records
