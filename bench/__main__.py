@@ -1,0 +1,38 @@
+"""Runs benchmarks: `python -m bench` all of them, `python -m bench codec` one, `--list` none."""
+
+import argparse
+import sys
+from collections.abc import Callable
+
+from bench import codec, results
+from bench.results import Report
+
+BENCHMARKS: dict[str, Callable[[], Report]] = {"codec": codec.run}
+
+
+def main() -> int:
+    """Run what was asked for; 1 if a bar fails."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS))
+    parser.add_argument("--list", action="store_true", help="say what there is")
+    arguments = parser.parse_args()
+    if arguments.list:
+        for name in BENCHMARKS:
+            print(name)
+        return 0
+    unknown = set(arguments.names) - BENCHMARKS.keys()
+    if unknown:
+        parser.error(f"no benchmark called {', '.join(sorted(unknown))}")
+    all_hold = True
+    for name in arguments.names or BENCHMARKS:
+        report = BENCHMARKS[name]()
+        path = results.write(report)
+        for bar in report.bars:
+            print(bar.line())
+        print(f"written to bench/results/{path.name}")
+        all_hold = all_hold and report.holds
+    return 0 if all_hold else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

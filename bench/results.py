@@ -1,0 +1,130 @@
+"""What a benchmark leaves behind: its samples, its bars and what it ran on, as one JSON file.
+
+A bar counts only with its file committed. The file says which commit, which processor and which
+Python; it names no host, no user and no path.
+"""
+
+import datetime
+import json
+import os
+import platform
+import subprocess
+import sys
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).with_name("results")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """A promise about one number: what was measured must not be above the limit."""
+
+    name: str
+    measured: float
+    at_most: float
+    unit: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether the promise is kept."""
+        return self.measured <= self.at_most
+
+    def line(self) -> str:
+        """One line for people."""
+        verdict = "holds" if self.holds else "FAILS"
+        return f"{verdict}  {self.name}: {self.measured:g} {self.unit}, at most {self.at_most:g}"
+
+
+@dataclass(slots=True, kw_only=True)
+class Report:
+    """Everything one run of a benchmark found out."""
+
+    name: str
+    question: str
+    peers: dict[str, str]
+    """Who it was measured beside, and in which version."""
+    samples: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    """For each case and each contender all samples; the case's name says the unit."""
+    notes: dict[str, Any] = field(default_factory=dict)
+    bars: list[Bar] = field(default_factory=list)
+
+    @property
+    def holds(self) -> bool:
+        """Whether every bar does."""
+        return all(bar.holds for bar in self.bars)
+
+
+def write(report: Report, folder: Path = FOLDER) -> Path:
+    """Write the report to `<name>-<date>.json`; a later run on the same day replaces it."""
+    now = datetime.datetime.now(datetime.UTC)
+    content = {
+        "benchmark": report.name,
+        "question": report.question,
+        "command": f"python -m bench {report.name}",
+        "time": now.isoformat(timespec="seconds"),
+        "commit": commit(),
+        "machine": machine(),
+        "peers": report.peers,
+        "holds": report.holds,
+        "bars": [asdict(bar) | {"holds": bar.holds} for bar in report.bars],
+        "notes": report.notes,
+        "samples": report.samples,
+    }
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{report.name}-{now:%Y-%m-%d}.json"
+    path.write_text(_text(content), encoding="utf-8")
+    return path
+
+
+def machine() -> dict[str, Any]:
+    """The processor, how many of it, the system and the Python."""
+    return {
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 2),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+    }
+
+
+def commit() -> str:
+    """The commit that was measured; `+changes` if the working tree differed from it."""
+    root = Path(__file__).parent
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(
+            ["git", *arguments], cwd=root, capture_output=True, text=True, check=False
+        )
+        return done.stdout.strip()
+
+    changed = git("status", "--porcelain", "--untracked-files=no")
+    return (git("rev-parse", "HEAD") or "unknown") + ("+changes" if changed else "")
+
+
+def _cpu() -> str:
+    if sys.platform == "linux":
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _text(content: dict[str, Any]) -> str:
+    """JSON for people, but a row of samples on one line."""
+    rows: dict[str, str] = {}
+
+    def fold(value: Any) -> Any:
+        if isinstance(value, list) and value and all(isinstance(each, float) for each in value):
+            key = f"@{len(rows)}@"
+            rows[f'"{key}"'] = json.dumps(value)
+            return key
+        if isinstance(value, dict):
+            return {name: fold(inner) for name, inner in value.items()}
+        return value
+
+    text = json.dumps(fold(content), indent=2)
+    for key, row in rows.items():
+        text = text.replace(key, row, 1)
+    return text + "\n"
