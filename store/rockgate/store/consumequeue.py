@@ -191,8 +191,10 @@ class Queue:
     def add_run(self, segment_start: int, run: Run) -> None:
         """Add a sealed run; its index file must be open among the shared ones."""
         self._runs.add(segment_start, run)
-        self.next_offset = max(self.next_offset, run.end)
-        self.max_ms = max(self.max_ms, run.max_ms)
+        if run.end > self.next_offset:
+            self.next_offset = run.end
+        if run.max_ms > self.max_ms:
+            self.max_ms = run.max_ms
 
     # Reading
 

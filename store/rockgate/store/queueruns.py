@@ -8,6 +8,7 @@ the one that lies further back in the log is the newer.
 
 from __future__ import annotations
 
+import struct
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ STORE_MS = 4
 MAX_MS = 5
 """Fields of a unit by which it can be searched: neither ever falls from one to the next."""
 
+_ROW = struct.Struct("=6q")
 _FIELDS = 6  # segment start, first, end, unit index in the file, unit count, max ms
 
 
@@ -149,14 +151,17 @@ class Runs:
 
     def add(self, segment_start: int, run: Run) -> None:
         """Add a run; its index file must be among the shared ones."""
+        _, _, _, unit_count, first, end, max_ms, at = run
         rows = self._live()
-        row = (segment_start, run.first, run.end, run.at, run.unit_count, run.max_ms)
-        if not rows or run.first >= rows[1 - _FIELDS]:
-            self.is_overlapping |= bool(rows) and run.first < rows[2 - _FIELDS]
-            rows.extend(row)
+        # A start adds a run for each queue of each segment: that is why packed bytes are added.
+        row = _ROW.pack(segment_start, first, end, at, unit_count, max_ms)
+        if not rows or first >= rows[1 - _FIELDS]:
+            if rows and first < rows[2 - _FIELDS]:
+                self.is_overlapping = True
+            rows.frombytes(row)
             return
         place = bisect_right(
-            range(len(rows) // _FIELDS), run.first, key=lambda i: rows[i * _FIELDS + 1]
+            range(len(rows) // _FIELDS), first, key=lambda i: rows[i * _FIELDS + 1]
         )
         rows[place * _FIELDS : place * _FIELDS] = array("q", row)
         self._note_overlap()
