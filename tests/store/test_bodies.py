@@ -10,6 +10,7 @@ from rockgate.store.config import StoreConfig
 from rockgate.store.consumequeue import Queue
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.memoryfiles import MemoryDisk
+from rockgate.store.queueindex import Unit
 from rockgate.store.store import Store
 from rockgate.store.topicchanges import NewTopic
 from rockgate.store.warmth import Place
@@ -96,8 +97,8 @@ def test_bodies_are_found_in_every_segment_and_behind_a_host_of_any_width() -> N
     assert sizes == [500 + number for number in range(100)] and next_offset == 200
 
 
-def units(queue: Queue) -> list[module.Unit]:
-    return [module.Unit._make(fields) for fields in queue.walk(0)]
+def units(queue: Queue) -> list[Unit]:
+    return [Unit._make(fields) for fields in queue.walk(0)]
 
 
 def test_a_body_is_a_slice_of_the_log_and_no_copy() -> None:
@@ -168,7 +169,8 @@ def test_cold_entries_are_noted_and_counted_but_not_touched() -> None:
     assert world.sizes(0, 3 * there[0].size, cold=limited) == ([], 6, False)
     assert len(limited) == 3
     world.store.warmth.note(world.store.warmth.plan(cold, world.store.log.end))
-    assert world.sizes(0, cold=(again := []))[0] == [500] * 20 and again == []
+    again: list[Place] = []
+    assert world.sizes(0, cold=again)[0] == [500] * 20 and again == []
 
 
 def test_what_was_written_before_the_start_is_cold() -> None:

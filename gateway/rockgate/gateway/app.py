@@ -120,8 +120,7 @@ class Server:
         store.start(posting(loop))
         resources.callback(Ticking(store.tick, loop).stop)
         waiting = Waiting()
-        store.appender.on_append = waiting.wake
-        store.on_flushed = waiting.wake_flushed
+        waiting.follow(store)
         identity = identify(data_dir, config.server.node_id)
         log.info("opened node_id=%d cluster_id=%s", identity.node_id, identity.cluster_id)
 
@@ -137,6 +136,7 @@ class Server:
             catalogue=Catalogue(identity.node_id, store.epochs.current),
             waiting=waiting,
             topics_config=config.topics,
+            kafka_config=config.kafka,
         )
         door_config = replace(config.kafka, connections_max=_connections_max(config))
         kafka = KafkaDoor(door_config, Dispatcher(HANDLERS, services), loop)

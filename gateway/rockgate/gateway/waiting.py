@@ -14,12 +14,14 @@ Nothing here knows what a poll wants; it only knows whom to ask again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
 from rockgate.gateway.clock import Clock, Timer
 from rockgate.store.consumequeue import Queue
+from rockgate.store.store import Store
+from rockgate.store.topic import Topic
 
 Result = TypeVar("Result")
 LOOKS_PER_TURN = 64
@@ -108,6 +110,20 @@ class Waiting:
     def queue_count(self) -> int:
         """How many queues are watched."""
         return len(self._watchers)
+
+    def follow(self, store: Store) -> None:
+        """Hear of everything in a store that readers could see."""
+        store.appender.on_append = self.wake
+        store.on_flushed = self.wake_flushed
+        store.topics.on_deleted.append(lambda topic: self.wake_topic(topic.id))
+        store.topics.on_altered.append(lambda topic: self.wake_topic(topic.id))
+
+        def wake_moved(topic: Topic, starts: Mapping[int, int]) -> None:
+            queues = store.queues.of(topic.id)
+            for queue_id in starts:
+                self.wake_changed(queues[queue_id])
+
+        store.topics.on_log_starts.append(wake_moved)
 
     # Watching
 
@@ -205,7 +221,7 @@ class Waiting:
             self.wake_changed(queue)
 
     def wake_topic(self, topic_id: bytes) -> None:
-        """Note that a topic is gone, with all its queues."""
+        """Note that a topic is gone, or another than it was, with all its queues."""
         for queue in self._topics.get(topic_id, ()):
             self.wake_changed(queue)
 

@@ -37,6 +37,15 @@ class KafkaConfig:
     unread_bytes_max: int = field(default=4 * MIB, metadata={"minimum": KIB, "maximum": 2**40})
     """Answer bytes a client may leave unread before its further requests wait."""
 
+    fetch_bytes_max: int = field(default=55 * MIB, metadata={"minimum": KIB, "maximum": 2**31 - 1})
+    """Record bytes of one Fetch answer, whatever the client asks for."""
+    fetch_sessions_max: int = field(default=1_000, metadata={"minimum": 0, "maximum": 1_000_000})
+    """Fetch sessions kept at a time; clients beyond that name all their partitions in each poll."""
+    fetch_session_partitions_max: int = field(
+        default=200_000, metadata={"minimum": 0, "maximum": 100_000_000}
+    )
+    """Partitions of all fetch sessions together; each takes about half a kilobyte."""
+
     def __post_init__(self) -> None:
         if self.advertise is not None and (self.advertise.is_closed or self.advertise.port == 0):
             raise ValueError("advertise wants the HOST:PORT that clients shall dial")

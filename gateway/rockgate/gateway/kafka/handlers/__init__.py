@@ -10,13 +10,18 @@ from rockgate.gateway.config.sections import TopicsConfig
 from rockgate.gateway.identity import Identity
 from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.cataloguing import Catalogue
+from rockgate.gateway.kafka.config import KafkaConfig
+from rockgate.gateway.kafka.fetching import PartitionReader
+from rockgate.gateway.kafka.fetchsessions import FetchSessions
 from rockgate.gateway.kafka.handler import Row, row
-from rockgate.gateway.kafka.handlers import produce
+from rockgate.gateway.kafka.handlers import fetch, produce
 from rockgate.gateway.kafka.handlers.api_versions import ApiVersions, unsupported
 from rockgate.gateway.kafka.handlers.init_producer_id import InitProducerId
 from rockgate.gateway.kafka.handlers.metadata import Metadata
+from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
 from rockgate.gateway.kafka.producers import Producers
 from rockgate.gateway.kafka.topicsettings import SettingsCache
+from rockgate.gateway.mapping import Transcoding
 from rockgate.gateway.waiting import Waiting
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.store.store import Store
@@ -34,6 +39,33 @@ class Services:
     catalogue: Catalogue
     waiting: Waiting
     topics_config: TopicsConfig
+    kafka_config: KafkaConfig
+
+
+def _partition_reader(services: Services) -> PartitionReader:
+    store = services.store
+    return PartitionReader(
+        reader=store.reader,
+        bodies=store.bodies,
+        epochs=LeaderEpochs(store.epochs, store.bodies),
+        transcoder=Transcoding(),
+    )
+
+
+def _fetch(services: Services) -> fetch.Fetch:
+    config = services.kafka_config
+    return fetch.Fetch(
+        store=services.store,
+        waiting=services.waiting,
+        sessions=FetchSessions(
+            services.waiting,
+            services.store.clock,
+            sessions_max=config.fetch_sessions_max,
+            partitions_max=config.fetch_session_partitions_max,
+        ),
+        reader=_partition_reader(services),
+        bytes_max=config.fetch_bytes_max,
+    )
 
 
 HANDLERS: tuple[Row[Services], ...] = (
@@ -43,6 +75,7 @@ HANDLERS: tuple[Row[Services], ...] = (
         decode=produce.decode,
         encode=produce.encode,
     ),
+    row(ApiKey.FETCH, _fetch, decode=fetch.decode, encode=fetch.encode),
     row(
         ApiKey.METADATA,
         lambda s: Metadata(

@@ -1,0 +1,105 @@
+"""Leader epochs: which epoch an offset was written in, and where an epoch ends in a queue.
+
+Kafka's leader epoch is the store's epoch, one for each start of the server. A batch carries its own
+in its header; a message entry has the one that its position lies in, or, once it was moved, the one
+that was kept with it. Along a queue epochs never fall, so ends are found by searching.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final, NamedTuple
+
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.store.bodies import Bodies
+from rockgate.store.consumequeue import Queue
+from rockgate.store.dispatch import EPOCH
+from rockgate.store.epochs import Epochs
+from rockgate.store.queueindex import Unit
+
+_IN_BATCH: Final = Struct(">12xi")
+
+
+class EpochEnd(NamedTuple):
+    """The largest epoch up to the one that was asked for, and the offset behind its last."""
+
+    epoch: int
+    offset: int
+
+
+UNDEFINED: Final = EpochEnd(-1, -1)
+
+
+class LeaderEpochs:
+    """Answers questions of epochs for Kafka's side."""
+
+    def __init__(self, epochs: Epochs, bodies: Bodies) -> None:
+        self._epochs = epochs
+        self._bodies = bodies
+        self.current = epochs.current
+        """The epoch of this run, which is the leader's for every partition."""
+
+    def refusal(self, epoch: int) -> ErrorCode | None:
+        """Why a client that takes `epoch` for the current one is refused; below 0 it says none."""
+        if epoch < 0 or epoch == self.current:
+            return None
+        if epoch < self.current:
+            return ErrorCode.FENCED_LEADER_EPOCH
+        return ErrorCode.UNKNOWN_LEADER_EPOCH
+
+    def of(self, queue: Queue, unit: Unit) -> int:
+        """Return the epoch that an entry was first appended in."""
+        view = self._bodies.entry(queue, unit).entry
+        entry = envelope.read(view)
+        if entry.is_batch:
+            return int(_IN_BATCH.unpack_from(view, entry.body_at)[0])
+        if entry.sys_flag & envelope.MOVED:
+            kept = envelope.get_property(envelope.properties_of(view, entry), EPOCH)
+            if kept is not None:
+                return int(kept)
+        return self._epochs.at(unit.position)
+
+    def at(self, queue: Queue, offset: int) -> int:
+        """Return the epoch of what stands at an offset or next behind it; the current if nothing.
+
+        A queue that is empty was empty in this epoch too.
+        """
+        unit = queue.find(offset)
+        return self.current if unit is None else self.of(queue, unit)
+
+    def end(self, queue: Queue, epoch: int) -> EpochEnd:
+        """Return where an epoch ends; UNDEFINED for one that is not known.
+
+        As in Kafka the answer names the largest epoch, up to the one asked for, that has records
+        here, and the epoch itself when nothing of that time is left.
+        """
+        if epoch == self.current:
+            return EpochEnd(epoch, queue.next_offset)
+        if not 0 <= epoch < self.current:
+            return UNDEFINED
+        end = self._first_after(queue, epoch)
+        if end > queue.log_start:
+            last = queue.find(end - 1)
+            if last is not None and last.base < end:
+                epoch = min(epoch, self.of(queue, last))
+        return EpochEnd(epoch, end)
+
+    def _first_after(self, queue: Queue, epoch: int) -> int:
+        """Return the first offset of a later epoch, or the end.
+
+        What is asked for is nearly always near the end, so the search begins there.
+        """
+        low, high = queue.log_start, queue.next_offset
+        step = 1
+        is_near = True
+        while low < high:
+            probe = max(low, high - step) if is_near else (low + high) >> 1
+            unit = queue.find(probe)
+            if unit is None or self.of(queue, unit) > epoch:
+                high = probe if unit is None else max(low, min(probe, unit.base))
+                step *= 2
+            else:
+                low = min(high, unit.base + unit.offset_count)
+                is_near = False
+        return low

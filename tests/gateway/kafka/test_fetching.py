@@ -1,0 +1,185 @@
+"""What is read of one partition, rule by rule; limits over many are the handler's own."""
+
+from __future__ import annotations
+
+import pytest
+from tests.gateway.kafka.world import NOW_MS, World
+
+from rockgate.gateway.kafka.fetching import Limits
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.hot.fetch import Diverging, FetchedPartition
+from rockgate.protocol.kafka.messages.fetch import FetchPartition
+from rockgate.protocol.kafka.records.batch import read_header
+from rockgate.protocol.kafka.records.record import Record, read_records
+
+ALL = Limits(1 << 30, True, False, None)
+
+
+def read(
+    world: World,
+    offset: int = 0,
+    *,
+    leader_epoch: int = -1,
+    last_epoch: int = -1,
+    limits: Limits = ALL,
+) -> FetchedPartition:
+    asked = FetchPartition(
+        partition=0,
+        fetch_offset=offset,
+        current_leader_epoch=leader_epoch,
+        last_fetched_epoch=last_epoch,
+    )
+    return world.partitions.read(world.queue(), asked, limits)
+
+
+def offsets(fetched: FetchedPartition) -> list[int]:
+    return [record.offset for record in records(fetched)]
+
+
+def records(fetched: FetchedPartition) -> list[Record]:
+    return [record for view in fetched.records or () for record in read_records(view)]
+
+
+@pytest.fixture
+def world() -> World:
+    """Offsets 0 to 9 in batches of two, of which two are deleted; the second epoch is the current
+    one and began at 6."""
+    world = World()
+    world.topic()
+    for number in range(5):
+        if number == 3:
+            world.reopen()
+        world.append(times=[1, 2])
+    world.delete_records(2)
+    return world
+
+
+@pytest.mark.parametrize(
+    ("offset", "code", "found"),
+    [
+        (-1, ErrorCode.OFFSET_OUT_OF_RANGE, []),
+        (0, ErrorCode.OFFSET_OUT_OF_RANGE, []),
+        (1, ErrorCode.OFFSET_OUT_OF_RANGE, []),
+        (2, 0, [2, 3, 4, 5, 6, 7, 8, 9]),
+        (5, 0, [4, 5, 6, 7, 8, 9]),
+        (9, 0, [8, 9]),
+        (10, 0, []),
+        (11, ErrorCode.OFFSET_OUT_OF_RANGE, []),
+        (1 << 62, ErrorCode.OFFSET_OUT_OF_RANGE, []),
+    ],
+)
+def test_offsets_from_the_log_start_to_the_end_are_in_range(
+    world: World, offset: int, code: int, found: list[int]
+) -> None:
+    fetched = read(world, offset)
+    assert (fetched.error_code, offsets(fetched)) == (code, found)
+    bounds = (fetched.log_start_offset, fetched.high_watermark, fetched.last_stable_offset)
+    assert bounds == ((-1, -1, -1) if code else (2, 10, 10))
+
+
+@pytest.mark.parametrize(
+    ("leader_epoch", "code"),
+    [(-1, 0), (2, 0), (1, ErrorCode.FENCED_LEADER_EPOCH), (3, ErrorCode.UNKNOWN_LEADER_EPOCH)],
+)
+def test_the_leader_epoch_is_looked_at_before_the_offset(
+    world: World, leader_epoch: int, code: int
+) -> None:
+    assert read(world, 2, leader_epoch=leader_epoch).error_code == code
+    if code:
+        assert read(world, 99, leader_epoch=leader_epoch).error_code == code
+
+
+@pytest.mark.parametrize(
+    ("offset", "last_epoch", "code", "diverging"),
+    [
+        (6, 1, 0, None),
+        (4, 1, 0, None),
+        (7, 1, 0, Diverging(1, 6)),
+        (99, 1, 0, Diverging(1, 6)),
+        (10, 2, 0, None),
+        (11, 2, 0, Diverging(2, 10)),
+        (1, 1, ErrorCode.OFFSET_OUT_OF_RANGE, None),
+        (6, 3, ErrorCode.OFFSET_OUT_OF_RANGE, None),
+        # Epoch 0 wrote nothing that is left: the log begins where it would have ended.
+        (2, 0, 0, None),
+        (3, 0, 0, Diverging(0, 2)),
+    ],
+)
+def test_a_client_whose_last_epoch_ended_before_its_offset_is_told_where(
+    world: World, offset: int, last_epoch: int, code: int, diverging: Diverging | None
+) -> None:
+    fetched = read(world, offset, last_epoch=last_epoch)
+    assert (fetched.error_code, fetched.diverging) == (code, diverging)
+    assert fetched.records == () or diverging is None
+    if diverging is not None:
+        assert (fetched.log_start_offset, fetched.high_watermark) == (2, 10)
+
+
+def test_a_client_whose_last_epoch_wrote_nothing_here_has_read_what_was_lost() -> None:
+    world = World()
+    world.topic()
+    world.append()
+    world.reopen()
+    world.reopen()
+    assert read(world, 1, last_epoch=2).diverging == Diverging(1, 1)
+
+
+def test_without_room_no_records_are_returned_but_the_bounds_are(world: World) -> None:
+    fetched = read(world, 2, limits=Limits(0, False, False, None))
+    assert (fetched.records, fetched.high_watermark, fetched.error_code) == ((), 10, 0)
+
+
+def test_a_damaged_index_is_an_error_of_this_partition(world: World) -> None:
+    unit = world.queue().find(8)
+    assert unit is not None
+    view = world.store.log.slice(unit.position, unit.size)
+    assert view is not None
+    view[3] ^= 1
+    assert read(world, 8).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+# Message entries
+
+
+def test_a_run_of_message_entries_is_one_batch_of_its_epoch() -> None:
+    world = World()
+    world.topic()
+    world.append()
+    for number in range(3):
+        world.message(body=b"%d" % number, born_ms=NOW_MS + number)
+    world.append()
+    fetched = read(world)
+    assert offsets(fetched) == [0, 1, 2, 3]
+    assert fetched.records is not None
+    header = read_header(fetched.records[1])
+    assert (header.base_offset, header.record_count, header.leader_epoch) == (1, 3, 1)
+    assert [record.value for record in records(fetched)[1:]] == [b"0", b"1", b"2"]
+    # What follows them comes with the next answer.
+    assert offsets(read(world, 4)) == [4]
+
+
+def test_a_run_of_message_entries_is_cut_where_an_epoch_begins() -> None:
+    world = World()
+    world.topic()
+    for _ in range(3):
+        world.message()
+        world.message()
+        world.reopen()
+    fetched = read(world)
+    headers = [read_header(view) for view in fetched.records or ()]
+    found = [(header.leader_epoch, header.base_offset, header.record_count) for header in headers]
+    assert found == [(1, 0, 2), (2, 2, 2), (3, 4, 2)]
+
+
+def test_message_entries_are_limited_by_size_too() -> None:
+    world = World()
+    world.topic()
+    world.append()
+    for _ in range(5):
+        world.message(body=b"x" * 100)
+    first = world.queue().find(1)
+    assert first is not None
+    assert offsets(read(world, 1, limits=Limits(1, True, False, None))) == [1]
+    assert offsets(read(world, 1, limits=Limits(1, False, False, None))) == []
+    assert offsets(read(world, 1, limits=Limits(2 * first.size, False, False, None))) == [1, 2]
+    assert offsets(read(world, 0, limits=Limits(1, True, False, None))) == [0]

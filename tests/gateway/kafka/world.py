@@ -1,0 +1,127 @@
+"""A store in memory with topics and batches, for tests of handlers without a server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tests.gateway.kafka.fakes import HandClock
+
+from rockgate.gateway.address import Address
+from rockgate.gateway.kafka.fetching import PartitionReader
+from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
+from rockgate.gateway.kafka.peer import Call, Peer
+from rockgate.gateway.mapping import Transcoding
+from rockgate.gateway.waiting import Waiting
+from rockgate.protocol.entry import pack_properties
+from rockgate.protocol.kafka.records.batch import (
+    Compression,
+    stamp,
+    stamp_append_time,
+)
+from rockgate.protocol.kafka.records.record import Record, build_batch
+from rockgate.store.appending import Appended
+from rockgate.store.clock import ManualClock
+from rockgate.store.commitlog import Draft
+from rockgate.store.config import StoreConfig
+from rockgate.store.consumequeue import Queue
+from rockgate.store.memoryfiles import MemoryDisk
+from rockgate.store.store import Store
+from rockgate.store.topic import Topic
+from rockgate.store.topicchanges import NewTopic
+
+CONFIG = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=1 << 16, key_index=False)
+NOW_MS = 1_700_000_000_000
+
+
+class World:
+    """A store that was just opened, and what handlers are made of."""
+
+    def __init__(self, config: StoreConfig = CONFIG, disk: MemoryDisk | None = None) -> None:
+        self.disk = disk or MemoryDisk()
+        self.config = config
+        self.clock = ManualClock(NOW_MS)
+        self.hand = HandClock()
+        self.open()
+
+    def open(self) -> None:
+        self.store = Store(self.disk.root(), self.config, self.clock)
+        self.waiting = Waiting(self.hand)
+        self.waiting.follow(self.store)
+        self.epochs = LeaderEpochs(self.store.epochs, self.store.bodies)
+        self.partitions = PartitionReader(
+            reader=self.store.reader,
+            bodies=self.store.bodies,
+            epochs=self.epochs,
+            transcoder=Transcoding(),
+        )
+
+    def reopen(self) -> None:
+        """Stop and start: the next epoch begins."""
+        self.store.close()
+        self.open()
+
+    # Topics
+
+    def topic(self, name: str = "orders", partitions: int = 1, **config: str) -> Topic:
+        return self.store.topics.create(
+            NewTopic(
+                name=name,
+                queue_count=partitions,
+                config={key.replace("_", "."): value for key, value in config.items()},
+            )
+        )
+
+    def queue(self, name: str = "orders", partition: int = 0) -> Queue:
+        return self.store.queue(self.store.topics.get(name), partition)
+
+    # Appending
+
+    def append(
+        self,
+        name: str = "orders",
+        partition: int = 0,
+        *,
+        times: Sequence[int] = (NOW_MS,),
+        value: bytes = b"value",
+        compression: Compression = Compression.NONE,
+        append_time: int | None = None,
+    ) -> Appended:
+        """Append one batch with a record for each time, as Produce does."""
+        records = [Record(index, time, b"key", value) for index, time in enumerate(times)]
+        body = build_batch(records, base_offset=0, compression=compression)
+        epoch = self.store.epochs.current
+
+        def stamped(view: memoryview, offset: int) -> None:
+            stamp(view, offset, epoch)
+            if append_time is not None:
+                stamp_append_time(view, append_time)
+
+        return self.store.appender.batch(
+            self.queue(name, partition),
+            body,
+            count=len(records),
+            record_ms=max(times) if append_time is None else append_time,
+            stamp=stamped,
+        )
+
+    def message(
+        self,
+        name: str = "orders",
+        partition: int = 0,
+        *,
+        body: bytes = b"message",
+        born_ms: int = NOW_MS,
+        properties: Mapping[str, str] | None = None,
+    ) -> Appended:
+        """Append one message entry, as RocketMQ's side does."""
+        packed = pack_properties((properties or {}).items())
+        draft = Draft(b"", 0, 0, body, packed, born_ms=born_ms)
+        return self.store.appender.message(self.queue(name, partition), draft)
+
+    def delete_records(self, offset: int, name: str = "orders", partition: int = 0) -> None:
+        topic = self.store.topics.get(name)
+        self.store.topics.advance_log_starts({topic: {partition: offset}})
+
+
+def call(version: int) -> Call:
+    return Call(version, "me", Peer(connection_id=1, local=Address("a", 1), remote=Address("b", 2)))
