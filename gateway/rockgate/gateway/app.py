@@ -30,7 +30,8 @@ from rockgate.gateway.kafka.dispatch import Dispatcher
 from rockgate.gateway.kafka.door import KafkaDoor
 from rockgate.gateway.kafka.handlers import HANDLERS, Services
 from rockgate.gateway.kafka.producers import Producers
-from rockgate.gateway.kafka.topicsettings import SettingsCache, TopicDefaults
+from rockgate.gateway.kafka.topicdefaults import TopicDefaults
+from rockgate.gateway.kafka.topicsettings import SettingsCache
 from rockgate.gateway.listener import Listener
 from rockgate.gateway.storage import Ticking, open_store, posting
 from rockgate.gateway.waiting import Waiting
@@ -124,15 +125,15 @@ class Server:
         identity = identify(data_dir, config.server.node_id)
         log.info("opened node_id=%d cluster_id=%s", identity.node_id, identity.cluster_id)
 
+        settings = SettingsCache(TopicDefaults.of(config))
+        store.topics.on_deleted.append(settings.forget)
         advertised = Advertised(configured=config.kafka.advertise, bound=kafka_listener.address)
         services = Services(
             identity=identity,
             advertised=advertised,
             store=store,
             producers=made[0],
-            settings=SettingsCache(
-                TopicDefaults(message_bytes_max=config.topics.message_bytes_max)
-            ),
+            settings=settings,
             catalogue=Catalogue(identity.node_id, store.epochs.current),
             waiting=waiting,
             topics_config=config.topics,

@@ -19,9 +19,13 @@ class KafkaName:
 KAFKA_NAMES: Mapping[str, KafkaName] = {
     "auto.create.topics.enable": KafkaName("topics.auto_create"),
     "broker.id": KafkaName("server.node_id"),
+    "compression.type": KafkaName("topics.compression_type"),
     "connections.max.idle.ms": KafkaName("kafka.idle_ms_max"),
     "fetch.max.bytes": KafkaName("kafka.fetch_bytes_max"),
     "log.dir": KafkaName("server.data_dir"),
+    "log.message.timestamp.after.max.ms": KafkaName("topics.timestamp_after_ms_max"),
+    "log.message.timestamp.before.max.ms": KafkaName("topics.timestamp_before_ms_max"),
+    "log.message.timestamp.type": KafkaName("topics.timestamp_type"),
     "log.retention.bytes": KafkaName("store.retention_bytes"),
     "log.retention.hours": KafkaName("store.retention_ms", 3_600_000),
     "log.retention.minutes": KafkaName("store.retention_ms", 60_000),

@@ -75,7 +75,7 @@ def _whole_number(given: object, units: Mapping[str, int]) -> int:
 def _one_of(given: object, choices: tuple[str, ...]) -> str:
     text = given.strip().lower() if isinstance(given, str) else given
     for choice in choices:
-        if text == choice:
+        if text == choice.lower():
             return choice
     raise ValueError(f"wants one of {', '.join(choices)}, not {given!r}")
 

@@ -9,28 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rockgate.gateway.kafka.configkinds import items_of
+from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.protocol.kafka.records.batch import Compression
 from rockgate.store.topic import Topic
 
-LONG_MAX = (1 << 63) - 1
 _CODECS = {
     "uncompressed": Compression.NONE,
-    "none": Compression.NONE,
     "gzip": Compression.GZIP,
     "snappy": Compression.SNAPPY,
     "lz4": Compression.LZ4,
     "zstd": Compression.ZSTD,
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicDefaults:
-    """What the server's own settings say for topics that do not say it themselves."""
-
-    message_bytes_max: int = 1_048_588
-    timestamp_after_ms_max: int = 3_600_000
-    timestamp_before_ms_max: int = LONG_MAX
-    is_append_time: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,19 +65,15 @@ class SettingsCache:
         self._parsed.pop(topic.id, None)
 
     def _parse(self, config: Mapping[str, str]) -> TopicSettings:
-        defaults = self._defaults
-        kind = config.get("message.timestamp.type")
-        after = config.get("message.timestamp.after.max.ms")
-        before = config.get("message.timestamp.before.max.ms")
-        size = config.get("max.message.bytes")
+        def text(name: str) -> str:
+            return self._defaults.text(config, name)
+
         return TopicSettings(
-            message_bytes_max=defaults.message_bytes_max if size is None else int(size),
-            timestamp_after_ms_max=defaults.timestamp_after_ms_max if after is None else int(after),
-            timestamp_before_ms_max=(
-                defaults.timestamp_before_ms_max if before is None else int(before)
-            ),
-            is_append_time=(defaults.is_append_time if kind is None else kind == "LogAppendTime"),
-            compression=_CODECS.get(config.get("compression.type", "producer")),
-            needs_keys="compact" in config.get("cleanup.policy", "delete"),
-            is_validating=config.get("validate.batches") == "true",
+            message_bytes_max=int(text("max.message.bytes")),
+            timestamp_after_ms_max=int(text("message.timestamp.after.max.ms")),
+            timestamp_before_ms_max=int(text("message.timestamp.before.max.ms")),
+            is_append_time=text("message.timestamp.type") == "LogAppendTime",
+            compression=_CODECS.get(text("compression.type")),
+            needs_keys="compact" in items_of(text("cleanup.policy")),
+            is_validating=text("validate.batches") == "true",
         )
