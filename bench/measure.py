@@ -8,7 +8,7 @@ timed on the thread's own clock: what other processes took is not theirs.
 import gc
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 Work = Callable[[], object]
 
@@ -33,7 +33,7 @@ def race(rivals: Mapping[str, Work], rounds: int) -> dict[str, list[float]]:
     return samples
 
 
-def steps_ms(steps: Callable[[], list[Work]], rounds: int) -> list[float]:
+def steps_ms(steps: Callable[[], Iterator[Work]], rounds: int) -> list[float]:
     """Milliseconds of the longest step: one sample for each of `rounds` runs of all the steps.
 
     What exists already is hidden from the garbage collector first, as a server does after its

@@ -70,6 +70,6 @@ def test_rivals_get_as_many_samples_as_there_are_rounds() -> None:
 
 def test_the_longest_step_of_each_run_is_kept() -> None:
     done: list[str] = []
-    samples = steps_ms(lambda: [lambda: done.append("x"), lambda: done.append("y")], rounds=4)
+    samples = steps_ms(lambda: iter([lambda: done.append("x"), lambda: done.append("y")]), rounds=4)
     assert len(samples) == 4
     assert done == ["x", "y"] * 4
