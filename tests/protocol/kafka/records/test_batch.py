@@ -1,6 +1,8 @@
 import contextlib
+import re
 import struct
 import tracemalloc
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -48,6 +50,18 @@ def refusal(records: bytes | bytearray | None, version: int = 9) -> ErrorCode:
 def test_the_header_is_61_bytes_and_the_crc_starts_at_its_attributes() -> None:
     assert batch.HEADER_SIZE == 61
     assert struct.calcsize(">qiibI") == batch.CRC_START
+
+
+def test_the_page_draws_the_header_as_it_is() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "record-batches.md").read_text(encoding="utf-8")
+    drawn = [
+        (int(at), name.replace(" ", "_").lower(), int(size))
+        for at, name, size in re.findall(r"^\| (\d+) \| ([\w ]+) \| (\d+) \|", page, re.MULTILINE)
+    ]
+    codes = batch.HEADER.format[1:]
+    sizes = [struct.calcsize(f">{code}") for code in codes]
+    places = [sum(sizes[:number]) for number in range(len(sizes))]
+    assert drawn == list(zip(places, BatchHeader._fields, sizes, strict=True))
 
 
 @given(
