@@ -1,0 +1,95 @@
+"""Asking a peer on its own wire whether it serves.
+
+These few bytes are written by hand and owe nothing to rockgate's codecs, so that a peer's readiness
+never depends on what is measured beside it. An unreachable, silent or confused peer is simply not
+ready; whoever asks tries again.
+"""
+
+import json
+import socket
+import struct
+
+Address = tuple[str, int]
+
+SECONDS_MAX = 2.0
+ANSWER_SIZE_MAX = 1 << 20
+
+# Length 10, ApiVersions (18) v0, correlation id 1, no client id.
+_API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
+
+BROKER_RUNTIME_INFO = 28
+CLUSTER_INFO = 106
+_REMOTING_VERSION = 513
+_JSON_ENCODING = 0
+
+
+def answers_api_versions(address: Address) -> bool:
+    """Whether a Kafka broker answers ApiVersions without an error.
+
+    A broker in KRaft mode does so only once the controller has let it serve.
+    """
+    answer = _ask(address, _API_VERSIONS)
+    return answer is not None and len(answer) >= 6 and struct.unpack_from(">ih", answer) == (1, 0)
+
+
+def ask_remoting(address: Address, code: int) -> bytes | None:
+    """The body of the answer to a remoting request without fields; None if there is no success."""
+    header = json.dumps(
+        {
+            "code": code,
+            "flag": 0,
+            "language": "PYTHON",
+            "opaque": 1,
+            "serializeTypeCurrentRPC": "JSON",
+            "version": _REMOTING_VERSION,
+        }
+    ).encode()
+    lead = struct.pack(">ii", 4 + len(header), _JSON_ENCODING << 24 | len(header))
+    answer = _ask(address, lead + header)
+    if answer is None or len(answer) < 4:
+        return None
+    (word,) = struct.unpack_from(">I", answer)
+    encoding, end = word >> 24, 4 + (word & 0xFFFFFF)
+    if encoding != _JSON_ENCODING or end > len(answer):
+        return None
+    try:
+        found = json.loads(answer[4:end])
+    except ValueError:
+        return None
+    is_success = isinstance(found, dict) and found.get("code") == 0 and found.get("opaque") == 1
+    return answer[end:] if is_success else None
+
+
+def answers_namesrv(address: Address) -> bool:
+    """Whether a RocketMQ name server tells what it knows of the cluster."""
+    return ask_remoting(address, CLUSTER_INFO) is not None
+
+
+def answers_broker(address: Address, namesrv: Address) -> bool:
+    """Whether a RocketMQ broker serves, and its name server sends clients to it."""
+    if ask_remoting(address, BROKER_RUNTIME_INFO) is None:
+        return False
+    cluster = ask_remoting(namesrv, CLUSTER_INFO)
+    host, port = address
+    return cluster is not None and f'"{host}:{port}"'.encode() in cluster
+
+
+def _ask(address: Address, request: bytes) -> bytes | None:
+    """Send one frame and read one: both wires lead a frame with four bytes of length."""
+    try:
+        with socket.create_connection(address, timeout=SECONDS_MAX) as connection:
+            connection.sendall(request)
+            (size,) = struct.unpack(">i", _read(connection, 4))
+            return _read(connection, size) if 0 <= size <= ANSWER_SIZE_MAX else None
+    except (OSError, EOFError):
+        return None
+
+
+def _read(connection: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        piece = connection.recv(size - len(data))
+        if not piece:
+            raise EOFError
+        data += piece
+    return data
