@@ -128,22 +128,32 @@ class Store:
         self.state = State([*builtin, *folds(journal, self.topics)], self.snapshots)
         self.queues = QueueTable(directory.child("queueindex"), config.segment_bytes)
         self._restore()
-        flushed = self._checkpoint.newest.flushed
+        self._make_paths()
+        journal.journal = self.appender
+        self._make_upkeep()
+        self._begin()
+
+    def _make_paths(self) -> None:
+        """Make what appends and what reads."""
+        config, clock = self.config, self.clock
         self.flusher = Flusher(
             sync=self._segments.sync,
             end=lambda: self.log.end,
             clock=clock,
             config=config,
-            flushed=flushed,
+            flushed=self._checkpoint.newest.flushed,
             wake=self._wake_flusher,
         )
         self.appender = Appender(log=self.log, queues=self.queues, state=self.state, keys=self.keys)
-        journal.journal = self.appender
         self.reader = Reader(self.log, self.flusher)
         self.warmth = Warmth(
             self._segments, clock, cold_bytes=config.cold_bytes, run_start=self.found.end
         )
         self.bodies = Bodies(self.log, self.warmth)
+
+    def _make_upkeep(self) -> None:
+        """Make what checkpoints, snapshots and removes."""
+        directory, config, clock = self._directory, self.config, self.clock
         self.checkpointer = Checkpointer(
             log=self.log,
             flusher=self.flusher,
@@ -182,7 +192,6 @@ class Store:
             clock=clock,
             config=config,
         )
-        self._begin()
 
     def _restore(self) -> None:
         """Bring folds and queues up to the end of the log."""
