@@ -14,6 +14,7 @@ from rockgate.store.checkpoint import CheckpointFile
 from rockgate.store.clock import Clock
 from rockgate.store.commitlog import CommitLog
 from rockgate.store.config import StoreConfig
+from rockgate.store.errors import StoreError
 from rockgate.store.flush import Flusher
 from rockgate.store.keyindex import KeyIndex
 from rockgate.store.queuetable import QueueTable
@@ -129,7 +130,10 @@ class Checkpointer:
             self.taken_count += 1
         else:
             # The one before still holds, and a start would scan a little more.
-            _log.error("no checkpoint was taken: %s", failure)
+            is_ours = not isinstance(failure, (OSError, StoreError))
+            _log.error(
+                "no checkpoint was taken: %s", failure, exc_info=failure if is_ours else None
+            )
         done, self._done = self._done, []
         for each in done:
             each()
