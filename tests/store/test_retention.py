@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from tests.store.keeping import HOUR_MS, SEGMENT, Keeping
 
+from rockgate.store import disk, expiry, moving, retention
 from rockgate.store.commitlog import Draft
 from rockgate.store.memoryfiles import Operation
 
@@ -355,6 +359,24 @@ def test_what_stops_a_round_is_told_and_the_next_round_goes_on() -> None:
     assert keeping.row()[0] == 2 * SEGMENT
 
 
+def test_a_segment_stays_while_no_checkpoint_can_be_taken() -> None:
+    keeping = Keeping(retention_ms=HOUR_MS)
+    keeping.topic("orders")
+    keeping.fill_segment("orders")
+    keeping.pass_time(1_000)
+
+    def plan(operation: Operation) -> OSError | None:
+        return OSError("no") if operation.path.endswith("/checkpoint") else None
+
+    keeping.disk.plan = plan
+    keeping.pass_time(2 * HOUR_MS)
+    assert "no checkpoint could be taken" in str(keeping.store.retention.failure)
+    assert keeping.files()[0] == 0
+    keeping.disk.plan = None
+    keeping.pass_time(2 * HOUR_MS)
+    assert keeping.files()[0] == SEGMENT
+
+
 @pytest.mark.parametrize("kind", ["remove", "sync names"])
 def test_a_segment_is_removed_in_a_second_try_if_the_first_failed(kind: str) -> None:
     keeping = Keeping(retention_ms=HOUR_MS)
@@ -516,3 +538,15 @@ def test_what_a_keeper_wants_is_moved_whatever_its_age_until_it_wants_it_no_more
         keeping.pass_time(2 * HOUR_MS)
     assert keeping.store.retention.mover.moved_count == moved
     assert keeping.queue("waiting").find(0) is None
+
+
+# The page
+
+
+def test_the_page_has_the_numbers_of_the_code() -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "retention.md"
+    rows = re.findall(r"\| `([A-Z_]+)` \| (\d+) \|", page.read_text(encoding="utf-8"))
+    modules = (retention, expiry, disk, moving)
+    known = {name: getattr(m, name) for m in modules for name, _ in rows if hasattr(m, name)}
+    assert {name: int(value) for name, value in rows} == known
+    assert len(known) == 7
