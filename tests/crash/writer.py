@@ -75,7 +75,7 @@ def main() -> None:
     store = Store(DiskDirectory(directory), config(flush), SystemClock())
     marked(store._segments, "_make", "roll")
     marked(store.checkpointer, "_write", "checkpoint")
-    marked(store._snapshot_writer, "step", "snapshot")
+    marked(store.snapshotting.writer, "step", "snapshot")
     marked(store._segments, "unlink_first", "retention")
     marked(store.retention.mover, "_move", "move")
     posts: deque[Callable[[], None]] = deque()

@@ -38,6 +38,7 @@ from rockgate.store.retention import Retention
 from rockgate.store.segments import Segments
 from rockgate.store.snapshots import Snapshots
 from rockgate.store.snapshotter import SnapshotConfig, SnapshotTaker, SnapshotWriter
+from rockgate.store.snapshotting import Snapshotting
 from rockgate.store.state import Fold, Journal, State
 from rockgate.store.topic import Topic
 from rockgate.store.topicchanges import random_topic_id
@@ -164,18 +165,24 @@ class Store:
             clock=clock,
             config=config,
         )
-        self._snapshot_writer = SnapshotWriter(
-            directory.child("snapshots"), self.snapshots, self._sync_log
-        )
-        self.snapshot_taker = SnapshotTaker(
+        writer = SnapshotWriter(directory.child("snapshots"), self.snapshots, self._sync_log)
+        taker = SnapshotTaker(
             lambda: self.state.folds,
-            self._snapshot_writer,
+            writer,
             self.snapshots,
             clock,
             lambda: self.log.end,
             SnapshotConfig(
                 bytes_since=config.snapshot_bytes, interval_ms=config.snapshot_interval_ms
             ),
+        )
+        self.snapshotting = Snapshotting(
+            taker=taker,
+            writer=writer,
+            log=self.log,
+            clock=clock,
+            jobs=lambda: self._jobs,
+            taken_at=self._replay_from,
         )
         self.retention = Retention(
             directory=directory,
@@ -209,7 +216,7 @@ class Store:
         for topic in self.topics:
             self._set_log_starts(topic, topic.log_starts)
         self._restore_keys(flushed)
-        self._snapshot_at = replay_from
+        self._replay_from = replay_from
         self.topics.on_created.append(self._make_queues)
         self.topics.on_grown.append(lambda topic, had: self._make_queues(topic))
         self.topics.on_altered.append(self._make_queues)
@@ -335,29 +342,8 @@ class Store:
             self.checkpointer.take()
         is_behind = self.keys is not None and catch_up(self.log, self.keys, _KEYS_PER_TICK)
         is_freeing = self.retention.step()
-        return self._tick_snapshot() or is_freeing or is_behind
-
-    def _tick_snapshot(self) -> bool:
-        taker = self.snapshot_taker
-        if not taker.is_busy:
-            since = self.log.end - self._snapshot_at
-            is_wanted = self.retention.wants_snapshot
-            if not taker.due(self.clock.monotonic_ms(), since, is_wanted=is_wanted):
-                return False
-            self._snapshot_at = self.log.end
-            taker.begin(self.log.end)
-        more = taker.step()
-        self._jobs.submit(self._write_snapshot, self._told)
-        return more
-
-    def _write_snapshot(self) -> None:
-        while self._snapshot_writer.step():
-            pass
-
-    @staticmethod
-    def _told(failure: Exception | None) -> None:
-        if failure is not None:
-            _log.error("no snapshot was taken: %s", failure)
+        is_snapping = self.snapshotting.tick(is_wanted=self.retention.wants_snapshot)
+        return is_snapping or is_freeing or is_behind
 
     def flush(self) -> None:
         """Bring everything to disk now, and tell those who wait."""
@@ -376,7 +362,7 @@ class Store:
             self.progress.flush()
             self.flush()
             self.checkpointer.take()
-            self._take_last_snapshot()
+            self.snapshotting.take_last()
             self._directory.remove(ABORT)
             self._directory.sync()
         finally:
@@ -395,13 +381,3 @@ class Store:
         self.checkpointer.jobs = self._jobs
         if isinstance(jobs, ThreadJobs):
             jobs.stop()
-
-    def _take_last_snapshot(self) -> None:
-        taker = self.snapshot_taker
-        taker.abandon()
-        self._write_snapshot()
-        if self.log.end > self._snapshot_at:
-            taker.begin(self.log.end)
-            while taker.step():
-                self._write_snapshot()
-            self._write_snapshot()
