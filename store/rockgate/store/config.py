@@ -19,7 +19,7 @@ class StoreConfig:
     """How far ahead of the writer pages are made ready, so that an append takes no page fault."""
 
     cold_bytes: int = 128 * _MIB
-    """How far behind the end the log is taken to be in memory; a thread fetches what lies beyond."""
+    """How far behind the end the log is taken to be in memory; a thread fetches what is beyond."""
 
     flush: Literal["async", "sync"] = "async"
     """`sync` answers after an fsync that many producers share; `async` answers at once."""
