@@ -1,8 +1,7 @@
 """Timing rivals against each other on a machine that is never quiet.
 
 Rivals take turns in short bursts, so whatever else the machine does hits all of them alike; the
-ratio of their medians is then worth more than any number alone. Steps that hold an event loop are
-timed on the thread's own clock: what other processes took is not theirs.
+ratio of their medians is then worth more than any number alone.
 """
 
 import gc
@@ -33,21 +32,24 @@ def race(rivals: Mapping[str, Work], rounds: int) -> dict[str, list[float]]:
     return samples
 
 
-def steps_ms(steps: Callable[[], Iterator[Work]], rounds: int) -> list[float]:
+def steps_ms(steps: Callable[[], Iterator[Work]], rounds: int, *, is_calm: bool) -> list[float]:
     """Milliseconds of the longest step: one sample for each of `rounds` runs of all the steps.
 
-    What exists already is hidden from the garbage collector first, as a server does after its
-    start: otherwise a full collection, which can come at any step, is all that would be measured.
+    Calm means without what is not the steps' own: on the thread's clock, which stands still while
+    other processes run, and with what exists already hidden from the garbage collector. Otherwise
+    by the clock on the wall, with a collector that may come at any step.
     """
+    clock = time.thread_time if is_calm else time.perf_counter
     longest = []
     gc.collect()
-    gc.freeze()
+    if is_calm:
+        gc.freeze()
     for _ in range(rounds):
         worst = 0.0
         for step in steps():
-            start = time.thread_time()
+            start = clock()
             step()
-            worst = max(worst, time.thread_time() - start)
+            worst = max(worst, clock() - start)
         longest.append(round(worst * 1e3, 3))
     gc.unfreeze()
     return longest

@@ -68,8 +68,11 @@ def test_rivals_get_as_many_samples_as_there_are_rounds() -> None:
     assert ratio(samples, "a", "b") < 1
 
 
-def test_the_longest_step_of_each_run_is_kept() -> None:
+@pytest.mark.parametrize("calm", [False, True])
+def test_the_longest_step_of_each_run_is_kept(calm: bool) -> None:
     done: list[str] = []
-    samples = steps_ms(lambda: iter([lambda: done.append("x"), lambda: done.append("y")]), rounds=4)
+    samples = steps_ms(
+        lambda: iter([lambda: done.append("x"), lambda: done.append("y")]), 4, is_calm=calm
+    )
     assert len(samples) == 4
     assert done == ["x", "y"] * 4
