@@ -74,6 +74,7 @@ class Fetcher:
             waiting=world.waiting,
             sessions=self.sessions,
             reader=world.partitions,
+            warming=world.warming,
             bytes_max=bytes_max,
         )
 

@@ -10,6 +10,7 @@ from rockgate.gateway.address import Address
 from rockgate.gateway.kafka.fetching import PartitionReader
 from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
 from rockgate.gateway.kafka.peer import Call, Peer
+from rockgate.gateway.kafka.warming import Warming
 from rockgate.gateway.mapping import Transcoding
 from rockgate.gateway.waiting import Waiting
 from rockgate.protocol.entry import pack_properties
@@ -48,6 +49,7 @@ class World:
         self.waiting = Waiting(self.hand)
         self.waiting.follow(self.store)
         self.epochs = LeaderEpochs(self.store.epochs, self.store.bodies)
+        self.warming = Warming(self.store.warmth, self.store.log)
         self.partitions = PartitionReader(
             reader=self.store.reader,
             bodies=self.store.bodies,

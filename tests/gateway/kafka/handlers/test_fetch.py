@@ -11,12 +11,13 @@ from tests.gateway.kafka.world import CONFIG, World
 from tests.waiting import until
 
 from rockgate.gateway.kafka.handlers import fetch
+from rockgate.protocol.kafka.api import APIS, ApiKey
 from rockgate.protocol.kafka.errors import ErrorCode
-from rockgate.protocol.kafka.hot.fetch import VERSION_MAX, VERSION_MIN
 from rockgate.store.config import StoreConfig
 from rockgate.store.store import Store
 
-VERSIONS = range(VERSION_MIN, VERSION_MAX + 1)
+SERVED = APIS[ApiKey.FETCH].versions
+VERSIONS = range(SERVED.min, SERVED.max + 1)
 OUT_OF_RANGE = ErrorCode.OFFSET_OUT_OF_RANGE
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 

@@ -16,11 +16,16 @@ from rockgate.gateway.kafka.fetchsessions import FetchSessions
 from rockgate.gateway.kafka.handler import Row, row
 from rockgate.gateway.kafka.handlers import fetch, produce
 from rockgate.gateway.kafka.handlers.api_versions import ApiVersions, unsupported
+from rockgate.gateway.kafka.handlers.delete_records import DeleteRecords
 from rockgate.gateway.kafka.handlers.init_producer_id import InitProducerId
+from rockgate.gateway.kafka.handlers.list_offsets import ListOffsets
 from rockgate.gateway.kafka.handlers.metadata import Metadata
+from rockgate.gateway.kafka.handlers.offset_for_leader_epoch import OffsetForLeaderEpoch
 from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
 from rockgate.gateway.kafka.producers import Producers
+from rockgate.gateway.kafka.timesearch import TimeSearch
 from rockgate.gateway.kafka.topicsettings import SettingsCache
+from rockgate.gateway.kafka.warming import Warming
 from rockgate.gateway.mapping import Transcoding
 from rockgate.gateway.waiting import Waiting
 from rockgate.protocol.kafka.keys import ApiKey
@@ -42,18 +47,23 @@ class Services:
     kafka_config: KafkaConfig
 
 
-def _partition_reader(services: Services) -> PartitionReader:
-    store = services.store
-    return PartitionReader(
-        reader=store.reader,
-        bodies=store.bodies,
-        epochs=LeaderEpochs(store.epochs, store.bodies),
-        transcoder=Transcoding(),
-    )
+class _Reading:
+    """What the handlers that read are made of."""
+
+    def __init__(self, store: Store) -> None:
+        self.epochs = LeaderEpochs(store.epochs, store.bodies)
+        self.warming = Warming(store.warmth, store.log)
+        self.reader = PartitionReader(
+            reader=store.reader,
+            bodies=store.bodies,
+            epochs=self.epochs,
+            transcoder=Transcoding(),
+        )
+        self.search = TimeSearch(store.bodies, self.epochs, self.warming)
 
 
 def _fetch(services: Services) -> fetch.Fetch:
-    config = services.kafka_config
+    config, reading = services.kafka_config, _Reading(services.store)
     return fetch.Fetch(
         store=services.store,
         waiting=services.waiting,
@@ -63,8 +73,30 @@ def _fetch(services: Services) -> fetch.Fetch:
             sessions_max=config.fetch_sessions_max,
             partitions_max=config.fetch_session_partitions_max,
         ),
-        reader=_partition_reader(services),
+        reader=reading.reader,
+        warming=reading.warming,
         bytes_max=config.fetch_bytes_max,
+    )
+
+
+def _list_offsets(services: Services) -> ListOffsets:
+    reading = _Reading(services.store)
+    return ListOffsets(
+        store=services.store,
+        reader=reading.reader,
+        epochs=reading.epochs,
+        search=reading.search,
+        warming=reading.warming,
+    )
+
+
+def _offset_for_leader_epoch(services: Services) -> OffsetForLeaderEpoch:
+    reading = _Reading(services.store)
+    return OffsetForLeaderEpoch(
+        store=services.store,
+        reader=reading.reader,
+        epochs=reading.epochs,
+        warming=reading.warming,
     )
 
 
@@ -76,6 +108,7 @@ HANDLERS: tuple[Row[Services], ...] = (
         encode=produce.encode,
     ),
     row(ApiKey.FETCH, _fetch, decode=fetch.decode, encode=fetch.encode),
+    row(ApiKey.LIST_OFFSETS, _list_offsets),
     row(
         ApiKey.METADATA,
         lambda s: Metadata(
@@ -91,5 +124,7 @@ HANDLERS: tuple[Row[Services], ...] = (
         lambda _: ApiVersions({each.key: each.advertised for each in HANDLERS}),
         answer_unknown_version=unsupported,
     ),
+    row(ApiKey.DELETE_RECORDS, lambda s: DeleteRecords(s.store)),
     row(ApiKey.INIT_PRODUCER_ID, lambda s: InitProducerId(s.producers)),
+    row(ApiKey.OFFSET_FOR_LEADER_EPOCH, _offset_for_leader_epoch),
 )

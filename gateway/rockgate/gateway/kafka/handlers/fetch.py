@@ -36,6 +36,7 @@ from rockgate.gateway.kafka.fetchsession import FetchSession, Wanted, WantedTopi
 from rockgate.gateway.kafka.fetchsessions import FetchSessions
 from rockgate.gateway.kafka.handler import Answer
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.warming import Warming
 from rockgate.gateway.waiting import Waiting
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot import fetch as hot
@@ -151,15 +152,15 @@ class Fetch:
         waiting: Waiting,
         sessions: FetchSessions,
         reader: PartitionReader,
+        warming: Warming,
         bytes_max: int,
     ) -> None:
         self._topics = store.topics
         self._queues = store.queues
-        self._warmth = store.warmth
-        self._log = store.log
         self._waiting = waiting
         self._sessions = sessions
         self._reader = reader
+        self._warming = warming
         self._bytes_max = bytes_max
 
     def handle(self, request: FetchRequest, call: Call) -> Fetched | Awaitable[Fetched]:
@@ -248,10 +249,7 @@ class Fetch:
 
     async def _after_faulting_in(self, gathering: Gathering, wait_ms: int) -> Fetched:
         """Let a thread bring in what is cold, and then begin again."""
-        assert gathering.cold
-        chunks = self._warmth.plan(gathering.cold, self._log.end)
-        await asyncio.to_thread(self._warmth.fault_in, chunks)
-        self._warmth.note(chunks)
+        await self._warming.bring_in(gathering.cold or ())
         gathering.cold = None
         gathering.clear()
         self._read(gathering, gathering.session.dirty)

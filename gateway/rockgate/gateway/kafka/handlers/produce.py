@@ -22,6 +22,7 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
+from rockgate.gateway.durability import when_flushed
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.errors import Disconnect, RequestError, code_of
 from rockgate.gateway.kafka.handler import Answer
@@ -37,7 +38,7 @@ from rockgate.protocol.kafka.records.batch import stamp, stamp_append_time
 from rockgate.store.clock import Clock
 from rockgate.store.commitlog import Stamp
 from rockgate.store.consumequeue import Queue
-from rockgate.store.errors import FlushTimeout, StoreError
+from rockgate.store.errors import StoreError
 from rockgate.store.store import Store
 from rockgate.store.topic import Topic
 
@@ -95,7 +96,9 @@ class Produce:
         if produced.is_silent:
             self._close_on_error(topics)
         elif self._durable_at > self._flusher.flushed:
-            return self._when_durable(produced, self._durable_at)
+            return when_flushed(
+                self._flusher, self._durable_at, produced, seconds_max=self._flush_seconds_max
+            )
         return produced
 
     def refuse(self, request: ProduceRequest, code: ErrorCode) -> Produced:
@@ -178,28 +181,6 @@ class Produce:
         """Remember up to where the log must be on disk before the request is answered."""
         if queue.is_sync and position > self._durable_at:
             self._durable_at = position
-
-    def _when_durable(self, produced: Produced, position: int) -> asyncio.Future[Produced]:
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Produced] = loop.create_future()
-
-        def give_up() -> None:
-            if not future.done():
-                future.set_exception(FlushTimeout(position))
-
-        timer = loop.call_later(self._flush_seconds_max, give_up)
-
-        def told(failure: OSError | None) -> None:
-            timer.cancel()
-            if future.done():
-                return
-            if failure is None:
-                future.set_result(produced)
-            else:
-                future.set_exception(FlushTimeout(position))
-
-        self._flusher.when_flushed(position, told)
-        return future
 
     @staticmethod
     def _close_on_error(topics: list[ProducedTopic]) -> None:

@@ -1,0 +1,123 @@
+"""DeleteRecords: v0-2.
+
+Behaviour
+- The log of a partition then starts at the offset given, -1 being the high watermark; the answer
+  has the offset it really starts at. One before that changes nothing and is no error.
+- An offset below -1 or past the high watermark is OFFSET_OUT_OF_RANGE.
+- A topic that is only compacted is POLICY_VIOLATION, one of the server's own
+  INVALID_TOPIC_EXCEPTION.
+- All partitions of a request are one change of state, on disk before the answer where the flush
+  setting says so.
+
+Versions
+- v2: flexible.
+
+Departs from Kafka
+- A partition that is named twice starts at the larger offset of the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+from rockgate.gateway.durability import when_flushed
+from rockgate.gateway.kafka import names
+from rockgate.gateway.kafka.peer import Call
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+from rockgate.store.consumequeue import Queue
+from rockgate.store.store import Store
+from rockgate.store.topic import Topic
+
+HIGH_WATERMARK = -1
+UNKNOWN_OFFSET = -1
+
+
+class DeleteRecords:
+    """Moves the start of logs forward."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._is_sync = store.config.flush == "sync"
+        self._flush_seconds_max = store.config.flush_timeout_ms / 1000
+
+    def handle(
+        self, request: DeleteRecordsRequest, call: Call
+    ) -> DeleteRecordsResponse | Awaitable[DeleteRecordsResponse]:
+        """Check every partition, move those that can be moved, and say where each starts now."""
+        starts: dict[Topic, dict[int, int]] = {}
+        answers: list[tuple[DeleteRecordsPartitionResult, Queue]] = []
+        topics = []
+        for asked in request.topics:
+            topic = self._store.topics.find(names.to_store(asked.name))
+            results = []
+            for each in asked.partitions:
+                result = DeleteRecordsPartitionResult(
+                    partition_index=each.partition_index, low_watermark=UNKNOWN_OFFSET
+                )
+                results.append(result)
+                found = self._check(topic, each)
+                if isinstance(found, ErrorCode):
+                    result.error_code = found
+                    continue
+                queue, offset = found
+                assert topic is not None, "a queue was found in it"
+                moved = starts.setdefault(topic, {})
+                moved[queue.queue_id] = max(offset, moved.get(queue.queue_id, 0))
+                answers.append((result, queue))
+            topics.append(DeleteRecordsTopicResult(name=asked.name, partitions=results))
+        self._store.topics.advance_log_starts(starts)
+        for result, queue in answers:
+            result.low_watermark = queue.log_start
+        response = DeleteRecordsResponse(topics=topics)
+        if self._is_sync and answers:
+            return when_flushed(
+                self._store.flusher,
+                self._store.log.end,
+                response,
+                seconds_max=self._flush_seconds_max,
+            )
+        return response
+
+    def refuse(self, request: DeleteRecordsRequest, code: ErrorCode) -> DeleteRecordsResponse:
+        """Say the same of every partition."""
+        return DeleteRecordsResponse(
+            topics=[
+                DeleteRecordsTopicResult(
+                    name=topic.name,
+                    partitions=[
+                        DeleteRecordsPartitionResult(
+                            partition_index=each.partition_index,
+                            low_watermark=UNKNOWN_OFFSET,
+                            error_code=code,
+                        )
+                        for each in topic.partitions
+                    ],
+                )
+                for topic in request.topics
+            ]
+        )
+
+    def _check(
+        self, topic: Topic | None, asked: DeleteRecordsPartition
+    ) -> tuple[Queue, int] | ErrorCode:
+        """Return the queue and where it shall start, or why it shall not."""
+        queues = self._store.queues.of(topic.id) if topic is not None else ()
+        if topic is None or not 0 <= asked.partition_index < len(queues):
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if topic.is_internal:
+            return ErrorCode.INVALID_TOPIC_EXCEPTION
+        if "delete" not in topic.config.get("cleanup.policy", "delete"):
+            return ErrorCode.POLICY_VIOLATION
+        queue = queues[asked.partition_index]
+        high_watermark = self._store.reader.high_watermark(queue)
+        offset = high_watermark if asked.offset == HIGH_WATERMARK else asked.offset
+        if not 0 <= offset <= high_watermark:
+            return ErrorCode.OFFSET_OUT_OF_RANGE
+        return queue, offset

@@ -1,0 +1,142 @@
+"""OffsetForLeaderEpoch: v2-4.
+
+Behaviour
+- The end of an epoch is the offset of the first record of a later one, or the end of the log; the
+  answer names the largest epoch, up to the one asked for, that has records. An epoch that is not
+  known, of the future or below 0, is epoch -1 and offset -1 without an error.
+- A client whose current leader epoch is another than ours gets FENCED_LEADER_EPOCH or
+  UNKNOWN_LEADER_EPOCH.
+- Nothing past the high watermark is told.
+- After a start every consumer asks for all its partitions: many are done in slices, and what is
+  cold is brought in by a thread first.
+
+Versions
+- v3: replica id (ignored).  v4: flexible.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterator
+from itertools import islice
+
+from rockgate.gateway.kafka import names
+from rockgate.gateway.kafka.errors import code_of
+from rockgate.gateway.kafka.fetching import PartitionReader
+from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
+from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.warming import Warming
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+from rockgate.store.consumequeue import Queue
+from rockgate.store.errors import StoreError
+from rockgate.store.store import Store
+from rockgate.store.warmth import Place
+
+SLICE_COUNT = 200
+"""Partitions looked up before others get their turn."""
+
+Asked = tuple[str, OffsetForLeaderPartition]
+
+
+class OffsetForLeaderEpoch:
+    """Says where epochs end."""
+
+    def __init__(
+        self, *, store: Store, reader: PartitionReader, epochs: LeaderEpochs, warming: Warming
+    ) -> None:
+        self._topics = store.topics
+        self._queues = store.queues
+        self._reader = reader
+        self._epochs = epochs
+        self._warming = warming
+
+    def handle(
+        self, request: OffsetForLeaderEpochRequest, call: Call
+    ) -> OffsetForLeaderEpochResponse | Awaitable[OffsetForLeaderEpochResponse]:
+        """Look all up at once if that is little work on warm entries."""
+        part = list(islice(_walk(request), SLICE_COUNT + 1))
+        if len(part) > SLICE_COUNT or self._cold(part):
+            return self._in_slices(request)
+        return _respond(request, [self._find(*asked) for asked in part])
+
+    def refuse(
+        self, request: OffsetForLeaderEpochRequest, code: ErrorCode
+    ) -> OffsetForLeaderEpochResponse:
+        """Say the same of every partition."""
+        return _respond(
+            request,
+            [
+                EpochEndOffset(error_code=code, partition=each.partition)
+                for _, each in _walk(request)
+            ],
+        )
+
+    async def _in_slices(
+        self, request: OffsetForLeaderEpochRequest
+    ) -> OffsetForLeaderEpochResponse:
+        found = []
+        walk = _walk(request)
+        while part := list(islice(walk, SLICE_COUNT)):
+            await self._warming.bring_in(self._cold(part))
+            found += [self._find(*asked) for asked in part]
+            await asyncio.sleep(0)
+        return _respond(request, found)
+
+    def _cold(self, part: list[Asked]) -> list[Place]:
+        """Return what will be looked at first and is cold: the last entry of each queue."""
+        queues = (self._queue(name, asked.partition) for name, asked in part)
+        return self._warming.cold(
+            queue.find(queue.next_offset - 1) for queue in queues if isinstance(queue, Queue)
+        )
+
+    def _queue(self, name: str, index: int) -> Queue | ErrorCode:
+        topic = self._topics.find(names.to_store(name))
+        queues = self._queues.of(topic.id) if topic is not None else ()
+        if topic is None or not 0 <= index < len(queues):
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return queues[index] if topic.is_readable else ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+    def _find(self, name: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+        answer = EpochEndOffset(partition=asked.partition)
+        queue = self._queue(name, asked.partition)
+        if isinstance(queue, ErrorCode):
+            answer.error_code = queue
+            return answer
+        refusal = self._epochs.refusal(asked.current_leader_epoch)
+        if refusal is not None:
+            answer.error_code = refusal
+            return answer
+        try:
+            end = self._epochs.end(queue, asked.leader_epoch)
+        except StoreError as error:
+            answer.error_code = code_of(error) or ErrorCode.UNKNOWN_SERVER_ERROR
+            return answer
+        answer.leader_epoch = end.epoch
+        answer.end_offset = min(end.offset, self._reader.bounds(queue).high_watermark)
+        return answer
+
+
+def _walk(request: OffsetForLeaderEpochRequest) -> Iterator[Asked]:
+    return ((topic.topic, each) for topic in request.topics for each in topic.partitions)
+
+
+def _respond(
+    request: OffsetForLeaderEpochRequest, found: list[EpochEndOffset]
+) -> OffsetForLeaderEpochResponse:
+    """Put the answers, one for each partition in order, under their topics."""
+    each = iter(found)
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic, partitions=list(islice(each, len(topic.partitions)))
+            )
+            for topic in request.topics
+        ]
+    )

@@ -1,0 +1,40 @@
+"""Bringing in what is cold: the loop's side of the store's warmth.
+
+Whoever is about to touch entries asks which of them are cold, and has a thread bring those in
+first. What is warm costs a comparison and no turn of the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+from rockgate.store.commitlog import CommitLog
+from rockgate.store.queueindex import Unit
+from rockgate.store.warmth import Place, Warmth
+
+
+class Warming:
+    """Brings in entries of one store's log."""
+
+    def __init__(self, warmth: Warmth, log: CommitLog) -> None:
+        self._warmth = warmth
+        self._log = log
+
+    def cold(self, units: Iterable[Unit | None]) -> list[Place]:
+        """Return where those of these entries lie that must be brought in first."""
+        warm_from = self._warmth.warm_from(self._log.end)
+        return [
+            (unit.position, unit.size)
+            for unit in units
+            if unit is not None
+            and unit.position < warm_from
+            and self._warmth.is_cold(unit.position, unit.size)
+        ]
+
+    async def bring_in(self, places: Sequence[Place]) -> None:
+        """Let a thread bring entries in; there is nothing to do without any."""
+        if places:
+            chunks = self._warmth.plan(places, self._log.end)
+            await asyncio.to_thread(self._warmth.fault_in, chunks)
+            self._warmth.note(chunks)
