@@ -20,10 +20,14 @@ BUILD = ROOT / "requirements" / "build.in"
 
 def main() -> None:
     """Compile both locks, the server's first."""
-    server = "requirements/server.lock"
-    subprocess.run([*COMPILE, str(BUILD), "--extra", "server", "--upgrade", "-o", server], cwd=ROOT, check=True)
-    dev = ["--extra", "server", "--extra", "pipeline", "--extra", "dev", "-c", server]
-    subprocess.run([*COMPILE, str(BUILD), *dev, "--upgrade", "-o", "requirements/dev.lock"], cwd=ROOT, check=True)
+    server, dev = "requirements/server.lock", "requirements/dev.lock"
+    _compile(server, "--extra", "server")
+    _compile(dev, "--extra", "server", "--extra", "pipeline", "--extra", "dev", "-c", server)
+
+
+def _compile(lock: str, *options: str) -> None:
+    command = [*COMPILE, str(BUILD), *options, "--upgrade", "-o", lock]
+    subprocess.run(command, cwd=ROOT, check=True)
 
 
 if __name__ == "__main__":

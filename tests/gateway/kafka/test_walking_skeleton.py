@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
-
 from tests.gateway.server import RunningServer
 from tests.waiting import wait_until
 
