@@ -32,6 +32,7 @@ from rockgate.protocol.kafka.messages.fetch import (
 from rockgate.protocol.kafka.schema import ZERO_UUID, decode
 from rockgate.protocol.kafka.varint import Buffer, continue_uvarint, uvarint
 
+VERSION_MIN: Final = 4
 LOG_START_OFFSET: Final = 5
 SESSIONS: Final = 7
 RACKS: Final = 11
