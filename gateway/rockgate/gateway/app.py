@@ -29,11 +29,13 @@ from rockgate.gateway.kafka.cataloguing import Catalogue
 from rockgate.gateway.kafka.dispatch import Dispatcher
 from rockgate.gateway.kafka.door import KafkaDoor
 from rockgate.gateway.kafka.handlers import HANDLERS, Services
+from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.producers import Producers
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.gateway.kafka.topicsettings import SettingsCache
 from rockgate.gateway.listener import Listener
 from rockgate.gateway.storage import Ticking, open_store, posting
+from rockgate.gateway.tuning import Freezer, tune_allocator, tune_collector
 from rockgate.gateway.waiting import Waiting
 from rockgate.store.state import Fold, Journal
 from rockgate.store.topics import Topics
@@ -49,6 +51,7 @@ def run(config: Config) -> None:
     """Serve until SIGTERM or SIGINT; StartError if the server cannot start."""
     logs.set_up(config.server.log_level)
     _raise_file_limit()
+    tune_allocator()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(config))
 
@@ -126,7 +129,8 @@ class Server:
         log.info("opened node_id=%d cluster_id=%s", identity.node_id, identity.cluster_id)
 
         settings = SettingsCache(TopicDefaults.of(config))
-        store.topics.on_deleted.append(settings.forget)
+        catalogue = Catalogue(identity.node_id, store.epochs.current)
+        store.topics.on_deleted += [settings.forget, catalogue.forget]
         advertised = Advertised(configured=config.kafka.advertise, bound=kafka_listener.address)
         services = Services(
             identity=identity,
@@ -134,7 +138,8 @@ class Server:
             store=store,
             producers=made[0],
             settings=settings,
-            catalogue=Catalogue(identity.node_id, store.epochs.current),
+            listing=Listing(store.topics, config.topics.partitions_max),
+            catalogue=catalogue,
             waiting=waiting,
             topics_config=config.topics,
             kafka_config=config.kafka,
@@ -147,6 +152,8 @@ class Server:
         await kafka_listener.listen(kafka.session, backlog=config.kafka.backlog)
         # What lives by now lives on: the collector need not look at it again and again.
         gc.freeze()
+        store.topics.on_created.append(Freezer().made)
+        tune_collector()
         self.phase = "ready"
 
     def ready_line(self) -> str:

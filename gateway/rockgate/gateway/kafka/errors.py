@@ -43,6 +43,13 @@ CODES: Mapping[type[Exception], ErrorCode] = {
 }
 
 
+def explain(error: RequestError | store.StoreError) -> tuple[ErrorCode, str]:
+    """The code and the sentence that one part of a response says of what went wrong with it."""
+    if isinstance(error, RequestError):
+        return error.code, error.reason
+    return code_of(error) or ErrorCode.UNKNOWN_SERVER_ERROR, str(error)
+
+
 def code_of(error: BaseException) -> ErrorCode | None:
     """The code that a service's error stands for; None for anything that is our own bug."""
     if isinstance(error, RequestError):

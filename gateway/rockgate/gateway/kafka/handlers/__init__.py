@@ -11,17 +11,21 @@ from rockgate.gateway.identity import Identity
 from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.cataloguing import Catalogue
 from rockgate.gateway.kafka.config import KafkaConfig
+from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.fetching import PartitionReader
 from rockgate.gateway.kafka.fetchsessions import FetchSessions
 from rockgate.gateway.kafka.handler import Row, row
 from rockgate.gateway.kafka.handlers import fetch, produce
 from rockgate.gateway.kafka.handlers.api_versions import ApiVersions, unsupported
 from rockgate.gateway.kafka.handlers.delete_records import DeleteRecords
+from rockgate.gateway.kafka.handlers.describe_cluster import DescribeCluster
+from rockgate.gateway.kafka.handlers.describe_topic_partitions import DescribeTopicPartitions
 from rockgate.gateway.kafka.handlers.init_producer_id import InitProducerId
 from rockgate.gateway.kafka.handlers.list_offsets import ListOffsets
 from rockgate.gateway.kafka.handlers.metadata import Metadata
 from rockgate.gateway.kafka.handlers.offset_for_leader_epoch import OffsetForLeaderEpoch
 from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
+from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.producers import Producers
 from rockgate.gateway.kafka.timesearch import TimeSearch
 from rockgate.gateway.kafka.topicsettings import SettingsCache
@@ -41,6 +45,7 @@ class Services:
     store: Store
     producers: Producers
     settings: SettingsCache
+    listing: Listing
     catalogue: Catalogue
     waiting: Waiting
     topics_config: TopicsConfig
@@ -113,10 +118,12 @@ HANDLERS: tuple[Row[Services], ...] = (
         ApiKey.METADATA,
         lambda s: Metadata(
             topics=s.store.topics,
+            listing=s.listing,
             catalogue=s.catalogue,
             identity=s.identity,
             advertised=s.advertised,
             config=s.topics_config,
+            durability=Durability(s.store),
         ),
     ),
     row(
@@ -127,4 +134,16 @@ HANDLERS: tuple[Row[Services], ...] = (
     row(ApiKey.DELETE_RECORDS, lambda s: DeleteRecords(s.store)),
     row(ApiKey.INIT_PRODUCER_ID, lambda s: InitProducerId(s.producers)),
     row(ApiKey.OFFSET_FOR_LEADER_EPOCH, _offset_for_leader_epoch),
+    row(
+        ApiKey.DESCRIBE_CLUSTER,
+        lambda s: DescribeCluster(identity=s.identity, advertised=s.advertised),
+    ),
+    row(
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+        lambda s: DescribeTopicPartitions(
+            listing=s.listing,
+            node_id=s.identity.node_id,
+            leader_epoch=s.store.epochs.current,
+        ),
+    ),
 )

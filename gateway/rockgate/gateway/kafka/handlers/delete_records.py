@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
-from rockgate.gateway.durability import when_flushed
 from rockgate.gateway.kafka import names
+from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.peer import Call
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.delete_records import (
@@ -44,8 +44,7 @@ class DeleteRecords:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._is_sync = store.config.flush == "sync"
-        self._flush_seconds_max = store.config.flush_timeout_ms / 1000
+        self._durability = Durability(store)
 
     def handle(
         self, request: DeleteRecordsRequest, call: Call
@@ -76,14 +75,7 @@ class DeleteRecords:
         for result, queue in answers:
             result.low_watermark = queue.log_start
         response = DeleteRecordsResponse(topics=topics)
-        if self._is_sync and answers:
-            return when_flushed(
-                self._store.flusher,
-                self._store.log.end,
-                response,
-                seconds_max=self._flush_seconds_max,
-            )
-        return response
+        return self._durability.after_changes(response) if answers else response
 
     def refuse(self, request: DeleteRecordsRequest, code: ErrorCode) -> DeleteRecordsResponse:
         """Say the same of every partition."""

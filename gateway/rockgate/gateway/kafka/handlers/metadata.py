@@ -4,8 +4,10 @@ Behaviour
 - In v0 an empty list asks for every topic; from v1 null does, and an empty list asks for none.
 - An unknown topic is created when the server and the client both allow it, a bounded number of
   them per request; else UNKNOWN_TOPIC_OR_PARTITION. A name that no topic can have is
-  INVALID_TOPIC_EXCEPTION.
-- By id (v12+) an unknown topic is UNKNOWN_TOPIC_ID, with a null name.
+  INVALID_TOPIC_EXCEPTION. What cannot be created says why, and the others are described.
+- By id (v12+) an unknown topic is UNKNOWN_TOPIC_ID, with a null name. An id or a null name before
+  v12 is INVALID_REQUEST for the whole.
+- A topic that is asked for twice is answered once.
 - Long lists are made in slices, with other requests in between.
 
 Versions
@@ -14,21 +16,27 @@ Versions
   id alone.  v13: an error for all.
 
 Departs from Kafka
-- A topic that was created a moment ago has its leader at once; there is no LEADER_NOT_AVAILABLE.
+- A topic that was created a moment ago has its leader at once, and the answer that created it shows
+  it; there is no LEADER_NOT_AVAILABLE.
+- Topics by name beside topics by id are both answered.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
 
 from rockgate.gateway.config.sections import TopicsConfig
 from rockgate.gateway.identity import Identity
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.advertised import Advertised
-from rockgate.gateway.kafka.cataloguing import NOT_ASKED, Catalogue
-from rockgate.gateway.kafka.errors import RequestError, code_of
+from rockgate.gateway.kafka.cataloguing import CLUSTER_OPERATIONS, NOT_ASKED, Catalogue
+from rockgate.gateway.kafka.durability import Durability
+from rockgate.gateway.kafka.errors import RequestError, explain
+from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.slices import Each, Slicing
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.metadata import (
     MetadataRequest,
@@ -37,7 +45,7 @@ from rockgate.protocol.kafka.messages.metadata import (
     MetadataResponseBroker,
     MetadataResponseTopic,
 )
-from rockgate.protocol.kafka.schema import ZERO_UUID, Encoded
+from rockgate.protocol.kafka.schema import ZERO_UUID, Encoded, join
 from rockgate.store.errors import StoreError
 from rockgate.store.topic import Topic
 from rockgate.store.topicchanges import NewTopic
@@ -45,9 +53,11 @@ from rockgate.store.topics import Topics
 
 AUTO_CREATE_MAX = 1_000
 """Topics created by one request at the most: what is left over is created when asked for again."""
-SLICE_COST = 500
-"""Partitions encoded, or topics looked up, before others get their turn."""
-CLUSTER_OPERATIONS = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
+CREATION_COST = 5
+BY_ID_SINCE = 12
+
+Shown: TypeAlias = MetadataResponseTopic | Encoded
+Show: TypeAlias = Callable[[Topic], Encoded]
 
 
 class Metadata:
@@ -57,124 +67,84 @@ class Metadata:
         self,
         *,
         topics: Topics,
+        listing: Listing,
         catalogue: Catalogue,
         identity: Identity,
         advertised: Advertised,
         config: TopicsConfig,
+        durability: Durability,
     ) -> None:
         self._topics = topics
+        self._listing = listing
         self._catalogue = catalogue
         self._identity = identity
         self._advertised = advertised
         self._config = config
-        topics.on_deleted.append(catalogue.forget)
+        self._durability = durability
+        self._slicing = Slicing(MetadataResponse, MetadataResponseTopic)
 
     def handle(
         self, request: MetadataRequest, call: Call
     ) -> MetadataResponse | Awaitable[MetadataResponse]:
         """Describe what was asked for, in slices if it is much."""
-        asked = request.topics
-        if asked is None or (not asked and call.version == 0):
-            if len(self._topics) <= SLICE_COST:
-                return self._respond(
-                    request, call, [self._show(t, request, call) for t in self._all()]
-                )
+        asked, version = request.topics, call.version
+        if asked is None or (not asked and version == 0):
             return self._describe_all(request, call)
-        if len(asked) <= SLICE_COST:
-            return self._respond(request, call, self._describe(asked, request, call))
-        return self._describe_many(asked, request, call)
+        if version < BY_ID_SINCE and any(
+            each.name is None or each.topic_id != ZERO_UUID for each in asked
+        ):
+            raise RequestError(ErrorCode.INVALID_REQUEST, "topics by id are asked for from v12 on")
+        once = {(each.topic_id, each.name): each for each in asked}
+        allowance = Allowance(
+            AUTO_CREATE_MAX if request.allow_auto_topic_creation and self._config.auto_create else 0
+        )
+        show = self._showing(request, call)
+
+        def begin() -> Named:
+            return Named(self._topics, self._listing, show, self._config.partitions, allowance)
+
+        def respond(topics: list[Shown]) -> MetadataResponse | asyncio.Future[MetadataResponse]:
+            response = self._respond(request, call, topics)
+            return self._durability.after_changes(response) if allowance.used else response
+
+        return self._slicing.work(once.values(), begin, respond, version)
 
     def refuse(self, request: MetadataRequest, code: ErrorCode) -> MetadataResponse:
         """An error for each topic that was named, and from v13 for the whole."""
-        topics: list[MetadataResponseTopic | Encoded] = [
+        topics: list[Shown] = [
             MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id)
             for topic in request.topics or ()
         ]
         return MetadataResponse(topics=topics, error_code=code)
 
-    def _all(self) -> Iterable[Topic]:
-        return (topic for topic in self._topics if names.is_visible(topic.name))
-
-    async def _describe_all(self, request: MetadataRequest, call: Call) -> MetadataResponse:
-        shown: list[MetadataResponseTopic | Encoded] = []
-        cost = 0
-        for topic in self._all():
-            cost += self._cost(topic, request, call)
-            shown.append(self._show(topic, request, call))
-            if cost >= SLICE_COST:
-                cost = 0
-                await asyncio.sleep(0)
-        return self._respond(request, call, shown)
-
-    async def _describe_many(
-        self, asked: list[MetadataRequestTopic], request: MetadataRequest, call: Call
-    ) -> MetadataResponse:
-        shown: list[MetadataResponseTopic | Encoded] = []
-        for at in range(0, len(asked), SLICE_COST):
-            shown += self._describe(asked[at : at + SLICE_COST], request, call)
-            await asyncio.sleep(0)
-        return self._respond(request, call, shown)
-
-    def _cost(self, topic: Topic, request: MetadataRequest, call: Call) -> int:
+    def _describe_all(
+        self, request: MetadataRequest, call: Call
+    ) -> MetadataResponse | Awaitable[MetadataResponse]:
+        version, catalogue, listed = call.version, self._catalogue, self._listing.version
         with_operations = request.include_topic_authorized_operations
-        is_kept = self._catalogue.has(topic, call.version, with_operations=with_operations)
-        return 1 if is_kept else 1 + topic.queue_count
+        kept = catalogue.all_topics(listed, version, with_operations=with_operations)
+        if kept is not None:
+            return self._respond(request, call, [kept])
+        show = self._showing(request, call)
 
-    def _describe(
-        self, asked: list[MetadataRequestTopic], request: MetadataRequest, call: Call
-    ) -> list[MetadataResponseTopic | Encoded]:
-        if request.allow_auto_topic_creation and self._config.auto_create:
-            self._create_missing(asked)
-        return [self._describe_one(each, request, call) for each in asked]
+        def respond(topics: list[Shown]) -> MetadataResponse:
+            encoded = [topic for topic in topics if isinstance(topic, Encoded)]
+            whole = join(MetadataResponseTopic, version, encoded)
+            if self._listing.version == listed:
+                catalogue.keep_all(listed, whole, with_operations=with_operations)
+            return self._respond(request, call, [whole])
 
-    def _describe_one(
-        self, asked: MetadataRequestTopic, request: MetadataRequest, call: Call
-    ) -> MetadataResponseTopic | Encoded:
-        if asked.topic_id != ZERO_UUID:
-            topic = self._topics.find_id(asked.topic_id)
-            code, name = ErrorCode.UNKNOWN_TOPIC_ID, None
-        else:
-            name = asked.name or ""
-            topic = self._topics.find(names.to_store(name))
-            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            if topic is None and not names.is_legal(name):
-                code = ErrorCode.INVALID_TOPIC_EXCEPTION
-        if topic is not None:
-            return self._show(topic, request, call)
-        return MetadataResponseTopic(
-            error_code=code,
-            name=name if call.version >= 12 else name or "",
-            topic_id=asked.topic_id,
+        return self._slicing.work(
+            self._listing, lambda: Each[Topic, MetadataResponseTopic](show), respond, version
         )
 
-    def _show(self, topic: Topic, request: MetadataRequest, call: Call) -> Encoded:
+    def _showing(self, request: MetadataRequest, call: Call) -> Show:
+        version, topic = call.version, self._catalogue.topic
         with_operations = request.include_topic_authorized_operations
-        return self._catalogue.topic(topic, call.version, with_operations=with_operations)
-
-    def _create_missing(self, asked: list[MetadataRequestTopic]) -> None:
-        """Create what is not there yet; a name that cannot be is answered by the caller."""
-        missing: dict[str, NewTopic] = {}
-        for each in asked:
-            name = each.name
-            if not name or each.topic_id != ZERO_UUID or len(missing) >= AUTO_CREATE_MAX:
-                continue
-            if self._topics.find(names.to_store(name)) is not None:
-                continue
-            try:
-                names.check_new(name)
-            except RequestError:
-                continue
-            missing[name] = NewTopic(name=name, queue_count=self._config.partitions)
-        if not missing:
-            return
-        try:
-            self._topics.create_many(list(missing.values()))
-        except StoreError as error:
-            code = code_of(error) or ErrorCode.UNKNOWN_SERVER_ERROR
-            raise RequestError(code, str(error)) from error
+        return lambda each: topic(each, version, with_operations=with_operations)
 
     def _respond(
-        self, request: MetadataRequest, call: Call, topics: list[MetadataResponseTopic | Encoded]
+        self, request: MetadataRequest, call: Call, topics: list[Shown]
     ) -> MetadataResponse:
         address = self._advertised.address_for(call.peer)
         node_id = self._identity.node_id
@@ -186,3 +156,97 @@ class Metadata:
             topics=topics,
             cluster_authorized_operations=CLUSTER_OPERATIONS if with_operations else NOT_ASKED,
         )
+
+
+class Allowance:
+    """How many topics one request may still create."""
+
+    __slots__ = ("left", "used")
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+        self.used = 0
+
+    def take(self) -> bool:
+        """Take one, if there is one."""
+        if self.left <= self.used:
+            return False
+        self.used += 1
+        return True
+
+
+class Named:
+    """A slice of topics that were named or given by id."""
+
+    def __init__(
+        self,
+        topics: Topics,
+        listing: Listing,
+        show: Show,
+        partitions: int,
+        allowance: Allowance,
+    ) -> None:
+        self._topics = topics
+        self._listing = listing
+        self._show = show
+        self._partitions = partitions
+        self._allowance = allowance
+        self._shown: list[Shown | str] = []
+        """What is known by now, and the names of topics that are to be created."""
+
+    def take(self, asked: MetadataRequestTopic, /) -> int:
+        """Look for a topic."""
+        if asked.topic_id != ZERO_UUID:
+            topic = self._listing.find_id(asked.topic_id)
+            code, name = ErrorCode.UNKNOWN_TOPIC_ID, None
+        else:
+            name = asked.name or ""
+            topic = self._listing.find(name)
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if topic is None and not names.is_legal(name):
+                code = ErrorCode.INVALID_TOPIC_EXCEPTION
+        if topic is not None:
+            self._shown.append(self._show(topic))
+            return 0
+        if name and code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and self._allowance.take():
+            self._shown.append(name)
+            return CREATION_COST + self._partitions
+        self._shown.append(
+            MetadataResponseTopic(error_code=code, name=name, topic_id=asked.topic_id)
+        )
+        return 0
+
+    def finish(self) -> Sequence[Shown]:
+        """Create what is missing, and describe it."""
+        missing = [each for each in self._shown if isinstance(each, str)]
+        if not missing:
+            return self._shown  # type: ignore[return-value]  # no name is among them
+        errors = self._create(missing)
+        return [
+            self._describe_new(each, errors) if isinstance(each, str) else each
+            for each in self._shown
+        ]
+
+    def _create(self, missing: list[str]) -> dict[str, ErrorCode]:
+        """Create what may be; say of the others why not."""
+        errors: dict[str, ErrorCode] = {}
+        news: list[NewTopic] = []
+        for name in missing:
+            try:
+                names.check_new(name)
+                self._listing.check_room((len(news) + 1) * self._partitions)
+                news.append(NewTopic(name=name, queue_count=self._partitions))
+            except RequestError as error:
+                errors[name] = error.code
+        try:
+            self._topics.create_many(news)
+        except StoreError as error:
+            code, _ = explain(error)
+            errors.update((new.name, code) for new in news)
+        return errors
+
+    def _describe_new(self, name: str, errors: dict[str, ErrorCode]) -> Shown:
+        topic = self._listing.find(name)
+        if topic is None:
+            return MetadataResponseTopic(error_code=errors[name], name=name)
+        return self._show(topic)

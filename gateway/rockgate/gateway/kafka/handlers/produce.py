@@ -22,8 +22,8 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-from rockgate.gateway.durability import when_flushed
 from rockgate.gateway.kafka import names
+from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.errors import Disconnect, RequestError, code_of
 from rockgate.gateway.kafka.handler import Answer
 from rockgate.gateway.kafka.peer import Call
@@ -70,8 +70,7 @@ class Produce:
         self._topics = store.topics
         self._queues = store.queues
         self._appender = store.appender
-        self._flusher = store.flusher
-        self._flush_seconds_max = store.config.flush_timeout_ms / 1000
+        self._durability = Durability(store)
         self._log = store.log
         self._clock: Clock = store.clock
         self._producers = producers
@@ -95,11 +94,8 @@ class Produce:
         produced = Produced(topics, request.acks == 0)
         if produced.is_silent:
             self._close_on_error(topics)
-        elif self._durable_at > self._flusher.flushed:
-            return when_flushed(
-                self._flusher, self._durable_at, produced, seconds_max=self._flush_seconds_max
-            )
-        return produced
+            return produced
+        return self._durability.after(self._durable_at, produced)
 
     def refuse(self, request: ProduceRequest, code: ErrorCode) -> Produced:
         """Say the same of every partition."""

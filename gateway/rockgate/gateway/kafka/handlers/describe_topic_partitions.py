@@ -1,0 +1,165 @@
+"""DescribeTopicPartitions: v0.
+
+Behaviour
+- Topics in order of name, each once; an empty list asks for all of them.
+- A page ends after `response_partition_limit` partitions, of which the server allows 2000, with a
+  cursor that names the next partition: within a topic, or the first one of the next topic.
+- A cursor that is negative, or whose topic is not among those asked for, is INVALID_REQUEST.
+- An unknown topic is UNKNOWN_TOPIC_OR_PARTITION, a name that no topic can have
+  INVALID_TOPIC_EXCEPTION; they count for nothing. A topic is never created here.
+- A cursor's topic that was deleted meanwhile is stepped over where all were asked for.
+
+Departs from Kafka
+- Nothing known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterator
+from typing import NamedTuple
+
+from rockgate.gateway.kafka import names
+from rockgate.gateway.kafka.cataloguing import TOPIC_OPERATIONS
+from rockgate.gateway.kafka.errors import RequestError
+from rockgate.gateway.kafka.listing import Listing
+from rockgate.gateway.kafka.partitionruns import PartitionRun
+from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.slices import Each, Slicing
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+from rockgate.protocol.kafka.schema import Encoded
+from rockgate.store.topic import Topic
+
+PAGE_MAX = 2_000
+"""Partitions in one response at the most, as in Kafka."""
+
+
+class Entry(NamedTuple):
+    """What a page shows of one topic."""
+
+    name: str
+    topic: Topic | None
+    first: int
+    end: int
+
+
+class Page:
+    """Walks over names until it is full, and then knows where the next one begins."""
+
+    def __init__(self, listing: Listing, request: DescribeTopicPartitionsRequest) -> None:
+        self._listing = listing
+        self._left = max(1, min(request.response_partition_limit, PAGE_MAX))
+        self._cursor = request.cursor
+        self._is_all = not request.topics
+        self._names = self._asked(request)
+        self.next_cursor: Cursor | None = None
+
+    def _asked(self, request: DescribeTopicPartitionsRequest) -> Iterator[str]:
+        start = self._cursor.topic_name if self._cursor is not None else ""
+        if self._is_all:
+            return self._listing.names_from(start)
+        asked = {topic.name for topic in request.topics if topic.name >= start}
+        if self._cursor is not None and start not in asked:
+            shown = start[: names.NAME_SIZE_MAX]
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, f"the cursor's topic {shown!r} is not asked for"
+            )
+        return iter(sorted(asked))
+
+    def __iter__(self) -> Iterator[Entry]:
+        for name in self._names:
+            topic = self._listing.find(name)
+            if topic is None and self._is_all:
+                continue
+            if self._left <= 0:
+                self.next_cursor = Cursor(topic_name=name, partition_index=0)
+                return
+            if topic is None:
+                yield Entry(name, None, 0, 0)
+                continue
+            first = 0
+            if self._cursor is not None and self._cursor.topic_name == name:
+                first = min(self._cursor.partition_index, topic.queue_count)
+            end = min(topic.queue_count, first + self._left)
+            self._left -= end - first
+            yield Entry(name, topic, first, end)
+            if end < topic.queue_count:
+                self.next_cursor = Cursor(topic_name=name, partition_index=end)
+                return
+
+
+class DescribeTopicPartitions:
+    """Describes topics page by page."""
+
+    def __init__(self, *, listing: Listing, node_id: int, leader_epoch: int) -> None:
+        self._listing = listing
+        self._node_id = node_id
+        self._leader_epoch = leader_epoch
+        self._run = PartitionRun(DescribeTopicPartitionsResponse, self._partition, 0)
+        self._slicing = Slicing(
+            DescribeTopicPartitionsResponse, DescribeTopicPartitionsResponseTopic
+        )
+
+    def handle(
+        self, request: DescribeTopicPartitionsRequest, call: Call
+    ) -> DescribeTopicPartitionsResponse | Awaitable[DescribeTopicPartitionsResponse]:
+        """Describe one page."""
+        if request.cursor is not None and request.cursor.partition_index < 0:
+            raise RequestError(ErrorCode.INVALID_REQUEST, "the cursor's partition is negative")
+        page = Page(self._listing, request)
+
+        def respond(
+            topics: list[DescribeTopicPartitionsResponseTopic | Encoded],
+        ) -> DescribeTopicPartitionsResponse:
+            return DescribeTopicPartitionsResponse(topics=topics, next_cursor=page.next_cursor)
+
+        return self._slicing.work(page, lambda: Each(self._describe), respond, call.version)
+
+    def refuse(
+        self, request: DescribeTopicPartitionsRequest, code: ErrorCode
+    ) -> DescribeTopicPartitionsResponse:
+        """Say the same of every topic."""
+        return DescribeTopicPartitionsResponse(
+            topics=[
+                DescribeTopicPartitionsResponseTopic(error_code=code, name=topic.name)
+                for topic in request.topics
+            ]
+        )
+
+    def _describe(self, entry: Entry) -> DescribeTopicPartitionsResponseTopic:
+        name, topic, first, end = entry
+        if topic is None:
+            is_legal = names.is_legal(name)
+            return DescribeTopicPartitionsResponseTopic(
+                error_code=(
+                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                    if is_legal
+                    else ErrorCode.INVALID_TOPIC_EXCEPTION
+                ),
+                name=name,
+            )
+        return DescribeTopicPartitionsResponseTopic(
+            name=name,
+            topic_id=topic.id,
+            is_internal=topic.is_internal,
+            partitions=[self._run.between(first, end)],
+            topic_authorized_operations=TOPIC_OPERATIONS,
+        )
+
+    def _partition(self, index: int) -> DescribeTopicPartitionsResponsePartition:
+        nodes = [self._node_id]
+        return DescribeTopicPartitionsResponsePartition(
+            partition_index=index,
+            leader_id=self._node_id,
+            leader_epoch=self._leader_epoch,
+            replica_nodes=nodes,
+            isr_nodes=nodes,
+            eligible_leader_replicas=[],
+            last_known_elr=[],
+        )

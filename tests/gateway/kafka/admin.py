@@ -1,0 +1,59 @@
+"""What admin handlers are made of, over a store in memory; and their answers as read by clients."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from tests.gateway.kafka.world import CONFIG, World
+
+from rockgate.gateway.address import Address
+from rockgate.gateway.config.sections import TopicsConfig
+from rockgate.gateway.identity import Identity
+from rockgate.gateway.kafka.advertised import Advertised
+from rockgate.gateway.kafka.cataloguing import Catalogue
+from rockgate.gateway.kafka.durability import Durability
+from rockgate.gateway.kafka.listing import Listing
+from rockgate.gateway.kafka.topicdefaults import TopicDefaults
+from rockgate.protocol.kafka.schema import decode, encode
+from rockgate.store.topic import Topic
+
+T = TypeVar("T")
+NODE_ID = 7
+IDENTITY = Identity(node_id=NODE_ID, cluster_id="AAAAAAAAAAAAAAAAAAAAAQ")
+MEMORY_MAX = 1 << 30
+SYNC = replace(CONFIG, flush="sync")
+
+
+class Admin(World):
+    """A world whose topics can be administered. Set `topics_config` before making a handler."""
+
+    topics_config = TopicsConfig()
+    defaults = TopicDefaults()
+
+    def open(self) -> None:
+        super().open()
+        topics = self.store.topics
+        self.listing = Listing(topics, self.topics_config.partitions_max)
+        self.catalogue = Catalogue(NODE_ID, self.store.epochs.current)
+        topics.on_deleted.append(self.catalogue.forget)
+        self.durability = Durability(self.store)
+        self.advertised = Advertised(configured=Address("here", 9092), bound=Address("b", 1))
+
+    def names(self) -> list[str]:
+        return sorted(topic.name for topic in self.store.topics)
+
+    def get(self, name: str) -> Topic:
+        return self.store.topics.get(name)
+
+
+async def answered(response: T | Awaitable[T]) -> T:
+    """The response, whether it is there or will be."""
+    return await response if isinstance(response, Awaitable) else response
+
+
+async def seen(response: Any, version: int) -> Any:
+    """The response as a client reads it: encoded parts and missing fields included."""
+    there = await answered(response)
+    return decode(type(there), version, encode(there, version), memory_max=MEMORY_MAX)
