@@ -32,6 +32,6 @@ def test_what_lives_as_long_as_the_server_is_left_out_of_collections() -> None:
 
 
 def test_a_c_library_without_mallopt_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning.ctypes, "CDLL", lambda name: object())
+    monkeypatch.setattr("ctypes.CDLL", lambda name: object())
     tuning.tune_allocator()
     assert gc.isenabled() and os.getpid()
