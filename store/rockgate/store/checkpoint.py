@@ -42,6 +42,34 @@ def _pack(checkpoint: Checkpoint) -> bytes:
     return checked + struct.pack(">I", crc32(checked))
 
 
+def replace_checkpoint(directory: Directory, checkpoint: Checkpoint) -> None:
+    """Replace the file by one with this checkpoint alone, whatever was there."""
+    slots = [bytes(PAGE_SIZE), bytes(PAGE_SIZE)]
+    slots[checkpoint.sequence % 2] = _pack(checkpoint).ljust(PAGE_SIZE, b"\0")
+    replace_file(directory, _NAME, b"".join(slots))
+
+
+def read_slots(file: File) -> dict[int, Checkpoint | str | None]:
+    """Return what is at each slot's place: a checkpoint, what is wrong with it, None if nothing."""
+    slots: dict[int, Checkpoint | str | None] = {}
+    for at in (0, PAGE_SIZE):
+        slot = file.read(at, _SLOT.size)
+        if not any(slot):
+            slots[at] = None if len(slot) == _SLOT.size else "the file ends before it"
+            continue
+        if len(slot) < _SLOT.size:
+            slots[at] = f"it has {len(slot)} bytes"
+            continue
+        magic, *fields, crc = _SLOT.unpack(slot)
+        if magic != _MAGIC:
+            slots[at] = "it does not begin as a slot"
+        elif crc != crc32(slot[:_CHECKED]):
+            slots[at] = "its checksum does not match"
+        else:
+            slots[at] = Checkpoint(*fields)
+    return slots
+
+
 class CheckpointFile:
     """The file with its two slots."""
 
@@ -50,20 +78,12 @@ class CheckpointFile:
         self._segment_bytes = segment_bytes
         if _NAME not in directory.names():
             # Whole from the start, so that a file without a whole slot is always damage.
-            first = _pack(Checkpoint(segment_bytes=segment_bytes))
-            replace_file(directory, _NAME, first.ljust(2 * PAGE_SIZE, b"\0"))
+            replace_checkpoint(directory, Checkpoint(segment_bytes=segment_bytes))
         self._file: File = directory.open(_NAME)
         self.newest = self._read(f"{directory.path}/{_NAME}")
 
     def _read(self, path: str) -> Checkpoint:
-        found = []
-        for at in (0, PAGE_SIZE):
-            slot = self._file.read(at, _SLOT.size)
-            if len(slot) < _SLOT.size:
-                continue
-            magic, *fields, crc = _SLOT.unpack(slot)
-            if magic == _MAGIC and crc == crc32(slot[:_CHECKED]):
-                found.append(Checkpoint(*fields))
+        found = [s for s in read_slots(self._file).values() if isinstance(s, Checkpoint)]
         if not found:
             raise StoreCorrupt(path, 0, "neither slot is whole; where the log is safe is not known")
         newest = max(found)

@@ -15,6 +15,8 @@ StoreError
 ├── InvalidGroup        a name that no group can have
 └── OffsetOutOfRange    an offset outside what a queue holds
 
+CannotRepair            a tool's no: the log cannot be ended there; no protocol answers with it
+
 No error carries a protocol's code: the gateway maps kinds to codes in one table per protocol.
 """
 
@@ -23,6 +25,10 @@ from __future__ import annotations
 
 class StoreError(Exception):
     """Anything the store says no to."""
+
+
+class CannotRepair(Exception):
+    """The log cannot be ended at that position; nothing was changed."""
 
 
 class StoreFull(StoreError):

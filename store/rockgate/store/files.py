@@ -89,6 +89,9 @@ class Directory(Protocol):
     def child(self, name: str) -> Directory:
         """Return a directory below, made durably if it is not there."""
 
+    def has_child(self, name: str) -> bool:
+        """Say whether there is a directory of that name below."""
+
     def names(self) -> list[str]:
         """Return the names of the files here, sorted."""
 
@@ -269,11 +272,15 @@ class DiskDirectory:
 
     def child(self, name: str) -> DiskDirectory:
         """Return the directory below; its name is durable."""
-        made = not os.path.isdir(self._at(name))
+        made = not self.has_child(name)
         child = DiskDirectory(self._at(name))
         if made:
             self.sync()
         return child
+
+    def has_child(self, name: str) -> bool:
+        """Look for the directory below."""
+        return os.path.isdir(self._at(name))
 
     def names(self) -> list[str]:
         """Return the files' names."""

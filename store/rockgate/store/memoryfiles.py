@@ -308,10 +308,14 @@ class MemoryDirectory:
 
     def child(self, name: str) -> MemoryDirectory:
         """Return the directory below; its name is durable."""
-        if name not in self._folder.children:
+        if not self.has_child(name):
             self._begin("mkdir", name)
             self._folder.children[name] = Folder(self._at(name))
         return MemoryDirectory(self._disk, self._folder.children[name])
+
+    def has_child(self, name: str) -> bool:
+        """Look for the directory below."""
+        return name in self._folder.children
 
     def names(self) -> list[str]:
         """Return the visible names."""

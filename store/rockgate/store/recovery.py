@@ -134,7 +134,12 @@ def _scan_segment(segment: Segment, position: int, scan: _Scan) -> tuple[int, st
     return segment.end, None
 
 
-def clear_rest(segments: Segments, end: int, aside: Directory) -> tuple[int, str]:
+def clear_rest(
+    segments: Segments,
+    end: int,
+    aside: Directory,
+    before_zeroing: Callable[[], None] = lambda: None,
+) -> tuple[int, str]:
     """Zero what lies behind the end; return how many bytes were kept aside, and where.
 
     Segments that start behind the end are removed. What is zeroed is on disk as zeros before
@@ -160,8 +165,9 @@ def clear_rest(segments: Segments, end: int, aside: Directory) -> tuple[int, str
         file.sync()
         file.close()
         aside.sync()
-        for segment, at, last in kept:
-            _zero(segment, at, last)
+    before_zeroing()
+    for segment, at, last in kept:
+        _zero(segment, at, last)
     segments.cut_after(end)
     return size, f"{aside.path}/{name}" if name else ""
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rockgate.gateway.cli import config, serve
+from rockgate.gateway.cli import config, log, serve
 
 app = typer.Typer(
     name="rockgate",
@@ -38,3 +38,4 @@ def rockgate(
 
 app.command(epilog=serve.EXAMPLES)(serve.serve)
 app.command(epilog=config.EXAMPLES)(config.config)
+app.add_typer(log.app, name="log")
