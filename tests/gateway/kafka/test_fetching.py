@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from tests.gateway.kafka.world import NOW_MS, World
 
@@ -11,6 +13,7 @@ from rockgate.protocol.kafka.hot.fetch import Diverging, FetchedPartition
 from rockgate.protocol.kafka.messages.fetch import FetchPartition
 from rockgate.protocol.kafka.records.batch import read_header
 from rockgate.protocol.kafka.records.record import Record, read_records
+from rockgate.protocol.kafka.varint import Buffer
 
 ALL = Limits(1 << 30, True, False, None)
 
@@ -29,7 +32,7 @@ def read(
         current_leader_epoch=leader_epoch,
         last_fetched_epoch=last_epoch,
     )
-    return world.partitions.read(world.queue(), asked, limits)
+    return world.partitions.read(world.queue(), asked, limits).fetched
 
 
 def offsets(fetched: FetchedPartition) -> list[int]:
@@ -129,6 +132,22 @@ def test_without_room_no_records_are_returned_but_the_bounds_are(world: World) -
     assert (fetched.records, fetched.high_watermark, fetched.error_code) == ((), 10, 0)
 
 
+@pytest.mark.parametrize(
+    ("offset", "batches", "is_cut"), [(2, 4, False), (2, 3, True), (9, 1, False), (10, 0, False)]
+)
+def test_a_read_says_whether_more_was_there_than_fits(
+    world: World, offset: int, batches: int, is_cut: bool
+) -> None:
+    size = len(records_of(world)[0])
+    asked = FetchPartition(partition=0, fetch_offset=offset)
+    limits = Limits(batches * size, True, False, None)
+    assert world.partitions.read(world.queue(), asked, limits).is_cut is is_cut
+
+
+def records_of(world: World) -> Sequence[Buffer]:
+    return read(world, 2).records or ()
+
+
 def test_a_damaged_index_is_an_error_of_this_partition(world: World) -> None:
     unit = world.queue().find(8)
     assert unit is not None
@@ -154,6 +173,8 @@ def test_a_run_of_message_entries_is_one_batch_of_its_epoch() -> None:
     header = read_header(fetched.records[1])
     assert (header.base_offset, header.record_count, header.leader_epoch) == (1, 3, 1)
     assert [record.value for record in records(fetched)[1:]] == [b"0", b"1", b"2"]
+    asked = FetchPartition(partition=0, fetch_offset=0)
+    assert world.partitions.read(world.queue(), asked, ALL).is_cut
     # What follows them comes with the next answer.
     assert offsets(read(world, 4)) == [4]
 

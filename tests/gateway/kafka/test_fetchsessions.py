@@ -8,10 +8,9 @@ import pytest
 from tests.gateway.kafka.fetcher import MIB, ONE, Answer, Asked, Fetcher, Key
 from tests.gateway.kafka.world import World
 
-from rockgate.gateway.kafka.fetching import Limits
+from rockgate.gateway.kafka.fetching import Limits, Read
 from rockgate.gateway.kafka.fetchsessions import EPOCH_MAX, EVICTION_MS
 from rockgate.protocol.kafka.errors import ErrorCode
-from rockgate.protocol.kafka.hot.fetch import FetchedPartition
 from rockgate.protocol.kafka.messages.fetch import FetchPartition
 from rockgate.store.consumequeue import Queue
 
@@ -320,7 +319,7 @@ class Reads:
         self._read = world.partitions.read
         world.partitions.read = self.read  # type: ignore[method-assign]  # counted on the way
 
-    def read(self, queue: Queue, asked: FetchPartition, limits: Limits) -> FetchedPartition:
+    def read(self, queue: Queue, asked: FetchPartition, limits: Limits) -> Read:
         self.count += 1
         return self._read(queue, asked, limits)
 

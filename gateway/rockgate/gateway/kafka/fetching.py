@@ -58,6 +58,14 @@ class Limits(NamedTuple):
     """Where to note what must be brought in from disk first; None to take it as it is."""
 
 
+class Read(NamedTuple):
+    """What was read of a partition."""
+
+    fetched: FetchedPartition
+    is_cut: bool = False
+    """Whether more was there than the limits let through."""
+
+
 class PartitionReader:
     """Reads partitions. Made once; it keeps nothing between two reads."""
 
@@ -74,47 +82,46 @@ class PartitionReader:
         high_watermark = self._reader.high_watermark(queue)
         return Bounds(queue.log_start, high_watermark, high_watermark)
 
-    def read(self, queue: Queue, asked: FetchPartition, limits: Limits) -> FetchedPartition:
+    def read(self, queue: Queue, asked: FetchPartition, limits: Limits) -> Read:
         """Read from the offset that was asked for; errors are in the answer."""
         index = asked.partition
         epoch = asked.current_leader_epoch
         if epoch >= 0 and epoch != self._epochs.current:
-            return FetchedPartition(index, self._epochs.refusal(epoch) or 0)
+            return Read(FetchedPartition(index, self._epochs.refusal(epoch) or 0))
         try:
             return self._read(queue, asked, limits)
         except StoreError as error:
-            return FetchedPartition(index, code_of(error) or ErrorCode.UNKNOWN_SERVER_ERROR)
+            return Read(FetchedPartition(index, code_of(error) or ErrorCode.UNKNOWN_SERVER_ERROR))
 
-    def _read(self, queue: Queue, asked: FetchPartition, limits: Limits) -> FetchedPartition:
+    def _read(self, queue: Queue, asked: FetchPartition, limits: Limits) -> Read:
         log_start, high_watermark, last_stable = self.bounds(queue)
         offset = asked.fetch_offset
         diverging = None
         if asked.last_fetched_epoch >= 0:
             ended = self._epochs.end(queue, asked.last_fetched_epoch)
             if ended.epoch < 0:
-                return FetchedPartition(asked.partition, ErrorCode.OFFSET_OUT_OF_RANGE)
+                return Read(FetchedPartition(asked.partition, ErrorCode.OFFSET_OUT_OF_RANGE))
             if ended.epoch < asked.last_fetched_epoch or ended.offset < offset:
                 diverging = Diverging(ended.epoch, min(ended.offset, high_watermark))
         # Between the high watermark and the end lies what will be shown soon: that is no error.
         if offset < log_start or (offset > queue.next_offset and diverging is None):
-            return FetchedPartition(asked.partition, ErrorCode.OFFSET_OUT_OF_RANGE)
+            return Read(FetchedPartition(asked.partition, ErrorCode.OFFSET_OUT_OF_RANGE))
         records: Sequence[Buffer] = ()
+        is_cut = False
         end = last_stable if limits.is_committed else high_watermark
         if offset < end and diverging is None and (limits.size_max > 0 or limits.at_least_one):
-            records = self._records(queue, offset, end, limits)
-        return FetchedPartition(
-            asked.partition,
-            0,
-            high_watermark,
-            last_stable,
-            log_start,
-            records,
-            () if limits.is_committed else None,
-            -1,
-            diverging,
+            records, read_to = self._records(queue, offset, end, limits)
+            is_cut = read_to < end
+        aborted = () if limits.is_committed else None
+        bounds = (high_watermark, last_stable, log_start)
+        return Read(
+            FetchedPartition(asked.partition, 0, *bounds, records, aborted, -1, diverging), is_cut
         )
 
-    def _records(self, queue: Queue, offset: int, end: int, limits: Limits) -> Sequence[Buffer]:
+    def _records(
+        self, queue: Queue, offset: int, end: int, limits: Limits
+    ) -> tuple[Sequence[Buffer], int]:
+        """Return batches, and the offset behind the last of them."""
         found = self._bodies.batches(
             queue,
             offset,
@@ -124,7 +131,7 @@ class PartitionReader:
             cold=limits.cold,
         )
         if not found.is_at_message:
-            return found.bodies
+            return found.bodies, found.next_offset
         records: list[Buffer] = [*found.bodies]
         size, offset = found.size, found.next_offset
         # One run of messages is enough for an answer: what follows it comes with the next.
@@ -136,10 +143,9 @@ class PartitionReader:
             at_least_one=limits.at_least_one and not records,
             cold=limits.cold,
         )
-        records += (
-            self._transcoder.batch(part, epoch) for epoch, part in self._by_epoch(queue, run)
-        )
-        return records
+        for epoch, part in self._by_epoch(queue, run):
+            records.append(self._transcoder.batch(part, epoch))
+        return records, run[-1].unit.base + 1 if run else offset
 
     def _by_epoch(self, queue: Queue, run: list[Slice]) -> Iterator[tuple[int, list[Slice]]]:
         """Cut a run where a new epoch begins: a batch can name only one."""

@@ -250,14 +250,26 @@ async def test_bytes_of_all_partitions_count_together() -> None:
     assert answer.offsets(partition=0) == [0, 1] and answer.offsets(partition=1) == [0]
 
 
-async def test_min_bytes_never_asks_for_more_than_max_bytes() -> None:
+@pytest.mark.parametrize("more", [0, 1])
+def test_min_bytes_never_asks_for_more_than_fits_max_bytes(more: int) -> None:
     world = World()
     world.topic()
     for _ in range(3):
         world.append()
     answer = Fetcher(world).fetch(
-        {ONE: Asked()}, wait_ms=500, min_bytes=MIB, max_bytes=2 * size_of(world)
+        {ONE: Asked()}, wait_ms=500, min_bytes=MIB, max_bytes=2 * size_of(world) + more
     )
+    assert answer.offsets() == [0, 1]
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_partition_whose_own_limit_is_reached_counts_with_all_of_it(more: int) -> None:
+    world = World()
+    world.topic()
+    for _ in range(3):
+        world.append()
+    limit = 2 * size_of(world) + more
+    answer = Fetcher(world).fetch({ONE: Asked(0, limit)}, wait_ms=500, min_bytes=limit)
     assert answer.offsets() == [0, 1]
 
 
@@ -297,6 +309,17 @@ async def test_a_topic_that_goes_while_somebody_waits_is_told() -> None:
     world.store.topics.delete([topic])
     await turns()
     assert Answer(fetcher, future.result()).errors == {ONE: UNKNOWN}
+
+
+async def test_a_topic_that_goes_ends_the_wait_for_others_too() -> None:
+    world = World()
+    topic = world.topic("going")
+    world.topic()
+    fetcher = Fetcher(world)
+    future = fetcher.waiting({ONE: Asked(), ("going", 0): Asked()}, wait_ms=500)
+    world.store.topics.delete([topic])
+    await turns()
+    assert Answer(fetcher, future.result()).errors == {ONE: 0, ("going", 0): UNKNOWN}
 
 
 async def test_a_log_start_that_passes_one_who_waits_is_told() -> None:

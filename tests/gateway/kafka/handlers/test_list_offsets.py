@@ -290,20 +290,15 @@ async def test_a_topic_that_readers_may_not_read_is_refused(world: World) -> Non
     assert (await ask(world, LATEST))[0] == ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
-def test_a_partition_that_is_named_twice_is_an_invalid_request(world: World) -> None:
+def test_a_partition_that_is_named_twice_is_an_invalid_request_told_once(world: World) -> None:
     asked = [
         ListOffsetsPartition(partition_index=index, timestamp=LATEST) for index in (0, 1, 0, 9, 9)
     ]
     response = handler_of(world).handle(request(*asked), call(11))
     assert isinstance(response, ListOffsetsResponse)
+    found = [(each.partition_index, each.error_code) for each in response.topics[0].partitions]
     invalid = ErrorCode.INVALID_REQUEST
-    assert [answer[0] for answer in answers(response, 11)] == [
-        invalid,
-        0,
-        invalid,
-        invalid,
-        invalid,
-    ]
+    assert found == [(0, invalid), (1, 0), (9, invalid)]
 
 
 def test_a_refusal_is_told_for_each_partition(world: World) -> None:

@@ -6,7 +6,8 @@ Behaviour
 - The request's `max_bytes` and a partition's own bound what is returned, except that the first
   batch of the first partition that has any is returned however large it is.
 - Waits until `min_bytes` are there or `max_wait_ms` are over. An error of a partition's log ends
-  the wait; a topic that is not there does not, unless there is nothing else to wait for.
+  the wait, and so does a topic that goes; one that was not there does not, unless there is nothing
+  else to wait for.
 - Sessions as in docs/fetch.md: a poll looks only at partitions that may have news.
 - An unknown topic is UNKNOWN_TOPIC_OR_PARTITION, by id UNKNOWN_TOPIC_ID. A session that has seen
   the topic of an id knows its name: then a topic that was deleted is UNKNOWN_TOPIC_OR_PARTITION,
@@ -41,7 +42,7 @@ from rockgate.gateway.waiting import Waiting
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot import fetch as hot
 from rockgate.protocol.kafka.hot.fetch import FetchedPartition, FetchedTopic
-from rockgate.protocol.kafka.messages.fetch import FetchRequest
+from rockgate.protocol.kafka.messages.fetch import FetchPartition, FetchRequest
 from rockgate.store import bodies
 from rockgate.store.consumequeue import Queue
 from rockgate.store.store import Store
@@ -71,12 +72,24 @@ def encode(fetched: Fetched, version: int) -> Answer:
     return hot.encode_response(version, topics, error_code=code, session_id=session_id)
 
 
+class Finding(NamedTuple):
+    """What was found of one partition."""
+
+    fetched: FetchedPartition
+    size: int = 0
+    counted: int = 0
+    """Bytes towards `min_bytes`: the limit, if more was there than fits it."""
+    is_unknown: bool = False
+    """Whether there is no such partition to be read."""
+
+
 class Gathering:
     """What one request has found so far, partition by partition."""
 
     __slots__ = (
         "batch_count",
         "cold",
+        "counted",
         "epoch",
         "found",
         "is_committed",
@@ -102,8 +115,9 @@ class Gathering:
 
     def clear(self) -> None:
         """Begin again."""
-        self.found: dict[Wanted, tuple[FetchedPartition, int]] = {}
+        self.found: dict[Wanted, Finding] = {}
         self.size = 0
+        self.counted = 0
         self.batch_count = 0
         self.unknown_count = 0
         self.is_urgent = False
@@ -113,7 +127,7 @@ class Gathering:
     def is_enough(self) -> bool:
         """Whether there is a reason to answer now."""
         return (
-            self.size >= self.min_bytes
+            self.counted >= self.min_bytes
             or self.is_urgent
             or self.unknown_count >= self.session.count
         )
@@ -123,23 +137,28 @@ class Gathering:
         """How many bytes more may be taken."""
         return self.max_bytes - self.size if self.batch_count < BATCHES_MAX else 0
 
-    def add(self, wanted: Wanted, fetched: FetchedPartition, size: int) -> None:
+    def add(self, wanted: Wanted, finding: Finding) -> None:
         """Take in what was found of a partition."""
-        self.found[wanted] = fetched, size
+        fetched = finding.fetched
+        self.found[wanted] = finding
+        self.size += finding.size
+        self.counted += finding.counted
         if fetched.records:
             self.batch_count += len(fetched.records)
-        self.size += size
-        if fetched.error_code or fetched.diverging or self.batch_count >= BATCHES_MAX:
+        if finding.is_unknown:
+            self.unknown_count += 1
+        elif fetched.error_code or fetched.diverging or self.batch_count >= BATCHES_MAX:
             self.is_urgent = True
 
-    def drop(self, wanted: Wanted) -> None:
-        """Forget what was found of a partition: it is looked at again."""
-        before = self.found.pop(wanted, None)
-        if before is not None:
-            fetched, size = before
-            self.size -= size
-            self.batch_count -= len(fetched.records or ())
-            self.unknown_count -= fetched.error_code != 0 and wanted.queue is None
+    def drop(self, wanted: Wanted) -> Finding | None:
+        """Forget what was found of a partition, and return it: it is looked at again."""
+        finding = self.found.pop(wanted, None)
+        if finding is not None:
+            self.size -= finding.size
+            self.counted -= finding.counted
+            self.batch_count -= len(finding.fetched.records or ())
+            self.unknown_count -= finding.is_unknown
+        return finding
 
 
 class Fetch:
@@ -192,30 +211,30 @@ class Fetch:
 
     def _read(self, gathering: Gathering, wanted_ones: Iterable[Wanted]) -> None:
         """Look at partitions in their order, as far as bytes are left."""
-        read, cold, is_committed = self._reader.read, gathering.cold, gathering.is_committed
         for wanted in wanted_ones:
-            gathering.drop(wanted)
-            left = gathering.left
-            if left <= 0 and gathering.size and gathering.is_incremental:
+            before = gathering.drop(wanted)
+            if gathering.left <= 0 and gathering.size and gathering.is_incremental:
                 return
             queue = self._find(wanted)
             if isinstance(queue, ErrorCode):
-                gathering.unknown_count += 1
-                gathering.found[wanted] = FetchedPartition(wanted.asked.partition, queue), 0
-                continue
-            asked = wanted.asked
-            limits = Limits(
-                max(0, min(left, asked.partition_max_bytes)),
-                gathering.size == 0,
-                is_committed,
-                cold,
-            )
-            before = len(cold) if cold is not None else 0
-            fetched = read(queue, asked, limits)
-            size = sum(map(len, fetched.records)) if fetched.records else 0
-            if cold is not None and len(cold) > before:
-                size += sum(place[1] for place in cold[before:])
-            gathering.add(wanted, fetched, size)
+                # What is gone since we looked is told at once; what was not there is not.
+                is_unknown = before is None or before.is_unknown
+                is_unknown &= queue is not ErrorCode.INCONSISTENT_TOPIC_ID
+                fetched = FetchedPartition(wanted.asked.partition, queue, aborted=())
+                gathering.add(wanted, Finding(fetched, is_unknown=is_unknown))
+            else:
+                gathering.add(wanted, self._read_one(gathering, queue, wanted.asked))
+
+    def _read_one(self, gathering: Gathering, queue: Queue, asked: FetchPartition) -> Finding:
+        cold = gathering.cold
+        already_cold = len(cold) if cold is not None else 0
+        size_max = max(0, min(gathering.left, asked.partition_max_bytes))
+        limits = Limits(size_max, gathering.size == 0, gathering.is_committed, cold)
+        fetched, is_cut = self._reader.read(queue, asked, limits)
+        size = sum(map(len, fetched.records)) if fetched.records else 0
+        if cold is not None and len(cold) > already_cold:
+            size += sum(place[1] for place in cold[already_cold:])
+        return Finding(fetched, size, max(size, size_max) if is_cut else size)
 
     def _find(self, wanted: Wanted) -> Queue | ErrorCode:
         """Return the queue behind a partition, or why there is none to be read."""
@@ -292,7 +311,7 @@ class Fetch:
             self._sessions.keep(session)
         is_committed, is_kept = gathering.is_committed, session.id != 0
         topics: dict[WantedTopic, list[FetchedPartition]] = {}
-        for wanted, (fetched, _) in gathering.found.items():
+        for wanted, (fetched, _, _, _) in gathering.found.items():
             if is_kept:
                 end = fetched.last_stable_offset if is_committed else fetched.high_watermark
                 has_news = session.tell(wanted, fetched, end)

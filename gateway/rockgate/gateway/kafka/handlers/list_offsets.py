@@ -6,8 +6,8 @@ Behaviour
 - -1 latest: the high watermark, or under read_committed the last stable offset. It never falls.
 - -2 earliest and -4 earliest local: the log start. -3: the record of the largest time. -5 latest
   tiered and -6 earliest pending upload: -1, as nothing is tiered.
-- A partition that is named twice is INVALID_REQUEST, a special time that its version does not have
-  UNSUPPORTED_VERSION.
+- A partition that is named twice is INVALID_REQUEST, told once; a special time that its version
+  does not have is UNSUPPORTED_VERSION.
 - Batches are opened one at a time, large ones in a thread; many partitions are done in slices.
 
 Versions
@@ -15,15 +15,15 @@ Versions
   (ignored: nothing is asked of another broker).  v11: -6.
 
 Departs from Kafka
-- -3 finds the largest time of what may be seen, where Kafka finds nothing if a later record, not
-  shown yet, has a larger one.
+- -3 finds the largest time of what may be seen. Kafka finds nothing if a record that is not shown
+  yet has a larger one, and names a deleted record until its segment is gone.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
 from rockgate.gateway.kafka import names
@@ -99,7 +99,7 @@ class ListOffsets:
         for asked in request.topics:
             topic = self._topics.find(names.to_store(asked.name))
             partitions = []
-            for each in asked.partitions:
+            for each in lookup.partitions(asked):
                 answer = self._find(topic, asked, each, lookup)
                 if not isinstance(answer, ListOffsetsPartitionResponse):
                     return self._search_all(request, call)
@@ -126,7 +126,7 @@ class ListOffsets:
         for asked in request.topics:
             partitions: list[ListOffsetsPartitionResponse] = []
             response.topics.append(ListOffsetsTopicResponse(name=asked.name, partitions=partitions))
-            for each in asked.partitions:
+            for each in lookup.partitions(asked):
                 # A topic may go while we search: it is looked up for each.
                 topic = self._topics.find(names.to_store(asked.name))
                 answer = self._find(topic, asked, each, lookup)
@@ -202,6 +202,15 @@ class _Lookup:
             for topic in request.topics
             for each in topic.partitions
         )
+
+    def partitions(self, topic: ListOffsetsTopic) -> Iterator[ListOffsetsPartition]:
+        """Return each partition of a topic once, however often it is named."""
+        for each in topic.partitions:
+            key = (topic.name, each.partition_index)
+            if self.counts[key]:
+                yield each
+                if self.counts[key] > 1:
+                    self.counts[key] = 0
 
 
 async def _searched(asked: ListOffsetsPartition, search: Search) -> ListOffsetsPartitionResponse:
