@@ -428,3 +428,29 @@ def test_the_partitions_of_all_sessions_are_bounded() -> None:
     grown = fetcher.fetch({key: Asked() for key in keys(5)}, session=(session, 1))
     assert grown.error_code == NOT_FOUND and grown.session_id == 0
     assert fetcher.sessions.partition_count == 0 and world.waiting.queue_count == 0
+
+
+async def test_those_who_wait_without_a_session_take_room_too_and_give_it_back() -> None:
+    world = world_of(5)
+    fetcher = Fetcher(world, partitions_max=4)
+    asked = {key: Asked() for key in keys(3)}
+    future = fetcher.waiting(asked, wait_ms=500)
+    assert fetcher.sessions.partition_count == 3
+    # There is no room for two more: one is answered at once, and gets no session.
+    assert (
+        fetcher.fetch({key: Asked() for key in keys(2)}, wait_ms=500, session=NEW).session_id == 0
+    )
+    assert fetcher.fetch({ONE: Asked()}, session=NEW).session_id
+    future.cancel()
+    await turns()
+    assert fetcher.sessions.partition_count == 1 and world.waiting.queue_count == 1
+
+
+async def test_one_who_waited_and_is_kept_is_counted_once() -> None:
+    world = world_of(5)
+    fetcher = Fetcher(world, partitions_max=3)
+    future = fetcher.waiting({key: Asked() for key in keys(3)}, session=NEW, wait_ms=500)
+    world.append()
+    await turns()
+    assert Answer(fetcher, future.result()).session_id
+    assert fetcher.sessions.partition_count == 3 and world.waiting.queue_count == 3

@@ -44,7 +44,7 @@ class KafkaConfig:
     fetch_session_partitions_max: int = field(
         default=200_000, metadata={"minimum": 0, "maximum": 100_000_000}
     )
-    """Partitions of all fetch sessions together; each takes about half a kilobyte."""
+    """Partitions of all fetch sessions and waiting polls together; each takes about a kilobyte."""
 
     def __post_init__(self) -> None:
         if self.advertise is not None and (self.advertise.is_closed or self.advertise.port == 0):

@@ -13,7 +13,9 @@
 Epochs count 1, 2, … 2³¹-1, 1. A new session whose client finds no room gets id 0, which means that
 it sends everything again with its next poll. As in Kafka, room is made by letting go of a session
 that nobody has used for two minutes, or else of one that is older than that and has fewer
-partitions than the new one. Beyond Kafka the partitions of all sessions are bounded as well.
+partitions than the new one. Beyond Kafka the partitions of all sessions are bounded as well, and
+with them those of requests that wait without a session: one for which there is no room is answered
+at once.
 """
 
 from __future__ import annotations
@@ -59,8 +61,9 @@ class FetchSessions:
         self._new_id = new_id
         # In the order of their last use.
         self._sessions: dict[int, FetchSession] = {}
+        self._held: set[FetchSession] = set()
         self.partition_count = 0
-        """Partitions of all sessions that are kept."""
+        """Partitions of all sessions that are kept, and of requests that wait without one."""
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -105,6 +108,7 @@ class FetchSessions:
 
     def keep(self, session: FetchSession) -> None:
         """Keep a new session if there is room for it: then it has an id and watches its queues."""
+        self.release(session)
         now_ms = self._clock.monotonic_ms()
         if not self._make_room(session.count, now_ms):
             return
@@ -114,6 +118,22 @@ class FetchSessions:
         self._sessions[session.id] = session
         self.partition_count += session.count
         session.watch()
+
+    def hold(self, session: FetchSession) -> bool:
+        """Say whether a request may wait: without a session it takes room until `release`."""
+        if not session.id:
+            if self.partition_count + session.count > self._partitions_max:
+                return False
+            self._held.add(session)
+            self.partition_count += session.count
+        return True
+
+    def release(self, session: FetchSession) -> None:
+        """Give back what a request that waited without a session took."""
+        if session in self._held:
+            self._held.remove(session)
+            self.partition_count -= session.count
+            session.unwatch()
 
     def close(self, session_id: int) -> None:
         """Let go of a session, if it is there."""

@@ -13,6 +13,8 @@ from rockgate.protocol.kafka.api import APIS, ApiKey
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.schema import decode as decode_declared
 from rockgate.protocol.kafka.schema import encode as encode_declared
+from rockgate.protocol.kafka.schema.codec import MEMORY_FACTOR as USUAL_FACTOR
+from rockgate.protocol.kafka.schema.codec import MEMORY_SLACK as USUAL_SLACK
 from rockgate.protocol.kafka.versions import Versions
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
@@ -21,9 +23,23 @@ Answer: TypeAlias = list[Buffer]
 Decode: TypeAlias = Callable[[memoryview, int], Any]
 Encode: TypeAlias = Callable[[Any, int], Answer]
 
+MEMORY_FACTOR = 16
+MEMORY_MAX = 64 << 20
+
 Request = TypeVar("Request", contravariant=True)
 Response = TypeVar("Response", covariant=True)
 Services = TypeVar("Services")
+
+
+def memory_max(size: int) -> int:
+    """The most memory that a request of so many bytes may take once it is decoded.
+
+    A partition of a dozen bytes becomes an object of two hundred, and a request for ten thousand of
+    them is ordinary, so this is more than the codec allows by itself. Beyond a bound, which holds a
+    hundred thousand, it is no more than that.
+    """
+    usual = USUAL_FACTOR * size + USUAL_SLACK
+    return max(usual, min(MEMORY_FACTOR * size + USUAL_SLACK, MEMORY_MAX))
 
 
 class Handler(Protocol[Request, Response]):
@@ -79,7 +95,12 @@ def row(
         versions=served,
         advertised=Versions(low, served.max),
         make=make,
-        decode=decode or (lambda body, version: decode_declared(api.request, version, body)),
+        decode=decode
+        or (
+            lambda body, version: decode_declared(
+                api.request, version, body, memory_max=memory_max(len(body))
+            )
+        ),
         encode=encode or (lambda response, version: [encode_declared(response, version)]),
         answer_unknown_version=answer_unknown_version,
     )

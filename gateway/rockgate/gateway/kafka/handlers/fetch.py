@@ -35,7 +35,7 @@ from typing import NamedTuple
 from rockgate.gateway.kafka.fetching import Limits, PartitionReader
 from rockgate.gateway.kafka.fetchsession import FetchSession, Wanted, WantedTopic
 from rockgate.gateway.kafka.fetchsessions import FetchSessions
-from rockgate.gateway.kafka.handler import Answer
+from rockgate.gateway.kafka.handler import Answer, memory_max
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.warming import Warming
 from rockgate.gateway.waiting import Waiting
@@ -63,7 +63,7 @@ class Fetched(NamedTuple):
 
 def decode(body: memoryview, version: int) -> FetchRequest:
     """Read a request by hand."""
-    return hot.decode_request(version, body)
+    return hot.decode_request(version, body, memory_max=memory_max(len(body)))
 
 
 def encode(fetched: Fetched, version: int) -> Answer:
@@ -278,9 +278,9 @@ class Fetch:
     def _answer_or_wait(
         self, gathering: Gathering, wait_ms: int
     ) -> Fetched | asyncio.Future[Fetched]:
-        if wait_ms <= 0 or gathering.is_enough:
-            return self._answer(gathering)
         session = gathering.session
+        if wait_ms <= 0 or gathering.is_enough or not self._sessions.hold(session):
+            return self._answer(gathering)
         session.news.clear()
         session.watch()
 
@@ -293,8 +293,7 @@ class Fetch:
         def end() -> None:
             if session.poll is poll:
                 session.poll = None
-            if not session.id:
-                session.unwatch()
+            self._sessions.release(session)
 
         poll = session.poll = self._waiting.begin(wait_ms, look, end)
         return poll.future

@@ -56,8 +56,8 @@ _Row: TypeAlias = tuple[int, int, int, int, int, int, int]
 """Partition, leader epoch, offset, last epoch, log start, size, count of tagged fields."""
 
 
-def decode_request(version: int, data: Buffer) -> FetchRequest:
-    """The request in `data`; errors are those of `schema.decode`."""
+def decode_request(version: int, data: Buffer, *, memory_max: int | None = None) -> FetchRequest:
+    """The request in `data`; errors and `memory_max` are those of `schema.decode`."""
     request = None
     if len(data) <= _SIZE_MAX and FLEXIBLE <= version <= VERSION_MAX:
         # A copy of so little pays for itself: slices of bytes are cheaper than those of a view.
@@ -66,7 +66,9 @@ def decode_request(version: int, data: Buffer) -> FetchRequest:
         except (struct.error, IndexError, ValueError):
             # Read, or refused by name, by the declared codec.
             request = None
-    return decode(FetchRequest, version, data) if request is None else request
+    if request is None:
+        request = decode(FetchRequest, version, data, memory_max=memory_max)
+    return request
 
 
 def _walk(data: bytes, version: int) -> FetchRequest | None:
