@@ -128,7 +128,8 @@ class Server:
         identity = identify(data_dir, config.server.node_id)
         log.info("opened node_id=%d cluster_id=%s", identity.node_id, identity.cluster_id)
 
-        settings = SettingsCache(TopicDefaults.of(config))
+        defaults = TopicDefaults.of(config)
+        settings = SettingsCache(defaults)
         catalogue = Catalogue(identity.node_id, store.epochs.current)
         store.topics.on_deleted += [settings.forget, catalogue.forget]
         advertised = Advertised(configured=config.kafka.advertise, bound=kafka_listener.address)
@@ -137,6 +138,7 @@ class Server:
             advertised=advertised,
             store=store,
             producers=made[0],
+            defaults=defaults,
             settings=settings,
             listing=Listing(store.topics, config.topics.partitions_max),
             catalogue=catalogue,

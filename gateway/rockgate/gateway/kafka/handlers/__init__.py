@@ -17,7 +17,10 @@ from rockgate.gateway.kafka.fetchsessions import FetchSessions
 from rockgate.gateway.kafka.handler import Row, row
 from rockgate.gateway.kafka.handlers import fetch, produce
 from rockgate.gateway.kafka.handlers.api_versions import ApiVersions, unsupported
+from rockgate.gateway.kafka.handlers.create_partitions import CreatePartitions
+from rockgate.gateway.kafka.handlers.create_topics import CreateTopics
 from rockgate.gateway.kafka.handlers.delete_records import DeleteRecords
+from rockgate.gateway.kafka.handlers.delete_topics import DeleteTopics
 from rockgate.gateway.kafka.handlers.describe_cluster import DescribeCluster
 from rockgate.gateway.kafka.handlers.describe_topic_partitions import DescribeTopicPartitions
 from rockgate.gateway.kafka.handlers.init_producer_id import InitProducerId
@@ -27,7 +30,9 @@ from rockgate.gateway.kafka.handlers.offset_for_leader_epoch import OffsetForLea
 from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.producers import Producers
+from rockgate.gateway.kafka.replicas import Replicas
 from rockgate.gateway.kafka.timesearch import TimeSearch
+from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.gateway.kafka.topicsettings import SettingsCache
 from rockgate.gateway.kafka.warming import Warming
 from rockgate.gateway.mapping import Transcoding
@@ -44,12 +49,17 @@ class Services:
     advertised: Advertised
     store: Store
     producers: Producers
+    defaults: TopicDefaults
     settings: SettingsCache
     listing: Listing
     catalogue: Catalogue
     waiting: Waiting
     topics_config: TopicsConfig
     kafka_config: KafkaConfig
+
+
+def _replicas(services: Services) -> Replicas:
+    return Replicas(services.identity.node_id, is_strict=services.topics_config.replication_strict)
 
 
 class _Reading:
@@ -131,9 +141,35 @@ HANDLERS: tuple[Row[Services], ...] = (
         lambda _: ApiVersions({each.key: each.advertised for each in HANDLERS}),
         answer_unknown_version=unsupported,
     ),
+    row(
+        ApiKey.CREATE_TOPICS,
+        lambda s: CreateTopics(
+            topics=s.store.topics,
+            listing=s.listing,
+            replicas=_replicas(s),
+            defaults=s.defaults,
+            config=s.topics_config,
+            durability=Durability(s.store),
+        ),
+    ),
+    row(
+        ApiKey.DELETE_TOPICS,
+        lambda s: DeleteTopics(
+            topics=s.store.topics, listing=s.listing, durability=Durability(s.store)
+        ),
+    ),
     row(ApiKey.DELETE_RECORDS, lambda s: DeleteRecords(s.store)),
     row(ApiKey.INIT_PRODUCER_ID, lambda s: InitProducerId(s.producers)),
     row(ApiKey.OFFSET_FOR_LEADER_EPOCH, _offset_for_leader_epoch),
+    row(
+        ApiKey.CREATE_PARTITIONS,
+        lambda s: CreatePartitions(
+            topics=s.store.topics,
+            listing=s.listing,
+            replicas=_replicas(s),
+            durability=Durability(s.store),
+        ),
+    ),
     row(
         ApiKey.DESCRIBE_CLUSTER,
         lambda s: DescribeCluster(identity=s.identity, advertised=s.advertised),

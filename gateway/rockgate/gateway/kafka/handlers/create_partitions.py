@@ -1,0 +1,158 @@
+"""CreatePartitions: v0-3.
+
+Behaviour
+- A topic only grows: a count that is not more than it has is INVALID_PARTITIONS.
+- Each topic succeeds or fails alone; one that is named twice is INVALID_REQUEST, said once.
+- An assignment must name this node for each new partition, no more and no fewer of them.
+- `validate_only` answers as if it had been done.
+
+Versions
+- v2: flexible.  v3: THROTTLING_QUOTA_EXCEEDED.
+
+Departs from Kafka
+- Nothing known.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Mapping, Sequence
+
+from rockgate.gateway.kafka.durability import Durability
+from rockgate.gateway.kafka.errors import RequestError, explain
+from rockgate.gateway.kafka.listing import Listing
+from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.replicas import Replicas
+from rockgate.gateway.kafka.slices import Slicing
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+from rockgate.protocol.kafka.schema import Encoded
+from rockgate.store.errors import StoreError
+from rockgate.store.topic import Topic
+from rockgate.store.topicchanges import QUEUE_COUNT_MAX
+from rockgate.store.topics import Topics
+
+CHANGE_COST = 5
+
+
+class CreatePartitions:
+    """Gives topics more partitions."""
+
+    def __init__(
+        self, *, topics: Topics, listing: Listing, replicas: Replicas, durability: Durability
+    ) -> None:
+        self._topics = topics
+        self._listing = listing
+        self._replicas = replicas
+        self._durability = durability
+        self._slicing = Slicing(CreatePartitionsResponse, CreatePartitionsTopicResult)
+
+    def handle(
+        self, request: CreatePartitionsRequest, call: Call
+    ) -> CreatePartitionsResponse | Awaitable[CreatePartitionsResponse]:
+        """Let topics grow, or only say whether they could."""
+        counts = Counter(topic.name for topic in request.topics)
+        once = {topic.name: topic for topic in request.topics}
+
+        def begin() -> Growing:
+            return Growing(self, counts, is_dry=request.validate_only)
+
+        def respond(
+            results: list[CreatePartitionsTopicResult | Encoded],
+        ) -> CreatePartitionsResponse | Awaitable[CreatePartitionsResponse]:
+            response = CreatePartitionsResponse(results=results)
+            return response if request.validate_only else self._durability.after_changes(response)
+
+        return self._slicing.work(once.values(), begin, respond, call.version)
+
+    def refuse(self, request: CreatePartitionsRequest, code: ErrorCode) -> CreatePartitionsResponse:
+        """Say the same of every topic."""
+        return CreatePartitionsResponse(
+            results=[_refused(topic.name, code, code.meaning) for topic in request.topics]
+        )
+
+    # For the slices
+
+    def plan(self, asked: CreatePartitionsTopic, planned_count: int) -> Topic:
+        """The topic that shall grow, or RequestError; so many partitions are planned."""
+        topic = self._listing.find(asked.name)
+        if topic is None:
+            raise RequestError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no topic of this name"
+            )
+        if topic.is_internal:
+            raise RequestError(
+                ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"topic {topic.name} is the server's own"
+            )
+        had, count = topic.queue_count, asked.count
+        if not had < count <= QUEUE_COUNT_MAX:
+            raise RequestError(
+                ErrorCode.INVALID_PARTITIONS,
+                f"the topic has {had} partitions and can only get more, up to {QUEUE_COUNT_MAX},"
+                f" not {count}",
+            )
+        if asked.assignments is not None:
+            if len(asked.assignments) != count - had:
+                raise RequestError(
+                    ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                    f"{count - had} new partitions want as many assignments,"
+                    f" not {len(asked.assignments)}",
+                )
+            self._replicas.check_assignment(each.broker_ids for each in asked.assignments)
+        self._listing.check_room(planned_count + count - had)
+        return topic
+
+    def grow(self, counts: Mapping[Topic, int]) -> None:
+        """Let topics grow."""
+        self._topics.grow(counts)
+
+
+class Growing:
+    """A slice of topics that are to grow."""
+
+    def __init__(
+        self, handler: CreatePartitions, counts: Mapping[str, int], *, is_dry: bool
+    ) -> None:
+        self._handler = handler
+        self._counts = counts
+        self._is_dry = is_dry
+        self._planned_count = 0
+        self._grown: dict[Topic, int] = {}
+        self._outcomes: list[str | CreatePartitionsTopicResult] = []
+
+    def take(self, asked: CreatePartitionsTopic, /) -> int:
+        """Check a topic."""
+        try:
+            if self._counts[asked.name] > 1:
+                raise RequestError(ErrorCode.INVALID_REQUEST, "the topic is named more than once")
+            topic = self._handler.plan(asked, self._planned_count)
+        except RequestError as error:
+            self._outcomes.append(_refused(asked.name, error.code, error.reason))
+            return 0
+        self._grown[topic] = asked.count
+        self._outcomes.append(asked.name)
+        more = asked.count - topic.queue_count
+        self._planned_count += more
+        return CHANGE_COST + more
+
+    def finish(self) -> Sequence[CreatePartitionsTopicResult]:
+        """Let all grow that passed."""
+        code, reason = ErrorCode.NONE, None
+        if not self._is_dry:
+            try:
+                self._handler.grow(self._grown)
+            except StoreError as error:
+                code, reason = explain(error)
+        return [
+            _refused(each, code, reason) if isinstance(each, str) else each
+            for each in self._outcomes
+        ]
+
+
+def _refused(name: str, code: ErrorCode, reason: str | None) -> CreatePartitionsTopicResult:
+    return CreatePartitionsTopicResult(name=name, error_code=code, error_message=reason)

@@ -1,0 +1,240 @@
+"""CreateTopics: v2-7.
+
+Behaviour
+- Each topic succeeds or fails alone, with a message. Of a name that comes twice none is created:
+  INVALID_REQUEST, said once.
+- Partitions by count (-1: the server's `topics.partitions`) or by an assignment of each to this
+  node; with an assignment, count and replication factor must be -1.
+- Replication factors -1 and 1 to 3 are taken, and one replica is made and answered;
+  `topics.replication_strict` refuses what it cannot give.
+- Configs are checked by the table of topic configs. The answer has all of them with their sources.
+- `validate_only` answers as if it had been done.
+- Ten thousand topics are created in slices; each slice is one entry of the log.
+
+Versions
+- v4: -1 stands for the server's default (taken in every version).  v5: flexible, partitions,
+  replication factor and configs in the answer.  v6: THROTTLING_QUOTA_EXCEEDED.  v7: topic id.
+
+Departs from Kafka
+- `a.b` and `a_b` may both exist: nothing here confuses them.
+- The id of a topic that was only validated is zero.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Mapping, Sequence
+
+from rockgate.gateway.config.sections import TopicsConfig
+from rockgate.gateway.kafka import names
+from rockgate.gateway.kafka.configchecks import read_all
+from rockgate.gateway.kafka.configsources import source_of
+from rockgate.gateway.kafka.durability import Durability
+from rockgate.gateway.kafka.errors import RequestError, explain
+from rockgate.gateway.kafka.listing import Listing
+from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.replicas import REPLICATION_FACTOR, Replicas, check_numbering
+from rockgate.gateway.kafka.slices import Slicing
+from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
+from rockgate.gateway.kafka.topicdefaults import TopicDefaults
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from rockgate.protocol.kafka.schema import ZERO_UUID, Encoded, encode_part, join
+from rockgate.store.errors import StoreError
+from rockgate.store.topicchanges import QUEUE_COUNT_MAX, NewTopic
+from rockgate.store.topics import Topics
+
+CREATION_COST = 5
+CONFIGS_SINCE = 5
+SERVER_S_CHOICE = -1
+_KEPT_MAX = 64
+
+
+class CreateTopics:
+    """Creates topics."""
+
+    def __init__(
+        self,
+        *,
+        topics: Topics,
+        listing: Listing,
+        replicas: Replicas,
+        defaults: TopicDefaults,
+        config: TopicsConfig,
+        durability: Durability,
+    ) -> None:
+        self._topics = topics
+        self._listing = listing
+        self._replicas = replicas
+        self._partitions = config.partitions
+        self._durability = durability
+        self._configs = ConfigList(defaults)
+        self._slicing = Slicing(CreateTopicsResponse, CreatableTopicResult)
+
+    def handle(
+        self, request: CreateTopicsRequest, call: Call
+    ) -> CreateTopicsResponse | Awaitable[CreateTopicsResponse]:
+        """Create what can be, or only say whether it could."""
+        counts = Counter(topic.name for topic in request.topics)
+        once = {topic.name: topic for topic in request.topics}
+
+        def begin() -> Creating:
+            return Creating(self, counts, call.version, is_dry=request.validate_only)
+
+        def respond(
+            topics: list[CreatableTopicResult | Encoded],
+        ) -> CreateTopicsResponse | Awaitable[CreateTopicsResponse]:
+            response = CreateTopicsResponse(topics=topics)
+            return response if request.validate_only else self._durability.after_changes(response)
+
+        return self._slicing.work(once.values(), begin, respond, call.version)
+
+    def refuse(self, request: CreateTopicsRequest, code: ErrorCode) -> CreateTopicsResponse:
+        """Say the same of every topic."""
+        return CreateTopicsResponse(
+            topics=[_refused(topic.name, code, code.meaning) for topic in request.topics]
+        )
+
+    # For the slices
+
+    def plan(self, asked: CreatableTopic, planned_count: int) -> NewTopic:
+        """The topic that shall be created, or RequestError; so many partitions are planned."""
+        name = asked.name
+        if self._listing.find(name) is not None:
+            raise RequestError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} exists")
+        names.check_new(name)
+        count = self._partition_count(asked)
+        self._listing.check_room(planned_count + count)
+        given = ((config.name, config.value) for config in asked.configs)
+        return NewTopic(name=name, queue_count=count, config=read_all(given))
+
+    def _partition_count(self, asked: CreatableTopic) -> int:
+        count = asked.num_partitions
+        if asked.assignments:
+            if count != SERVER_S_CHOICE or asked.replication_factor != SERVER_S_CHOICE:
+                raise RequestError(
+                    ErrorCode.INVALID_REQUEST,
+                    "with an assignment, partition count and replication factor must be -1",
+                )
+            check_numbering([each.partition_index for each in asked.assignments])
+            self._replicas.check_assignment(each.broker_ids for each in asked.assignments)
+            count = len(asked.assignments)
+        elif count == SERVER_S_CHOICE:
+            count = self._partitions
+        if not 1 <= count <= QUEUE_COUNT_MAX:
+            raise RequestError(
+                ErrorCode.INVALID_PARTITIONS,
+                f"a topic has 1 to {QUEUE_COUNT_MAX} partitions (-1: {self._partitions}), "
+                f"not {count}",
+            )
+        if not asked.assignments:
+            self._replicas.check_factor(asked.replication_factor)
+        return count
+
+    def create(self, news: Sequence[NewTopic]) -> Mapping[str, bytes]:
+        """Create topics; return their ids."""
+        return {topic.name: topic.id for topic in self._topics.create_many(news)}
+
+    def created(self, new: NewTopic, topic_id: bytes, version: int) -> CreatableTopicResult:
+        """What is said of a topic that was created, or could be."""
+        return CreatableTopicResult(
+            name=new.name,
+            topic_id=topic_id,
+            error_message=None,
+            num_partitions=new.queue_count,
+            replication_factor=REPLICATION_FACTOR,
+            configs=[self._configs.of(new.config, version)] if version >= CONFIGS_SINCE else [],
+        )
+
+
+class Creating:
+    """A slice of topics to be created."""
+
+    def __init__(
+        self, handler: CreateTopics, counts: Mapping[str, int], version: int, *, is_dry: bool
+    ) -> None:
+        self._handler = handler
+        self._counts = counts
+        self._version = version
+        self._is_dry = is_dry
+        self._planned_count = 0
+        self._outcomes: list[NewTopic | CreatableTopicResult] = []
+
+    def take(self, asked: CreatableTopic, /) -> int:
+        """Check a topic."""
+        try:
+            if self._counts[asked.name] > 1:
+                raise RequestError(ErrorCode.INVALID_REQUEST, "the topic is named more than once")
+            new = self._handler.plan(asked, self._planned_count)
+        except RequestError as error:
+            self._outcomes.append(_refused(asked.name, error.code, error.reason))
+            return 0
+        self._planned_count += new.queue_count
+        self._outcomes.append(new)
+        return CREATION_COST + new.queue_count
+
+    def finish(self) -> Sequence[CreatableTopicResult]:
+        """Create all that passed."""
+        news = [each for each in self._outcomes if isinstance(each, NewTopic)]
+        ids: Mapping[str, bytes] = {}
+        if news and not self._is_dry:
+            try:
+                ids = self._handler.create(news)
+            except StoreError as error:
+                code, reason = explain(error)
+                return [
+                    _refused(each.name, code, reason) if isinstance(each, NewTopic) else each
+                    for each in self._outcomes
+                ]
+        return [
+            self._handler.created(each, ids.get(each.name, ZERO_UUID), self._version)
+            if isinstance(each, NewTopic)
+            else each
+            for each in self._outcomes
+        ]
+
+
+class ConfigList:
+    """All configs of a new topic, encoded; thousands of topics are created with the same few."""
+
+    def __init__(self, defaults: TopicDefaults) -> None:
+        self._defaults = defaults
+        self._kept: dict[tuple[int, frozenset[tuple[str, str]]], Encoded] = {}
+
+    def of(self, config: Mapping[str, str], version: int) -> Encoded:
+        """The list for a topic of this config."""
+        key = (version, frozenset(config.items()))
+        kept = self._kept.get(key)
+        if kept is None:
+            if len(self._kept) >= _KEPT_MAX:
+                self._kept.clear()
+            kept = self._kept[key] = self._encode(config, version)
+        return kept
+
+    def _encode(self, config: Mapping[str, str], version: int) -> Encoded:
+        return join(
+            CreatableTopicConfigs,
+            version,
+            [
+                encode_part(
+                    CreateTopicsResponse,
+                    CreatableTopicConfigs(
+                        name=name,
+                        value=self._defaults.text(config, name),
+                        config_source=source_of(name, config, self._defaults),
+                    ),
+                    version,
+                )
+                for name in TOPIC_CONFIGS
+            ],
+        )
+
+
+def _refused(name: str, code: ErrorCode, reason: str) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=code, error_message=reason, configs=[])

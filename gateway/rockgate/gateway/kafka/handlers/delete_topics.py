@@ -1,0 +1,173 @@
+"""DeleteTopics: v1-6.
+
+Behaviour
+- By name or, from v6, by id; each topic succeeds or fails alone. One that is named twice, by
+  whatever it is named, is INVALID_REQUEST, as is one with both a name and an id or with neither.
+- A deleted topic is gone at once with all it holds, and its name is free: a topic that is created
+  under it is another, with another id. Whoever reads or writes other topics notices nothing.
+- Topics that are the server's own are TOPIC_AUTHORIZATION_FAILED.
+
+Versions
+- v4: flexible.  v5: a message.  v6: ids.
+
+Departs from Kafka
+- Nothing known.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Mapping, Sequence
+
+from rockgate.gateway.kafka import names
+from rockgate.gateway.kafka.durability import Durability
+from rockgate.gateway.kafka.errors import RequestError, explain
+from rockgate.gateway.kafka.listing import Listing
+from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.slices import Slicing
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from rockgate.protocol.kafka.schema import ZERO_UUID, Encoded
+from rockgate.store.errors import StoreError
+from rockgate.store.topic import Topic
+from rockgate.store.topics import Topics
+
+IDS_SINCE = 6
+_PARTITIONS_PER_COST = 8
+
+
+class DeleteTopics:
+    """Deletes topics."""
+
+    def __init__(self, *, topics: Topics, listing: Listing, durability: Durability) -> None:
+        self._topics = topics
+        self._listing = listing
+        self._durability = durability
+        self._slicing = Slicing(DeleteTopicsResponse, DeletableTopicResult)
+
+    def handle(
+        self, request: DeleteTopicsRequest, call: Call
+    ) -> DeleteTopicsResponse | Awaitable[DeleteTopicsResponse]:
+        """Delete what is there."""
+        asked = _asked(request, call.version)
+        counts = self._counts(asked)
+        once = {(each.name, each.topic_id): each for each in asked}
+
+        def begin() -> Deleting:
+            return Deleting(self, counts)
+
+        def respond(
+            responses: list[DeletableTopicResult | Encoded],
+        ) -> DeleteTopicsResponse | Awaitable[DeleteTopicsResponse]:
+            return self._durability.after_changes(DeleteTopicsResponse(responses=responses))
+
+        return self._slicing.work(once.values(), begin, respond, call.version)
+
+    def refuse(self, request: DeleteTopicsRequest, code: ErrorCode) -> DeleteTopicsResponse:
+        """Say the same of every topic."""
+        asked = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
+        return DeleteTopicsResponse(
+            responses=[_refused(each, code, code.meaning) for each in asked]
+        )
+
+    # For the slices
+
+    def find(self, asked: DeleteTopicState, counts: Mapping[str | bytes, int]) -> Topic:
+        """The topic that shall go, or RequestError."""
+        if asked.name is not None and asked.topic_id != ZERO_UUID:
+            raise RequestError(ErrorCode.INVALID_REQUEST, "a topic has both a name and an id")
+        if asked.name is None and asked.topic_id == ZERO_UUID:
+            raise RequestError(ErrorCode.INVALID_REQUEST, "a topic has neither a name nor an id")
+        if counts[_key(asked)] > 1:
+            raise RequestError(ErrorCode.INVALID_REQUEST, "the topic is named more than once")
+        if asked.name is None:
+            topic = self._listing.find_id(asked.topic_id)
+            if topic is None:
+                raise RequestError(ErrorCode.UNKNOWN_TOPIC_ID, "no topic has this id")
+        else:
+            topic = self._listing.find(asked.name)
+            if topic is None:
+                raise RequestError(
+                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no topic of this name"
+                )
+        if topic.is_internal:
+            raise RequestError(
+                ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"topic {topic.name} is the server's own"
+            )
+        return topic
+
+    def delete(self, topics: Sequence[Topic]) -> None:
+        """Delete topics that are there."""
+        self._topics.delete(topics)
+
+    def _counts(self, asked: Sequence[DeleteTopicState]) -> Mapping[str | bytes, int]:
+        """How often each topic is named, by name or id; one that is named both ways, by both."""
+        counts = Counter(map(_key, asked))
+        named = [key for key in counts if isinstance(key, str)]
+        if len(named) < len(counts):
+            for name in named:
+                topic = self._listing.find(name)
+                if topic is not None and topic.id in counts:
+                    counts[name] += 1
+                    counts[topic.id] += 1
+        return counts
+
+
+class Deleting:
+    """A slice of topics to be deleted."""
+
+    def __init__(self, handler: DeleteTopics, counts: Mapping[str | bytes, int]) -> None:
+        self._handler = handler
+        self._counts = counts
+        self._outcomes: list[tuple[DeleteTopicState, Topic] | DeletableTopicResult] = []
+
+    def take(self, asked: DeleteTopicState, /) -> int:
+        """Look for a topic."""
+        try:
+            topic = self._handler.find(asked, self._counts)
+        except RequestError as error:
+            self._outcomes.append(_refused(asked, error.code, error.reason))
+            return 0
+        self._outcomes.append((asked, topic))
+        return 1 + topic.queue_count // _PARTITIONS_PER_COST
+
+    def finish(self) -> Sequence[DeletableTopicResult]:
+        """Delete all that were found."""
+        found = [each[1] for each in self._outcomes if isinstance(each, tuple)]
+        failure: tuple[ErrorCode, str] | None = None
+        try:
+            self._handler.delete(found)
+        except StoreError as error:
+            failure = explain(error)
+        return [
+            _done(*each, failure) if isinstance(each, tuple) else each for each in self._outcomes
+        ]
+
+
+def _asked(request: DeleteTopicsRequest, version: int) -> Sequence[DeleteTopicState]:
+    if version >= IDS_SINCE:
+        return request.topics
+    return [DeleteTopicState(name=name) for name in request.topic_names]
+
+
+def _key(asked: DeleteTopicState) -> str | bytes:
+    return asked.topic_id if asked.name is None else asked.name
+
+
+def _done(
+    asked: DeleteTopicState, topic: Topic, failure: tuple[ErrorCode, str] | None
+) -> DeletableTopicResult:
+    if failure is not None:
+        return _refused(asked, *failure)
+    return DeletableTopicResult(name=names.to_kafka(topic.name), topic_id=topic.id)
+
+
+def _refused(asked: DeleteTopicState, code: ErrorCode, reason: str) -> DeletableTopicResult:
+    return DeletableTopicResult(
+        name=asked.name, topic_id=asked.topic_id, error_code=code, error_message=reason
+    )
