@@ -10,7 +10,7 @@ import os
 import platform
 import subprocess
 import sys
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +19,37 @@ FOLDER = Path(__file__).with_name("results")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """A promise about one number: what was measured must not be above the limit."""
+    """A promise about one number: it is at most, or at least, what the bar says."""
 
     name: str
     measured: float
-    at_most: float
+    at_most: float | None = None
+    at_least: float | None = None
     unit: str
 
     @property
     def holds(self) -> bool:
         """Whether the promise is kept."""
-        return self.measured <= self.at_most
+        if self.at_most is not None and self.measured > self.at_most:
+            return False
+        return self.at_least is None or self.measured >= self.at_least
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The limits that it has, by name."""
+        both = {"at_most": self.at_most, "at_least": self.at_least}
+        return {name: limit for name, limit in both.items() if limit is not None}
 
     def line(self) -> str:
         """One line for people."""
         verdict = "holds" if self.holds else "FAILS"
-        return f"{verdict}  {self.name}: {self.measured:g} {self.unit}, at most {self.at_most:g}"
+        limits = ", ".join(f"{name.replace('_', ' ')} {x:g}" for name, x in self.limits.items())
+        return f"{verdict}  {self.name}: {self.measured:g} {self.unit}, {limits}"
+
+    def content(self) -> dict[str, Any]:
+        """What of it goes into the file."""
+        kept = {"name": self.name, "measured": self.measured, **self.limits}
+        return {**kept, "unit": self.unit, "holds": self.holds}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,7 +83,7 @@ def write(report: Report, folder: Path = FOLDER) -> Path:
         "machine": machine(),
         "peers": report.peers,
         "holds": report.holds,
-        "bars": [asdict(bar) | {"holds": bar.holds} for bar in report.bars],
+        "bars": [bar.content() for bar in report.bars],
         "notes": report.notes,
         "samples": report.samples,
     }

@@ -1,4 +1,5 @@
 import json
+import math
 import socket
 from pathlib import Path
 
@@ -47,6 +48,13 @@ def test_one_bar_that_fails_fails_the_report(tmp_path: Path) -> None:
     assert json.loads(write(report, tmp_path).read_text(encoding="utf-8"))["holds"] is False
 
 
+def test_a_bar_may_be_a_floor() -> None:
+    bar = Bar(name="produce", measured=1.1, at_least=1.2, unit="times Kafka's")
+    assert not bar.holds
+    assert bar.line() == "FAILS  produce: 1.1 times Kafka's, at least 1.2"
+    assert Bar(name="produce", measured=1.2, at_least=1.2, unit="times Kafka's").holds
+
+
 def test_a_report_names_no_host_and_no_path(tmp_path: Path) -> None:
     text = write(a_report(), tmp_path).read_text(encoding="utf-8")
     assert socket.gethostname() not in text
@@ -59,7 +67,9 @@ def test_a_committed_result_says_what_was_measured_where(path: Path) -> None:
     assert content.keys() >= KEYS
     assert path.name.startswith(f"{content['benchmark']}-")
     assert len(content["commit"]) == 40, "measured on a committed tree"
-    assert all(bar["holds"] == (bar["measured"] <= bar["at_most"]) for bar in content["bars"])
+    for bar in content["bars"]:
+        low, high = bar.get("at_least", -math.inf), bar.get("at_most", math.inf)
+        assert bar["holds"] == (low <= bar["measured"] <= high)
 
 
 def test_rivals_get_as_many_samples_as_there_are_rounds() -> None:
