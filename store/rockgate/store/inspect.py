@@ -61,9 +61,10 @@ class Report:
 def check(directory: Directory, on_progress: OnProgress = lambda size: None) -> Report:
     """Check everything in a data directory."""
     report = Report()
-    checkpoint = _check_checkpoint(directory, report)
+    checkpoint, findings = read_checkpoint(directory)
+    report.damage += findings
     if not directory.has_child(COMMITLOG):
-        if checkpoint.flushed:
+        if checkpoint is not None and checkpoint.flushed:
             path = f"{directory.path}/{COMMITLOG}"
             reason = f"the checkpoint says the log reaches {checkpoint.flushed}, there is none"
             report.damage.append(Finding(path, checkpoint.flushed, reason))
@@ -85,25 +86,20 @@ def check(directory: Directory, on_progress: OnProgress = lambda size: None) -> 
     return report
 
 
-def _check_checkpoint(directory: Directory, report: Report) -> Checkpoint:
-    checkpoint, findings = read_checkpoint(directory)
-    report.damage += findings
-    if checkpoint is None:
-        report.notes.append("there is no checkpoint: nothing is known to be safe")
-        checkpoint = Checkpoint()
-    report.flushed = checkpoint.flushed
-    return checkpoint
-
-
-def _check_log(row: Row, checkpoint: Checkpoint, report: Report, on_progress: OnProgress) -> None:
+def _check_log(
+    row: Row, checkpoint: Checkpoint | None, report: Report, on_progress: OnProgress
+) -> None:
     report.segment_count = len(row.segments)
     report.log_start = row.start
     report.damage += [Finding(*problem) for problem in row.problems]
+    if checkpoint is None:
+        report.notes.append("there is no checkpoint: nothing is known to be safe")
+        checkpoint = Checkpoint(flushed=row.start)
     for segment in row.segments:
-        if checkpoint.segment_bytes and segment.size != checkpoint.segment_bytes:
+        if checkpoint.segment_bytes not in (0, segment.size):
             reason = f"it has {segment.size} bytes, segments here have {checkpoint.segment_bytes}"
             report.damage.append(Finding(row.file_at(segment.start), segment.start, reason))
-    flushed = checkpoint.flushed
+    flushed = report.flushed = checkpoint.flushed
     if not row.start <= flushed <= row.end:
         reason = f"the log is known to reach it, and goes from {row.start} to {row.end}"
         report.damage.append(Finding(row.path, flushed, reason))

@@ -184,6 +184,7 @@ def _key_file_problem(file: KeyFile, row: Row, log_end: int) -> tuple[int, str] 
     if not file.load():
         return 0, "its header is damaged"
     heads: dict[int, int] = {}
+    newest = file.start
     entries_at = file.shape.entries_at
     for index in range(1, file.count):
         at = entries_at + index * ENTRY.size
@@ -192,16 +193,19 @@ def _key_file_problem(file: KeyFile, row: Row, log_end: int) -> tuple[int, str] 
         if previous != heads.get(slot, 0):
             return at, f"entry {index} does not follow entry {heads.get(slot, 0)}"
         heads[slot] = index
+        if not newest <= position < file.position:
+            return at, f"entry {index} points at position {position}, which is out of its order"
+        newest = position
         if position >= log_end or position < row.start or row.is_damaged(position):
             continue
         if not _fits(row, position, key_crc, file.begin_ms, seconds):
             return at, f"entry {index} points at position {position}, which does not fit it"
     for slot in range(file.shape.slot_count):
         at = HEADER.size + slot * SLOT.size
-        (newest,) = SLOT.unpack_from(file.view, at)
+        (named,) = SLOT.unpack_from(file.view, at)
         # One that was put after the last flush may be named already.
-        if newest != heads.get(slot, 0) and newest < file.count:
-            return at, f"slot {slot} names entry {newest}, its newest is {heads.get(slot, 0)}"
+        if named != heads.get(slot, 0) and named < file.count:
+            return at, f"slot {slot} names entry {named}, its newest is {heads.get(slot, 0)}"
     return None
 
 

@@ -153,23 +153,31 @@ def clear_rest(
         last = _last_written(segment.mapping.view, at)
         if last > at:
             kept.append((segment, at, last))
-    size = sum(last - at for _, at, last in kept)
-    name = ""
-    if kept:
-        name = _free_name(aside, f"{end:020d}-{size}")
-        file = aside.create(name)
-        written = 0
-        for segment, at, last in kept:
-            file.write(written, segment.mapping.view[at:last])
-            written += last - at
-        file.sync()
-        file.close()
-        aside.sync()
+    size, path = keep_aside(
+        aside, end, [segment.mapping.view[at:last] for segment, at, last in kept]
+    )
     before_zeroing()
     for segment, at, last in kept:
         _zero(segment, at, last)
     segments.cut_after(end)
-    return size, f"{aside.path}/{name}" if name else ""
+    return size, path
+
+
+def keep_aside(aside: Directory, position: int, pieces: list[memoryview]) -> tuple[int, str]:
+    """Copy bytes of the log durably into a file of their own; return how many, and where to."""
+    size = sum(map(len, pieces))
+    if not size:
+        return 0, ""
+    name = _free_name(aside, f"{position:020d}-{size}")
+    file = aside.create(name)
+    written = 0
+    for piece in pieces:
+        file.write(written, piece)
+        written += len(piece)
+    file.sync()
+    file.close()
+    aside.sync()
+    return size, f"{aside.path}/{name}"
 
 
 def _free_name(directory: Directory, name: str) -> str:

@@ -18,9 +18,9 @@ from rockgate.store.checkpoint import Checkpoint, replace_checkpoint
 from rockgate.store.errors import CannotRepair
 from rockgate.store.files import Directory
 from rockgate.store.inspect import OnProgress
-from rockgate.store.inspectfiles import check_snapshots, read_checkpoint
+from rockgate.store.inspectfiles import MappedFile, check_snapshots, read_checkpoint
 from rockgate.store.logwalk import COMMITLOG, Damaged, Row, Unwritten, Whole
-from rockgate.store.recovery import clear_rest
+from rockgate.store.recovery import clear_rest, keep_aside
 from rockgate.store.segments import Segments
 
 
@@ -32,7 +32,7 @@ class Repaired(NamedTuple):
     """How many entries are left."""
     lost_bytes: int
     kept_in: str
-    """Where they were copied to; empty if there were none."""
+    """The directory they were copied to."""
 
 
 def truncate(
@@ -67,24 +67,50 @@ def _truncate(
             _require_snapshot(directory, row.start, position)
     finally:
         row.close()
-    before, _ = read_checkpoint(directory)
-    if before is not None:
-        last_store_ms = max(last_store_ms, before.last_store_ms)
+    before = read_checkpoint(directory)[0] or Checkpoint()
+    new = Checkpoint(
+        sequence=before.sequence + 1,
+        flushed=position,
+        indexed=position,
+        last_store_ms=max(last_store_ms, before.last_store_ms),
+        segment_bytes=size,
+    )
+    aside = directory.child("lost")
     segments = Segments(commitlog, size, 0)
-    segments.load()
     try:
-        new = Checkpoint(
-            (before.sequence if before else 0) + 1, position, position, last_store_ms, size
+        segments.load(position)
+        later_bytes = _keep_later(commitlog, position, aside)
+        lost_bytes, _ = clear_rest(
+            segments, position, aside, before_zeroing=lambda: replace_checkpoint(directory, new)
         )
-        lost, kept_in = clear_rest(
-            segments,
-            position,
-            directory.child("lost"),
-            before_zeroing=lambda: replace_checkpoint(directory, new),
-        )
+        _remove_later(commitlog, position)
     finally:
         segments.close()
-    return Repaired(position, count, lost, kept_in)
+    return Repaired(position, count, lost_bytes + later_bytes, aside.path)
+
+
+def _later(commitlog: Directory, position: int) -> list[str]:
+    """Return the files that start behind a position, the last one first."""
+    names = (name for name in commitlog.names() if name.isdigit() and int(name) > position)
+    return sorted(names, reverse=True)
+
+
+def _keep_later(commitlog: Directory, position: int, aside: Directory) -> int:
+    """Copy each file behind a position, whatever its size and whether it touches the next."""
+    size = 0
+    for name in _later(commitlog, position):
+        file = MappedFile(commitlog, name)
+        content = file.read(0, file.size()).rstrip(b"\0")
+        file.close()
+        size += keep_aside(aside, int(name), [memoryview(content)])[0]
+    return size
+
+
+def _remove_later(commitlog: Directory, position: int) -> None:
+    for name in _later(commitlog, position):
+        commitlog.remove(name)
+        # One after the other, the last first: a cut of power never leaves a gap in the row.
+        commitlog.sync()
 
 
 def _survey(row: Row, position: int, on_progress: OnProgress) -> tuple[int, int]:

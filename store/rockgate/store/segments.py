@@ -60,11 +60,16 @@ class Segments:
         # makes a file a second time: that would truncate the one in use.
         self._making = threading.Lock()
 
-    def load(self) -> None:
-        """Map every file that is there; they must all have the set size and touch each other."""
+    def load(self, position_max: int | None = None) -> None:
+        """Map every file that is there; they must all have the set size and touch each other.
+
+        Files that start behind a position may be left where they are: a repair looks after them.
+        """
         for name in self._directory.names():
             digits = name.removesuffix(_UNFINISHED)
             if not (digits.isdigit() and len(digits) == _NAME_DIGITS):
+                continue
+            if position_max is not None and int(digits) > position_max:
                 continue
             if digits != name:
                 self._directory.remove(name)

@@ -151,7 +151,7 @@ def repair(
     if json:
         _echo_json(done._asdict())
         return
-    kept = f"; {done.lost_bytes} bytes are kept in {done.kept_in}" if done.kept_in else ""
+    kept = f"; {done.lost_bytes} bytes are kept in {done.kept_in}" if done.lost_bytes else ""
     typer.echo(f"the log ends at {done.end} now, with {done.entry_count} entries{kept}")
 
 
