@@ -28,7 +28,7 @@ MAY_SLEEP = {Path("tests/waiting.py")}
 
 # A letter in brackets keeps each pattern from finding itself in this file.
 UNFINISHED = re.compile(r"\b(TO[D]O|FIX[M]E)\b")
-MACHINE_PATH = re.compile(r"(?<![\w.~}-])/(?:wor[k]|roo[t]|tm[p]|hom[e]/\w+|User[s]/\w+)(?:/|\b)")
+MACHINE_PATH = re.compile(r"(?<![\w.~}<-])/(?:wor[k]|roo[t]|tm[p]|hom[e]/\w+|User[s]/\w+)(?:/|\b)")
 REGISTRY = re.compile(
     r"pyp[i]\.org|pythonhoste[d]\.org|registry\.npmj[s]|npmj[s]\.org|yarnpk[g]\.com"
     r"|repo1?\.mave[n]|mave[n]\.org|proxy\.golan[g]|crate[s]\.io"
