@@ -40,7 +40,7 @@ docs: $(VENV)/.dev ## Write the generated pages again (the house tests fail whil
 	$(BIN)/python -m docs.generate
 
 compat: $(VENV)/.dev ## Every real client against the server
-	$(BIN)/python -m pytest compat-tests $(ARGS)
+	ROCKGATE_BUDGET=long $(BIN)/python -m pytest -m "long or not long" $(or $(ARGS),compat-tests)
 
 bench: $(VENV)/.dev ## The benchmarks; results are written to bench/results/
 	$(BIN)/python -m bench $(ARGS)

@@ -1,0 +1,170 @@
+"""aiokafka, unmodified, against the server: the behaviours of compat-tests/behaviours."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.errors import KafkaError
+from behaviours.driver import SECONDS_MAX, Message, Place, Received, Refused, Sending
+from behaviours.reading import Reading
+from behaviours.surviving import Surviving
+from behaviours.writing import Writing
+
+T = TypeVar("T")
+
+
+class _Loop:
+    """An event loop on a thread of its own: the client goes on while the test does other things."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(SECONDS_MAX)
+
+    def close(self) -> None:
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(SECONDS_MAX)
+        self.loop.close()
+
+
+class _Promise:
+    def __init__(self, loop: _Loop, future: Any) -> None:
+        self._loop = loop
+        self._future = future
+
+    def result(self) -> Place:
+        try:
+            metadata = self._loop.run(self._wait())
+        except KafkaError as error:
+            raise Refused(error.errno, str(error)) from error
+        # Without acks there is nothing to tell.
+        return Place(-1, -1) if metadata is None else Place(metadata.partition, metadata.offset)
+
+    async def _wait(self) -> Any:
+        return await self._future
+
+
+class _Producer:
+    def __init__(self, bootstrap: str, sending: Sending) -> None:
+        self._loop = _Loop()
+        self._loop.run(self._start(bootstrap, sending))
+
+    async def _start(self, bootstrap: str, sending: Sending) -> None:
+        self._client = AIOKafkaProducer(
+            bootstrap_servers=bootstrap,
+            acks=sending.acks,
+            enable_idempotence=sending.is_idempotent,
+            compression_type=None if sending.codec == "none" else sending.codec,
+            linger_ms=sending.linger_ms,
+            max_request_size=sending.request_bytes_max,
+            max_batch_size=max(16384, sending.request_bytes_max),
+        )
+        await self._client.start()
+
+    def send(self, topic: str, message: Message) -> _Promise:
+        future = self._loop.run(
+            self._client.send(
+                topic,
+                value=message.value,
+                key=message.key,
+                headers=list(message.headers),
+                partition=message.partition,
+                timestamp_ms=message.timestamp_ms,
+            )
+        )
+        return _Promise(self._loop, future)
+
+    def flush(self) -> None:
+        self._loop.run(self._client.flush())
+
+    def close(self) -> None:
+        self._loop.run(self._client.stop())
+        self._loop.close()
+
+
+class _Consumer:
+    def __init__(self, bootstrap: str, wait_ms_max: int) -> None:
+        self._loop = _Loop()
+        self._loop.run(self._start(bootstrap, wait_ms_max))
+
+    async def _start(self, bootstrap: str, wait_ms_max: int) -> None:
+        self._client = AIOKafkaConsumer(
+            bootstrap_servers=bootstrap,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            fetch_max_wait_ms=wait_ms_max,
+        )
+        await self._client.start()
+
+    def assign(self, topic: str, partitions: Sequence[int], offset: int = 0) -> None:
+        async def assign() -> None:
+            assigned = [TopicPartition(topic, partition) for partition in partitions]
+            self._client.assign(assigned)
+            for each in assigned:
+                self._client.seek(each, offset)
+
+        self._loop.run(assign())
+
+    def seek(self, topic: str, partition: int, offset: int) -> None:
+        async def seek() -> None:
+            self._client.seek(TopicPartition(topic, partition), offset)
+
+        self._loop.run(seek())
+
+    def poll(self, seconds: float) -> list[Received]:
+        found = self._loop.run(self._client.getmany(timeout_ms=int(seconds * 1000)))
+        return [
+            Received(r.partition, r.offset, r.key, r.value, tuple(r.headers), r.timestamp)
+            for records in found.values()
+            for r in records
+        ]
+
+    def partitions(self, topic: str) -> list[int]:
+        async def partitions() -> list[int]:
+            # Asks for the metadata of a topic that it does not read yet.
+            await self._client._client._wait_on_metadata(topic)
+            return sorted(self._client._client.cluster.partitions_for_topic(topic) or ())
+
+        return self._loop.run(partitions())
+
+    def beginning(self, topic: str, partition: int) -> int:
+        place = TopicPartition(topic, partition)
+        return int(self._loop.run(self._client.beginning_offsets([place]))[place])
+
+    def end(self, topic: str, partition: int) -> int:
+        place = TopicPartition(topic, partition)
+        return int(self._loop.run(self._client.end_offsets([place]))[place])
+
+    def offset_at(self, topic: str, partition: int, timestamp_ms: int) -> int | None:
+        place = TopicPartition(topic, partition)
+        found = self._loop.run(self._client.offsets_for_times({place: timestamp_ms}))[place]
+        return None if found is None else int(found.offset)
+
+    def close(self) -> None:
+        self._loop.run(self._client.stop())
+        self._loop.close()
+
+
+class AioKafka:
+    """All codecs come with cramjam, which the server has too."""
+
+    codecs = ("none", "gzip", "snappy", "lz4", "zstd")
+    why_not = ""
+    sends_null_headers = True
+
+    def producer(self, bootstrap: str, sending: Sending) -> _Producer:
+        return _Producer(bootstrap, sending)
+
+    def consumer(self, bootstrap: str, *, wait_ms_max: int = 500) -> _Consumer:
+        return _Consumer(bootstrap, wait_ms_max)
+
+
+class TestAioKafka(Writing, Reading, Surviving):
+    driver = AioKafka()

@@ -1,0 +1,116 @@
+"""What a client must offer so that the behaviours can be asked of it: one small driver each.
+
+A driver changes words, never behaviour: it holds no retry, no wait and no default of its own that
+the client does not have. What a client cannot do is a value of its driver (`codecs`), so that a
+test that leaves it out can say why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+SECONDS_MAX = 30.0
+"""How long any one answer may take before the test fails."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """What is sent."""
+
+    value: bytes | None = b"v"
+    key: bytes | None = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    partition: int | None = None
+    timestamp_ms: int | None = None
+
+
+class Place(NamedTuple):
+    """Where the server says it put a message."""
+
+    partition: int
+    offset: int
+
+
+class Received(NamedTuple):
+    """What is read."""
+
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+    timestamp_ms: int
+
+
+class Refused(Exception):
+    """The client reports that a message was not taken; `code` is Kafka's error code."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(f"error {code}: {text}")
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sending:
+    """How a producer is set up."""
+
+    acks: int = -1
+    is_idempotent: bool = False
+    codec: str = "none"
+    linger_ms: int = 5
+    request_bytes_max: int = 4 << 20
+
+
+class Promise(Protocol):
+    """The outcome of one send."""
+
+    def result(self) -> Place:
+        """Wait for it; raises Refused."""
+        ...
+
+
+class Producer(Protocol):
+    """Sends."""
+
+    def send(self, topic: str, message: Message) -> Promise: ...
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Consumer(Protocol):
+    """Reads partitions that it is given by hand."""
+
+    def assign(self, topic: str, partitions: Sequence[int], offset: int = 0) -> None: ...
+
+    def seek(self, topic: str, partition: int, offset: int) -> None: ...
+
+    def poll(self, seconds: float) -> list[Received]: ...
+
+    def partitions(self, topic: str) -> list[int]: ...
+
+    def beginning(self, topic: str, partition: int) -> int: ...
+
+    def end(self, topic: str, partition: int) -> int: ...
+
+    def offset_at(self, topic: str, partition: int, timestamp_ms: int) -> int | None: ...
+
+    def close(self) -> None: ...
+
+
+class Driver(Protocol):
+    """One client."""
+
+    codecs: tuple[str, ...]
+    """Of none, gzip, snappy, lz4 and zstd, those that this client has here."""
+    why_not: str
+    """Why the others are missing."""
+    sends_null_headers: bool
+    """Whether it lets a header's value be null."""
+
+    def producer(self, bootstrap: str, sending: Sending) -> Producer: ...
+
+    def consumer(self, bootstrap: str, *, wait_ms_max: int = 500) -> Consumer: ...

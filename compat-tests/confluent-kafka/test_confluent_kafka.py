@@ -1,0 +1,165 @@
+"""confluent-kafka (librdkafka), unmodified, against the server: compat-tests/behaviours."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import confluent_kafka
+from behaviours.driver import SECONDS_MAX, Message, Place, Received, Refused, Sending
+from behaviours.reading import Reading
+from behaviours.surviving import Surviving
+from behaviours.writing import Writing
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+
+class _Promise:
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._outcome: Place | Refused | None = None
+
+    def delivered(self, error: Any, message: Any) -> None:
+        if error is not None:
+            self._outcome = Refused(error.code(), error.str())
+        else:
+            self._outcome = Place(message.partition(), message.offset())
+
+    def result(self) -> Place:
+        deadline = time.monotonic() + SECONDS_MAX
+        while self._outcome is None:
+            assert time.monotonic() < deadline, "no word about a message in time"
+            self._client.poll(0.05)
+        if isinstance(self._outcome, Refused):
+            raise self._outcome
+        return self._outcome
+
+
+class _Producer:
+    def __init__(self, bootstrap: str, sending: Sending) -> None:
+        self._client = confluent_kafka.Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "acks": sending.acks,
+                "enable.idempotence": sending.is_idempotent,
+                "compression.type": sending.codec,
+                "linger.ms": sending.linger_ms,
+                "message.max.bytes": sending.request_bytes_max,
+                "reconnect.backoff.max.ms": 500,
+            }
+        )
+
+    def send(self, topic: str, message: Message) -> _Promise:
+        promise = _Promise(self._client)
+        options: dict[str, Any] = {}
+        if message.partition is not None:
+            options["partition"] = message.partition
+        if message.timestamp_ms is not None:
+            options["timestamp"] = message.timestamp_ms
+        self._client.produce(
+            topic,
+            value=message.value,
+            key=message.key,
+            headers=list(message.headers),
+            on_delivery=promise.delivered,
+            **options,
+        )
+        self._client.poll(0)
+        return promise
+
+    def flush(self) -> None:
+        assert self._client.flush(SECONDS_MAX) == 0, "messages are left in the producer"
+
+    def close(self) -> None:
+        self._client.flush(SECONDS_MAX)
+
+
+class _Consumer:
+    def __init__(self, bootstrap: str, wait_ms_max: int) -> None:
+        self._client = confluent_kafka.Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                # librdkafka wants a name even where nothing is committed and no group is joined.
+                "group.id": "none",
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "enable.partition.eof": False,
+                "fetch.wait.max.ms": wait_ms_max,
+                "reconnect.backoff.max.ms": 500,
+            }
+        )
+
+    def assign(self, topic: str, partitions: Sequence[int], offset: int = 0) -> None:
+        self._client.assign([TopicPartition(topic, each, offset) for each in partitions])
+
+    def seek(self, topic: str, partition: int, offset: int) -> None:
+        # Its seek wants a partition whose fetching has begun.
+        self._client.poll(0)
+        deadline = time.monotonic() + SECONDS_MAX
+        while True:
+            try:
+                self._client.seek(TopicPartition(topic, partition, offset))
+                return
+            except KafkaException as error:
+                assert error.args[0].code() == KafkaError._STATE, error
+                assert time.monotonic() < deadline, "seek was never possible"
+                self._client.poll(0.01)
+
+    def poll(self, seconds: float) -> list[Received]:
+        first = self._client.poll(seconds)
+        found = [] if first is None else [first, *self._client.consume(10_000, 0)]
+        received = []
+        for each in found:
+            if each.error() is not None:
+                assert each.error().retriable() or each.error().code() < 0, each.error()
+                continue
+            headers = tuple((name, value) for name, value in each.headers() or ())
+            received.append(
+                Received(
+                    each.partition(),
+                    each.offset(),
+                    each.key(),
+                    each.value(),
+                    headers,
+                    each.timestamp()[1],
+                )
+            )
+        return received
+
+    def partitions(self, topic: str) -> list[int]:
+        metadata = self._client.list_topics(topic, SECONDS_MAX)
+        return sorted(metadata.topics[topic].partitions)
+
+    def beginning(self, topic: str, partition: int) -> int:
+        place = TopicPartition(topic, partition)
+        return int(self._client.get_watermark_offsets(place, SECONDS_MAX)[0])
+
+    def end(self, topic: str, partition: int) -> int:
+        place = TopicPartition(topic, partition)
+        return int(self._client.get_watermark_offsets(place, SECONDS_MAX)[1])
+
+    def offset_at(self, topic: str, partition: int, timestamp_ms: int) -> int | None:
+        place = TopicPartition(topic, partition, timestamp_ms)
+        (found,) = self._client.offsets_for_times([place], SECONDS_MAX)
+        return None if found.offset < 0 else int(found.offset)
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class ConfluentKafka:
+    """librdkafka has all codecs built in."""
+
+    codecs = ("none", "gzip", "snappy", "lz4", "zstd")
+    why_not = ""
+    sends_null_headers = True
+
+    def producer(self, bootstrap: str, sending: Sending) -> _Producer:
+        return _Producer(bootstrap, sending)
+
+    def consumer(self, bootstrap: str, *, wait_ms_max: int = 500) -> _Consumer:
+        return _Consumer(bootstrap, wait_ms_max)
+
+
+class TestConfluentKafka(Writing, Reading, Surviving):
+    driver = ConfluentKafka()

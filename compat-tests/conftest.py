@@ -1,0 +1,18 @@
+"""What every client's tests share: the gates of tests/gates.py and one server for all of them."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.gates import java, pytest_collection_modifyitems, pytest_runtest_setup
+from tests.gateway.server import RunningServer
+
+__all__ = ["java", "pytest_collection_modifyitems", "pytest_runtest_setup"]
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A server with the usual settings; at the end it must stop cleanly and have no traceback."""
+    with RunningServer(tmp_path_factory.mktemp("compat")) as running:
+        yield running
+        assert running.stop() == 0
+        assert "Traceback" not in running.log

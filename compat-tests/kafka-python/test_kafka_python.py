@@ -1,0 +1,134 @@
+"""kafka-python, unmodified, against the server: the behaviours of compat-tests/behaviours."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from behaviours.driver import SECONDS_MAX, Message, Place, Received, Refused, Sending
+from behaviours.reading import Reading
+from behaviours.surviving import Surviving
+from behaviours.writing import Writing
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.errors import KafkaError
+
+# FINDINGS.md: it leaves sockets unclosed when a server is away, which pytest would report.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(autouse=True)
+def left_behind() -> Iterator[None]:
+    """Its sockets are collected here, and not in another client's test."""
+    yield
+    gc.collect()
+
+
+class _Promise:
+    def __init__(self, future: Any) -> None:
+        self._future = future
+
+    def result(self) -> Place:
+        try:
+            metadata = self._future.get(timeout=SECONDS_MAX)
+        except KafkaError as error:
+            raise Refused(error.errno, str(error)) from error
+        return Place(metadata.partition, metadata.offset)
+
+
+class _Producer:
+    def __init__(self, bootstrap: str, sending: Sending) -> None:
+        self._client = KafkaProducer(
+            bootstrap_servers=bootstrap,
+            acks=sending.acks,
+            enable_idempotence=sending.is_idempotent,
+            compression_type=None if sending.codec == "none" else sending.codec,
+            linger_ms=sending.linger_ms,
+            max_request_size=sending.request_bytes_max,
+        )
+
+    def send(self, topic: str, message: Message) -> _Promise:
+        return _Promise(
+            self._client.send(
+                topic,
+                value=message.value,
+                key=message.key,
+                headers=list(message.headers),
+                partition=message.partition,
+                timestamp_ms=message.timestamp_ms,
+            )
+        )
+
+    def flush(self) -> None:
+        self._client.flush(SECONDS_MAX)
+
+    def close(self) -> None:
+        self._client.close(SECONDS_MAX)
+
+
+class _Consumer:
+    def __init__(self, bootstrap: str, wait_ms_max: int) -> None:
+        self._client = KafkaConsumer(
+            bootstrap_servers=bootstrap,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            fetch_max_wait_ms=wait_ms_max,
+        )
+
+    def assign(self, topic: str, partitions: Sequence[int], offset: int = 0) -> None:
+        assigned = [TopicPartition(topic, partition) for partition in partitions]
+        self._client.assign(assigned)
+        for each in assigned:
+            self._client.seek(each, offset)
+
+    def seek(self, topic: str, partition: int, offset: int) -> None:
+        self._client.seek(TopicPartition(topic, partition), offset)
+
+    def poll(self, seconds: float) -> list[Received]:
+        found = self._client.poll(timeout_ms=int(seconds * 1000))
+        return [
+            Received(r.partition, r.offset, r.key, r.value, tuple(r.headers), r.timestamp)
+            for records in found.values()
+            for r in records
+        ]
+
+    def partitions(self, topic: str) -> list[int]:
+        return sorted(self._client.partitions_for_topic(topic) or ())
+
+    def beginning(self, topic: str, partition: int) -> int:
+        place = TopicPartition(topic, partition)
+        return int(self._client.beginning_offsets([place])[place])
+
+    def end(self, topic: str, partition: int) -> int:
+        place = TopicPartition(topic, partition)
+        return int(self._client.end_offsets([place])[place])
+
+    def offset_at(self, topic: str, partition: int, timestamp_ms: int) -> int | None:
+        place = TopicPartition(topic, partition)
+        found = self._client.offsets_for_times({place: timestamp_ms})[place]
+        return None if found is None else int(found.offset)
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class KafkaPython:
+    """Its other codecs want packages that this checkout does not lock."""
+
+    codecs = ("none", "gzip")
+    why_not = "kafka-python wants python-snappy, lz4 and zstandard for the others"
+    sends_null_headers = False
+
+    def producer(self, bootstrap: str, sending: Sending) -> _Producer:
+        return _Producer(bootstrap, sending)
+
+    def consumer(self, bootstrap: str, *, wait_ms_max: int = 500) -> _Consumer:
+        return _Consumer(bootstrap, wait_ms_max)
+
+
+class TestKafkaPython(Writing, Reading, Surviving):
+    driver = KafkaPython()
