@@ -25,6 +25,7 @@ from rockgate.gateway.http.pages import pages
 from rockgate.gateway.http.session import HttpDoor
 from rockgate.gateway.identity import identify
 from rockgate.gateway.kafka.advertised import Advertised
+from rockgate.gateway.kafka.brokerconfigs import broker_configs
 from rockgate.gateway.kafka.cataloguing import Catalogue
 from rockgate.gateway.kafka.dispatch import Dispatcher
 from rockgate.gateway.kafka.door import KafkaDoor
@@ -139,6 +140,7 @@ class Server:
             store=store,
             producers=made[0],
             defaults=defaults,
+            broker_configs=broker_configs(config, identity.node_id, defaults),
             settings=settings,
             listing=Listing(store.topics, config.topics.partitions_max),
             catalogue=catalogue,

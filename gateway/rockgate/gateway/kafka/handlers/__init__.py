@@ -4,25 +4,31 @@ One line per API, in key order. A row's `make` picks, of all services, what its 
 handler imports another.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rockgate.gateway.config.sections import TopicsConfig
 from rockgate.gateway.identity import Identity
 from rockgate.gateway.kafka.advertised import Advertised
+from rockgate.gateway.kafka.brokerconfigs import BrokerConfig
 from rockgate.gateway.kafka.cataloguing import Catalogue
 from rockgate.gateway.kafka.config import KafkaConfig
+from rockgate.gateway.kafka.configaltering import Alterable
 from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.fetching import PartitionReader
 from rockgate.gateway.kafka.fetchsessions import FetchSessions
 from rockgate.gateway.kafka.handler import Row, row
 from rockgate.gateway.kafka.handlers import fetch, produce
+from rockgate.gateway.kafka.handlers.alter_configs import AlterConfigs
 from rockgate.gateway.kafka.handlers.api_versions import ApiVersions, unsupported
 from rockgate.gateway.kafka.handlers.create_partitions import CreatePartitions
 from rockgate.gateway.kafka.handlers.create_topics import CreateTopics
 from rockgate.gateway.kafka.handlers.delete_records import DeleteRecords
 from rockgate.gateway.kafka.handlers.delete_topics import DeleteTopics
 from rockgate.gateway.kafka.handlers.describe_cluster import DescribeCluster
+from rockgate.gateway.kafka.handlers.describe_configs import DescribeConfigs
 from rockgate.gateway.kafka.handlers.describe_topic_partitions import DescribeTopicPartitions
+from rockgate.gateway.kafka.handlers.incremental_alter_configs import IncrementalAlterConfigs
 from rockgate.gateway.kafka.handlers.init_producer_id import InitProducerId
 from rockgate.gateway.kafka.handlers.list_offsets import ListOffsets
 from rockgate.gateway.kafka.handlers.metadata import Metadata
@@ -50,6 +56,7 @@ class Services:
     store: Store
     producers: Producers
     defaults: TopicDefaults
+    broker_configs: Mapping[str, BrokerConfig]
     settings: SettingsCache
     listing: Listing
     catalogue: Catalogue
@@ -60,6 +67,14 @@ class Services:
 
 def _replicas(services: Services) -> Replicas:
     return Replicas(services.identity.node_id, is_strict=services.topics_config.replication_strict)
+
+
+def _alterable(services: Services) -> Alterable:
+    return Alterable(
+        listing=services.listing,
+        node_id=services.identity.node_id,
+        broker_configs=services.broker_configs,
+    )
 
 
 class _Reading:
@@ -162,11 +177,35 @@ HANDLERS: tuple[Row[Services], ...] = (
     row(ApiKey.INIT_PRODUCER_ID, lambda s: InitProducerId(s.producers)),
     row(ApiKey.OFFSET_FOR_LEADER_EPOCH, _offset_for_leader_epoch),
     row(
+        ApiKey.DESCRIBE_CONFIGS,
+        lambda s: DescribeConfigs(
+            listing=s.listing,
+            defaults=s.defaults,
+            node_id=s.identity.node_id,
+            broker_configs=s.broker_configs,
+        ),
+    ),
+    row(
+        ApiKey.ALTER_CONFIGS,
+        lambda s: AlterConfigs(
+            topics=s.store.topics, alterable=_alterable(s), durability=Durability(s.store)
+        ),
+    ),
+    row(
         ApiKey.CREATE_PARTITIONS,
         lambda s: CreatePartitions(
             topics=s.store.topics,
             listing=s.listing,
             replicas=_replicas(s),
+            durability=Durability(s.store),
+        ),
+    ),
+    row(
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        lambda s: IncrementalAlterConfigs(
+            topics=s.store.topics,
+            alterable=_alterable(s),
+            defaults=s.defaults,
             durability=Durability(s.store),
         ),
     ),

@@ -1,0 +1,100 @@
+"""AlterConfigs: v0-2.
+
+Behaviour
+- A topic's configs become exactly those given; what is not given goes back to its default.
+- Each resource succeeds or fails alone. One that is named twice, a config that is given twice and a
+  null value are INVALID_REQUEST; names and values that the table of topic configs does not have are
+  INVALID_CONFIG, and then nothing of that resource is changed.
+- The server's own settings cannot be changed: INVALID_REQUEST says which setting to change.
+- `validate_only` answers as if it had been done.
+
+Versions
+- v2: flexible.
+
+Departs from Kafka
+- No setting of a broker, no group, client metrics or logger is altered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Mapping
+
+from rockgate.gateway.kafka.configaltering import Alterable, Altering, key_of
+from rockgate.gateway.kafka.configchecks import read_all
+from rockgate.gateway.kafka.durability import Durability
+from rockgate.gateway.kafka.errors import RequestError
+from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.slices import Slicing
+from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+from rockgate.protocol.kafka.schema import Encoded
+from rockgate.store.topic import Topic
+from rockgate.store.topics import Topics
+
+
+class AlterConfigs:
+    """Replaces the configs of topics."""
+
+    def __init__(self, *, topics: Topics, alterable: Alterable, durability: Durability) -> None:
+        self._topics = topics
+        self._alterable = alterable
+        self._durability = durability
+        self._slicing = Slicing(AlterConfigsResponse, AlterConfigsResourceResponse)
+
+    def handle(
+        self, request: AlterConfigsRequest, call: Call
+    ) -> AlterConfigsResponse | Awaitable[AlterConfigsResponse]:
+        """Replace configs, or only say whether they could be."""
+        counts = Counter(map(key_of, request.resources))
+        once = {key_of(asked): asked for asked in request.resources}
+
+        def begin() -> Altering[AlterConfigsResource, AlterConfigsResourceResponse]:
+            return Altering(
+                topics=self._topics,
+                alterable=self._alterable,
+                plan=_plan,
+                answer=_answer,
+                counts=counts,
+                is_dry=request.validate_only,
+            )
+
+        def respond(
+            responses: list[AlterConfigsResourceResponse | Encoded],
+        ) -> AlterConfigsResponse | Awaitable[AlterConfigsResponse]:
+            response = AlterConfigsResponse(responses=responses)
+            return response if request.validate_only else self._durability.after_changes(response)
+
+        return self._slicing.work(once.values(), begin, respond, call.version)
+
+    def refuse(self, request: AlterConfigsRequest, code: ErrorCode) -> AlterConfigsResponse:
+        """Say the same of every resource."""
+        return AlterConfigsResponse(
+            responses=[_answer(asked, code, code.meaning) for asked in request.resources]
+        )
+
+
+def _plan(topic: Topic, asked: AlterConfigsResource) -> Mapping[str, str]:
+    for config in asked.configs:
+        if config.value is None:
+            raise RequestError(ErrorCode.INVALID_REQUEST, f"{config.name[:80]} has no value")
+    # What other protocols keep with a topic is not this one's to remove.
+    kept = {name: text for name, text in topic.config.items() if name not in TOPIC_CONFIGS}
+    return kept | read_all((config.name, config.value) for config in asked.configs)
+
+
+def _answer(
+    asked: AlterConfigsResource, code: ErrorCode, reason: str | None
+) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=code,
+        error_message=reason,
+        resource_type=asked.resource_type,
+        resource_name=asked.resource_name,
+    )

@@ -1,0 +1,223 @@
+"""DescribeConfigs: v1-4.
+
+Behaviour
+- A topic has every config of the table of topic configs, with its value, where that comes from, its
+  type, and, if asked for, its documentation and synonyms: the topic's own, the server's setting,
+  the default, the nearest first.
+- This node, as a broker, has the server's settings, under our names and under Kafka's; all of them
+  are read-only. The broker without a name (what all brokers share) has none.
+- Null or empty keys ask for all; keys that are not known are left out. A resource that is asked for
+  twice is answered once, with the keys of both.
+- An unknown topic is UNKNOWN_TOPIC_OR_PARTITION, another broker or type INVALID_REQUEST.
+
+Versions
+- v2: throttling before the answer.  v3: types and documentation.  v4: flexible.
+
+Departs from Kafka
+- A setting that somebody has set to its default is told as the default.
+- No group, client metrics or logger is described.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from rockgate.gateway.kafka import names
+from rockgate.gateway.kafka.brokerconfigs import BrokerConfig
+from rockgate.gateway.kafka.configaltering import ResourceType, check_broker, unserved
+from rockgate.gateway.kafka.configsources import ConfigSource, source_of
+from rockgate.gateway.kafka.errors import RequestError
+from rockgate.gateway.kafka.listing import Listing
+from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.slices import Each, Slicing
+from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
+from rockgate.gateway.kafka.topicdefaults import TopicDefaults
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+from rockgate.protocol.kafka.schema import Encoded, encode_part, join
+
+
+class Form(NamedTuple):
+    """In which version, and with how much beside the values."""
+
+    version: int
+    with_synonyms: bool
+    with_documentation: bool
+
+
+class Asked(NamedTuple):
+    """A resource, and which of its configs; without keys, all of them."""
+
+    type: int
+    name: str
+    keys: list[str]
+
+
+class DescribeConfigs:
+    """Describes the configs of topics and of this server."""
+
+    def __init__(
+        self,
+        *,
+        listing: Listing,
+        defaults: TopicDefaults,
+        node_id: int,
+        broker_configs: Mapping[str, BrokerConfig],
+    ) -> None:
+        self._listing = listing
+        self._node_id = node_id
+        self._broker_configs = broker_configs
+        self._topic_entries = TopicEntries(defaults)
+        self._slicing = Slicing(DescribeConfigsResponse, DescribeConfigsResult)
+
+    def handle(
+        self, request: DescribeConfigsRequest, call: Call
+    ) -> DescribeConfigsResponse | Awaitable[DescribeConfigsResponse]:
+        """Describe each resource, in slices if there are many."""
+        form = Form(call.version, request.include_synonyms, request.include_documentation)
+        return self._slicing.work(
+            _merged(request.resources),
+            lambda: Each[Asked, DescribeConfigsResult](lambda asked: self._describe(asked, form)),
+            lambda results: DescribeConfigsResponse(results=results),
+            call.version,
+        )
+
+    def refuse(self, request: DescribeConfigsRequest, code: ErrorCode) -> DescribeConfigsResponse:
+        """Say the same of every resource."""
+        return DescribeConfigsResponse(
+            results=[_result(asked, (), code, code.meaning) for asked in _merged(request.resources)]
+        )
+
+    def _describe(self, asked: Asked, form: Form) -> DescribeConfigsResult:
+        try:
+            if asked.type == ResourceType.TOPIC:
+                return _result(asked, self._topic(asked, form))
+            if asked.type == ResourceType.BROKER:
+                return _result(asked, self._broker(asked, form))
+            raise RequestError(ErrorCode.INVALID_REQUEST, unserved(asked.type))
+        except RequestError as error:
+            return _result(asked, (), error.code, error.reason)
+
+    def _topic(self, asked: Asked, form: Form) -> list[Encoded]:
+        topic = self._listing.find(asked.name)
+        if topic is None:
+            if not names.is_legal(asked.name):
+                raise RequestError(
+                    ErrorCode.INVALID_TOPIC_EXCEPTION, "no topic can have such a name"
+                )
+            raise RequestError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no topic of this name"
+            )
+        return self._topic_entries.of(topic.config, asked.keys, form)
+
+    def _broker(self, asked: Asked, form: Form) -> list[DescribeConfigsResourceResult]:
+        check_broker(asked.name, self._node_id)
+        if not asked.name:
+            return []
+        wanted = asked.keys or self._broker_configs
+        found = (self._broker_configs.get(name) for name in wanted)
+        return [_broker_entry(config, form) for config in found if config is not None]
+
+
+class TopicEntries:
+    """Topics' configs as they are described; a config that no topic sets is encoded once."""
+
+    def __init__(self, defaults: TopicDefaults) -> None:
+        self._defaults = defaults
+        self._kept: dict[Form, Mapping[str, Encoded]] = {}
+        self._all: dict[Form, Encoded] = {}
+
+    def of(self, config: Mapping[str, str], keys: Sequence[str], form: Form) -> list[Encoded]:
+        """Those of a topic with this config: all of them, or only some keys."""
+        kept = self._kept.get(form)
+        if kept is None:
+            kept = self._kept[form] = {name: self._encode(name, {}, form) for name in TOPIC_CONFIGS}
+            self._all[form] = join(DescribeConfigsResourceResult, form.version, kept.values())
+        if not keys and not config:
+            return [self._all[form]]
+        return [
+            self._encode(name, config, form) if name in config else kept[name]
+            for name in keys or TOPIC_CONFIGS
+            if name in TOPIC_CONFIGS
+        ]
+
+    def _encode(self, name: str, config: Mapping[str, str], form: Form) -> Encoded:
+        described = TOPIC_CONFIGS[name]
+        entry = DescribeConfigsResourceResult(
+            name=name,
+            value=self._defaults.text(config, name),
+            config_source=source_of(name, config, self._defaults),
+            synonyms=self._synonyms(name, config) if form.with_synonyms else [],
+            config_type=described.type.kind,
+            documentation=described.documentation if form.with_documentation else None,
+        )
+        return encode_part(DescribeConfigsResponse, entry, form.version)
+
+    def _synonyms(self, name: str, config: Mapping[str, str]) -> list[DescribeConfigsSynonym]:
+        described, defaults = TOPIC_CONFIGS[name], self._defaults
+        found = []
+        if name in config:
+            found.append(_synonym(name, config[name], ConfigSource.TOPIC))
+        if described.broker is not None:
+            if name in defaults.set_by_server:
+                found.append(_synonym(described.broker, defaults[name], ConfigSource.SERVER))
+            found.append(_synonym(described.broker, described.default, ConfigSource.DEFAULT))
+        return found
+
+
+def _broker_entry(config: BrokerConfig, form: Form) -> DescribeConfigsResourceResult:
+    synonyms = []
+    if form.with_synonyms:
+        if config.is_set:
+            synonyms.append(_synonym(config.name, config.value, ConfigSource.SERVER))
+        if config.default is not None:
+            synonyms.append(_synonym(config.name, config.default, ConfigSource.DEFAULT))
+    return DescribeConfigsResourceResult(
+        name=config.name,
+        value=config.value,
+        read_only=True,
+        config_source=ConfigSource.SERVER if config.is_set else ConfigSource.DEFAULT,
+        synonyms=synonyms,
+        config_type=config.kind,
+        documentation=config.documentation if form.with_documentation else None,
+    )
+
+
+def _synonym(name: str, value: str | None, source: ConfigSource) -> DescribeConfigsSynonym:
+    return DescribeConfigsSynonym(name=name, value=value, source=source)
+
+
+def _merged(resources: Iterable[DescribeConfigsResource]) -> list[Asked]:
+    """Each resource once: who asks for one a million times shall not get a million answers."""
+    merged: dict[tuple[int, str], dict[str, None] | None] = {}
+    for each in resources:
+        key, keys = (each.resource_type, each.resource_name), each.configuration_keys
+        known = merged.setdefault(key, {})
+        if known is None or not keys:
+            merged[key] = None
+        else:
+            known.update(dict.fromkeys(keys))
+    return [Asked(type_, name, list(keys or ())) for (type_, name), keys in merged.items()]
+
+
+def _result(
+    asked: Asked,
+    configs: Iterable[DescribeConfigsResourceResult | Encoded],
+    code: ErrorCode = ErrorCode.NONE,
+    reason: str = "",
+) -> DescribeConfigsResult:
+    return DescribeConfigsResult(
+        error_code=code,
+        error_message=reason,
+        resource_type=asked.type,
+        resource_name=asked.name,
+        configs=list(configs),
+    )

@@ -1,0 +1,147 @@
+"""IncrementalAlterConfigs: v0-1.
+
+Behaviour
+- Single configs of a topic are set (0), taken away (1), or, where they are lists, added to (2) and
+  taken from (3); a list that the topic does not have begins as its default. All others stay.
+- Each resource succeeds or fails alone. One that is named twice, a config that is given twice, an
+  unknown operation and a null value to set are INVALID_REQUEST; what the table of topic configs
+  does not take is INVALID_CONFIG, and then nothing of that resource is changed.
+- To take away what is not there, or not known, is done already.
+- The server's own settings cannot be changed: INVALID_REQUEST says which setting to change.
+- `validate_only` answers as if it had been done.
+
+Versions
+- v1: flexible.
+
+Departs from Kafka
+- No setting of a broker, no group, client metrics or logger is altered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Mapping
+from enum import IntEnum
+
+from rockgate.gateway.kafka.configaltering import Alterable, Altering, key_of
+from rockgate.gateway.kafka.configchecks import check_together, known, read_value
+from rockgate.gateway.kafka.configkinds import ConfigKind, items_of
+from rockgate.gateway.kafka.durability import Durability
+from rockgate.gateway.kafka.errors import RequestError
+from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.slices import Slicing
+from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
+from rockgate.gateway.kafka.topicdefaults import TopicDefaults
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from rockgate.protocol.kafka.schema import Encoded
+from rockgate.store.topic import Topic
+from rockgate.store.topics import Topics
+
+
+class Operation(IntEnum):
+    """What to do with a config."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class IncrementalAlterConfigs:
+    """Changes single configs of topics."""
+
+    def __init__(
+        self,
+        *,
+        topics: Topics,
+        alterable: Alterable,
+        defaults: TopicDefaults,
+        durability: Durability,
+    ) -> None:
+        self._topics = topics
+        self._alterable = alterable
+        self._defaults = defaults
+        self._durability = durability
+        self._slicing = Slicing(IncrementalAlterConfigsResponse, AlterConfigsResourceResponse)
+
+    def handle(
+        self, request: IncrementalAlterConfigsRequest, call: Call
+    ) -> IncrementalAlterConfigsResponse | Awaitable[IncrementalAlterConfigsResponse]:
+        """Change configs, or only say whether they could be."""
+        counts = Counter(map(key_of, request.resources))
+        once = {key_of(asked): asked for asked in request.resources}
+
+        def begin() -> Altering[AlterConfigsResource, AlterConfigsResourceResponse]:
+            return Altering(
+                topics=self._topics,
+                alterable=self._alterable,
+                plan=self._plan,
+                answer=_answer,
+                counts=counts,
+                is_dry=request.validate_only,
+            )
+
+        def respond(
+            responses: list[AlterConfigsResourceResponse | Encoded],
+        ) -> IncrementalAlterConfigsResponse | Awaitable[IncrementalAlterConfigsResponse]:
+            response = IncrementalAlterConfigsResponse(responses=responses)
+            return response if request.validate_only else self._durability.after_changes(response)
+
+        return self._slicing.work(once.values(), begin, respond, call.version)
+
+    def refuse(
+        self, request: IncrementalAlterConfigsRequest, code: ErrorCode
+    ) -> IncrementalAlterConfigsResponse:
+        """Say the same of every resource."""
+        return IncrementalAlterConfigsResponse(
+            responses=[_answer(asked, code, code.meaning) for asked in request.resources]
+        )
+
+    def _plan(self, topic: Topic, asked: AlterConfigsResource) -> Mapping[str, str]:
+        planned = dict(topic.config)
+        for change in asked.configs:
+            self._change(planned, change)
+        check_together(planned)
+        return planned
+
+    def _change(self, planned: dict[str, str], change: AlterableConfig) -> None:
+        name, value = change.name, change.value
+        if change.config_operation == Operation.DELETE:
+            if name in TOPIC_CONFIGS:
+                planned.pop(name, None)
+            return
+        if value is None:
+            raise RequestError(ErrorCode.INVALID_REQUEST, f"{name[:80]} has no value")
+        if change.config_operation != Operation.SET:
+            value = self._listed(planned, change, value)
+        planned[name] = read_value(name, value)
+
+    def _listed(self, planned: Mapping[str, str], change: AlterableConfig, value: str) -> str:
+        """A list with elements added to it or taken from it."""
+        name, operation = change.name, change.config_operation
+        if operation not in (Operation.APPEND, Operation.SUBTRACT):
+            raise RequestError(ErrorCode.INVALID_REQUEST, f"there is no operation {operation}")
+        if known(name).type.kind is not ConfigKind.LIST:
+            raise RequestError(ErrorCode.INVALID_CONFIG, f"{name} is not a list")
+        items, given = items_of(self._defaults.text(planned, name)), items_of(value)
+        if operation == Operation.APPEND:
+            return ",".join([*items, *given])
+        return ",".join(item for item in items if item not in given)
+
+
+def _answer(
+    asked: AlterConfigsResource, code: ErrorCode, reason: str | None
+) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=code,
+        error_message=reason,
+        resource_type=asked.resource_type,
+        resource_name=asked.resource_name,
+    )

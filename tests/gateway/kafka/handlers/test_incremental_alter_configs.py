@@ -1,0 +1,185 @@
+import asyncio
+from collections.abc import Mapping, Sequence
+
+import pytest
+from tests.gateway.kafka.admin import NODE_ID, SYNC, Admin, seen
+from tests.gateway.kafka.world import CONFIG, call
+
+from rockgate.gateway.kafka.configaltering import Alterable
+from rockgate.gateway.kafka.handlers.incremental_alter_configs import IncrementalAlterConfigs
+from rockgate.gateway.kafka.topicdefaults import TopicDefaults
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from rockgate.store.config import StoreConfig
+
+LATEST = 1
+TOPIC, BROKER = 2, 4
+SET, DELETE, APPEND, SUBTRACT = range(4)
+Change = tuple[str, int, str | None]
+POLICY = "cleanup.policy"
+
+
+class World(Admin):
+    def __init__(self, store: StoreConfig = CONFIG, **config: str) -> None:
+        super().__init__(store)
+        self.topic("a", 1, **config)
+        self.handler = IncrementalAlterConfigs(
+            topics=self.store.topics,
+            alterable=Alterable(listing=self.listing, node_id=NODE_ID, broker_configs={}),
+            defaults=TopicDefaults(),
+            durability=self.durability,
+        )
+
+    async def alter(
+        self,
+        *changes: Change,
+        name: str = "a",
+        type_: int = TOPIC,
+        version: int = LATEST,
+        dry: bool = False,
+    ) -> tuple[int, str | None]:
+        response = await seen(
+            self.handler.handle(request(changes, name, type_, dry), call(version)), version
+        )
+        (result,) = response.responses
+        assert (result.resource_type, result.resource_name) == (type_, name)
+        return result.error_code, result.error_message
+
+    @property
+    def current(self) -> Mapping[str, str]:
+        return self.get("a").config
+
+
+def request(
+    changes: Sequence[Change], name: str = "a", type_: int = TOPIC, dry: bool = False
+) -> IncrementalAlterConfigsRequest:
+    asked = AlterConfigsResource(
+        resource_type=type_,
+        resource_name=name,
+        configs=[
+            AlterableConfig(name=key, config_operation=operation, value=value)
+            for key, operation, value in changes
+        ],
+    )
+    return IncrementalAlterConfigsRequest(resources=[asked], validate_only=dry)
+
+
+@pytest.mark.parametrize("version", range(LATEST + 1))
+async def test_single_configs_are_set_and_taken_away_and_the_others_stay(version: int) -> None:
+    world = World(segment_ms="5", flush_ms="6")
+    changes = [("retention.ms", SET, " 9 "), ("flush.ms", DELETE, None)]
+    assert await world.alter(*changes, version=version) == (0, None)
+    assert world.current == {"segment.ms": "5", "retention.ms": "9"}
+
+
+@pytest.mark.parametrize(
+    ("before", "operation", "value", "after"),
+    [
+        (None, APPEND, "compact", "delete,compact"),
+        ("compact", APPEND, "compact", "compact"),
+        ("compact", APPEND, "delete, compact", "compact,delete"),
+        ("compact,delete", SUBTRACT, "delete", "compact"),
+        ("compact", SUBTRACT, "delete", "compact"),
+        ("compact", SUBTRACT, "compact,delete", ""),
+        (None, SUBTRACT, "delete", ""),
+        ("", APPEND, "compact", "compact"),
+    ],
+)
+async def test_lists_are_added_to_and_taken_from(
+    before: str | None, operation: int, value: str, after: str
+) -> None:
+    world = World() if before is None else World(cleanup_policy=before)
+    assert await world.alter((POLICY, operation, value)) == (0, None)
+    assert world.current == {POLICY: after}
+
+
+async def test_to_take_away_what_is_not_there_is_done_already() -> None:
+    world = World(segment_ms="5")
+    assert await world.alter(("flush.ms", DELETE, None), ("no.such", DELETE, "x")) == (0, None)
+    assert world.current == {"segment.ms": "5"}
+
+
+async def test_what_other_protocols_keep_with_a_topic_stays() -> None:
+    world = World(order="true")
+    assert await world.alter(("order", DELETE, None)) == (0, None)
+    assert world.current == {"order": "true"}
+    code, _ = await world.alter(("order", SET, "false"))
+    assert code == ErrorCode.INVALID_CONFIG
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "reason"),
+    [
+        ([("segment.ms", SET, "x")], ErrorCode.INVALID_CONFIG, "wants a whole number"),
+        ([("retention.mss", SET, "1")], ErrorCode.INVALID_CONFIG, "mean 'retention.ms'"),
+        ([("segment.ms", APPEND, "1")], ErrorCode.INVALID_CONFIG, "is not a list"),
+        ([("segment.ms", SUBTRACT, "1")], ErrorCode.INVALID_CONFIG, "is not a list"),
+        ([("no.such", APPEND, "1")], ErrorCode.INVALID_CONFIG, "unknown topic config"),
+        ([(POLICY, APPEND, "squeeze")], ErrorCode.INVALID_CONFIG, "wants any of"),
+        ([("segment.ms", SET, None)], ErrorCode.INVALID_REQUEST, "has no value"),
+        ([(POLICY, APPEND, None)], ErrorCode.INVALID_REQUEST, "has no value"),
+        ([("segment.ms", 9, "1")], ErrorCode.INVALID_REQUEST, "no operation 9"),
+        (
+            [("segment.ms", SET, "1"), ("segment.ms", DELETE, None)],
+            ErrorCode.INVALID_REQUEST,
+            "more than once",
+        ),
+        (
+            [("min.compaction.lag.ms", SET, "9"), ("max.compaction.lag.ms", SET, "8")],
+            ErrorCode.INVALID_CONFIG,
+            "is above",
+        ),
+    ],
+)
+async def test_one_wrong_change_and_nothing_of_the_topic_is_changed(
+    changes: list[Change], code: ErrorCode, reason: str
+) -> None:
+    world = World(retention_ms="5")
+    found, message = await world.alter(("flush.ms", SET, "1"), *changes)
+    assert found == code
+    assert reason in (message or "")
+    assert world.current == {"retention.ms": "5"}
+
+
+async def test_configs_are_checked_together_with_those_that_stay() -> None:
+    world = World(min_compaction_lag_ms="9")
+    code, _ = await world.alter(("max.compaction.lag.ms", SET, "8"))
+    assert code == ErrorCode.INVALID_CONFIG
+    changes = [("max.compaction.lag.ms", SET, "8"), ("min.compaction.lag.ms", DELETE, None)]
+    assert await world.alter(*changes) == (0, None)
+
+
+async def test_an_unknown_topic_and_the_broker_are_not_altered() -> None:
+    world = World()
+    code, _ = await world.alter(name="none")
+    assert code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    code, reason = await world.alter(("x", SET, "1"), name=str(NODE_ID), type_=BROKER)
+    assert (code, reason) == (
+        ErrorCode.INVALID_REQUEST,
+        "the server's settings are read when it starts",
+    )
+
+
+async def test_only_to_validate_changes_nothing() -> None:
+    world = World()
+    assert await world.alter(("flush.ms", SET, "1"), dry=True) == (0, None)
+    assert world.current == {}
+
+
+async def test_under_sync_a_change_is_told_once_it_is_on_disk() -> None:
+    world = World(SYNC)
+    world.store.flush()
+    response = world.handler.handle(request([("flush.ms", SET, "1")]), call(LATEST))
+    assert isinstance(response, asyncio.Future) and not response.done()
+    world.store.flush()
+    assert (await response).responses[0].error_code == 0
+
+
+async def test_a_refusal_is_said_of_every_resource() -> None:
+    world = World()
+    refused = await seen(world.handler.refuse(request([]), ErrorCode.NOT_CONTROLLER), LATEST)
+    assert [(each.resource_name, each.error_code) for each in refused.responses] == [("a", 41)]
