@@ -13,6 +13,7 @@ from typing import Literal
 from rockgate.gateway.address import Address
 from rockgate.gateway.http.config import HttpConfig
 from rockgate.gateway.kafka.config import KafkaConfig
+from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.store.config import StoreConfig
 
 LogLevel = Literal["error", "warning", "info", "debug"]
@@ -91,4 +92,5 @@ class Config:
     namesrv: NamesrvConfig
     http: HttpConfig
     topics: TopicsConfig
+    groups: GroupsConfig
     store: StoreConfig

@@ -1,0 +1,139 @@
+"""Offsets that nobody came back for are forgotten, and groups of which nothing is left.
+
+    the group                               its offsets' time begins
+    has no members and never had            when each was committed
+    has no members any more                 when the last one left, or later when committed
+    has members that are consumers          for topics that none of them subscribes to,
+                                            when each was committed; for the others it stands still
+    has other members                       never: the server cannot tell what they read
+
+An offset that was committed with a time of its own (v2-4) goes by that and nothing else. All
+progress is walked page by page, with other work in between, once in a while.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from rockgate.gateway.clock import Clock, Timer
+from rockgate.gateway.kafka import names
+from rockgate.gateway.kafka.groups.config import GroupsConfig
+from rockgate.gateway.kafka.groups.events import State
+from rockgate.gateway.kafka.groups.fold import SavedGroups
+from rockgate.gateway.kafka.groups.groups import Groups
+from rockgate.gateway.kafka.groups.subscription import subscribed
+from rockgate.store.errors import StoreError
+from rockgate.store.progress import Committed, Key, Progress
+from rockgate.store.topics import Topics
+
+PAGE_COUNT = 500
+"""Offsets, or groups, looked at before others get their turn."""
+log = logging.getLogger(__name__)
+
+Begins = Callable[[Key, Committed], int | None]
+"""When an offset's time begins; None if it stands still."""
+
+
+class Expiry:
+    """Walks through all offsets again and again. Owned by the app."""
+
+    def __init__(
+        self,
+        *,
+        config: GroupsConfig,
+        groups: Groups,
+        saved: SavedGroups,
+        progress: Progress,
+        topics: Topics,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._config = config
+        self._groups = groups
+        self._saved = saved
+        self._progress = progress
+        self._topics = topics
+        self._now_ms = now_ms
+        self._offsets_at: int | None = 0
+        self._groups_at: int | None = 0
+        self._timer: Timer | None = None
+        self.removed_count = 0
+
+    def start(self, clock: Clock) -> None:
+        """Begin to walk, once in a while."""
+
+        def step() -> None:
+            try:
+                is_done = not self.step()
+            except StoreError as error:
+                log.warning("offsets are not expired for now: %s", error)
+                is_done = True
+            seconds = self._config.offsets_check_ms / 1000 if is_done else 0
+            self._timer = clock.call_later(seconds, step)
+
+        self._timer = clock.call_later(self._config.offsets_check_ms / 1000, step)
+
+    def stop(self) -> None:
+        """Walk no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def step(self) -> bool:
+        """Look at one page; say whether there are more in this round."""
+        if self._offsets_at is not None:
+            self._offsets_at, page = self._progress.page(self._offsets_at, PAGE_COUNT)
+            self._expire(page)
+            return True
+        if self._groups_at is not None:
+            self._groups_at, found = self._saved.page(self._groups_at, PAGE_COUNT)
+            self._saved.remove([name for name in found if self._is_nothing(name)])
+            if self._groups_at is not None:
+                return True
+        self._offsets_at = self._groups_at = 0
+        return False
+
+    def _expire(self, page: list[tuple[Key, Committed]]) -> None:
+        now_ms = self._now_ms()
+        begins: dict[str, Begins] = {}
+        expired = []
+        for key, committed in page:
+            begin = begins.get(key.group)
+            if begin is None:
+                begin = begins[key.group] = self._begins(key.group)
+            begin_ms = begin(key, committed)
+            if begin_ms is None:
+                continue
+            until_ms = committed.expire_ms
+            if until_ms < 0:
+                until_ms = begin_ms + self._config.offsets_retention_ms
+            if until_ms <= now_ms:
+                expired.append(key)
+        if expired:
+            self._progress.remove(expired)
+            self.removed_count += len(expired)
+            log.info("offsets have expired count=%d", len(expired))
+
+    def _begins(self, group: str) -> Begins:
+        shown = self._groups.shown(group)
+        if shown is None:
+            return lambda key, committed: committed.commit_ms
+        if shown.state is State.EMPTY:
+            record = self._saved.find(group)
+            left_ms = record.store_ms if record is not None else 0
+            return lambda key, committed: max(left_ms, committed.commit_ms)
+        read = subscribed(shown)
+        if read is None or shown.state is not State.STABLE:
+            return lambda key, committed: None
+
+        def begin(key: Key, committed: Committed) -> int | None:
+            topic = self._topics.find_id(key.topic_id)
+            is_read = topic is not None and names.to_kafka(topic.name) in read
+            return None if is_read else committed.commit_ms
+
+        return begin
+
+    def _is_nothing(self, group: str) -> bool:
+        """Whether a group has neither members nor offsets."""
+        if self._groups.is_active(group):
+            return False
+        return next(self._progress.fetch_group(group), None) is None

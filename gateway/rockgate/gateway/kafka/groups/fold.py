@@ -1,0 +1,212 @@
+"""The fold of groups: what was last written down of each.
+
+docs/groups.md describes the bytes. A change begins with its format and kind:
+
+    SAVE     group name, the group as saving.pack wrote it
+    REMOVE   group names
+
+The last writer wins by position. A record keeps the position and the time of its change in front
+of the group's bytes, which stay as they are until somebody asks: a hundred thousand groups are a
+hundred thousand byte strings.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from rockgate.gateway.kafka.groups.saving import SavedGroup, pack, unpack
+from rockgate.store.errors import StoreCorrupt
+from rockgate.store.roster import Roster
+from rockgate.store.state import CHANGE_SIZE_MAX, Change, Journal, check_format
+
+TOPIC: Final = b"rmq_sys_rockgate_groups"
+FORMAT: Final = 1
+_HEAD: Final = struct.Struct(">qq")
+_SLICE_BYTES: Final = 256 << 10
+_SLICE_PLACES: Final = 1_000
+_REMOVALS_BYTES_MAX: Final = CHANGE_SIZE_MAX // 2
+
+
+class Kind(IntEnum):
+    """What a change does. Part of the format on disk: never change a value."""
+
+    SAVE = 1
+    REMOVE = 2
+
+
+class Record(NamedTuple):
+    """What is known of a group that was written down."""
+
+    store_ms: int
+    """When."""
+    group: SavedGroup
+
+
+class _Held:
+    """A group in its place."""
+
+    __slots__ = ("data", "name", "place")
+
+    def __init__(self, name: str, data: bytes) -> None:
+        self.name = name
+        self.data = data
+        self.place = -1
+
+    @property
+    def position(self) -> int:
+        position: int = _HEAD.unpack_from(self.data)[0]
+        return position
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_DECODERS: Final[dict[Kind, msgspec.msgpack.Decoder[Any]]] = {
+    Kind.SAVE: msgspec.msgpack.Decoder(tuple[str, bytes]),
+    Kind.REMOVE: msgspec.msgpack.Decoder(list[str]),
+}
+_decode_slice = msgspec.msgpack.Decoder(list[tuple[str, bytes]]).decode
+
+
+class SavedGroups:
+    """The fold, and the only way to change it."""
+
+    name: Final = "groups"
+    topics: Final = frozenset({TOPIC})
+
+    def __init__(self, journal: Journal, *, slice_places: int = _SLICE_PLACES) -> None:
+        self._journal = journal
+        self._slice_places = slice_places
+        self._by_name: dict[str, _Held] = {}
+        self._roster: Roster[_Held] = Roster()
+
+    # Reading
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_name
+
+    def names(self) -> Iterator[str]:
+        """All names; read it before the next change."""
+        return iter(self._by_name)
+
+    def find(self, name: str) -> Record | None:
+        """What was written down of a group, or None."""
+        held = self._by_name.get(name)
+        if held is None:
+            return None
+        position, store_ms = _HEAD.unpack_from(held.data)
+        try:
+            return Record(store_ms, unpack(memoryview(held.data)[_HEAD.size :]))
+        except msgspec.MsgspecError as error:
+            raise StoreCorrupt(f"group {name[:80]!r}", position, str(error)) from error
+
+    def page(self, place: int, count: int) -> tuple[int | None, list[str]]:
+        """Some names from a place on, and the next place; None is the end."""
+        found: list[str] = []
+        for at, held in self._roster.walk(place):
+            if count <= 0:
+                return at, found
+            count -= 1
+            if held is not None:
+                found.append(held.name)
+        return None, found
+
+    # Changing
+
+    def save(self, name: str, group: SavedGroup) -> None:
+        """Write a group down."""
+        self._append(Kind.SAVE, (name, pack(group)))
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Forget groups."""
+        part: list[str] = []
+        size = 0
+        for name in names:
+            if name in self._by_name:
+                part.append(name)
+                size += len(name) * 4 + 8
+            if size >= _REMOVALS_BYTES_MAX:
+                self._append(Kind.REMOVE, part)
+                part, size = [], 0
+        if part:
+            self._append(Kind.REMOVE, part)
+
+    def _append(self, kind: Kind, value: object) -> None:
+        self._journal.append_state(TOPIC, bytes((FORMAT, kind)) + _encode(value))
+
+    # The fold
+
+    def apply(self, change: Change) -> None:
+        """Take one change in."""
+        what, body = "a change of groups", change.body
+        check_format(body[0] if body else 0, FORMAT, what, change.position)
+        try:
+            kind = Kind(body[1] if len(body) > 1 else 0)
+            value = _DECODERS[kind].decode(body[2:])
+        except ValueError as error:
+            raise StoreCorrupt(what, change.position, str(error)) from error
+        if kind is Kind.SAVE:
+            name, data = value
+            self._put(name, _HEAD.pack(change.position, change.store_ms) + data)
+            return
+        for name in value:
+            held = self._by_name.get(name)
+            if held is not None and held.position < change.position:
+                self._roster.remove(held.place)
+                del self._by_name[name]
+
+    def _put(self, name: str, data: bytes) -> None:
+        held = self._by_name.get(name)
+        if held is None:
+            held = self._by_name[name] = _Held(name, data)
+            held.place = self._roster.add(held)
+        elif data[:8] > held.data[:8]:
+            # Positions are never negative, so that their bytes sort as they do.
+            held.data = data
+
+    def snapshot(self) -> Iterator[bytes]:
+        """Hand out all records, some hundred kilobytes to a slice."""
+        part: list[tuple[str, bytes]] = []
+        places = size = 0
+        for _, held in self._roster.walk():
+            places += 1
+            if held is not None:
+                part.append((held.name, held.data))
+                size += len(held.data)
+            if places >= self._slice_places or size >= _SLICE_BYTES:
+                yield self._pack_slice(part)
+                part, places, size = [], 0, 0
+        if part:
+            yield self._pack_slice(part)
+
+    @staticmethod
+    def _pack_slice(part: Sequence[tuple[str, bytes]]) -> bytes:
+        return bytes((FORMAT,)) + _encode(part)
+
+    def restore(self, slices: Iterable[bytes]) -> None:
+        """Replace everything by what the slices hold."""
+        self.clear()
+        what = "a snapshot's slice of groups"
+        for data in slices:
+            check_format(data[0] if data else 0, FORMAT, what)
+            try:
+                part = _decode_slice(memoryview(data)[1:])
+            except msgspec.MsgspecError as error:
+                raise StoreCorrupt(what, 0, str(error)) from error
+            for name, record in part:
+                self._put(name, record)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._by_name.clear()
+        self._roster.clear()
+
+    def items(self) -> Iterator[tuple[str, bytes]]:
+        """Every record by name, to compare two states."""
+        return ((held.name, held.data) for held in self._by_name.values())

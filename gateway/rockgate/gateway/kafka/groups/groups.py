@@ -1,0 +1,376 @@
+"""All groups: their machines while anybody is in them, what was written down of the others.
+
+A group has a kind. Classic ones have a machine here, and only while they have members or expect
+some; a group without either is what the fold and the store's progress know of it. A group that
+another part of the server has members in (RocketMQ's, later KIP-848's) is held by its kind:
+classic members cannot join it meanwhile, and that part cannot hold it while it has classic ones.
+
+One timer of the loop stands for all deadlines of a group. What a machine wants written is
+written before anybody hears of it; on a server that flushes before it answers, also flushed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum
+from typing import Any, NamedTuple, TypeVar, cast
+
+from rockgate.gateway.clock import Clock, Timer
+from rockgate.gateway.kafka.durability import Durability
+from rockgate.gateway.kafka.groups.config import GroupsConfig
+from rockgate.gateway.kafka.groups.events import (
+    Arm,
+    Commit,
+    Effect,
+    Event,
+    Finish,
+    Heartbeat,
+    Join,
+    Joined,
+    Leave,
+    Left,
+    Reply,
+    State,
+    Sync,
+    Synced,
+    Wake,
+)
+from rockgate.gateway.kafka.groups.fold import SavedGroups
+from rockgate.gateway.kafka.groups.group import Group
+from rockgate.gateway.kafka.groups.members import Member
+from rockgate.gateway.kafka.groups.saving import CLASSIC, SavedGroup, SavedMember
+from rockgate.gateway.kafka.groups.waiters import Waiter
+from rockgate.gateway.logs import shown
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.store.errors import StoreError
+from rockgate.store.progress import Progress
+
+A = TypeVar("A")
+PREFIX_CHARS_MAX = 200
+_UNKNOWN = ErrorCode.UNKNOWN_MEMBER_ID
+log = logging.getLogger(__name__)
+
+
+class Kind(Enum):
+    """Who a group's members are; the value is what clients are told."""
+
+    CLASSIC = CLASSIC
+    CONSUMER = "consumer"
+    SHARE = "share"
+    ROCKETMQ = "rocketmq"
+
+
+class Shown(NamedTuple):
+    """A group as ListGroups and DescribeGroups show it."""
+
+    kind: Kind
+    state: State
+    protocol_type: str
+    protocol_name: str
+    members: Sequence[Member]
+
+
+class _Active:
+    """A group that has a machine."""
+
+    __slots__ = ("group", "name", "timer")
+
+    def __init__(self, name: str, group: Group) -> None:
+        self.name = name
+        self.group = group
+        self.timer: Timer | None = None
+
+
+class Groups:
+    """All groups of this server. Owned by the app."""
+
+    def __init__(
+        self,
+        *,
+        config: GroupsConfig,
+        saved: SavedGroups,
+        progress: Progress,
+        durability: Durability,
+        new_id: Callable[[str], str],
+        clock: Clock | None = None,
+    ) -> None:
+        self._config = config
+        self._saved = saved
+        self._progress = progress
+        self._durability = durability
+        self._new_id = new_id
+        self._clock = clock
+        self._active: dict[str, _Active] = {}
+        self._held: dict[str, Kind] = {}
+        self._is_finishing = False
+
+    @property
+    def clock(self) -> Clock:
+        """Whose time it is: the running loop's, unless a test has its own."""
+        return self._clock or asyncio.get_running_loop()
+
+    @property
+    def active_count(self) -> int:
+        """Groups that have members, or expect some."""
+        return len(self._active)
+
+    def load(self) -> None:
+        """Let those be members again who were when the server stopped."""
+        for name in list(self._saved.names()):
+            record = self._saved.find(name)
+            if record is not None and record.group.members:
+                self._activate(name, record.group)
+
+    def finish(self) -> None:
+        """Send everybody away who waits: the server stops, and nobody waits from now on."""
+        self._is_finishing = True
+        for active in list(self._active.values()):
+            self._happen(active, Finish())
+            if active.timer is not None:
+                active.timer.cancel()
+
+    # What clients ask
+
+    def join(self, name: str, join: Join) -> Joined | asyncio.Future[Joined]:
+        """Enter a group, or its next generation."""
+        code = self._check_join(name, join)
+        if code:
+            return Joined(code, join.member_id)
+        active = self._find(name)
+        if active is None:
+            if join.member_id:
+                return Joined(_UNKNOWN, join.member_id)
+            if len(self._active) >= self._config.groups_max:
+                return Joined(ErrorCode.COORDINATOR_NOT_AVAILABLE, "")
+            record = self._saved.find(name)
+            active = self._activate(name, record.group if record is not None else None)
+        return self._ask(active, join, Joined)
+
+    def _check_join(self, name: str, join: Join) -> ErrorCode:
+        if self._is_finishing:
+            return ErrorCode.NOT_COORDINATOR
+        if not name:
+            return ErrorCode.INVALID_GROUP_ID
+        if not self._config.session_ms_min <= join.session_ms <= self._config.session_ms_max:
+            return ErrorCode.INVALID_SESSION_TIMEOUT
+        if name in self._held:
+            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        return ErrorCode.NONE
+
+    def sync(self, name: str, sync: Sync) -> Synced | asyncio.Future[Synced]:
+        """Get an assignment, or bring all of them."""
+        active = self._find(name)
+        if self._is_finishing:
+            return Synced(ErrorCode.NOT_COORDINATOR)
+        if active is None:
+            return Synced(_UNKNOWN if name else ErrorCode.INVALID_GROUP_ID)
+        return self._ask(active, sync, Synced)
+
+    def heartbeat(self, name: str, beat: Heartbeat) -> ErrorCode:
+        """Say that a member is alive."""
+        active = self._find(name)
+        if active is None:
+            return _UNKNOWN if name else ErrorCode.INVALID_GROUP_ID
+        return cast(ErrorCode, self._ask(active, beat, ErrorCode))
+
+    def leave(self, name: str, leave: Leave) -> Left | asyncio.Future[Left]:
+        """Let members go."""
+        active = self._find(name)
+        if active is None:
+            code = _UNKNOWN if name else ErrorCode.INVALID_GROUP_ID
+            return [code] * len(leave.leavers)
+        return self._ask(active, leave, list)
+
+    def check_commit(self, name: str, commit: Commit) -> ErrorCode:
+        """Say whether these offsets may be committed."""
+        active = self._find(name)
+        if active is not None:
+            return cast(ErrorCode, self._ask(active, commit, ErrorCode))
+        if commit.generation < 0:
+            return _UNKNOWN if name in self._held else ErrorCode.NONE
+        return ErrorCode.ILLEGAL_GENERATION
+
+    def may_commit_from_outside(self, name: str) -> bool:
+        """Whether offsets may be committed by one who is no member: while there are none."""
+        return self.shown_members(name) == 0
+
+    # What administrators ask
+
+    def shown(self, name: str) -> Shown | None:
+        """What there is to see of a group; None if it does not exist."""
+        active = self._find(name)
+        if active is not None:
+            group = active.group
+            return Shown(
+                Kind.CLASSIC,
+                group.state,
+                group.protocol_type,
+                group.protocol_name or "",
+                list(group.members),
+            )
+        kind = self._held.get(name)
+        if kind is not None:
+            return Shown(kind, State.STABLE, "", "", ())
+        record = self._saved.find(name)
+        if record is None and not self._has_offsets(name):
+            return None
+        protocol_type = record.group.protocol_type if record is not None else ""
+        return Shown(Kind.CLASSIC, State.EMPTY, protocol_type, "", ())
+
+    def is_active(self, name: str) -> bool:
+        """Whether a group has members, or expects some."""
+        return name in self._active or name in self._held
+
+    def shown_members(self, name: str) -> int:
+        """How many members of whatever kind a group has; those of another count as one."""
+        active = self._find(name)
+        return len(active.group.members) if active is not None else int(name in self._held)
+
+    def names(self) -> Iterator[str]:
+        """The name of every group, each once; read it before the next change."""
+        seen = dict.fromkeys(self._active)
+        seen.update(dict.fromkeys(self._saved.names()))
+        seen.update(dict.fromkeys(self._progress.groups()))
+        seen.update(dict.fromkeys(self._held))
+        return iter(seen)
+
+    def delete(self, names: Iterable[str]) -> list[ErrorCode]:
+        """Delete groups without members, with their offsets."""
+        codes, gone = [], []
+        for name in names:
+            shown = self.shown(name)
+            if shown is None:
+                codes.append(ErrorCode.GROUP_ID_NOT_FOUND)
+            elif shown.state is not State.EMPTY:
+                codes.append(ErrorCode.NON_EMPTY_GROUP)
+            else:
+                codes.append(ErrorCode.NONE)
+                gone.append(name)
+        if gone:
+            self._progress.delete_groups(gone)
+            self._saved.remove(gone)
+            for name in gone:
+                self._retire(name)
+        return codes
+
+    def _has_offsets(self, name: str) -> bool:
+        return next(self._progress.fetch_group(name), None) is not None
+
+    # Other kinds
+
+    def hold(self, name: str, kind: Kind) -> bool:
+        """Let another part of the server have a group's members; False while others have."""
+        if self._find(name) is not None and self.shown_members(name):
+            return False
+        self._retire(name)
+        return self._held.setdefault(name, kind) is kind
+
+    def release(self, name: str, kind: Kind) -> None:
+        """The last member that the other part had is gone; its offsets' time begins now."""
+        if self._held.get(name) is kind:
+            del self._held[name]
+            record = self._saved.find(name)
+            generation = record.group.generation if record is not None else 0
+            self._write(name, SavedGroup(kind.value, generation, ""))
+
+    # Machines
+
+    def _find(self, name: str) -> _Active | None:
+        return self._active.get(name)
+
+    def _activate(self, name: str, saved: SavedGroup | None) -> _Active:
+        active = self._active[name] = _Active(name, Group(self._config, self._new_id))
+        if saved is not None:
+            self._carry_out(active, active.group.restore(saved, self._now_ms()))
+        return active
+
+    def _retire(self, name: str) -> None:
+        active = self._active.pop(name, None)
+        if active is not None and active.timer is not None:
+            active.timer.cancel()
+
+    def _now_ms(self) -> int:
+        return int(self.clock.time() * 1000)
+
+    def _ask(self, active: _Active, event: Any, kind: Callable[..., A]) -> A | asyncio.Future[A]:
+        waiter: Waiter[A] = event.waiter
+        self._happen(active, event)
+        return waiter.answer()
+
+    def _happen(self, active: _Active, event: Event) -> None:
+        self._carry_out(active, active.group.handle(event, self._now_ms()))
+        if active.group.is_idle and self._active.get(active.name) is active:
+            self._retire(active.name)
+
+    def _carry_out(self, active: _Active, effects: Sequence[Effect]) -> None:
+        told: list[Reply] = []
+        is_saved = False
+        arm: Arm | None = None
+        for effect in effects:
+            if isinstance(effect, Reply):
+                told.append(effect)
+            elif isinstance(effect, Arm):
+                arm = effect
+            else:
+                is_saved = True
+        if arm is not None:
+            self._arm(active, arm.at_ms)
+        if is_saved:
+            self._write(active.name, _saved(active.group))
+            if told:
+                self._tell_when_durable(told)
+                return
+        _tell(told)
+
+    def _arm(self, active: _Active, at_ms: int) -> None:
+        if active.timer is not None:
+            active.timer.cancel()
+        # The next millisecond, because a timer may ring a little early.
+        seconds = max(0, at_ms + 1 - self._now_ms()) / 1000
+        active.timer = self.clock.call_later(seconds, lambda: self._happen(active, Wake()))
+
+    def _write(self, name: str, saved: SavedGroup) -> None:
+        try:
+            self._saved.save(name, saved)
+        except StoreError as error:
+            # The group goes on; after a restart its members join again.
+            log.warning("group is not written down group=%s: %s", shown(name), error)
+
+    def _tell_when_durable(self, told: Sequence[Reply]) -> None:
+        outcome = self._durability.after_changes(None)
+        if outcome is None:
+            _tell(told)
+            return
+
+        def flushed(future: asyncio.Future[None]) -> None:
+            if future.cancelled() or future.exception() is not None:
+                log.warning("group is not flushed, its members are told all the same")
+            _tell(told)
+
+        outcome.add_done_callback(flushed)
+
+
+def new_member_id(prefix: str) -> str:
+    """An id that nobody has had: what a client calls itself, and random digits."""
+    return f"{prefix[:PREFIX_CHARS_MAX]}-{uuid.uuid4()}"
+
+
+def _tell(told: Iterable[Reply]) -> None:
+    for waiter, answer in told:
+        cast(Waiter[object], waiter).tell(answer)
+
+
+def _saved(group: Group) -> SavedGroup:
+    if group.state is not State.STABLE:
+        return SavedGroup(CLASSIC, group.generation, group.protocol_type)
+    return SavedGroup(
+        CLASSIC,
+        group.generation,
+        group.protocol_type,
+        group.protocol_name,
+        group.members.leader,
+        tuple(SavedMember.of(member) for member in group.members),
+    )

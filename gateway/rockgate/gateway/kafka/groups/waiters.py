@@ -1,0 +1,68 @@
+"""One who waits for a group's answer: it comes at once, or a future is made for it.
+
+A future that was cancelled with its connection takes no answer, and the group never knows: the
+member stands until its session ends, as a member does whose connection broke a moment later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Generic, TypeVar, cast
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class Waiter(Generic[A]):
+    """Takes one answer."""
+
+    __slots__ = ("_answer", "_future", "_is_told")
+
+    def __init__(self) -> None:
+        self._answer: A | None = None
+        self._is_told = False
+        self._future: asyncio.Future[A] | None = None
+
+    def tell(self, answer: A) -> None:
+        """Take the answer."""
+        assert not self._is_told, "each is told once"
+        self._is_told = True
+        self._answer = answer
+        if self._future is not None and not self._future.done():
+            self._future.set_result(answer)
+
+    def answer(self) -> A | asyncio.Future[A]:
+        """The answer, or the promise of one."""
+        if self._is_told:
+            return cast(A, self._answer)
+        self._future = asyncio.get_running_loop().create_future()
+        return self._future
+
+
+def later(outcome: A | asyncio.Future[A], respond: Callable[[A], B]) -> B | asyncio.Future[B]:
+    """What `respond` makes of an outcome, now or when it comes.
+
+    Cancelling the future that this returns cancels the one that is waited for.
+    """
+    if not isinstance(outcome, asyncio.Future):
+        return respond(outcome)
+    response: asyncio.Future[B] = outcome.get_loop().create_future()
+
+    def told(done: asyncio.Future[A]) -> None:
+        if response.done():
+            return
+        if done.cancelled():
+            response.cancel()
+        elif (error := done.exception()) is not None:
+            response.set_exception(error)
+        else:
+            response.set_result(respond(done.result()))
+
+    def gone(done: asyncio.Future[B]) -> None:
+        if done.cancelled():
+            outcome.cancel()
+
+    outcome.add_done_callback(told)
+    response.add_done_callback(gone)
+    return response
