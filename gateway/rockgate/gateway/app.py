@@ -29,6 +29,10 @@ from rockgate.gateway.kafka.brokerconfigs import broker_configs
 from rockgate.gateway.kafka.cataloguing import Catalogue
 from rockgate.gateway.kafka.dispatch import Dispatcher
 from rockgate.gateway.kafka.door import KafkaDoor
+from rockgate.gateway.kafka.durability import Durability
+from rockgate.gateway.kafka.groups.expiry import Expiry
+from rockgate.gateway.kafka.groups.fold import SavedGroups
+from rockgate.gateway.kafka.groups.groups import Groups, new_member_id
 from rockgate.gateway.kafka.handlers import HANDLERS, Services
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.producers import Producers
@@ -39,6 +43,7 @@ from rockgate.gateway.storage import Ticking, open_store, posting
 from rockgate.gateway.tuning import Freezer, tune_allocator, tune_collector
 from rockgate.gateway.waiting import Waiting
 from rockgate.store.state import Fold, Journal
+from rockgate.store.store import Store
 from rockgate.store.topics import Topics
 
 INTERRUPTED_STATUS = 130
@@ -113,11 +118,11 @@ class Server:
         resources.callback(http.close)
         await http_listener.listen(http.session, backlog=HTTP_BACKLOG)
 
-        made: list[Producers] = []
+        made: list[tuple[Producers, SavedGroups]] = []
 
         def folds(journal: Journal, topics: Topics) -> list[Fold]:
-            made.append(Producers(journal, topics))
-            return list(made)
+            made.append((Producers(journal, topics), SavedGroups(journal)))
+            return list(made[0])
 
         store = await open_store(data_dir, config.store, folds)
         resources.callback(store.close)
@@ -129,6 +134,8 @@ class Server:
         identity = identify(data_dir, config.server.node_id)
         log.info("opened node_id=%d cluster_id=%s", identity.node_id, identity.cluster_id)
 
+        producers, saved_groups = made[0]
+        groups = self._groups(resources, store, saved_groups)
         defaults = TopicDefaults.of(config)
         settings = SettingsCache(defaults)
         catalogue = Catalogue(identity.node_id, store.epochs.current)
@@ -138,13 +145,15 @@ class Server:
             identity=identity,
             advertised=advertised,
             store=store,
-            producers=made[0],
+            producers=producers,
             defaults=defaults,
             broker_configs=broker_configs(config, identity.node_id, defaults),
             settings=settings,
             listing=Listing(store.topics, config.topics.partitions_max),
             catalogue=catalogue,
             waiting=waiting,
+            groups=groups,
+            groups_config=config.groups,
             topics_config=config.topics,
             kafka_config=config.kafka,
         )
@@ -152,6 +161,7 @@ class Server:
         kafka = KafkaDoor(door_config, Dispatcher(HANDLERS, services), loop)
         resources.push_async_callback(kafka.drain, config.server.drain_ms_max / 1000)
         resources.callback(waiting.finish)
+        resources.callback(groups.finish)
         resources.callback(kafka_listener.close)
         await kafka_listener.listen(kafka.session, backlog=config.kafka.backlog)
         # What lives by now lives on: the collector need not look at it again and again.
@@ -159,6 +169,29 @@ class Server:
         store.topics.on_created.append(Freezer().made)
         tune_collector()
         self.phase = "ready"
+
+    def _groups(self, resources: AsyncExitStack, store: Store, saved: SavedGroups) -> Groups:
+        """Bring groups back to life, and let old offsets go from time to time."""
+        config = self.config.groups
+        groups = Groups(
+            config=config,
+            saved=saved,
+            progress=store.progress,
+            durability=Durability(store),
+            new_id=new_member_id,
+        )
+        groups.load()
+        expiry = Expiry(
+            config=config,
+            groups=groups,
+            saved=saved,
+            progress=store.progress,
+            topics=store.topics,
+            now_ms=store.clock.now_ms,
+        )
+        expiry.start(asyncio.get_running_loop())
+        resources.callback(expiry.stop)
+        return groups
 
     def ready_line(self) -> str:
         """What tests, benchmarks and scripts wait for."""

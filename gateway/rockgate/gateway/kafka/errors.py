@@ -58,3 +58,15 @@ def code_of(error: BaseException) -> ErrorCode | None:
         if kind in CODES:
             return CODES[kind]
     return None
+
+
+_COORDINATOR_CODES: Mapping[ErrorCode, ErrorCode] = {
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+}
+
+
+def coordinator_code(code: ErrorCode) -> ErrorCode:
+    """The code as clients expect it of a coordinator: what may pass is to be tried again."""
+    return _COORDINATOR_CODES.get(code, code)

@@ -17,22 +17,35 @@ from rockgate.gateway.kafka.configaltering import Alterable
 from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.fetching import PartitionReader
 from rockgate.gateway.kafka.fetchsessions import FetchSessions
+from rockgate.gateway.kafka.groups.config import GroupsConfig
+from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.handler import Row, row
 from rockgate.gateway.kafka.handlers import fetch, produce
 from rockgate.gateway.kafka.handlers.alter_configs import AlterConfigs
 from rockgate.gateway.kafka.handlers.api_versions import ApiVersions, unsupported
 from rockgate.gateway.kafka.handlers.create_partitions import CreatePartitions
 from rockgate.gateway.kafka.handlers.create_topics import CreateTopics
+from rockgate.gateway.kafka.handlers.delete_groups import DeleteGroups
 from rockgate.gateway.kafka.handlers.delete_records import DeleteRecords
 from rockgate.gateway.kafka.handlers.delete_topics import DeleteTopics
 from rockgate.gateway.kafka.handlers.describe_cluster import DescribeCluster
 from rockgate.gateway.kafka.handlers.describe_configs import DescribeConfigs
+from rockgate.gateway.kafka.handlers.describe_groups import DescribeGroups
 from rockgate.gateway.kafka.handlers.describe_topic_partitions import DescribeTopicPartitions
+from rockgate.gateway.kafka.handlers.find_coordinator import FindCoordinator
+from rockgate.gateway.kafka.handlers.heartbeat import Heartbeat
 from rockgate.gateway.kafka.handlers.incremental_alter_configs import IncrementalAlterConfigs
 from rockgate.gateway.kafka.handlers.init_producer_id import InitProducerId
+from rockgate.gateway.kafka.handlers.join_group import JoinGroup
+from rockgate.gateway.kafka.handlers.leave_group import LeaveGroup
+from rockgate.gateway.kafka.handlers.list_groups import ListGroups
 from rockgate.gateway.kafka.handlers.list_offsets import ListOffsets
 from rockgate.gateway.kafka.handlers.metadata import Metadata
+from rockgate.gateway.kafka.handlers.offset_commit import OffsetCommit
+from rockgate.gateway.kafka.handlers.offset_delete import OffsetDelete
+from rockgate.gateway.kafka.handlers.offset_fetch import OffsetFetch
 from rockgate.gateway.kafka.handlers.offset_for_leader_epoch import OffsetForLeaderEpoch
+from rockgate.gateway.kafka.handlers.sync_group import SyncGroup
 from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.producers import Producers
@@ -61,6 +74,8 @@ class Services:
     listing: Listing
     catalogue: Catalogue
     waiting: Waiting
+    groups: Groups
+    groups_config: GroupsConfig
     topics_config: TopicsConfig
     kafka_config: KafkaConfig
 
@@ -152,6 +167,29 @@ HANDLERS: tuple[Row[Services], ...] = (
         ),
     ),
     row(
+        ApiKey.OFFSET_COMMIT,
+        lambda s: OffsetCommit(
+            store=s.store,
+            groups=s.groups,
+            durability=Durability(s.store),
+            metadata_bytes_max=s.groups_config.metadata_bytes_max,
+        ),
+    ),
+    row(
+        ApiKey.OFFSET_FETCH,
+        lambda s: OffsetFetch(topics=s.store.topics, progress=s.store.progress),
+    ),
+    row(
+        ApiKey.FIND_COORDINATOR,
+        lambda s: FindCoordinator(identity=s.identity, advertised=s.advertised),
+    ),
+    row(ApiKey.JOIN_GROUP, lambda s: JoinGroup(s.groups)),
+    row(ApiKey.HEARTBEAT, lambda s: Heartbeat(s.groups)),
+    row(ApiKey.LEAVE_GROUP, lambda s: LeaveGroup(s.groups)),
+    row(ApiKey.SYNC_GROUP, lambda s: SyncGroup(s.groups)),
+    row(ApiKey.DESCRIBE_GROUPS, lambda s: DescribeGroups(s.groups)),
+    row(ApiKey.LIST_GROUPS, lambda s: ListGroups(s.groups)),
+    row(
         ApiKey.API_VERSIONS,
         lambda _: ApiVersions({each.key: each.advertised for each in HANDLERS}),
         answer_unknown_version=unsupported,
@@ -201,6 +239,10 @@ HANDLERS: tuple[Row[Services], ...] = (
         ),
     ),
     row(
+        ApiKey.DELETE_GROUPS,
+        lambda s: DeleteGroups(groups=s.groups, durability=Durability(s.store)),
+    ),
+    row(
         ApiKey.INCREMENTAL_ALTER_CONFIGS,
         lambda s: IncrementalAlterConfigs(
             topics=s.store.topics,
@@ -208,6 +250,10 @@ HANDLERS: tuple[Row[Services], ...] = (
             defaults=s.defaults,
             durability=Durability(s.store),
         ),
+    ),
+    row(
+        ApiKey.OFFSET_DELETE,
+        lambda s: OffsetDelete(store=s.store, groups=s.groups, durability=Durability(s.store)),
     ),
     row(
         ApiKey.DESCRIBE_CLUSTER,

@@ -1,0 +1,87 @@
+"""DescribeGroups: v0-6.
+
+Behaviour
+- Subscriptions and assignments are shown while a group is stable; before, there are none to show.
+- A group that does not exist is "Dead" without an error, and from v6 GROUP_ID_NOT_FOUND. So is one
+  that has members of another kind.
+
+Versions
+- v3: authorized operations.  v4: instance ids.  v5: flexible.  v6: an error message.
+"""
+
+from __future__ import annotations
+
+from rockgate.gateway.kafka.errors import coordinator_code
+from rockgate.gateway.kafka.groups.events import State
+from rockgate.gateway.kafka.groups.groups import Groups, Kind, Shown
+from rockgate.gateway.kafka.groups.members import Member
+from rockgate.gateway.kafka.peer import Call
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+
+_NOT_FOUND = 6
+NOT_ASKED = -(1 << 31)
+GROUP_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
+"""Read, delete, describe, describe and alter configs: all, as nobody is kept from anything."""
+
+
+class DescribeGroups:
+    """Describes classic groups."""
+
+    def __init__(self, groups: Groups) -> None:
+        self._groups = groups
+
+    def handle(self, request: DescribeGroupsRequest, call: Call) -> DescribeGroupsResponse:
+        """Describe each."""
+        operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
+        return DescribeGroupsResponse(
+            groups=[self._describe(name, call.version, operations) for name in request.groups]
+        )
+
+    def refuse(self, request: DescribeGroupsRequest, code: ErrorCode) -> DescribeGroupsResponse:
+        """The same error for every group."""
+        code = coordinator_code(code)
+        return DescribeGroupsResponse(
+            groups=[DescribedGroup(group_id=name, error_code=code) for name in request.groups]
+        )
+
+    def _describe(self, name: str, version: int, operations: int) -> DescribedGroup:
+        shown = self._groups.shown(name)
+        if shown is None or shown.kind is not Kind.CLASSIC:
+            if version < _NOT_FOUND:
+                return DescribedGroup(
+                    group_id=name, group_state="Dead", authorized_operations=operations
+                )
+            return DescribedGroup(
+                group_id=name,
+                error_code=ErrorCode.GROUP_ID_NOT_FOUND,
+                error_message=f"no classic group {name[:80]!r} exists",
+                group_state="Dead",
+                authorized_operations=operations,
+            )
+        is_stable = shown.state is State.STABLE
+        return DescribedGroup(
+            group_id=name,
+            group_state=shown.state.value,
+            protocol_type=shown.protocol_type,
+            protocol_data=shown.protocol_name if is_stable else "",
+            members=[_member(each, shown) for each in shown.members],
+            authorized_operations=operations,
+        )
+
+
+def _member(member: Member, shown: Shown) -> DescribedGroupMember:
+    is_stable = shown.state is State.STABLE
+    return DescribedGroupMember(
+        member_id=member.id,
+        group_instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        member_metadata=member.metadata(shown.protocol_name) if is_stable else b"",
+        member_assignment=member.assignment if is_stable else b"",
+    )

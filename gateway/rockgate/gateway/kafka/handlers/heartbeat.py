@@ -1,0 +1,42 @@
+"""Heartbeat: v0-4.
+
+Behaviour
+- REBALANCE_IN_PROGRESS tells a member to join again; it counts as alive all the same.
+
+Versions
+- v3: static members.  v4: flexible.
+"""
+
+from __future__ import annotations
+
+from rockgate.gateway.kafka.groups import events
+from rockgate.gateway.kafka.groups.groups import Groups
+from rockgate.gateway.kafka.groups.waiters import Waiter
+from rockgate.gateway.kafka.peer import Call
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+
+class Heartbeat:
+    """Keeps members alive."""
+
+    def __init__(self, groups: Groups) -> None:
+        self._groups = groups
+
+    def handle(self, request: HeartbeatRequest, call: Call) -> HeartbeatResponse:
+        """Tell a member whether it is one."""
+        waiter: Waiter[ErrorCode] = Waiter()
+        code = self._groups.heartbeat(
+            request.group_id,
+            events.Heartbeat(
+                waiter=waiter,
+                generation=request.generation_id,
+                member_id=request.member_id,
+                instance_id=request.group_instance_id,
+            ),
+        )
+        return HeartbeatResponse(error_code=code)
+
+    def refuse(self, request: HeartbeatRequest, code: ErrorCode) -> HeartbeatResponse:
+        """One error for all of it."""
+        return HeartbeatResponse(error_code=code)

@@ -1,0 +1,76 @@
+"""ListGroups: v0-5.
+
+Behaviour
+- Every group that has members or committed offsets, in slices when there are many.
+- Filters are compared without regard to case; what no group can be filters everything away.
+
+Versions
+- v3: flexible.  v4: states.  v5: types.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterable
+
+from rockgate.gateway.kafka.errors import coordinator_code
+from rockgate.gateway.kafka.groups.groups import Groups
+from rockgate.gateway.kafka.peer import Call
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.list_groups import (
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+
+SLICE_COUNT = 500
+"""Groups looked at before others get their turn."""
+
+
+class ListGroups:
+    """Lists groups."""
+
+    def __init__(self, groups: Groups) -> None:
+        self._groups = groups
+
+    def handle(
+        self, request: ListGroupsRequest, call: Call
+    ) -> ListGroupsResponse | Awaitable[ListGroupsResponse]:
+        """List what passes the filters."""
+        names = list(self._groups.names())
+        if len(names) <= SLICE_COUNT:
+            return ListGroupsResponse(groups=self._list(names, request))
+        return self._list_many(names, request)
+
+    def refuse(self, request: ListGroupsRequest, code: ErrorCode) -> ListGroupsResponse:
+        """One error for all of it."""
+        return ListGroupsResponse(error_code=coordinator_code(code))
+
+    async def _list_many(self, names: list[str], request: ListGroupsRequest) -> ListGroupsResponse:
+        listed: list[ListedGroup] = []
+        for at in range(0, len(names), SLICE_COUNT):
+            listed += self._list(names[at : at + SLICE_COUNT], request)
+            await asyncio.sleep(0)
+        return ListGroupsResponse(groups=listed)
+
+    def _list(self, names: Iterable[str], request: ListGroupsRequest) -> list[ListedGroup]:
+        states = {each.lower() for each in request.states_filter}
+        types = {each.lower() for each in request.types_filter}
+        listed = []
+        for name in names:
+            shown = self._groups.shown(name)
+            if shown is None:
+                # It went while others were looked at.
+                continue
+            state, kind = shown.state.value, shown.kind.value
+            if (states and state.lower() not in states) or (types and kind not in types):
+                continue
+            listed.append(
+                ListedGroup(
+                    group_id=name,
+                    protocol_type=shown.protocol_type,
+                    group_state=state,
+                    group_type=kind,
+                )
+            )
+        return listed

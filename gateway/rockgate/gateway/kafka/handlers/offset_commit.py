@@ -1,0 +1,151 @@
+"""OffsetCommit: v2-10.
+
+Behaviour
+- Members commit within their generation. Others commit while the group has no members; a
+  generation below zero says that one is no member.
+- Each partition succeeds or fails alone: an unknown one, or a text that is too long, does not keep
+  the others from being committed.
+- Answered once the offsets are in the log, and on disk where the server flushes before it answers.
+  A lower offset than the one before is taken: a group may be set back.
+- A commit counts as a heartbeat.
+
+Versions
+- v2-4: a retention time for these offsets, kept as the time they expire.  v6: leader epochs.  v7:
+  static members.  v8: flexible.  v10: topics by id.
+
+Departs from Kafka
+- One who commits in a generation of a group that is not there is told ILLEGAL_GENERATION in every
+  version; Kafka says GROUP_ID_NOT_FOUND from v9, which clients do not expect here.
+- A negative offset is OFFSET_OUT_OF_RANGE.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from rockgate.gateway.kafka import names
+from rockgate.gateway.kafka.durability import Durability
+from rockgate.gateway.kafka.errors import coordinator_code
+from rockgate.gateway.kafka.groups import events
+from rockgate.gateway.kafka.groups.groups import Groups
+from rockgate.gateway.kafka.groups.waiters import Waiter
+from rockgate.gateway.kafka.peer import Call
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from rockgate.store.clock import Clock
+from rockgate.store.progress import Commit
+from rockgate.store.store import Store
+from rockgate.store.topic import Topic
+
+_IDS = 10
+
+
+class OffsetCommit:
+    """Commits offsets."""
+
+    def __init__(
+        self, *, store: Store, groups: Groups, durability: Durability, metadata_bytes_max: int
+    ) -> None:
+        self._topics = store.topics
+        self._progress = store.progress
+        self._clock: Clock = store.clock
+        self._groups = groups
+        self._durability = durability
+        self._metadata_bytes_max = metadata_bytes_max
+
+    def handle(
+        self, request: OffsetCommitRequest, call: Call
+    ) -> OffsetCommitResponse | asyncio.Future[OffsetCommitResponse]:
+        """Commit what can be, if the one who asks may."""
+        waiter: Waiter[ErrorCode] = Waiter()
+        allowed = self._groups.check_commit(
+            request.group_id,
+            events.Commit(
+                waiter=waiter,
+                generation=request.generation_id_or_member_epoch,
+                member_id=request.member_id,
+                instance_id=request.group_instance_id,
+            ),
+        )
+        expire_ms = -1
+        if request.retention_time_ms >= 0:
+            expire_ms = self._clock.now_ms() + request.retention_time_ms
+        commits: list[Commit] = []
+        topics = [
+            self._take(each, call.version, allowed, expire_ms, commits) for each in request.topics
+        ]
+        response = OffsetCommitResponse(topics=topics)
+        if not commits:
+            return response
+        self._progress.commit(request.group_id, commits)
+        return self._durability.after_changes(response)
+
+    def refuse(self, request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommitResponse:
+        """Say the same of every partition."""
+        code = coordinator_code(code)
+        return OffsetCommitResponse(
+            topics=[
+                OffsetCommitResponseTopic(
+                    name=topic.name,
+                    topic_id=topic.topic_id,
+                    partitions=[
+                        OffsetCommitResponsePartition(
+                            partition_index=each.partition_index, error_code=code
+                        )
+                        for each in topic.partitions
+                    ],
+                )
+                for topic in request.topics
+            ]
+        )
+
+    def _take(
+        self,
+        asked: OffsetCommitRequestTopic,
+        version: int,
+        allowed: ErrorCode,
+        expire_ms: int,
+        commits: list[Commit],
+    ) -> OffsetCommitResponseTopic:
+        """Look at the offsets of one topic; add those that can be committed."""
+        if version >= _IDS:
+            topic = self._topics.find_id(asked.topic_id)
+            unknown = ErrorCode.UNKNOWN_TOPIC_ID
+        else:
+            topic = self._topics.find(names.to_store(asked.name))
+            unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        partitions = []
+        for each in asked.partitions:
+            code = unknown if topic is None else self._check(topic, each) or allowed
+            if topic is not None and not code:
+                commits.append(
+                    Commit(
+                        topic.id,
+                        each.partition_index,
+                        each.committed_offset,
+                        max(each.committed_leader_epoch, -1),
+                        each.committed_metadata or "",
+                        expire_ms,
+                    )
+                )
+            partitions.append(
+                OffsetCommitResponsePartition(partition_index=each.partition_index, error_code=code)
+            )
+        return OffsetCommitResponseTopic(
+            name=asked.name, topic_id=asked.topic_id, partitions=partitions
+        )
+
+    def _check(self, topic: Topic, asked: OffsetCommitRequestPartition) -> ErrorCode:
+        if not 0 <= asked.partition_index < topic.queue_count:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        metadata = asked.committed_metadata
+        if metadata and len(metadata.encode("utf-8", "surrogatepass")) > self._metadata_bytes_max:
+            return ErrorCode.OFFSET_METADATA_TOO_LARGE
+        return ErrorCode.OFFSET_OUT_OF_RANGE if asked.committed_offset < 0 else ErrorCode.NONE

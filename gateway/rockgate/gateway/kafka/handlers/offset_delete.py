@@ -1,0 +1,78 @@
+"""OffsetDelete: v0.
+
+Behaviour
+- GROUP_ID_NOT_FOUND for a group that does not exist. While a group has members, only offsets of
+  topics that none of them subscribes to can go: the others are GROUP_SUBSCRIBED_TO_TOPIC, each by
+  itself. A group whose members do not speak the consumers' protocol is NON_EMPTY_GROUP as a whole.
+- An offset that was never committed is gone as well. Unknown partitions are
+  UNKNOWN_TOPIC_OR_PARTITION.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from rockgate.gateway.kafka import names
+from rockgate.gateway.kafka.durability import Durability
+from rockgate.gateway.kafka.errors import RequestError, coordinator_code
+from rockgate.gateway.kafka.groups.groups import Groups
+from rockgate.gateway.kafka.groups.subscription import subscribed
+from rockgate.gateway.kafka.peer import Call
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from rockgate.store.progress import Key
+from rockgate.store.store import Store
+
+
+class OffsetDelete:
+    """Forgets offsets."""
+
+    def __init__(self, *, store: Store, groups: Groups, durability: Durability) -> None:
+        self._topics = store.topics
+        self._progress = store.progress
+        self._groups = groups
+        self._durability = durability
+
+    def handle(
+        self, request: OffsetDeleteRequest, call: Call
+    ) -> OffsetDeleteResponse | asyncio.Future[OffsetDeleteResponse]:
+        """Forget what may be forgotten."""
+        shown = self._groups.shown(request.group_id)
+        if shown is None:
+            raise RequestError(ErrorCode.GROUP_ID_NOT_FOUND, f"no group {request.group_id[:80]!r}")
+        read = subscribed(shown)
+        if read is None:
+            raise RequestError(ErrorCode.NON_EMPTY_GROUP, "its members are no consumers")
+        keys: list[Key] = []
+        topics = [self._take(request.group_id, each, read, keys) for each in request.topics]
+        response = OffsetDeleteResponse(topics=topics)
+        if not keys:
+            return response
+        self._progress.remove(keys)
+        return self._durability.after_changes(response)
+
+    def refuse(self, request: OffsetDeleteRequest, code: ErrorCode) -> OffsetDeleteResponse:
+        """One error for all of it."""
+        return OffsetDeleteResponse(error_code=coordinator_code(code))
+
+    def _take(
+        self, group: str, asked: OffsetDeleteRequestTopic, read: frozenset[str], keys: list[Key]
+    ) -> OffsetDeleteResponseTopic:
+        topic = self._topics.find(names.to_store(asked.name))
+        partitions = []
+        for each in asked.partitions:
+            index, code = each.partition_index, ErrorCode.NONE
+            if topic is None or not 0 <= index < topic.queue_count:
+                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            elif asked.name in read:
+                code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+            else:
+                keys.append(Key(group, topic.id, index))
+            partitions.append(OffsetDeleteResponsePartition(partition_index=index, error_code=code))
+        return OffsetDeleteResponseTopic(name=asked.name, partitions=partitions)

@@ -1,0 +1,70 @@
+"""SyncGroup: v0-5.
+
+Behaviour
+- The leader brings the assignment of every member, which the server does not look into; the others
+  wait for it. A member that asks again later gets the same.
+- The assignment is in the log before anybody gets it.
+
+Versions
+- v3: static members.  v4: flexible.  v5: the protocol that the member believes in must be the
+  group's, else INCONSISTENT_GROUP_PROTOCOL.
+
+Departs from Kafka
+- More than 16 MiB of assignments is UNKNOWN_SERVER_ERROR, whatever max.message.bytes says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from rockgate.gateway.kafka.groups.events import Sync, Synced
+from rockgate.gateway.kafka.groups.groups import Groups
+from rockgate.gateway.kafka.groups.waiters import Waiter, later
+from rockgate.gateway.kafka.peer import Call
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+ASSIGNMENTS_BYTES_MAX = 16 << 20
+
+
+class SyncGroup:
+    """Hands out assignments."""
+
+    def __init__(self, groups: Groups) -> None:
+        self._groups = groups
+
+    def handle(
+        self, request: SyncGroupRequest, call: Call
+    ) -> SyncGroupResponse | asyncio.Future[SyncGroupResponse]:
+        """Give a member its assignment, now or when the leader has brought it."""
+        if sum(len(each.assignment) for each in request.assignments) > ASSIGNMENTS_BYTES_MAX:
+            return self.refuse(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+        waiter: Waiter[Synced] = Waiter()
+        outcome = self._groups.sync(
+            request.group_id,
+            Sync(
+                waiter=waiter,
+                generation=request.generation_id,
+                member_id=request.member_id,
+                instance_id=request.group_instance_id,
+                protocol_type=request.protocol_type,
+                protocol_name=request.protocol_name,
+                assignments={
+                    each.member_id: bytes(each.assignment) for each in request.assignments
+                },
+            ),
+        )
+        return later(outcome, _response)
+
+    def refuse(self, request: SyncGroupRequest, code: ErrorCode) -> SyncGroupResponse:
+        """One error for all of it."""
+        return SyncGroupResponse(error_code=code)
+
+
+def _response(synced: Synced) -> SyncGroupResponse:
+    return SyncGroupResponse(
+        error_code=synced.code,
+        protocol_type=synced.protocol_type,
+        protocol_name=synced.protocol_name,
+        assignment=synced.assignment,
+    )
