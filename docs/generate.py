@@ -10,13 +10,14 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from docs import filemap, rows, settings
+from docs import filemap, protocol, rows, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
 PAGES: Mapping[str, Callable[[], str]] = {
     filemap.PAGE: filemap.render,
     settings.PAGE: settings.render,
+    protocol.PAGE: protocol.render,
     "docs/requirements.md": rows.render,
 }
 

@@ -8,9 +8,6 @@ Behaviour
 
 Versions
 - v2: flexible.  v3: THROTTLING_QUOTA_EXCEEDED.
-
-Departs from Kafka
-- Nothing known.
 """
 
 from __future__ import annotations

@@ -18,6 +18,8 @@ Versions
 Departs from Kafka
 - `a.b` and `a_b` may both exist: nothing here confuses them.
 - The id of a topic that was only validated is zero.
+- Up to three replicas may be asked for, and one is made.
+- Partitions of all topics together are bounded (`topics.partitions_max`): POLICY_VIOLATION.
 """
 
 from __future__ import annotations

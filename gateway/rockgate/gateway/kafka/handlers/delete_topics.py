@@ -9,9 +9,6 @@ Behaviour
 
 Versions
 - v4: flexible.  v5: a message.  v6: ids.
-
-Departs from Kafka
-- Nothing known.
 """
 
 from __future__ import annotations

@@ -7,9 +7,6 @@ Behaviour
 
 Versions
 - v1: endpoint types.  v2: fenced brokers.
-
-Departs from Kafka
-- Nothing known.
 """
 
 from __future__ import annotations

@@ -8,9 +8,6 @@ Behaviour
 - An unknown topic is UNKNOWN_TOPIC_OR_PARTITION, a name that no topic can have
   INVALID_TOPIC_EXCEPTION; they count for nothing. A topic is never created here.
 - A cursor's topic that was deleted meanwhile is stepped over where all were asked for.
-
-Departs from Kafka
-- Nothing known.
 """
 
 from __future__ import annotations

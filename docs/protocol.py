@@ -1,0 +1,109 @@
+"""docs/protocol.md: which of Kafka's APIs are served, and what each topic config does here.
+
+The APIs come from the table of handlers, their departures from the handlers' own docstrings, and
+the configs from the table of topic configs. Nothing of the page is written by hand.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from rockgate.gateway.kafka.handlers import HANDLERS
+from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS, TopicConfig
+from rockgate.protocol.kafka.api import APIS
+from rockgate.protocol.kafka.keys import ApiKey
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = "docs/protocol.md"
+FOLDER = "gateway/rockgate/gateway/kafka/handlers"
+SECTION = "Departs from Kafka"
+
+INTRODUCTION = """\
+<!-- Written by `make docs` from the table of handlers and the table of topic configs. -->
+# Kafka's protocol
+
+What this server speaks of Kafka's wire, as clients are told by ApiVersions. The measure is Apache
+Kafka 4.3; where we depart from it, the second part says how. What is not in the first table is not
+advertised, and a request for it closes the connection.
+"""
+
+CONFIGS = """\
+## Topic configs
+
+Every topic config of Kafka 4.3 is known: it is checked as Kafka checks it, kept with the topic and
+described with its type, default, source, synonyms and documentation. Unknown ones are refused with
+INVALID_CONFIG, which names the nearest. A default that has a setting of the server behind it can be
+changed there ([operations.md](operations.md) has Kafka's names for settings).
+"""
+
+
+def render() -> str:
+    """The whole page."""
+    lines = [
+        INTRODUCTION,
+        *api_lines(),
+        "",
+        "## Where we depart from Kafka",
+        "",
+        *departure_lines(),
+        "",
+        CONFIGS,
+        *config_lines(),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def api_lines() -> Iterator[str]:
+    """A table of the APIs in key order."""
+    yield "| key | API | served | advertised | flexible |"
+    yield "|--:|---|---|---|---|"
+    for row in HANDLERS:
+        api = APIS[row.key]
+        link = f"[{api.name}](../{FOLDER}/{file_name(row.key)})"
+        cells = (row.versions, row.advertised, api.flexible)
+        yield f"| {int(row.key)} | {link} | {' | '.join(f'{each}' for each in cells)} |"
+
+
+def departure_lines() -> Iterator[str]:
+    """For each API what its handler says of itself."""
+    for row in HANDLERS:
+        said = list(departures((ROOT / FOLDER / file_name(row.key)).read_text(encoding="utf-8")))
+        if said:
+            yield f"- **{APIS[row.key].name}**"
+            yield from (f"  - {each}" for each in said)
+
+
+def departures(source: str) -> Iterator[str]:
+    """The points of a handler's section on departures, each on one line; none without one."""
+    docstring = ast.get_docstring(ast.parse(source)) or ""
+    section = docstring.partition(f"\n{SECTION}\n")[2].split("\n\n")[0]
+    for point in re.split(r"^- ", section, flags=re.M)[1:]:
+        yield " ".join(point.split())
+
+
+def file_name(key: ApiKey) -> str:
+    """The module that serves an API has its name."""
+    return f"{key.name.lower()}.py"
+
+
+def config_lines() -> Iterator[str]:
+    """The configs that do something, ours, and those that do not."""
+    configs = TOPIC_CONFIGS.values()
+    yield from ("### With an effect", "")
+    yield from table(config for config in configs if config.has_effect and not config.is_ours)
+    yield from ("", "### Our own", "")
+    yield from table(config for config in configs if config.is_ours)
+    yield from ("", "### Without an effect here", "")
+    yield from table(config for config in configs if not config.has_effect and not config.is_ours)
+
+
+def table(configs: Iterator[TopicConfig]) -> Iterator[str]:
+    """One line for each config."""
+    yield "| config | default | takes | broker's name | what it is |"
+    yield "|---|---|---|---|---|"
+    for config in configs:
+        default = f"`{config.default}`" if config.default else "empty"
+        broker = f"`{config.broker}`" if config.broker else "-"
+        cells = (f"`{config.name}`", default, config.type.accepts, broker, config.documentation)
+        yield f"| {' | '.join(cells)} |"
