@@ -30,6 +30,7 @@ from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.producers import Producers
 from rockgate.gateway.kafka.taking import Buffer, take
 from rockgate.gateway.kafka.topicsettings import SettingsCache
+from rockgate.gateway.logs import shown
 from rockgate.protocol.kafka.errors import ErrorCode, MalformedBatch
 from rockgate.protocol.kafka.hot import produce as hot
 from rockgate.protocol.kafka.hot.produce import ProducedPartition, ProducedTopic
@@ -184,7 +185,7 @@ class Produce:
             for partition in topic.partitions:
                 if partition.error_code:
                     code = partition.error_code
-                    raise Disconnect(f"produce without acks: error {code} for {topic.name}")
+                    raise Disconnect(f"produce without acks: error {code} for {shown(topic.name)}")
 
 
 def _refused(index: int, error: Exception) -> ProducedPartition:
