@@ -42,6 +42,9 @@ docs: $(VENV)/.dev ## Write the generated pages again (the house tests fail whil
 compat: $(VENV)/.dev ## Every real client against the server
 	ROCKGATE_BUDGET=long $(BIN)/python -m pytest -m "long or not long" $(or $(ARGS),compat-tests)
 
+fuzz: $(VENV)/.dev ## Bad input on every door, with the counts of tests/budget.toml's [long]
+	ROCKGATE_BUDGET=long $(BIN)/python -m pytest tests/hostile $(ARGS)
+
 bench: $(VENV)/.dev ## The benchmarks; results are written to bench/results/
 	$(BIN)/python -m bench $(ARGS)
 
