@@ -14,6 +14,7 @@ from rockgate.protocol.kafka.schema.kinds import (
     Struct,
     Text,
 )
+from rockgate.protocol.kafka.schema.layout import element_base
 
 _FIXED = {"bool": True, "float64": 1.5, "uuid": bytes(range(16))}
 
@@ -55,8 +56,8 @@ def array_paths(struct: type[Any], version: int) -> Iterator[tuple[str, ...]]:
                 yield (spec.name, *inner)
 
 
-def crowded(message: type[Any], version: int, path: tuple[str, ...], count: int) -> Any:
-    """A sample whose array at `path` has `count` elements of the fewest bytes there are."""
+def crowded(message: type[Any], version: int, path: tuple[str, ...], memory: int) -> Any:
+    """A sample whose array at `path` has elements of the fewest bytes, enough for `memory`."""
     value = sample(message, version)
     holder = value
     for name in path[:-1]:
@@ -65,6 +66,7 @@ def crowded(message: type[Any], version: int, path: tuple[str, ...], count: int)
     (kind,) = (spec.kind for spec in declaration_of(type(holder)).fields if spec.name == path[-1])
     array = kind.kind if isinstance(kind, OrNull) else kind
     assert isinstance(array, ArrayOf)
+    count = memory // max(64, element_base(array.element, version, flexible=True))
     setattr(holder, path[-1], [_smallest(array.element)] * count)
     return value
 

@@ -16,6 +16,7 @@ from rockgate.protocol.kafka.schema.decoder import make_decoder
 from rockgate.protocol.kafka.schema.encoded import Encoded
 from rockgate.protocol.kafka.schema.encoder import make_encoder
 from rockgate.protocol.kafka.schema.kinds import ArrayOf, Kind, OrNull, RecordData, Struct
+from rockgate.protocol.kafka.schema.reading import OutOfRoom
 from rockgate.protocol.kafka.schema.source import LineMap
 from rockgate.protocol.kafka.varint import Buffer
 
@@ -23,6 +24,7 @@ T = TypeVar("T")
 
 MEMORY_FACTOR = 4
 MEMORY_SLACK = 1 << 20
+_OVERHEAD = 1 << 14
 _COPY_SIZE_MAX = 1 << 18
 
 
@@ -40,6 +42,7 @@ class _Encoder:
 
 
 _decoders: dict[tuple[type[Any], int], _Decoder] = {}
+_exact_decoders: dict[tuple[type[Any], int], _Decoder] = {}
 _encoders: dict[tuple[type[Any], type[Any], int], _Encoder] = {}
 
 
@@ -49,29 +52,36 @@ def decode(
     """Read a body: MalformedMessage if it does not fit, UnsupportedVersion if undeclared.
 
     `memory_max` is the most bytes of memory the value may take, four times the body plus 1 MiB if
-    it is not given. Objects take more than their bytes on the wire, so this refuses bodies of more
-    than some thousand topics (2,500 in a Fetch request, 6,000 in a ListOffsets request). A
-    caller with a reason to trust its peer allows more.
+    it is not given. Objects take more than their bytes on the wire, so this refuses a body of more
+    than some ten thousand topics. A caller with a reason to trust its peer allows more.
     """
     decoder = _decoders.get((message_type, version)) or _new_decoder(message_type, version)
     size = len(data)
     if memory_max is None:
         memory_max = MEMORY_FACTOR * size + MEMORY_SLACK
+    # The outermost value, an error and what a call needs by the way are not counted one by one.
+    memory_max -= _OVERHEAD
     # Strings and bytes take what they took on the wire.
     room = memory_max - size
+    quick = data
     if decoder.has_records:
-        data = memoryview(data).toreadonly()
+        quick = memoryview(data).toreadonly()
     elif size <= _COPY_SIZE_MAX:
         # A copy of a small body pays for itself: slices of bytes are cheaper than those of a view.
-        data = bytes(data)
+        quick = bytes(data)
         room -= size
+    # Bytes behind the message are no error, as they are none for Kafka: librdkafka 2.16 leaves
+    # three behind a Metadata v13 for all topics, and one behind AlterUserScramCredentials.
     try:
-        # Bytes behind the message are no error, as they are none for Kafka: librdkafka 2.16 leaves
-        # three behind a Metadata v13 for all topics, and one behind AlterUserScramCredentials.
-        value, _ = decoder.function(data, size, room)
+        try:
+            return cast(T, decoder.function(quick, size, room)[0])
+        except OutOfRoom:
+            # By the most that its elements could take; what they do take may be much less.
+            quick = memoryview(data).toreadonly()
+            decoder = _exact_decoder(message_type, version)
+        return cast(T, decoder.function(quick, size, memory_max)[0])
     except (ValueError, IndexError, struct.error) as error:
         raise _malformed(message_type, version, decoder.lines, error) from error
-    return cast(T, value)
 
 
 def encode(value: Any, version: int) -> bytes:
@@ -112,6 +122,15 @@ def _new_decoder(message_type: type[Any], version: int) -> _Decoder:
     decoder = _Decoder(function, lines, _has_records(Struct(message_type)))
     _decoders[message_type, version] = decoder
     return decoder
+
+
+def _exact_decoder(message_type: type[Any], version: int) -> _Decoder:
+    known = _exact_decoders.get((message_type, version))
+    if known is None:
+        made = make_decoder(declaration_of(message_type), version, exact=True)
+        known = _Decoder(*made, _has_records(Struct(message_type)))
+        _exact_decoders[message_type, version] = known
+    return known
 
 
 def _malformed(

@@ -11,6 +11,11 @@ constructor. It trusts nothing:
 - a null where the version has none, a tagged field whose size is wrong, a varint without end: all
   are refused.
 
+There are two ways of counting memory. Usually an array is charged for the most that its elements
+can take, and that is all: every ordinary message passes. One that does not is read again by a
+decoder made with `exact`, which charges each value by what it takes; it is slower, and it lets
+through a Fetch request of ten thousand topics.
+
 A refusal leaves the function as ValueError, `struct.error` or IndexError; `codec` turns each into a
 MalformedMessage that names the field.
 """
@@ -34,9 +39,14 @@ from rockgate.protocol.kafka.schema.kinds import (
     Text,
 )
 from rockgate.protocol.kafka.schema.layout import (
+    BYTES,
+    LIST,
+    VIEW,
     Layout,
+    element_base,
     element_memory,
     kind_size_min,
+    layout_base,
     message_layout,
     resolve,
     struct_layout,
@@ -44,10 +54,10 @@ from rockgate.protocol.kafka.schema.layout import (
 from rockgate.protocol.kafka.schema.source import LineMap, Source
 
 
-def decoder_source(declaration: Declaration, version: int) -> Source:
+def decoder_source(declaration: Declaration, version: int, *, exact: bool = False) -> Source:
     """The source of `decode(data, size, room)`, which returns the value and where it ended."""
     layout = message_layout(declaration, version)
-    writer = _DecoderWriter(layout)
+    writer = _DecoderWriter(layout, exact)
     source = writer.source
     with source.block("def decode(data, size, room):"):
         source.add("view = data")
@@ -57,19 +67,23 @@ def decoder_source(declaration: Declaration, version: int) -> Source:
     return source
 
 
-def make_decoder(declaration: Declaration, version: int) -> tuple[Any, LineMap]:
+def make_decoder(
+    declaration: Declaration, version: int, *, exact: bool = False
+) -> tuple[Any, LineMap]:
     """Generate and compile the decoder of one version."""
     title = f"rockgate decode {declaration.name} v{version}"
-    return decoder_source(declaration, version).compile("decode", title)
+    return decoder_source(declaration, version, exact=exact).compile("decode", title)
 
 
 class _DecoderWriter:
     """Emits the reading of one message; `run` holds what the next `struct` call will read."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, exact: bool) -> None:
         self.version = layout.version
+        self.exact = exact
         self.source = Source()
         self.run: list[tuple[str, str, str]] = []  # struct code, target, path
+        self.kept: list[tuple[str, Fixed[Any]]] = []  # targets of the run that outlive the call
         self.source.names.update(
             new=object.__new__,
             refuse_count=reading.refuse_count,
@@ -80,6 +94,10 @@ class _DecoderWriter:
             skip_tags=reading.skip_tags,
             wider=reading.wider,
             many=reading.read_many,
+            keep=reading.keep,
+            weigh_text=reading.weigh_text,
+            weigh_many=reading.weigh_many,
+            refuse_memory=reading.refuse_memory,
         )
 
     # Runs of constant size
@@ -93,6 +111,7 @@ class _DecoderWriter:
         if not self.run:
             return
         run, self.run = self.run, []
+        kept, self.kept = self.kept, []
         codes = "".join(code for code, _, _ in run)
         if codes == "B":
             self.source.add(f"{run[0][1]} = data[pos]", run[0][2])
@@ -106,6 +125,33 @@ class _DecoderWriter:
         paths = [path for code, _, path in run for _ in range(calcsize(f">{code}"))]
         self.source.add(f"{targets}, = {unpack}(data, pos)", *paths)
         self.source.add(f"pos += {packing.size}")
+        if self.exact and kept:
+            self.weigh_fixed(kept)
+
+    # Counting exactly
+
+    def weigh_fixed(self, kept: list[tuple[str, Fixed[Any]]]) -> None:
+        """Charge what a run left behind: integers by their value, the rest by their kind."""
+        rest = 0
+        for target, kind in kept:
+            if isinstance(kind.zero, int):
+                if kind.memory:
+                    self.source.add(f"{target}, room = keep({target}, room)")
+            else:
+                rest += kind.memory
+        if rest:
+            self.source.add(f"room -= {rest}")
+
+    def charge(self, memory: int | str) -> None:
+        """Charge a value of known memory, where the array around it was not charged for it."""
+        if self.exact:
+            self.source.add(f"room -= {memory}")
+
+    def check_room(self, path: str) -> None:
+        """Refuse once the charges since the last check are more than there is room for."""
+        if self.exact:
+            with self.source.block("if room < 0:", path):
+                self.source.add("raise refuse_memory()", path)
 
     # Structs
 
@@ -121,6 +167,7 @@ class _DecoderWriter:
         if layout.flexible:
             self.tags(layout, var, path)
         self.flush()
+        self.check_room(path)
 
     def default(self, spec: Field) -> str:
         """An expression for a field's default; a new object each time where it can be changed."""
@@ -182,6 +229,7 @@ class _DecoderWriter:
         match kind:
             case Fixed():
                 self.take(kind.code, target, path)
+                self.kept.append((target, kind))
             case Text():
                 self.sized("h", kind, target, path, flexible, nullable)
             case Blob() | RecordData():
@@ -227,14 +275,24 @@ class _DecoderWriter:
                 add(f"raise refuse_size({name}, size - pos)", path)
             add(f"{name} += pos")
             if isinstance(kind, Text):
-                add(f"s = {target} = str(data[pos:{name}], 'utf-8')", path)
-                with block(f"if len(s) != {name} - pos:", path):
-                    add(f"room = wider(s, {name} - pos, room)", path)
+                self.text(target, name, path)
             elif isinstance(kind, Blob):
                 add(f"{target} = bytes(data[pos:{name}])", path)
+                self.charge(f"{BYTES} + {name} - pos")
             else:
                 add(f"{target} = view[pos:{name}]", path)
+                self.charge(VIEW)
             add(f"pos = {name}")
+
+    def text(self, target: str, end: str, path: str) -> None:
+        """Read text up to `end`; any that is not ASCII has fewer characters than bytes."""
+        add = self.source.add
+        add(f"s = {target} = str(data[pos:{end}], 'utf-8')", path)
+        if self.exact:
+            add("room = weigh_text(s, room)")
+        else:
+            with self.source.block(f"if len(s) != {end} - pos:", path):
+                add(f"room = wider(s, {end} - pos, room)", path)
 
     def array(
         self, kind: ArrayOf[Any], target: str, path: str, flexible: bool, nullable: bool
@@ -253,7 +311,9 @@ class _DecoderWriter:
             else:
                 add(f"raise refuse_null({name})", path)
         with block("else:"):
-            add(f"room -= {name} * {element_memory(kind.element, self.version, flexible)}")
+            self.charge(LIST)
+            memory = element_base if self.exact else element_memory
+            add(f"room -= {name} * {memory(kind.element, self.version, flexible)}")
             with block(
                 f"if {name} > {ARRAY_COUNT_MAX} or {name} * {size_min} > size - pos or room < 0:",
                 path,
@@ -267,7 +327,11 @@ class _DecoderWriter:
         """Read `count` elements into a list at `target`."""
         add = self.source.add
         if isinstance(element, Fixed):
-            add(f"{target} = many({element.code!r}, data, pos, {count})", path)
+            what = f"{element.code!r}, data, pos, {count}"
+            if self.exact:
+                add(f"{target}, room = weigh_many({what}, room)", path)
+            else:
+                add(f"{target} = many({what})", path)
             add(f"pos += {count} * {element.size}")
             return
         items, index = self.source.unique("a"), self.source.unique("i")
@@ -281,6 +345,7 @@ class _DecoderWriter:
             else:
                 self.value(element, f"{items}[{index}]", inner, flexible)
                 self.flush()
+                self.check_room(inner)
 
     def struct_value(
         self, kind: Struct[Any], target: str, path: str, flexible: bool, nullable: bool
@@ -289,6 +354,7 @@ class _DecoderWriter:
         add, block = self.source.add, self.source.block
         layout = struct_layout(kind.type, self.version, flexible)
         var = self.source.unique("v")
+        self.charge(layout_base(layout))
         if not nullable:
             self.struct(layout, var, path)
             add(f"{target} = {var}")

@@ -19,11 +19,11 @@ from rockgate.protocol.kafka.schema.kinds import (
 )
 
 _POINTER = 8
-_LIST = 56
+LIST = 56
 _OBJECT = 32
 _STRING = 49
-_BYTES = 33
-_VIEW = 200
+BYTES = 33
+VIEW = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +107,11 @@ def kind_memory(kind: Kind[Any], version: int, flexible: bool) -> int:
         case Text():
             return _STRING
         case Blob():
-            return _BYTES
+            return BYTES
         case RecordData():
-            return _VIEW
+            return VIEW
         case ArrayOf():
-            return _LIST
+            return LIST
         case Struct():
             return layout_memory(struct_layout(kind.type, version, flexible))
     raise TypeError(f"no memory known for {kind!r}")
@@ -132,10 +132,24 @@ def element_memory(element: Kind[Any], version: int, flexible: bool) -> int:
     return _POINTER + kind_memory(element, version, flexible)
 
 
+def layout_base(layout: Layout) -> int:
+    """The memory of a decoded struct before anything is read into it: slots and defaults."""
+    fields = (*layout.present, *layout.tagged, *layout.absent)
+    defaults = sum(_default_memory(spec) for spec in (*layout.tagged, *layout.absent))
+    return _OBJECT + _POINTER * len(fields) + defaults
+
+
+def element_base(element: Kind[Any], version: int, flexible: bool) -> int:
+    """What one more element adds to an array before anything is read into it."""
+    if isinstance(element, Struct):
+        return _POINTER + layout_base(struct_layout(element.type, version, flexible))
+    return _POINTER
+
+
 def _default_memory(spec: Field) -> int:
     if spec.default_type is None:
         return 0
     if spec.default_type is list:
-        return _LIST
+        return LIST
     fields = declaration_of(spec.default_type).fields
     return _OBJECT + sum(_POINTER + _default_memory(inner) for inner in fields)

@@ -6,17 +6,23 @@ from rockgate.protocol.kafka.schema.kinds import ARRAY_COUNT_MAX, STRING_SIZE_MA
 from rockgate.protocol.kafka.varint import Buffer, continue_uvarint, read_uvarint
 
 __all__ = [
+    "OutOfRoom",
     "continue_uvarint",
+    "keep",
     "read_many",
     "refuse_count",
+    "refuse_memory",
     "refuse_null",
     "refuse_size",
     "refuse_tag",
     "skip_tags",
+    "weigh_many",
+    "weigh_text",
     "wider",
 ]
 
 _ASCII_STRING = 49
+_SEEN = [1 << 62] * 61
 _PREPARED = 16
 _PACKINGS = {
     code: tuple(Struct(">" + code * count) for count in range(_PREPARED)) for code in "bhiqd"
@@ -57,6 +63,43 @@ def wider(text: str, size: int, room: int) -> int:
     return room
 
 
+# What follows is called by the decoders that count exactly.
+
+
+def weigh_text(text: str, room: int) -> int:
+    """The room left after a string of any width; there is only one empty string."""
+    return room - text.__sizeof__() if text else room
+
+
+def keep(value: int, room: int) -> tuple[int, int]:
+    """An integer to keep and the room left after it: one of a few seen lately costs nothing."""
+    if -6 < value < 257:
+        return value, room
+    at = value % len(_SEEN)
+    if _SEEN[at] != value:
+        _SEEN[at] = value
+        room -= value.__sizeof__()
+    return _SEEN[at], room
+
+
+def weigh_many(code: str, data: Buffer, at: int, count: int, room: int) -> tuple[list[int], int]:
+    """Read `count` values of one `struct` code, never far beyond the room left."""
+    one = Struct(">" + code)
+    found: list[int] = []
+    view = memoryview(data)
+    for start in range(0, count, 1024):
+        stop = min(start + 1024, count)
+        for (value,) in one.iter_unpack(view[at + start * one.size : at + stop * one.size]):
+            if isinstance(value, int):
+                value, room = keep(value, room)
+            else:
+                room -= value.__sizeof__()
+            found.append(value)
+        if room < 0:
+            raise refuse_memory()
+    return found, room
+
+
 def refuse_count(count: int, size_min: int, left: int) -> ValueError:
     """An array that is too long: by rule, for the bytes behind it, or else for memory."""
     if count > ARRAY_COUNT_MAX:
@@ -66,9 +109,13 @@ def refuse_count(count: int, size_min: int, left: int) -> ValueError:
     return refuse_memory()
 
 
-def refuse_memory() -> ValueError:
+class OutOfRoom(ValueError):
+    """A message would take more memory than it may, by the count of the decoder at work."""
+
+
+def refuse_memory() -> OutOfRoom:
     """A message that would take many times its size in memory."""
-    return ValueError("the message would take too much memory for its size")
+    return OutOfRoom("the message would take too much memory for its size")
 
 
 def refuse_size(size: int, left: int) -> ValueError:
