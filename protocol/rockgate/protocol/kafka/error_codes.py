@@ -13,10 +13,12 @@ _FINAL, _RETRY = False, True
 class ErrorCode(IntEnum):
     """One error code; `retriable` and `meaning` are attributes of each member."""
 
+    _value_: int
     retriable: bool
     meaning: str
 
-    def __new__(cls, code: int, retriable: bool, meaning: str) -> Self:
+    # The defaults are for type checkers alone, which take `ErrorCode(3)` for a call of this.
+    def __new__(cls, code: int, retriable: bool = False, meaning: str = "") -> Self:
         """A member of this code, with what is known of it."""
         member = int.__new__(cls, code)
         member._value_ = code

@@ -1,6 +1,7 @@
 """What generated decoders call when one line will not do: the rare paths and the refusals."""
 
 from struct import Struct
+from typing import Any
 
 from rockgate.protocol.kafka.schema.kinds import ARRAY_COUNT_MAX, STRING_SIZE_MAX, TAG_COUNT_MAX
 from rockgate.protocol.kafka.varint import Buffer, continue_uvarint, read_uvarint
@@ -29,7 +30,7 @@ _PACKINGS = {
 }
 
 
-def read_many(code: str, data: Buffer, at: int, count: int) -> list[int]:
+def read_many(code: str, data: Buffer, at: int, count: int) -> list[Any]:
     """Read `count` values of one `struct` code; the bytes are known to be there."""
     prepared = _PACKINGS.get(code)
     if prepared is not None and count < _PREPARED:
@@ -82,10 +83,10 @@ def keep(value: int, room: int) -> tuple[int, int]:
     return _SEEN[at], room
 
 
-def weigh_many(code: str, data: Buffer, at: int, count: int, room: int) -> tuple[list[int], int]:
+def weigh_many(code: str, data: Buffer, at: int, count: int, room: int) -> tuple[list[Any], int]:
     """Read `count` values of one `struct` code, never far beyond the room left."""
     one = Struct(">" + code)
-    found: list[int] = []
+    found: list[Any] = []
     view = memoryview(data)
     for start in range(0, count, 1024):
         stop = min(start + 1024, count)

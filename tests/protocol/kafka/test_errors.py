@@ -1,0 +1,36 @@
+import pytest
+
+from rockgate.protocol.kafka import errors
+from rockgate.protocol.kafka.errors import (
+    ErrorCode,
+    MalformedBatch,
+    MalformedFrame,
+    MalformedMessage,
+    ProtocolError,
+    UnsupportedVersion,
+)
+
+
+def test_every_kind_is_a_protocol_error_and_in_the_tree_on_top() -> None:
+    kinds = ProtocolError.__subclasses__()
+    assert kinds
+    for kind in kinds:
+        assert errors.__doc__ is not None and kind.__name__ in errors.__doc__
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (MalformedFrame("size -1"), "size -1"),
+        (UnsupportedVersion(3, 99), "api key 3 version 99 is not supported"),
+        (MalformedMessage("X", 2, "a.b", "not UTF-8"), "X v2 at a.b: not UTF-8"),
+        (MalformedMessage("X", 2, "", "cut"), "X v2 at the top: cut"),
+        (MalformedBatch("magic 1"), "magic 1"),
+    ],
+)
+def test_an_error_says_what_and_where_in_one_clause(error: ProtocolError, text: str) -> None:
+    assert str(error) == text
+
+
+def test_error_codes_are_exported_here() -> None:
+    assert ErrorCode(3) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
