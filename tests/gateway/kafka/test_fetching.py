@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 from tests.gateway.kafka.world import NOW_MS, World
 
-from rockgate.gateway.kafka.fetching import Limits
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.fetch import Diverging, FetchedPartition
 from rockgate.protocol.kafka.messages.fetch import FetchPartition
-from rockgate.protocol.kafka.records.batch import read_header
+from rockgate.protocol.kafka.records.batch import read_header, split
 from rockgate.protocol.kafka.records.record import Record, read_records
-from rockgate.protocol.kafka.varint import Buffer
 
-ALL = Limits(1 << 30, True, False, None)
+Limits = tuple[int, bool]
+"""Bytes, and whether one batch is returned in any case."""
+
+ALL: Limits = (1 << 30, True)
 
 
 def read(
@@ -32,7 +31,7 @@ def read(
         current_leader_epoch=leader_epoch,
         last_fetched_epoch=last_epoch,
     )
-    return world.partitions.read(world.queue(), asked, limits).fetched
+    return world.partitions.read(world.queue(), asked, *limits, False, None)[0]
 
 
 def offsets(fetched: FetchedPartition) -> list[int]:
@@ -40,7 +39,11 @@ def offsets(fetched: FetchedPartition) -> list[int]:
 
 
 def records(fetched: FetchedPartition) -> list[Record]:
-    return [record for view in fetched.records or () for record in read_records(view)]
+    return [record for view in batches(fetched) for record in read_records(view)]
+
+
+def batches(fetched: FetchedPartition) -> list[memoryview]:
+    return [view for part in fetched.records or () for _, view in split(memoryview(part))]
 
 
 @pytest.fixture
@@ -128,24 +131,20 @@ def test_a_client_whose_last_epoch_wrote_nothing_here_has_read_what_was_lost() -
 
 
 def test_without_room_no_records_are_returned_but_the_bounds_are(world: World) -> None:
-    fetched = read(world, 2, limits=Limits(0, False, False, None))
+    fetched = read(world, 2, limits=(0, False))
     assert (fetched.records, fetched.high_watermark, fetched.error_code) == ((), 10, 0)
 
 
 @pytest.mark.parametrize(
-    ("offset", "batches", "is_cut"), [(2, 4, False), (2, 3, True), (9, 1, False), (10, 0, False)]
+    ("offset", "count", "is_cut"), [(2, 4, False), (2, 3, True), (9, 1, False), (10, 0, False)]
 )
 def test_a_read_says_whether_more_was_there_than_fits(
-    world: World, offset: int, batches: int, is_cut: bool
+    world: World, offset: int, count: int, is_cut: bool
 ) -> None:
-    size = len(records_of(world)[0])
+    size = len(batches(read(world, 2))[0])
     asked = FetchPartition(partition=0, fetch_offset=offset)
-    limits = Limits(batches * size, True, False, None)
-    assert world.partitions.read(world.queue(), asked, limits).is_cut is is_cut
-
-
-def records_of(world: World) -> Sequence[Buffer]:
-    return read(world, 2).records or ()
+    limits = (count * size, True)
+    assert world.partitions.read(world.queue(), asked, *limits, False, None)[1] is is_cut
 
 
 def test_a_damaged_index_is_an_error_of_this_partition(world: World) -> None:
@@ -155,6 +154,18 @@ def test_a_damaged_index_is_an_error_of_this_partition(world: World) -> None:
     assert view is not None
     view[3] ^= 1
     assert read(world, 8).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_many_small_batches_are_one_buffer_and_large_ones_slices() -> None:
+    world = World()
+    world.topic()
+    for _ in range(5):
+        world.append()
+    assert [type(part) for part in read(world).records or ()] == [bytes]
+    assert offsets(read(world)) == [0, 1, 2, 3, 4]
+    for _ in range(2):
+        world.append(value=b"x" * 10_000)
+    assert [type(part) for part in read(world).records or ()] == [memoryview] * 7
 
 
 # Message entries
@@ -169,12 +180,11 @@ def test_a_run_of_message_entries_is_one_batch_of_its_epoch() -> None:
     world.append()
     fetched = read(world)
     assert offsets(fetched) == [0, 1, 2, 3]
-    assert fetched.records is not None
-    header = read_header(fetched.records[1])
+    header = read_header(batches(fetched)[1])
     assert (header.base_offset, header.record_count, header.leader_epoch) == (1, 3, 1)
     assert [record.value for record in records(fetched)[1:]] == [b"0", b"1", b"2"]
     asked = FetchPartition(partition=0, fetch_offset=0)
-    assert world.partitions.read(world.queue(), asked, ALL).is_cut
+    assert world.partitions.read(world.queue(), asked, *ALL, False, None)[1]
     # What follows them comes with the next answer.
     assert offsets(read(world, 4)) == [4]
 
@@ -187,7 +197,7 @@ def test_a_run_of_message_entries_is_cut_where_an_epoch_begins() -> None:
         world.message()
         world.reopen()
     fetched = read(world)
-    headers = [read_header(view) for view in fetched.records or ()]
+    headers = [read_header(view) for view in batches(fetched)]
     found = [(header.leader_epoch, header.base_offset, header.record_count) for header in headers]
     assert found == [(1, 0, 2), (2, 2, 2), (3, 4, 2)]
 
@@ -200,7 +210,7 @@ def test_message_entries_are_limited_by_size_too() -> None:
         world.message(body=b"x" * 100)
     first = world.queue().find(1)
     assert first is not None
-    assert offsets(read(world, 1, limits=Limits(1, True, False, None))) == [1]
-    assert offsets(read(world, 1, limits=Limits(1, False, False, None))) == []
-    assert offsets(read(world, 1, limits=Limits(2 * first.size, False, False, None))) == [1, 2]
-    assert offsets(read(world, 0, limits=Limits(1, True, False, None))) == [0]
+    assert offsets(read(world, 1, limits=(1, True))) == [1]
+    assert offsets(read(world, 1, limits=(1, False))) == []
+    assert offsets(read(world, 1, limits=(2 * first.size, False))) == [1, 2]
+    assert offsets(read(world, 0, limits=(1, True))) == [0]

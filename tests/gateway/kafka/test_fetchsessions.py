@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from tests.gateway.kafka.fetcher import MIB, ONE, Answer, Asked, Fetcher, Key
 from tests.gateway.kafka.world import World
 
-from rockgate.gateway.kafka.fetching import Limits, Read
+from rockgate.gateway.kafka.fetching import Read
 from rockgate.gateway.kafka.fetchsessions import EPOCH_MAX, EVICTION_MS
 from rockgate.protocol.kafka.errors import ErrorCode
-from rockgate.protocol.kafka.messages.fetch import FetchPartition
-from rockgate.store.consumequeue import Queue
 
 NOT_FOUND = ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 BAD_EPOCH = ErrorCode.INVALID_FETCH_SESSION_EPOCH
@@ -317,11 +316,11 @@ class Reads:
     def __init__(self, world: World) -> None:
         self.count = 0
         self._read = world.partitions.read
-        world.partitions.read = self.read  # type: ignore[method-assign]  # counted on the way
+        world.partitions.read = self.read  # type: ignore[method-assign, assignment]  # counted
 
-    def read(self, queue: Queue, asked: FetchPartition, limits: Limits) -> Read:
+    def read(self, *arguments: Any) -> Read:
         self.count += 1
-        return self._read(queue, asked, limits)
+        return self._read(*arguments)
 
     def take(self) -> int:
         taken, self.count = self.count, 0

@@ -10,16 +10,16 @@
     anything else                                  whole batches, first the one with the offset
 
 An answer with an error says nothing else of the partition, as in Kafka. Batches are slices of the
-log; a run of message entries becomes a batch in between.
+log, except that many small ones are joined; a run of message entries becomes a batch in between.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, Protocol
 
 from rockgate.gateway.kafka.errors import code_of
-from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
+from rockgate.gateway.kafka.leaderepochs import EpochEnd, LeaderEpochs
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.fetch import Diverging, FetchedPartition
 from rockgate.protocol.kafka.messages.fetch import FetchPartition
@@ -38,32 +38,17 @@ class Transcoder(Protocol):
         """Return one record batch of all messages of a run, which are of one epoch."""
 
 
-class Bounds(NamedTuple):
-    """What there is of a partition for one who reads."""
+Bounds = tuple[int, int, int]
+"""Log start, high watermark, last stable offset."""
 
-    log_start: int
-    high_watermark: int
-    last_stable: int
+Read = tuple[FetchedPartition, bool, int]
+"""What was read of a partition; whether more was there than the limits let through; and how many
+batches it is."""
 
+SMALL_BYTES: Final = 1024
+"""Batches smaller than this on average are joined: a copy costs less than so many buffers do."""
 
-class Limits(NamedTuple):
-    """What one read may take."""
-
-    size_max: int
-    at_least_one: bool
-    """Whether the first batch is returned however large it is."""
-    is_committed: bool
-    """Whether to stop where the oldest open transaction began."""
-    cold: list[Place] | None
-    """Where to note what must be brought in from disk first; None to take it as it is."""
-
-
-class Read(NamedTuple):
-    """What was read of a partition."""
-
-    fetched: FetchedPartition
-    is_cut: bool = False
-    """Whether more was there than the limits let through."""
+_new: Final = tuple.__new__  # as NamedTuple's own, without its call
 
 
 class PartitionReader:
@@ -72,63 +57,79 @@ class PartitionReader:
     def __init__(
         self, *, reader: Reader, bodies: Bodies, epochs: LeaderEpochs, transcoder: Transcoder
     ) -> None:
-        self._reader = reader
+        self._high_watermark = reader.high_watermark
         self._bodies = bodies
         self._epochs = epochs
+        self._epoch = epochs.current
         self._transcoder = transcoder
 
     def bounds(self, queue: Queue) -> Bounds:
         """Return a partition's bounds; without transactions all that is shown is stable."""
-        high_watermark = self._reader.high_watermark(queue)
-        return Bounds(queue.log_start, high_watermark, high_watermark)
+        high_watermark = self._high_watermark(queue)
+        return queue.log_start, high_watermark, high_watermark
 
-    def read(self, queue: Queue, asked: FetchPartition, limits: Limits) -> Read:
-        """Read from the offset that was asked for; errors are in the answer."""
-        index = asked.partition
+    def read(
+        self,
+        queue: Queue,
+        asked: FetchPartition,
+        size_max: int,
+        at_least_one: bool,
+        is_committed: bool,
+        cold: list[Place] | None,
+    ) -> Read:
+        """Read from the offset that was asked for; errors are in the answer.
+
+        With `at_least_one` the first batch is returned however large it is. Under `is_committed`
+        nothing is returned from where the oldest open transaction began on. What must be brought
+        in from disk first is noted in `cold`, unless that is None.
+        """
         epoch = asked.current_leader_epoch
-        if epoch >= 0 and epoch != self._epochs.current:
-            return Read(FetchedPartition(index, self._epochs.refusal(epoch) or 0))
+        if epoch >= 0 and epoch != self._epoch:
+            return _refused(asked, self._epochs.refusal(epoch))
         try:
-            return self._read(queue, asked, limits)
+            diverging = None
+            if asked.last_fetched_epoch >= 0:
+                ended = self._epochs.end(queue, asked.last_fetched_epoch)
+                if ended.epoch < 0:
+                    return _refused(asked, ErrorCode.OFFSET_OUT_OF_RANGE)
+                diverging = self._diverging(queue, asked, ended)
+            log_start, high_watermark, last_stable = self.bounds(queue)
+            offset = asked.fetch_offset
+            # Between the high watermark and the end lies what will be shown soon: no error.
+            if offset < log_start or (offset > queue.next_offset and diverging is None):
+                return _refused(asked, ErrorCode.OFFSET_OUT_OF_RANGE)
+            records: Sequence[Buffer] = ()
+            is_cut, count = False, 0
+            end = last_stable if is_committed else high_watermark
+            if offset < end and diverging is None and (size_max > 0 or at_least_one):
+                records, read_to = self._records(queue, offset, end, size_max, at_least_one, cold)
+                is_cut, count = read_to < end, len(records)
+                if count > 1 and sum(map(len, records)) < count * SMALL_BYTES:
+                    records = (b"".join(records),)
         except StoreError as error:
-            return Read(FetchedPartition(index, code_of(error) or ErrorCode.UNKNOWN_SERVER_ERROR))
-
-    def _read(self, queue: Queue, asked: FetchPartition, limits: Limits) -> Read:
-        log_start, high_watermark, last_stable = self.bounds(queue)
-        offset = asked.fetch_offset
-        diverging = None
-        if asked.last_fetched_epoch >= 0:
-            ended = self._epochs.end(queue, asked.last_fetched_epoch)
-            if ended.epoch < 0:
-                return Read(FetchedPartition(asked.partition, ErrorCode.OFFSET_OUT_OF_RANGE))
-            if ended.epoch < asked.last_fetched_epoch or ended.offset < offset:
-                diverging = Diverging(ended.epoch, min(ended.offset, high_watermark))
-        # Between the high watermark and the end lies what will be shown soon: that is no error.
-        if offset < log_start or (offset > queue.next_offset and diverging is None):
-            return Read(FetchedPartition(asked.partition, ErrorCode.OFFSET_OUT_OF_RANGE))
-        records: Sequence[Buffer] = ()
-        is_cut = False
-        end = last_stable if limits.is_committed else high_watermark
-        if offset < end and diverging is None and (limits.size_max > 0 or limits.at_least_one):
-            records, read_to = self._records(queue, offset, end, limits)
-            is_cut = read_to < end
-        aborted = () if limits.is_committed else None
+            return _refused(asked, code_of(error))
+        aborted = () if is_committed else None
         bounds = (high_watermark, last_stable, log_start)
-        return Read(
-            FetchedPartition(asked.partition, 0, *bounds, records, aborted, -1, diverging), is_cut
-        )
+        fields = (asked.partition, 0, *bounds, records, aborted, -1, diverging, None)
+        return _new(FetchedPartition, fields), is_cut, count
+
+    def _diverging(self, queue: Queue, asked: FetchPartition, ended: EpochEnd) -> Diverging | None:
+        if ended.epoch == asked.last_fetched_epoch and ended.offset >= asked.fetch_offset:
+            return None
+        return Diverging(ended.epoch, min(ended.offset, self.bounds(queue)[1]))
 
     def _records(
-        self, queue: Queue, offset: int, end: int, limits: Limits
+        self,
+        queue: Queue,
+        offset: int,
+        end: int,
+        size_max: int,
+        at_least_one: bool,
+        cold: list[Place] | None,
     ) -> tuple[Sequence[Buffer], int]:
         """Return batches, and the offset behind the last of them."""
         found = self._bodies.batches(
-            queue,
-            offset,
-            end,
-            limits.size_max,
-            at_least_one=limits.at_least_one,
-            cold=limits.cold,
+            queue, offset, end, size_max, at_least_one=at_least_one, cold=cold
         )
         if not found.is_at_message:
             return found.bodies, found.next_offset
@@ -139,9 +140,9 @@ class PartitionReader:
             queue,
             offset,
             end,
-            limits.size_max - size,
-            at_least_one=limits.at_least_one and not records,
-            cold=limits.cold,
+            size_max - size,
+            at_least_one=at_least_one and not records,
+            cold=cold,
         )
         for epoch, part in self._by_epoch(queue, run):
             records.append(self._transcoder.batch(part, epoch))
@@ -159,3 +160,8 @@ class PartitionReader:
                     stop += 1
             yield epoch, run[start:stop]
             start = stop
+
+
+def _refused(asked: FetchPartition, code: ErrorCode | None) -> Read:
+    code = ErrorCode.UNKNOWN_SERVER_ERROR if code is None else code
+    return FetchedPartition(asked.partition, code), False, 0

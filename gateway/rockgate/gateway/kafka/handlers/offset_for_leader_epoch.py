@@ -119,7 +119,7 @@ class OffsetForLeaderEpoch:
             answer.error_code = code_of(error) or ErrorCode.UNKNOWN_SERVER_ERROR
             return answer
         answer.leader_epoch = end.epoch
-        answer.end_offset = min(end.offset, self._reader.bounds(queue).high_watermark)
+        answer.end_offset = min(end.offset, self._reader.bounds(queue)[1])
         return answer
 
 
