@@ -13,6 +13,7 @@ from rockgate.protocol.kafka.schema import decode, encode
 
 T = TypeVar("T")
 SECONDS_MAX = 20.0
+MEMORY_MAX = 1 << 28
 
 
 class RawClient:
@@ -42,7 +43,7 @@ class RawClient:
             data = self.socket.recv(1 << 16)
             assert data, "the server closed the connection"
             for answer in self.connection.receive_data(data):
-                return decode(response, version, answer.body)
+                return decode(response, version, answer.body, memory_max=MEMORY_MAX)
 
     def call(self, key: ApiKey, version: int, request: Any, response: type[T]) -> T:
         self.send(key, version, request)
