@@ -40,5 +40,5 @@ def test_another_broker_is_not_there(name: str) -> None:
 
 
 def test_what_is_not_served_is_called_by_its_name() -> None:
-    assert unserved(8) == "configs of a broker logger are not served here"
+    assert unserved(8) == "resources of type broker logger have no configs here"
     assert unserved(3) == "there is no resource type 3"

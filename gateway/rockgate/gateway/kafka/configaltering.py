@@ -164,7 +164,7 @@ def unserved(resource_type: int) -> str:
         kind = ResourceType(resource_type).name.lower().replace("_", " ")
     except ValueError:
         return f"there is no resource type {resource_type}"
-    return f"configs of a {kind} are not served here"
+    return f"resources of type {kind} have no configs here"
 
 
 def check_broker(name: str, node_id: int) -> None:

@@ -116,7 +116,7 @@ async def test_what_other_protocols_keep_with_a_topic_stays() -> None:
             "settings are read when it starts",
         ),
         ((BROKER, "99", []), ErrorCode.INVALID_REQUEST, "no broker '99', only 7"),
-        ((GROUP, "g", []), ErrorCode.INVALID_REQUEST, "configs of a group are not served"),
+        ((GROUP, "g", []), ErrorCode.INVALID_REQUEST, "of type group have no configs"),
         ((77, "g", []), ErrorCode.INVALID_REQUEST, "no resource type 77"),
     ],
 )
