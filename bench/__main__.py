@@ -4,10 +4,10 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from bench import codec, results
+from bench import codec, kafka, results
 from bench.results import Report
 
-BENCHMARKS: dict[str, Callable[[], Report]] = {"codec": codec.run}
+BENCHMARKS: dict[str, Callable[[], Report]] = {"codec": codec.run, "kafka": kafka.run}
 
 
 def main() -> int:

@@ -11,6 +11,7 @@ from rockgate.gateway.storage import (
     FAILED_SECONDS,
     IDLE_SECONDS,
     Ticking,
+    close_store,
     open_store,
     posting,
 )
@@ -39,6 +40,16 @@ async def test_a_directory_that_cannot_be_made_is_a_reason_not_to_start(tmp_path
     (tmp_path / "file").write_text("")
     with pytest.raises(StartError, match=r"cannot open the store in .*Not a directory"):
         await open_store(tmp_path / "file" / "data", SMALL)
+
+
+async def test_a_store_that_closes_says_how_often_it_fsynced(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    store = await open_store(tmp_path, SMALL)
+    close_store(store)
+    count = store.flusher.fsync_count
+    assert caplog.messages[-1] == f"closed end={store.log.end} fsyncs={count}"
 
 
 def test_ticks_come_soon_while_there_is_work_and_go_on_after_a_failure(

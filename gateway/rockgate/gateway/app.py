@@ -39,7 +39,7 @@ from rockgate.gateway.kafka.producers import Producers
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.gateway.kafka.topicsettings import SettingsCache
 from rockgate.gateway.listener import Listener
-from rockgate.gateway.storage import Ticking, open_store, posting
+from rockgate.gateway.storage import Ticking, close_store, open_store, posting
 from rockgate.gateway.tuning import Freezer, tune_allocator, tune_collector
 from rockgate.gateway.waiting import Waiting
 from rockgate.store.state import Fold, Journal
@@ -125,7 +125,7 @@ class Server:
             return list(made[0])
 
         store = await open_store(data_dir, config.store, folds)
-        resources.callback(store.close)
+        resources.callback(close_store, store)
         loop = asyncio.get_running_loop()
         store.start(posting(loop))
         resources.callback(Ticking(store.tick, loop).stop)

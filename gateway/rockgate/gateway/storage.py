@@ -42,6 +42,12 @@ async def open_store(
         raise StartError(f"cannot open the store in {path}: {error.strerror or error}") from error
 
 
+def close_store(store: Store) -> None:
+    """Bring everything to disk, and say how much work the disk had."""
+    store.close()
+    log.info("closed end=%d fsyncs=%d", store.log.end, store.flusher.fsync_count)
+
+
 def posting(loop: asyncio.AbstractEventLoop) -> Post:
     """How the store's threads reach the loop; what they say after its end is dropped."""
 

@@ -1,0 +1,33 @@
+"""Runs `rockgate` under a profiler: `python -m bench.profiled OUT serve …`.
+
+Only the event loop's thread is watched, from the moment it runs the server until the stop; what it
+spent, function by function, is written to OUT for `pstats`.
+"""
+
+import cProfile
+import sys
+
+from rockgate.gateway import app
+from rockgate.gateway.__main__ import main
+from rockgate.gateway.config import Config
+
+
+def profile(out: str) -> None:
+    """Have the server's coroutine run under a profiler that writes to `out`."""
+    profiler = cProfile.Profile()
+    serve = app._serve
+
+    async def profiled(config: Config) -> None:
+        profiler.enable()
+        try:
+            await serve(config)
+        finally:
+            profiler.disable()
+            profiler.dump_stats(out)
+
+    app._serve = profiled
+
+
+if __name__ == "__main__":
+    profile(sys.argv.pop(1))
+    main()

@@ -1,0 +1,195 @@
+"""Load through librdkafka, the client that most languages use, by confluent-kafka.
+
+The same client with the same settings drives every contender. What it is asked to do is checked: a
+message that was not delivered, or did not come back, ends the benchmark.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+LINGER_MS = 5
+LOG_LEVEL = 4
+"""Warnings and worse, as syslog counts."""
+SECONDS_MAX = 120.0
+POLL_SECONDS = 0.01
+CONSUME_COUNT = 10_000
+TOPIC_PARTITIONS_MAX = 1_000
+
+PRODUCER = {
+    "acks": "all",
+    "linger.ms": LINGER_MS,
+    "queue.buffering.max.messages": 1_000_000,
+    "queue.buffering.max.kbytes": 512 * 1024,
+    "delivery.report.only.error": True,
+}
+CONSUMER = {
+    "group.id": "bench",
+    "enable.auto.commit": False,
+    "enable.partition.eof": False,
+    "auto.offset.reset": "error",
+}
+
+
+class LoadFailed(Exception):
+    """The server did not do what it was asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """How much was moved, and how long that took."""
+
+    count: int
+    payload_bytes: int
+    seconds: float
+
+    @property
+    def megabytes_per_second(self) -> float:
+        """Payload, in millions of bytes."""
+        return self.payload_bytes / 1e6 / self.seconds
+
+    @property
+    def per_second(self) -> float:
+        """Messages a second."""
+        return self.count / self.seconds
+
+
+class Delivery:
+    """Produces on one client and keeps the first error."""
+
+    def __init__(self, bootstrap: str, **settings: object) -> None:
+        self.producer = Producer({"bootstrap.servers": bootstrap, **PRODUCER, **settings})
+        self.delivered_count = 0
+        self._error: object = None
+
+    def send(self, topic: str, value: bytes, partition: int, deadline: float) -> None:
+        """Give one message to the client, and wait while its queue is full."""
+        while True:
+            try:
+                self.producer.produce(topic, value, partition=partition, on_delivery=self._told)
+            except BufferError:
+                self.producer.poll(POLL_SECONDS)
+                self.check(deadline)
+            else:
+                return
+
+    def finish(self, deadline: float) -> None:
+        """Wait until everything is delivered."""
+        while self.producer.flush(POLL_SECONDS):
+            self.check(deadline)
+        self.check(deadline)
+
+    def check(self, deadline: float) -> None:
+        """Raise what a delivery failed with, or that it takes too long."""
+        if self._error is not None:
+            raise LoadFailed(f"a message was not delivered: {self._error}")
+        if time.monotonic() > deadline:
+            raise LoadFailed("producing took too long")
+
+    def _told(self, error: object, message: Any) -> None:
+        if error is None:
+            self.delivered_count += 1
+        elif self._error is None:
+            self._error = error
+
+
+def produce(bootstrap: str, topic: str, size: int, count: int) -> Load:
+    """Send `count` messages of one size to partition 0 and wait until all are acknowledged.
+
+    The topic is created by the first message, which is not timed.
+    """
+    deadline = time.monotonic() + SECONDS_MAX
+    value = bytes(size)
+    delivery = Delivery(bootstrap)
+    delivery.send(topic, value, 0, deadline)
+    delivery.finish(deadline)
+    began = time.perf_counter()
+    for _ in range(count):
+        delivery.send(topic, value, 0, deadline)
+    delivery.finish(deadline)
+    seconds = time.perf_counter() - began
+    return Load(count=count, payload_bytes=count * size, seconds=seconds)
+
+
+def consume(bootstrap: str, topic: str, size: int, count: int) -> Load:
+    """Read `count` messages from the beginning of partition 0."""
+    deadline = time.monotonic() + SECONDS_MAX
+    consumer = Consumer({"bootstrap.servers": bootstrap, **CONSUMER})
+    received = 0
+    try:
+        consumer.list_topics(topic, timeout=SECONDS_MAX)
+        began = time.perf_counter()
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        while received < count:
+            messages = consumer.consume(CONSUME_COUNT, timeout=1.0)
+            if messages:
+                _check(messages[-1], size)
+            received += len(messages)
+            if time.monotonic() > deadline:
+                raise LoadFailed(f"{received} of {count} messages came back in time")
+        seconds = time.perf_counter() - began
+    finally:
+        consumer.close()
+    return Load(count=received, payload_bytes=received * size, seconds=seconds)
+
+
+def _check(message: Any, size: int) -> None:
+    if message.error() is not None:
+        raise LoadFailed(f"a message did not come back: {message.error()}")
+    if len(message.value()) != size:
+        raise LoadFailed(f"a message of {size} bytes came back with {len(message.value())}")
+
+
+def delete_topic(bootstrap: str, topic: str) -> None:
+    """Delete a topic, so that its log does not fill the disk."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": LOG_LEVEL})
+    for future in admin.delete_topics([topic], operation_timeout=SECONDS_MAX).values():
+        try:
+            future.result(SECONDS_MAX)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError._UNSUPPORTED_FEATURE:
+                raise
+
+
+def create_partitions(bootstrap: str, count: int) -> list[tuple[str, int]]:
+    """Create topics with as many partitions together; returns every (topic, partition)."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": LOG_LEVEL})
+    found = []
+    for index in range(0, count, TOPIC_PARTITIONS_MAX):
+        partitions = min(TOPIC_PARTITIONS_MAX, count - index)
+        topic = f"many-{index}"
+        new = NewTopic(topic, num_partitions=partitions, replication_factor=1)
+        for future in admin.create_topics([new], request_timeout=SECONDS_MAX).values():
+            future.result(SECONDS_MAX)
+        found += [(topic, partition) for partition in range(partitions)]
+    return found
+
+
+def produce_around(
+    bootstrap: str, places: list[tuple[str, int]], size: int, seconds: float
+) -> Load:
+    """Send messages to all places in turn for a time, and wait until all are acknowledged."""
+    deadline = time.monotonic() + seconds + SECONDS_MAX
+    delivery = Delivery(bootstrap, **{"delivery.report.only.error": False})
+    value = bytes(size)
+    # Once around without the clock: the client learns every leader.
+    for topic, partition in places:
+        delivery.send(topic, value, partition, deadline)
+    delivery.finish(deadline)
+    delivery.delivered_count = 0
+    began = time.perf_counter()
+    end = began + seconds
+    index = 0
+    while time.perf_counter() < end:
+        topic, partition = places[index % len(places)]
+        delivery.send(topic, value, partition, deadline)
+        index += 1
+        if index % 100 == 0:
+            delivery.producer.poll(0)
+    delivery.finish(deadline)
+    elapsed = time.perf_counter() - began
+    count = delivery.delivered_count
+    return Load(count=count, payload_bytes=count * size, seconds=elapsed)

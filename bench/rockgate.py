@@ -1,0 +1,110 @@
+"""Our own server, run as a peer is: a process with a directory, ready when it answers."""
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from bench.peers.answers import answers_api_versions
+from bench.peers.daemon import START_SECONDS_MAX, Daemon
+from bench.peers.errors import NotReady
+from bench.peers.home import Home
+from bench.peers.ports import HOST, free_ports
+
+NAME = "rockgate"
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline", ".")
+
+
+class RockgateServer:
+    """One server and its directory. A stop keeps the directory, so that it can start again."""
+
+    def __init__(
+        self,
+        directory: Path | None = None,
+        *,
+        settings: Sequence[str] = (),
+        profile: Path | None = None,
+    ) -> None:
+        self._home = Home(NAME, directory)
+        self.directory = self._home.path
+        self.daemon = Daemon(NAME, self.directory)
+        (self._port,) = free_ports(1)
+        self._settings = [part for pair in settings for part in ("--set", pair)]
+        self._profile = profile
+
+    # Life
+
+    def start(self, seconds_max: float = START_SECONDS_MAX) -> Self:
+        """Start it and wait until it answers."""
+        program = ["rockgate.gateway"]
+        if self._profile is not None:
+            program = ["bench.profiled", str(self._profile)]
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("ROCKGATE_")}
+        self.daemon.start(
+            [
+                *(sys.executable, "-m", *program, "serve"),
+                *("--data-dir", str(self.directory / "data"), "--kafka", self.bootstrap),
+                *("--remoting", "off", "--namesrv", "off", "--http", "off"),
+                *self._settings,
+            ],
+            is_ready=lambda: answers_api_versions(self.address),
+            environ={**kept, "PYTHONPATH": os.pathsep.join(str(ROOT / room) for room in ROOMS)},
+            seconds_max=seconds_max,
+        )
+        return self
+
+    def stop(self) -> None:
+        """End it in order."""
+        self.daemon.stop()
+
+    def __enter__(self) -> Self:
+        try:
+            return self.start()
+        except BaseException:
+            self._home.leave(failed=True)
+            raise
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.daemon.stop()
+        self._home.leave(failed=kind is not None)
+
+    # What it looks like from outside
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port of Kafka's door."""
+        return HOST, self._port
+
+    @property
+    def bootstrap(self) -> str:
+        """HOST:PORT for a Kafka client."""
+        return f"{HOST}:{self._port}"
+
+    @property
+    def pid(self) -> int:
+        """Its pid, while it lives."""
+        pid = self.daemon.pid
+        if pid is None:
+            raise NotReady(f"{NAME} does not run:\n{self.daemon.log_tail()}")
+        return pid
+
+    @property
+    def ready_seconds(self) -> float:
+        """From the start of the process to its first answer."""
+        return self.daemon.ready_seconds
+
+    def fsync_count(self) -> int:
+        """How often it fsynced its log in the run that ended last; it says so when it stops."""
+        found = re.findall(r" fsyncs=(\d+)", self.daemon.log_path.read_text("utf-8", "replace"))
+        if not found:
+            raise NotReady(f"{NAME} did not say how often it fsynced:\n{self.daemon.log_tail()}")
+        return int(found[-1])

@@ -1,0 +1,310 @@
+"""Load by frames of our own: one message a request, as many in flight as asked for.
+
+librdkafka would gather messages into batches; here every message is a request. Frames are built
+once and then patched (correlation id, sequence, CRC), so that the client takes a fraction of the
+processor that the server takes. Every answer's error code is looked at.
+"""
+
+import asyncio
+import socket
+import struct
+import time
+from dataclasses import dataclass
+from typing import cast
+
+import uvloop
+from crc32c import crc32c
+
+from bench.peers.answers import Address
+from bench.rdkafka import LoadFailed
+from rockgate.protocol.kafka.connection import ClientConnection
+from rockgate.protocol.kafka.error_codes import ErrorCode
+from rockgate.protocol.kafka.frames import FrameReader
+from rockgate.protocol.kafka.keys import ApiKey
+from rockgate.protocol.kafka.messages.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from rockgate.protocol.kafka.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from rockgate.protocol.kafka.records.batch import CRC_START
+from rockgate.protocol.kafka.records.record import Record, build_batch
+from rockgate.protocol.kafka.schema import decode, encode
+
+PRODUCE_VERSION = 9
+INIT_VERSION = 4
+TIMEOUT_MS = 30_000
+SECONDS_MAX = 60.0
+RETRY_SECONDS = 0.05
+POLL_SECONDS = 0.01
+ANSWER_SIZE_MAX = 1 << 20
+_INT16 = struct.Struct(">h")
+_INT32 = struct.Struct(">i")
+_UINT32 = struct.Struct(">I")
+_CORRELATION_AT = 8
+_CRC_AT = 17
+_SEQUENCE_AT = 53
+
+
+class Frames:
+    """Produce requests of one message for partition 0 of a topic, one after the other."""
+
+    def __init__(
+        self, topic: str, size: int, *, producer_id: int = -1, producer_epoch: int = -1
+    ) -> None:
+        self.is_idempotent = producer_id >= 0
+        record = Record(offset=0, timestamp=int(time.time() * 1000), key=None, value=bytes(size))
+        batch = bytes(
+            build_batch(
+                [record],
+                base_offset=0,
+                producer_id=producer_id,
+                producer_epoch=producer_epoch,
+                base_sequence=0 if self.is_idempotent else -1,
+            )
+        )
+        data = PartitionProduceData(index=0, records=batch)
+        request = ProduceRequest(
+            transactional_id=None,
+            acks=-1,
+            timeout_ms=TIMEOUT_MS,
+            topic_data=[TopicProduceData(name=topic, partition_data=[data])],
+        )
+        connection = ClientConnection(client_id="bench")
+        connection.send(ApiKey.PRODUCE, PRODUCE_VERSION, [encode(request, PRODUCE_VERSION)])
+        self._frame = bytearray(b"".join(connection.data_to_send()))
+        self._batch_at = self._frame.index(batch)
+        self._batch_end = self._batch_at + len(batch)
+        self._number = 0
+        # In an answer, behind the length: correlation id, tags, topics, name, partitions, index.
+        self._code_at = 4 + 1 + 1 + (1 + len(topic)) + 1 + 4
+
+    def next(self) -> bytes:
+        """The next request."""
+        frame, at = self._frame, self._batch_at
+        _INT32.pack_into(frame, _CORRELATION_AT, self._number)
+        if self.is_idempotent:
+            _INT32.pack_into(frame, at + _SEQUENCE_AT, self._number)
+            covered = memoryview(frame)[at + CRC_START : self._batch_end]
+            _UINT32.pack_into(frame, at + _CRC_AT, crc32c(covered))
+        self._number += 1
+        return bytes(frame)
+
+    def check(self, answer: memoryview) -> None:
+        """Raise what the server answered, if it is an error."""
+        (code,) = _INT16.unpack_from(answer, self._code_at)
+        if code:
+            raise LoadFailed(f"a message was refused with code {code}")
+
+
+# One in flight
+
+
+def one_in_flight(address: Address, topic: str, size: int, seconds: float) -> list[float]:
+    """Seconds that each request took, sent one after the other over one connection."""
+    frames = Frames(topic, size)
+    taken = []
+    with socket.create_connection(address, timeout=SECONDS_MAX) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        reader = FrameReader(ANSWER_SIZE_MAX)
+        end = time.perf_counter() + seconds
+        began = 0.0
+        while began < end:
+            frame = frames.next()
+            began = time.perf_counter()
+            connection.sendall(frame)
+            while not (answers := reader.feed(connection.recv(1 << 16))):
+                pass
+            taken.append(time.perf_counter() - began)
+            frames.check(answers[0])
+    return taken
+
+
+# Many connections
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storm:
+    """What many connections got done together."""
+
+    request_count: int
+    """Answered while the clock ran."""
+    seconds: float
+    total_count: int
+    """Answered in all, with the warm-up and what was still in flight at the end."""
+
+    @property
+    def per_second(self) -> float:
+        """Requests a second."""
+        return self.request_count / self.seconds
+
+
+class _Sender(asyncio.Protocol):
+    """An idempotent producer on a connection of its own."""
+
+    def __init__(self, storm: "_Run") -> None:
+        self._storm = storm
+        self._frames: Frames | None = None
+        self._reader = FrameReader(ANSWER_SIZE_MAX)
+        self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.in_flight = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Ask for a producer id."""
+        # uvloop's transports have the interface without the base class.
+        self._transport = cast(asyncio.Transport, transport)
+        self._hello = ClientConnection(client_id="bench")
+        self._introduce()
+
+    def data_received(self, data: bytes) -> None:
+        """Count answers and send as many requests again."""
+        try:
+            if self._frames is None:
+                self._introduced(data)
+                return
+            answers = self._reader.feed(data)
+            for answer in answers:
+                self._frames.check(answer)
+        except (LoadFailed, struct.error) as error:
+            self._storm.fail(error)
+            return
+        self.in_flight -= len(answers)
+        self._storm.answered(len(answers))
+        if self._storm.is_sending:
+            self._send(len(answers))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """A server that hangs up ends the storm."""
+        self._lost.set_result(None)
+        if self._storm.is_sending:
+            self._storm.fail(LoadFailed("the server closed a connection"))
+
+    def begin(self, in_flight: int) -> None:
+        """Fill the pipe."""
+        self._send(in_flight)
+
+    async def close(self) -> None:
+        """Hang up."""
+        self._transport.abort()
+        await self._lost
+
+    def _introduce(self) -> None:
+        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=TIMEOUT_MS)
+        self._hello.send(ApiKey.INIT_PRODUCER_ID, INIT_VERSION, [encode(request, INIT_VERSION)])
+        self._transport.writelines(self._hello.data_to_send())
+
+    def _introduced(self, data: bytes) -> None:
+        for answer in self._hello.receive_data(data):
+            found = decode(InitProducerIdResponse, INIT_VERSION, answer.body)
+            if found.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                # Kafka hands out ids in blocks, and the first block takes it a moment.
+                asyncio.get_running_loop().call_later(RETRY_SECONDS, self._introduce)
+                return
+            if found.error_code:
+                raise LoadFailed(f"no producer id: code {found.error_code}")
+            self._frames = Frames(
+                self._storm.topic,
+                self._storm.size,
+                producer_id=found.producer_id,
+                producer_epoch=found.producer_epoch,
+            )
+            self._storm.introduced()
+
+    def _send(self, count: int) -> None:
+        assert self._frames is not None
+        self.in_flight += count
+        self._transport.writelines([self._frames.next() for _ in range(count)])
+
+
+class _Run:
+    """One storm: its senders, its clock and its count."""
+
+    def __init__(self, topic: str, size: int, connections: int) -> None:
+        loop = asyncio.get_running_loop()
+        self.topic = topic
+        self.size = size
+        self.is_sending = True
+        self.count = 0
+        self._missing = connections
+        self.ready: asyncio.Future[None] = loop.create_future()
+        self.failed: asyncio.Future[None] = loop.create_future()
+
+    def introduced(self) -> None:
+        """One more sender has its producer id."""
+        self._missing -= 1
+        if not self._missing and not self.ready.done():
+            self.ready.set_result(None)
+
+    def answered(self, count: int) -> None:
+        """Answers came."""
+        self.count += count
+
+    def fail(self, error: Exception) -> None:
+        """Something went wrong, once."""
+        self.is_sending = False
+        if not self.failed.done():
+            self.failed.set_exception(error)
+
+    async def wait(self, event: "asyncio.Future[None]") -> None:
+        """Wait for an event, unless the storm fails before."""
+        both = {event, self.failed}
+        await asyncio.wait(both, timeout=SECONDS_MAX, return_when=asyncio.FIRST_COMPLETED)
+        if self.failed.done():
+            self.failed.result()
+        if not event.done():
+            raise LoadFailed("the server did not answer in time")
+
+    async def wait_seconds(self, seconds: float) -> None:
+        """Let time pass, unless the storm fails before."""
+        await asyncio.wait({self.failed}, timeout=seconds)
+        if self.failed.done():
+            self.failed.result()
+
+    async def finish(self, senders: "list[_Sender]") -> None:
+        """Send no more and wait for the last answers."""
+        self.is_sending = False
+        deadline = time.monotonic() + SECONDS_MAX
+        while any(sender.in_flight for sender in senders):
+            await self.wait_seconds(POLL_SECONDS)
+            if time.monotonic() > deadline:
+                raise LoadFailed("requests stay without an answer")
+
+
+def storm(
+    address: Address,
+    topic: str,
+    *,
+    size: int,
+    connections: int,
+    in_flight: int,
+    warm_up_seconds: float,
+    seconds: float,
+) -> Storm:
+    """Send single-message requests over many connections; each is an idempotent producer."""
+
+    async def run() -> Storm:
+        loop = asyncio.get_running_loop()
+        running = _Run(topic, size, connections)
+        senders: list[_Sender] = []
+        try:
+            for _ in range(connections):
+                _, sender = await loop.create_connection(lambda: _Sender(running), *address)
+                senders.append(sender)
+            await running.wait(running.ready)
+            for sender in senders:
+                sender.begin(in_flight)
+            await running.wait_seconds(warm_up_seconds)
+            count, began = running.count, time.perf_counter()
+            await running.wait_seconds(seconds)
+            timed, elapsed = running.count - count, time.perf_counter() - began
+            await running.finish(senders)
+            return Storm(request_count=timed, seconds=elapsed, total_count=running.count)
+        finally:
+            running.is_sending = False
+            # uvloop does not close while a connection is open.
+            await asyncio.gather(*(sender.close() for sender in senders))
+
+    return uvloop.run(run())
