@@ -319,7 +319,7 @@ class Groups:
         if arm is not None:
             self._arm(active, arm.at_ms)
         if is_saved:
-            self._write(active.name, _saved(active.group))
+            self._write(active.name, saved_of(active.group))
             if told:
                 self._tell_when_durable(told)
                 return
@@ -363,7 +363,8 @@ def _tell(told: Iterable[Reply]) -> None:
         cast(Waiter[object], waiter).tell(answer)
 
 
-def _saved(group: Group) -> SavedGroup:
+def saved_of(group: Group) -> SavedGroup:
+    """What is written down of a group."""
     if group.state is not State.STABLE:
         return SavedGroup(CLASSIC, group.generation, group.protocol_type)
     return SavedGroup(
