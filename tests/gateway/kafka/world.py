@@ -45,7 +45,7 @@ class World:
         self.open()
 
     def open(self) -> None:
-        self.store = Store(self.disk.root(), self.config, self.clock)
+        self.store = self.open_store()
         self.waiting = Waiting(self.hand)
         self.waiting.follow(self.store)
         self.epochs = LeaderEpochs(self.store.epochs, self.store.bodies)
@@ -56,6 +56,9 @@ class World:
             epochs=self.epochs,
             transcoder=Transcoding(),
         )
+
+    def open_store(self) -> Store:
+        return Store(self.disk.root(), self.config, self.clock)
 
     def reopen(self) -> None:
         """Stop and start: the next epoch begins."""

@@ -1,0 +1,94 @@
+"""JoinGroup on the wire, in every version; the rules are the machine's own tests."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.gateway.kafka.groups.coordinator import Coordinator, read
+
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+
+
+def request(**asked: Any) -> JoinGroupRequest:
+    usual: dict[str, Any] = {
+        "group_id": "g",
+        "session_timeout_ms": 10_000,
+        "rebalance_timeout_ms": 60_000,
+        "protocol_type": "consumer",
+        "protocols": [JoinGroupRequestProtocol(name="range", metadata=b"m")],
+    }
+    return JoinGroupRequest(**{**usual, **asked})
+
+
+@pytest.mark.parametrize("version", range(10))
+async def test_a_member_joins_in_every_version(version: int) -> None:
+    world = Coordinator()
+    member_id = ""
+    if version >= 4:
+        sent = world.ask(request(), JoinGroupResponse, version)
+        assert sent.error_code == ErrorCode.MEMBER_ID_REQUIRED
+        member_id = sent.member_id
+        assert member_id
+    waiting = world.send(request(member_id=member_id), version)
+    assert isinstance(waiting, asyncio.Future)
+    world.pass_time(3_001)
+    joined = read(await waiting, JoinGroupResponse, version)
+    assert (joined.error_code, joined.generation_id, joined.protocol_name) == (0, 1, "range")
+    assert joined.protocol_type == ("consumer" if version >= 7 else None)
+    assert joined.leader == joined.member_id
+    assert [(each.member_id, each.metadata) for each in joined.members] == [
+        (joined.member_id, b"m")
+    ]
+    if member_id:
+        assert joined.member_id == member_id
+
+
+@pytest.mark.parametrize("version", range(10))
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        ({"group_id": ""}, ErrorCode.INVALID_GROUP_ID),
+        ({"session_timeout_ms": 5_999}, ErrorCode.INVALID_SESSION_TIMEOUT),
+        ({"session_timeout_ms": 1_800_001}, ErrorCode.INVALID_SESSION_TIMEOUT),
+        ({"member_id": "x"}, ErrorCode.UNKNOWN_MEMBER_ID),
+        ({"protocols": []}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
+        ({"protocol_type": ""}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
+        (
+            {"protocols": [JoinGroupRequestProtocol(name="range", metadata=b"m" * (1 << 20))]},
+            ErrorCode.INVALID_REQUEST,
+        ),
+    ],
+)
+def test_what_cannot_join_is_told_why(version: int, asked: dict[str, Any], code: ErrorCode) -> None:
+    world = Coordinator()
+    refused = world.ask(request(**asked), JoinGroupResponse, version)
+    assert (refused.error_code, refused.generation_id) == (code, -1)
+    assert refused.member_id == asked.get("member_id", "")
+    assert world.groups.active_count == 0
+
+
+async def test_in_version_0_the_rebalance_timeout_is_that_of_the_session() -> None:
+    world = Coordinator()
+    waiting = world.send(request(session_timeout_ms=7_000), 0)
+    shown = world.groups.shown("g")
+    assert shown is not None
+    assert [each.rebalance_ms for each in shown.members] == [7_000]
+    waiting.cancel()
+
+
+async def test_a_static_leader_that_is_back_skips_the_assignment_from_version_9() -> None:
+    world = Coordinator()
+    first = await world.member(version=5, instance="i")
+    old = world.ask(request(group_instance_id="i"), JoinGroupResponse, 8)
+    assert (old.error_code, old.generation_id, old.leader) == (0, 1, first.member_id)
+    assert not old.skip_assignment
+    new = world.ask(request(group_instance_id="i"), JoinGroupResponse, 9)
+    assert new.skip_assignment
+    assert [each.group_instance_id for each in new.members] == ["i"]

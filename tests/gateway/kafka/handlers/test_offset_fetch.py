@@ -1,0 +1,134 @@
+"""OffsetFetch: what was committed, what never was, all of it, many groups."""
+
+from __future__ import annotations
+
+import pytest
+from tests.gateway.kafka.groups.coordinator import Coordinator
+
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+)
+
+Found = dict[tuple[str, int], tuple[int, int, str | None, int]]
+
+
+def fetch(
+    world: Coordinator, version: int, asked: dict[str, list[int]] | None, group: str = "g"
+) -> Found:
+    """What a client of this version is told, by topic name and partition."""
+    if version < 8:
+        topics = None
+        if asked is not None:
+            topics = [
+                OffsetFetchRequestTopic(name=name, partition_indexes=indexes)
+                for name, indexes in asked.items()
+            ]
+        request = OffsetFetchRequest(group_id=group, topics=topics)
+        response = world.ask(request, OffsetFetchResponse, version)
+        assert response.error_code == 0
+        return {
+            (topic.name, each.partition_index): (
+                each.committed_offset,
+                each.committed_leader_epoch,
+                each.metadata,
+                each.error_code,
+            )
+            for topic in response.topics
+            for each in topic.partitions
+        }
+    many = None
+    if asked is not None:
+        many = [
+            OffsetFetchRequestTopics(name=name, topic_id=id_of(world, name), partition_indexes=at)
+            for name, at in asked.items()
+        ]
+    request = OffsetFetchRequest(
+        groups=[OffsetFetchRequestGroup(group_id=group, topics=many)], require_stable=True
+    )
+    [found] = world.ask(request, OffsetFetchResponse, version).groups
+    assert (found.group_id, found.error_code) == (group, 0)
+    names = {id_of(world, name): name for name in ("orders", *(asked or ()))}
+    return {
+        (topic.name or names[topic.topic_id], each.partition_index): (
+            each.committed_offset,
+            each.committed_leader_epoch,
+            each.metadata,
+            each.error_code,
+        )
+        for topic in found.topics
+        for each in topic.partitions
+    }
+
+
+def id_of(world: Coordinator, name: str) -> bytes:
+    topic = world.store.topics.find(name)
+    return topic.id if topic is not None else b"\7" * 16
+
+
+@pytest.mark.parametrize("version", range(1, 11))
+def test_what_was_committed_comes_back_in_every_version(version: int) -> None:
+    world = Coordinator()
+    world.topic(partitions=3)
+    world.commit(5, metadata="note")
+    epoch = 3 if version >= 5 else -1
+    assert fetch(world, version, {"orders": [0, 1]}) == {
+        ("orders", 0): (5, epoch, "note", 0),
+        ("orders", 1): (-1, -1, "", 0),
+    }
+
+
+@pytest.mark.parametrize("version", range(1, 11))
+def test_an_unknown_group_has_committed_nothing_and_that_is_no_error(version: int) -> None:
+    world = Coordinator()
+    world.topic()
+    assert fetch(world, version, {"orders": [0]}, "nobody") == {("orders", 0): (-1, -1, "", 0)}
+
+
+@pytest.mark.parametrize("version", range(1, 11))
+def test_an_unknown_topic_is_an_error_only_by_id(version: int) -> None:
+    world = Coordinator()
+    code = ErrorCode.UNKNOWN_TOPIC_ID if version >= 10 else 0
+    assert fetch(world, version, {"nothing": [0]}) == {("nothing", 0): (-1, -1, "", code)}
+
+
+@pytest.mark.parametrize("version", range(2, 11))
+def test_null_topics_are_all_that_was_committed(version: int) -> None:
+    world = Coordinator()
+    world.topic(partitions=3)
+    for partition in (2, 0):
+        world.commit(partition + 5, partition=partition)
+    world.commit(1, "other")
+    found = fetch(world, version, None)
+    assert {key: each[0] for key, each in found.items()} == {("orders", 0): 5, ("orders", 2): 7}
+    assert fetch(world, version, None, "nobody") == {}
+
+
+@pytest.mark.parametrize("version", range(8, 11))
+def test_many_groups_are_answered_each(version: int) -> None:
+    world = Coordinator()
+    topic = world.topic()
+    world.commit(1, "a")
+    world.commit(2, "b")
+    asked = [OffsetFetchRequestTopics(name="orders", topic_id=topic.id, partition_indexes=[0])]
+    request = OffsetFetchRequest(
+        groups=[OffsetFetchRequestGroup(group_id=group, topics=asked) for group in "abc"]
+    )
+    response = world.ask(request, OffsetFetchResponse, version)
+    assert {
+        group.group_id: group.topics[0].partitions[0].committed_offset for group in response.groups
+    } == {"a": 1, "b": 2, "c": -1}
+
+
+def test_an_earlier_life_of_a_topic_has_left_nothing() -> None:
+    world = Coordinator()
+    topic = world.topic()
+    world.commit(5)
+    world.store.topics.delete([topic])
+    world.topic()
+    assert fetch(world, 7, {"orders": [0]})["orders", 0][0] == -1
+    assert fetch(world, 7, None) == {}
