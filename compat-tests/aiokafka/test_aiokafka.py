@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
+from behaviours.administering import Administering
 from behaviours.driver import SECONDS_MAX, Message, Place, Received, Refused, Sending
 from behaviours.reading import Reading
 from behaviours.surviving import Surviving
@@ -152,6 +155,57 @@ class _Consumer:
         self._loop.close()
 
 
+class _Admin:
+    def __init__(self, bootstrap: str) -> None:
+        self._loop = _Loop()
+        self._loop.run(self._start(bootstrap))
+
+    async def _start(self, bootstrap: str) -> None:
+        self._client = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+        await self._client.start()
+
+    def create(
+        self, topic: str, partition_count: int, config: Mapping[str, str] | None = None
+    ) -> None:
+        new = NewTopic(topic, partition_count, 1, topic_configs=dict(config or {}))
+        _check(self._loop.run(self._client.create_topics([new])).topic_errors)
+
+    def grow(self, topic: str, partition_count: int) -> None:
+        # The one call of these that raises.
+        try:
+            self._loop.run(self._client.create_partitions({topic: NewPartitions(partition_count)}))
+        except KafkaError as error:
+            raise Refused(error.errno, str(error)) from error
+
+    def delete(self, topic: str) -> None:
+        _check(self._loop.run(self._client.delete_topics([topic])).topic_error_codes)
+
+    def topics(self) -> set[str]:
+        return set(self._loop.run(self._client.list_topics()))
+
+    def configs(self, topic: str) -> Mapping[str, str]:
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic)
+        (answer,) = self._loop.run(self._client.describe_configs([resource]))
+        (found,) = answer.resources
+        return {entry[0]: entry[1] for entry in found[4]}
+
+    def alter(self, topic: str, config: Mapping[str, str]) -> None:
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic, dict(config))
+        (answer,) = self._loop.run(self._client.alter_configs([resource]))
+        assert [each[0] for each in answer.resources] == [0]
+
+    def close(self) -> None:
+        self._loop.run(self._client.close())
+        self._loop.close()
+
+
+def _check(outcomes: Sequence[Any]) -> None:
+    """It gives errors back instead of raising them: (name, code, perhaps a text)."""
+    for _, code, *text in outcomes:
+        if code:
+            raise Refused(code, str(text))
+
+
 class AioKafka:
     """All codecs come with cramjam, which the server has too."""
 
@@ -165,6 +219,9 @@ class AioKafka:
     def consumer(self, bootstrap: str, *, wait_ms_max: int = 500) -> _Consumer:
         return _Consumer(bootstrap, wait_ms_max)
 
+    def admin(self, bootstrap: str) -> _Admin:
+        return _Admin(bootstrap)
 
-class TestAioKafka(Writing, Reading, Surviving):
+
+class TestAioKafka(Administering, Writing, Reading, Surviving):
     driver = AioKafka()

@@ -7,7 +7,7 @@ test that leaves it out can say why.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -101,6 +101,26 @@ class Consumer(Protocol):
     def close(self) -> None: ...
 
 
+class Admin(Protocol):
+    """Creates topics, changes them and takes them away; raises Refused."""
+
+    def create(
+        self, topic: str, partition_count: int, config: Mapping[str, str] | None = None
+    ) -> None: ...
+
+    def grow(self, topic: str, partition_count: int) -> None: ...
+
+    def delete(self, topic: str) -> None: ...
+
+    def topics(self) -> set[str]: ...
+
+    def configs(self, topic: str) -> Mapping[str, str]: ...
+
+    def alter(self, topic: str, config: Mapping[str, str]) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class Driver(Protocol):
     """One client."""
 
@@ -114,3 +134,5 @@ class Driver(Protocol):
     def producer(self, bootstrap: str, sending: Sending) -> Producer: ...
 
     def consumer(self, bootstrap: str, *, wait_ms_max: int = 500) -> Consumer: ...
+
+    def admin(self, bootstrap: str) -> Admin: ...

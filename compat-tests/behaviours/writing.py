@@ -122,7 +122,8 @@ class Writing:
         found = read_all(self.driver, server.bootstrap, topic)
         assert [each.timestamp_ms for each in found] == times
 
-    def test_the_server_s_time_is_given_where_a_topic_wants_it(self, tmp_path: Path) -> None:
+    @pytest.mark.long
+    def test_the_server_s_time_is_given_where_its_settings_say_so(self, tmp_path: Path) -> None:
         with RunningServer(tmp_path, settings=["topics.timestamp_type=LogAppendTime"]) as server:
             topic, before = new_topic("append-time"), int(time.time() * 1000)
             messages = [Message(timestamp_ms=1_500_000_000_000 + n) for n in range(20)]

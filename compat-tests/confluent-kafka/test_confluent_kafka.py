@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import confluent_kafka
+from behaviours.administering import Administering
 from behaviours.driver import SECONDS_MAX, Message, Place, Received, Refused, Sending
 from behaviours.reading import Reading
 from behaviours.surviving import Surviving
 from behaviours.writing import Writing
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import (
+    RESOURCE_TOPIC,
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+)
 
 
 class _Promise:
@@ -147,6 +157,49 @@ class _Consumer:
         self._client.close()
 
 
+class _Admin:
+    def __init__(self, bootstrap: str) -> None:
+        self._client = AdminClient({"bootstrap.servers": bootstrap})
+
+    def create(
+        self, topic: str, partition_count: int, config: Mapping[str, str] | None = None
+    ) -> None:
+        new = NewTopic(topic, partition_count, 1, config=dict(config or {}))
+        _wait(self._client.create_topics([new]))
+
+    def grow(self, topic: str, partition_count: int) -> None:
+        _wait(self._client.create_partitions([NewPartitions(topic, partition_count)]))
+
+    def delete(self, topic: str) -> None:
+        _wait(self._client.delete_topics([topic]))
+
+    def topics(self) -> set[str]:
+        return set(self._client.list_topics(timeout=SECONDS_MAX).topics)
+
+    def configs(self, topic: str) -> Mapping[str, str]:
+        found = _wait(self._client.describe_configs([ConfigResource(RESOURCE_TOPIC, topic)]))
+        return {name: entry.value for name, entry in found.items()}
+
+    def alter(self, topic: str, config: Mapping[str, str]) -> None:
+        entries = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in config.items()
+        ]
+        resource = ConfigResource(RESOURCE_TOPIC, topic, incremental_configs=entries)
+        _wait(self._client.incremental_alter_configs([resource]))
+
+    def close(self) -> None:
+        pass
+
+
+def _wait(futures: Mapping[Any, Any]) -> Any:
+    (future,) = futures.values()
+    try:
+        return future.result(SECONDS_MAX)
+    except KafkaException as error:
+        raise Refused(error.args[0].code(), error.args[0].str()) from error
+
+
 class ConfluentKafka:
     """librdkafka has all codecs built in."""
 
@@ -160,6 +213,9 @@ class ConfluentKafka:
     def consumer(self, bootstrap: str, *, wait_ms_max: int = 500) -> _Consumer:
         return _Consumer(bootstrap, wait_ms_max)
 
+    def admin(self, bootstrap: str) -> _Admin:
+        return _Admin(bootstrap)
 
-class TestConfluentKafka(Writing, Reading, Surviving):
+
+class TestConfluentKafka(Administering, Writing, Reading, Surviving):
     driver = ConfluentKafka()

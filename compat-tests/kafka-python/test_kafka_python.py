@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
+from behaviours.administering import Administering
 from behaviours.driver import SECONDS_MAX, Message, Place, Received, Refused, Sending
 from behaviours.reading import Reading
 from behaviours.surviving import Surviving
 from behaviours.writing import Writing
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import (
+    ConfigResource,
+    ConfigResourceType,
+    KafkaAdminClient,
+    NewPartitions,
+    NewTopic,
+)
 from kafka.errors import KafkaError
 
 # FINDINGS.md: it leaves sockets unclosed when a server is away, which pytest would report.
@@ -116,6 +125,52 @@ class _Consumer:
         self._client.close()
 
 
+class _Admin:
+    def __init__(self, bootstrap: str) -> None:
+        self._client = KafkaAdminClient(bootstrap_servers=bootstrap)
+
+    def create(
+        self, topic: str, partition_count: int, config: Mapping[str, str] | None = None
+    ) -> None:
+        new = NewTopic(topic, partition_count, 1, topic_configs=dict(config or {}))
+        with _refusals():
+            self._client.create_topics([new])
+
+    def grow(self, topic: str, partition_count: int) -> None:
+        with _refusals():
+            self._client.create_partitions({topic: NewPartitions(partition_count)})
+
+    def delete(self, topic: str) -> None:
+        with _refusals():
+            self._client.delete_topics([topic])
+
+    def topics(self) -> set[str]:
+        return set(self._client.list_topics())
+
+    def configs(self, topic: str) -> Mapping[str, str]:
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic)
+        # Unless told otherwise it leaves out what has its default.
+        found = self._client.describe_configs([resource], config_filter="all")["topic"][topic]
+        return {name: entry["value"] for name, entry in found.items()}
+
+    def alter(self, topic: str, config: Mapping[str, str]) -> None:
+        with _refusals():
+            self._client.alter_configs(
+                [ConfigResource(ConfigResourceType.TOPIC, topic, dict(config))]
+            )
+
+    def close(self) -> None:
+        self._client.close()
+
+
+@contextlib.contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except KafkaError as error:
+        raise Refused(error.errno, str(error)) from error
+
+
 class KafkaPython:
     """Its other codecs want packages that this checkout does not lock."""
 
@@ -129,6 +184,9 @@ class KafkaPython:
     def consumer(self, bootstrap: str, *, wait_ms_max: int = 500) -> _Consumer:
         return _Consumer(bootstrap, wait_ms_max)
 
+    def admin(self, bootstrap: str) -> _Admin:
+        return _Admin(bootstrap)
 
-class TestKafkaPython(Writing, Reading, Surviving):
+
+class TestKafkaPython(Administering, Writing, Reading, Surviving):
     driver = KafkaPython()
