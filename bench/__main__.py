@@ -1,4 +1,7 @@
-"""Runs benchmarks: `python -m bench` all of them, `python -m bench codec` one, `--list` none."""
+"""Runs benchmarks: `python -m bench` most of them, `python -m bench codec` one, `--list` none.
+
+Those that take gigabytes of disk or many minutes run only when they are named.
+"""
 
 import argparse
 import sys
@@ -6,8 +9,15 @@ from collections.abc import Callable
 
 from bench import codec, kafka, results
 from bench.results import Report
+from bench.store import report as store
 
-BENCHMARKS: dict[str, Callable[[], Report]] = {"codec": codec.run, "kafka": kafka.run}
+BENCHMARKS: dict[str, Callable[[], Report]] = {
+    "codec": codec.run,
+    "kafka": kafka.run,
+    "store": store.run,
+    "store-big": store.run_big,
+}
+ONLY_BY_NAME = {"store-big"}
 
 
 def main() -> int:
@@ -24,7 +34,7 @@ def main() -> int:
     if unknown:
         parser.error(f"no benchmark called {', '.join(sorted(unknown))}")
     all_hold = True
-    for name in arguments.names or BENCHMARKS:
+    for name in arguments.names or [name for name in BENCHMARKS if name not in ONLY_BY_NAME]:
         report = BENCHMARKS[name]()
         path = results.write(report)
         for bar in report.bars:

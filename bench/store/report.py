@@ -1,0 +1,25 @@
+"""Puts the figures on the store together."""
+
+from bench.results import Report
+from bench.store import append, memory, recovery, stalls
+from bench.store.sizes import sizes
+
+_QUESTION = "how fast are appends and starts, and how long do they hold the loop?"
+
+
+def run() -> Report:
+    """Measure everything but the big log."""
+    report = Report(name="store", question=_QUESTION, peers={"pwritev": "os.pwritev"})
+    report.notes["quick"] = sizes().is_quick
+    for measure in (append.measure, memory.measure, recovery.measure, stalls.measure):
+        measure(report)
+    return report
+
+
+def run_big() -> Report:
+    """Measure a start with a log of 10 GB."""
+    question = "how long does a start take after kill -9 with a log of 10 GB?"
+    report = Report(name="store-big", question=question, peers={})
+    report.notes["quick"] = sizes().is_quick
+    recovery.measure_big(report)
+    return report
