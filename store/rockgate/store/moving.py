@@ -29,7 +29,7 @@ from rockgate.store.segments import Segment
 from rockgate.store.usage import Usage
 
 SLICE_BYTES: Final = 256 << 10
-SLICE_COUNT: Final = 40
+SLICE_COUNT: Final = 25
 """How much is moved between two pauses: under a millisecond's work, whichever comes first."""
 _FETCH_BYTES: Final = 1 << 20
 _FETCH_COUNT: Final = 256
