@@ -1,5 +1,6 @@
 """One contract for both kinds of files, then what only a real disk does."""
 
+import ctypes
 import errno
 import mmap
 import os
@@ -127,6 +128,8 @@ def test_a_closed_file_can_no_longer_be_synced(directory: Directory) -> None:
     file.close()
     with pytest.raises(ValueError):
         mapping.sync()
+    with pytest.raises(ValueError):
+        mapping.sync(0, 10)
     with pytest.raises(ValueError):
         file.sync()
 
@@ -351,6 +354,26 @@ def test_a_mapping_is_given_back_with_its_last_slice(tmp_path: Path) -> None:
     with pytest.raises(BufferError):
         mapped.close()
     part.release()
+
+
+def test_a_range_can_be_synced_alone_and_a_failure_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mapping = DiskDirectory(tmp_path).allocate("a", SIZE)
+    mapping.write(PAGE_SIZE - 5, b"over two pages")
+    mapping.sync(PAGE_SIZE - 5, 14)
+    mapping.sync(SIZE - 1, 1)
+
+    class Libc:
+        @staticmethod
+        def msync(address: int, size: int, flags: int) -> int:
+            ctypes.set_errno(errno.EIO)
+            return -1
+
+    monkeypatch.setattr("rockgate.store.files._libc", Libc)
+    with pytest.raises(OSError, match="a") as failed:
+        mapping.sync(0, 1)
+    assert failed.value.errno == errno.EIO
 
 
 LOCKER = """

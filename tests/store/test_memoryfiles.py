@@ -85,6 +85,31 @@ def test_keeping_a_prefix_loses_the_later_pages_of_a_file() -> None:
     assert len(seen) > 1
 
 
+def test_a_sync_of_a_range_keeps_its_pages_and_promises_nothing_of_the_others() -> None:
+    disk = MemoryDisk()
+    mapping = synced_file(disk).map("a", writable=True)
+    mapping.view[:] = b"n" * SIZE
+    mapping.sync(PAGE_SIZE - 1, 2)
+    left = content(disk.power_cut(Random(1), keep="none").root(), "a")
+    assert left[: 2 * PAGE_SIZE] == b"n" * 2 * PAGE_SIZE
+    assert left[2 * PAGE_SIZE :] == b"o" * (SIZE - 2 * PAGE_SIZE)
+
+
+def test_a_sync_of_a_range_after_a_failed_one_brings_only_what_was_written_since() -> None:
+    disk = MemoryDisk()
+    mapping = synced_file(disk).map("a", writable=True)
+    mapping.write(0, b"n" * SIZE)
+    disk.plan = lambda operation: OSError("no") if operation.kind == "sync" else None
+    with pytest.raises(OSError):
+        mapping.sync(0, SIZE)
+    disk.plan = None
+    mapping.write(0, b"m")
+    mapping.write(2 * PAGE_SIZE, b"m")
+    mapping.sync(0, PAGE_SIZE)
+    left = content(disk.power_cut(Random(1), keep="none").root(), "a")
+    assert left == b"m" + b"n" * (PAGE_SIZE - 1) + b"o" * (SIZE - PAGE_SIZE)
+
+
 def test_an_unsynced_growth_leaves_a_size_in_between_and_zeros_for_lost_pages() -> None:
     disk = MemoryDisk()
     root = disk.root()

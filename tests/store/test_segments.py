@@ -138,18 +138,20 @@ def test_pages_are_populated_in_a_window_ahead_of_the_writer() -> None:
 
 
 class Recording:
-    """A mapping that remembers what was populated."""
+    """A mapping that remembers what was populated and synced."""
 
     def __init__(self, size: int) -> None:
         self.name = segment_name(0)
         self.size = size
         self.view = memoryview(bytearray(size))
         self.populated: list[tuple[int, int]] = []
+        self.synced: list[tuple[int, int | None]] = []
 
     def write(self, at: int, data: bytes | bytearray | memoryview) -> None:
         self.view[at : at + len(data)] = data
 
-    def sync(self) -> None: ...
+    def sync(self, at: int = 0, size: int | None = None) -> None:
+        self.synced.append((at, size))
 
     def populate(self, at: int, size: int) -> None:
         self.populated.append((at, at + size))
@@ -435,6 +437,16 @@ def test_cutting_again_after_a_power_cut_never_finds_a_gap() -> None:
                 found = starts(row_of(disk.power_cut(random)))
                 assert found == [number * SIZE for number in range(len(found))]
                 assert len(found) >= 2
+
+
+def test_a_sync_takes_its_range_alone_so_that_pages_ahead_stay_ready() -> None:
+    segments = row_of(MemoryDisk(), 3)
+    mappings = []
+    for segment in segments.row:
+        segment.mapping = Recording(SIZE)
+        mappings.append(segment.mapping)
+    segments.sync(5, 2 * SIZE + 700)
+    assert [mapping.synced for mapping in mappings] == [[(5, SIZE - 5)], [(0, SIZE)], [(0, 700)]]
 
 
 def test_a_sync_reaches_every_segment_of_its_range_and_no_other() -> None:

@@ -35,6 +35,7 @@ _POPULATE_STEP = 32 << 20
 _MADV_DONTNEED = 4
 _MADV_POPULATE_READ = 22
 _MADV_POPULATE_WRITE = 23
+_MS_SYNC = 4
 
 
 class Mapping(Protocol):
@@ -47,8 +48,8 @@ class Mapping(Protocol):
     def write(self, at: int, data: Buffer) -> None:
         """Copy bytes in; they are visible at once and last from the next `sync`."""
 
-    def sync(self) -> None:
-        """Wait until all that was written before the call is on disk."""
+    def sync(self, at: int = 0, size: int | None = None) -> None:
+        """Wait until all that was written before the call, there or anywhere, is on disk."""
 
     def populate(self, at: int, size: int) -> None:
         """Make a range ready for writing, so that writing it takes no page fault."""
@@ -128,6 +129,7 @@ class Directory(Protocol):
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+_libc.msync.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 
 
 def _advise(mapped: mmap.mmap, at: int, size: int, advice: int) -> None:
@@ -173,9 +175,24 @@ class DiskMapping:
         """Copy bytes in."""
         self.view[at : at + len(data)] = data
 
-    def sync(self) -> None:
-        """Flush dirty pages; fdatasync covers those of a shared mapping."""
-        os.fdatasync(self._descriptor)
+    def sync(self, at: int = 0, size: int | None = None) -> None:
+        """Flush dirty pages: all of the file's, or those of a range alone.
+
+        A flush makes clean, and so costs the next write to each page a fault. Pages that were
+        made ready ahead of the writer are dirty too: a flush of a range leaves them ready.
+        """
+        if size is None or self._mapped is None:
+            os.fdatasync(self._descriptor)
+            return
+        start = at - at % PAGE_SIZE
+        anchor = ctypes.c_char.from_buffer(self._mapped)
+        try:
+            failed = _libc.msync(ctypes.addressof(anchor) + start, at + size - start, _MS_SYNC)
+        finally:
+            del anchor
+        if failed:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), self.name)
 
     def populate(self, at: int, size: int) -> None:
         """Fault the range in for writing."""

@@ -204,9 +204,9 @@ class MemoryMapping:
         if self._node is not None:
             self._node.touch(at, len(data))
 
-    def sync(self) -> None:
-        """Make the visible durable."""
-        _sync(self._disk, self._path, self._node)
+    def sync(self, at: int = 0, size: int | None = None) -> None:
+        """Make the visible durable, all of it or that of a range."""
+        _sync(self._disk, self._path, self._node, at, size)
 
     def populate(self, at: int, size: int) -> None:
         """There is nothing to do: memory is there."""
@@ -275,14 +275,16 @@ class MemoryFile:
         self._node = None
 
 
-def _sync(disk: MemoryDisk, path: str, node: Node | None) -> None:
+def _sync(
+    disk: MemoryDisk, path: str, node: Node | None, at: int = 0, size: int | None = None
+) -> None:
     if node is None:
         raise _closed(path)
     error = disk.operate("sync", path, len(node.visible))
     if error:
         node.fail_sync()
         raise error
-    node.sync()
+    node.sync(at, size)
 
 
 class MemoryDirectory:

@@ -36,15 +36,20 @@ class Node:
         if self.clean is not None:
             self.written.update(range(at - at % PAGE_SIZE, at + size, PAGE_SIZE))
 
-    def sync(self) -> None:
-        """Make durable what the kernel knows to be dirty."""
-        if self.clean is None:
+    def sync(self, at: int = 0, size: int | None = None) -> None:
+        """Make durable what the kernel knows to be dirty, everywhere or in a range's pages."""
+        if self.clean is None and size is None:
             self.durable = bytes(self.visible)
             return
-        differing = _differing_pages(self.visible, self.clean, PAGE_SIZE)
-        pages = sorted(self.written.union(differing))
+        believed = self.durable if self.clean is None else self.clean
+        end = len(self.visible) if size is None else at + size
+        differing = _differing_pages(self.visible, believed, PAGE_SIZE)
+        dirty = sorted(self.written.union(differing))
+        pages = [page for page in dirty if at < page + PAGE_SIZE and page < end]
         self.durable = _mix(self.durable, self.visible, pages, len(self.visible), PAGE_SIZE)
-        self.fail_sync()
+        if self.clean is not None:
+            self.clean = _mix(self.clean, self.visible, pages, len(self.visible), PAGE_SIZE)
+            self.written.difference_update(pages)
 
     def fail_sync(self) -> None:
         """Forget what is dirty without making it durable."""

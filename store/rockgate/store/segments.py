@@ -246,7 +246,8 @@ class Segments:
     def sync(self, start: int, end: int) -> None:
         """Wait until a range of the log is on disk."""
         for segment in self.between(start, end):
-            segment.mapping.sync()
+            at = max(0, start - segment.start)
+            segment.mapping.sync(at, min(segment.size, end - segment.start) - at)
 
     def close(self) -> None:
         """Let go of every mapping."""
