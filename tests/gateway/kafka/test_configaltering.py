@@ -4,10 +4,10 @@ import pytest
 from tests.gateway.kafka.admin import NODE_ID, Admin
 
 from rockgate.gateway.kafka.configaltering import (
+    KEY,
     Alterable,
     ResourceType,
     check_broker,
-    key_of,
     unserved,
 )
 from rockgate.gateway.kafka.errors import RequestError
@@ -23,7 +23,7 @@ def test_a_topic_is_found_by_the_name_that_kafka_clients_know() -> None:
         resource_type=ResourceType.TOPIC, resource_name="rmq.dlq.g", configs=[]
     )
     assert alterable.topic(asked) is topic
-    assert key_of(asked) == (2, "rmq.dlq.g")
+    assert KEY(asked) == (2, "rmq.dlq.g")
 
 
 @pytest.mark.parametrize("name", ["", str(NODE_ID)])

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from enum import IntEnum
-from typing import Generic, Protocol, TypeVar
+from operator import attrgetter
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from rockgate.gateway.kafka.brokerconfigs import BrokerConfig
 from rockgate.gateway.kafka.errors import RequestError, explain
@@ -39,11 +41,15 @@ class NamedConfig(Protocol):
     name: str
 
 
-class Resource(Protocol):
+class NamedResource(Protocol):
     """A resource in a request."""
 
     resource_type: int
     resource_name: str
+
+
+class Resource(NamedResource, Protocol):
+    """A resource that is to be altered."""
 
     @property
     def configs(self) -> Sequence[NamedConfig]:
@@ -56,7 +62,9 @@ Result = TypeVar("Result")
 Plan = Callable[[Topic, Asked], Mapping[str, str]]
 """The configs that a topic shall have, or RequestError."""
 Answer = Callable[[Asked, ErrorCode, str | None], Result]
-Key = tuple[int, str]
+Key: TypeAlias = tuple[int, str]
+KEY: Callable[[NamedResource], Key] = attrgetter("resource_type", "resource_name")
+"""What two mentions of one resource have in common."""
 
 
 class Alterable:
@@ -109,14 +117,14 @@ class Altering(Generic[Asked, Result]):
         alterable: Alterable,
         plan: Plan[Asked],
         answer: Answer[Asked, Result],
-        counts: Mapping[Key, int],
+        repeated: AbstractSet[Key],
         is_dry: bool,
     ) -> None:
         self._topics = topics
         self._alterable = alterable
         self._plan = plan
         self._answer = answer
-        self._counts = counts
+        self._repeated = repeated
         self._is_dry = is_dry
         self._outcomes: list[tuple[Asked, RequestError | None]] = []
         self._configs: dict[Topic, Mapping[str, str]] = {}
@@ -124,7 +132,7 @@ class Altering(Generic[Asked, Result]):
     def take(self, asked: Asked, /) -> int:
         """Check what a resource shall become."""
         try:
-            if self._counts[key_of(asked)] > 1:
+            if KEY(asked) in self._repeated:
                 raise RequestError(
                     ErrorCode.INVALID_REQUEST, "the resource is named more than once"
                 )
@@ -151,11 +159,6 @@ class Altering(Generic[Asked, Result]):
             else self._answer(asked, error.code, error.reason)
             for asked, error in self._outcomes
         ]
-
-
-def key_of(asked: Resource) -> Key:
-    """What two mentions of one resource have in common."""
-    return asked.resource_type, asked.resource_name
 
 
 def unserved(resource_type: int) -> str:

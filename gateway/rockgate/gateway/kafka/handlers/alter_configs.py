@@ -17,14 +17,14 @@ Departs from Kafka
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Awaitable, Mapping
 
-from rockgate.gateway.kafka.configaltering import Alterable, Altering, key_of
+from rockgate.gateway.kafka.configaltering import KEY, Alterable, Altering
 from rockgate.gateway.kafka.configchecks import read_all
 from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.repeats import once
 from rockgate.gateway.kafka.slices import Slicing
 from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -52,8 +52,7 @@ class AlterConfigs:
         self, request: AlterConfigsRequest, call: Call
     ) -> AlterConfigsResponse | Awaitable[AlterConfigsResponse]:
         """Replace configs, or only say whether they could be."""
-        counts = Counter(map(key_of, request.resources))
-        once = {key_of(asked): asked for asked in request.resources}
+        asked, repeated = once(request.resources, KEY)
 
         def begin() -> Altering[AlterConfigsResource, AlterConfigsResourceResponse]:
             return Altering(
@@ -61,7 +60,7 @@ class AlterConfigs:
                 alterable=self._alterable,
                 plan=_plan,
                 answer=_answer,
-                counts=counts,
+                repeated=repeated,
                 is_dry=request.validate_only,
             )
 
@@ -71,7 +70,7 @@ class AlterConfigs:
             response = AlterConfigsResponse(responses=responses)
             return response if request.validate_only else self._durability.after_changes(response)
 
-        return self._slicing.work(once.values(), begin, respond, call.version)
+        return self._slicing.work(asked, begin, respond, call.version)
 
     def refuse(self, request: AlterConfigsRequest, code: ErrorCode) -> AlterConfigsResponse:
         """Say the same of every resource."""

@@ -12,13 +12,15 @@ Versions
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from operator import attrgetter
 
 from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.errors import RequestError, explain
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.repeats import once
 from rockgate.gateway.kafka.replicas import Replicas
 from rockgate.gateway.kafka.slices import Slicing
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -53,11 +55,10 @@ class CreatePartitions:
         self, request: CreatePartitionsRequest, call: Call
     ) -> CreatePartitionsResponse | Awaitable[CreatePartitionsResponse]:
         """Let topics grow, or only say whether they could."""
-        counts = Counter(topic.name for topic in request.topics)
-        once = {topic.name: topic for topic in request.topics}
+        asked, repeated = once(request.topics, attrgetter("name"))
 
         def begin() -> Growing:
-            return Growing(self, counts, is_dry=request.validate_only)
+            return Growing(self, repeated, is_dry=request.validate_only)
 
         def respond(
             results: list[CreatePartitionsTopicResult | Encoded],
@@ -65,7 +66,7 @@ class CreatePartitions:
             response = CreatePartitionsResponse(results=results)
             return response if request.validate_only else self._durability.after_changes(response)
 
-        return self._slicing.work(once.values(), begin, respond, call.version)
+        return self._slicing.work(asked, begin, respond, call.version)
 
     def refuse(self, request: CreatePartitionsRequest, code: ErrorCode) -> CreatePartitionsResponse:
         """Say the same of every topic."""
@@ -113,10 +114,10 @@ class Growing:
     """A slice of topics that are to grow."""
 
     def __init__(
-        self, handler: CreatePartitions, counts: Mapping[str, int], *, is_dry: bool
+        self, handler: CreatePartitions, repeated: AbstractSet[str], *, is_dry: bool
     ) -> None:
         self._handler = handler
-        self._counts = counts
+        self._repeated = repeated
         self._is_dry = is_dry
         self._planned_count = 0
         self._grown: dict[Topic, int] = {}
@@ -125,7 +126,7 @@ class Growing:
     def take(self, asked: CreatePartitionsTopic, /) -> int:
         """Check a topic."""
         try:
-            if self._counts[asked.name] > 1:
+            if asked.name in self._repeated:
                 raise RequestError(ErrorCode.INVALID_REQUEST, "the topic is named more than once")
             topic = self._handler.plan(asked, self._planned_count)
         except RequestError as error:

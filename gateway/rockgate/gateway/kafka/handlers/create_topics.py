@@ -24,8 +24,9 @@ Departs from Kafka
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from operator import attrgetter
 
 from rockgate.gateway.config.sections import TopicsConfig
 from rockgate.gateway.kafka import names
@@ -35,6 +36,7 @@ from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.errors import RequestError, explain
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.repeats import once
 from rockgate.gateway.kafka.replicas import REPLICATION_FACTOR, Replicas, check_numbering
 from rockgate.gateway.kafka.slices import Slicing
 from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
@@ -83,11 +85,10 @@ class CreateTopics:
         self, request: CreateTopicsRequest, call: Call
     ) -> CreateTopicsResponse | Awaitable[CreateTopicsResponse]:
         """Create what can be, or only say whether it could."""
-        counts = Counter(topic.name for topic in request.topics)
-        once = {topic.name: topic for topic in request.topics}
+        asked, repeated = once(request.topics, attrgetter("name"))
 
         def begin() -> Creating:
-            return Creating(self, counts, call.version, is_dry=request.validate_only)
+            return Creating(self, repeated, call.version, is_dry=request.validate_only)
 
         def respond(
             topics: list[CreatableTopicResult | Encoded],
@@ -95,7 +96,7 @@ class CreateTopics:
             response = CreateTopicsResponse(topics=topics)
             return response if request.validate_only else self._durability.after_changes(response)
 
-        return self._slicing.work(once.values(), begin, respond, call.version)
+        return self._slicing.work(asked, begin, respond, call.version)
 
     def refuse(self, request: CreateTopicsRequest, code: ErrorCode) -> CreateTopicsResponse:
         """Say the same of every topic."""
@@ -159,10 +160,10 @@ class Creating:
     """A slice of topics to be created."""
 
     def __init__(
-        self, handler: CreateTopics, counts: Mapping[str, int], version: int, *, is_dry: bool
+        self, handler: CreateTopics, repeated: AbstractSet[str], version: int, *, is_dry: bool
     ) -> None:
         self._handler = handler
-        self._counts = counts
+        self._repeated = repeated
         self._version = version
         self._is_dry = is_dry
         self._planned_count = 0
@@ -171,7 +172,7 @@ class Creating:
     def take(self, asked: CreatableTopic, /) -> int:
         """Check a topic."""
         try:
-            if self._counts[asked.name] > 1:
+            if asked.name in self._repeated:
                 raise RequestError(ErrorCode.INVALID_REQUEST, "the topic is named more than once")
             new = self._handler.plan(asked, self._planned_count)
         except RequestError as error:

@@ -13,14 +13,17 @@ Versions
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Set as AbstractSet
+from operator import attrgetter
+from typing import TypeAlias
 
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.errors import RequestError, explain
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.repeats import once
 from rockgate.gateway.kafka.slices import Slicing
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.delete_topics import (
@@ -35,7 +38,10 @@ from rockgate.store.topic import Topic
 from rockgate.store.topics import Topics
 
 IDS_SINCE = 6
+DELETION_COST = 4
 _PARTITIONS_PER_COST = 8
+Key: TypeAlias = tuple[str | None, bytes]
+KEY: Callable[[DeleteTopicState], Key] = attrgetter("name", "topic_id")
 
 
 class DeleteTopics:
@@ -51,19 +57,18 @@ class DeleteTopics:
         self, request: DeleteTopicsRequest, call: Call
     ) -> DeleteTopicsResponse | Awaitable[DeleteTopicsResponse]:
         """Delete what is there."""
-        asked = _asked(request, call.version)
-        counts = self._counts(asked)
-        once = {(each.name, each.topic_id): each for each in asked}
+        asked, repeated = once(_asked(request, call.version), KEY)
+        repeated |= self._named_both_ways(asked)
 
         def begin() -> Deleting:
-            return Deleting(self, counts)
+            return Deleting(self, repeated)
 
         def respond(
             responses: list[DeletableTopicResult | Encoded],
         ) -> DeleteTopicsResponse | Awaitable[DeleteTopicsResponse]:
             return self._durability.after_changes(DeleteTopicsResponse(responses=responses))
 
-        return self._slicing.work(once.values(), begin, respond, call.version)
+        return self._slicing.work(asked, begin, respond, call.version)
 
     def refuse(self, request: DeleteTopicsRequest, code: ErrorCode) -> DeleteTopicsResponse:
         """Say the same of every topic."""
@@ -74,13 +79,13 @@ class DeleteTopics:
 
     # For the slices
 
-    def find(self, asked: DeleteTopicState, counts: Mapping[str | bytes, int]) -> Topic:
+    def find(self, asked: DeleteTopicState, repeated: AbstractSet[Key]) -> Topic:
         """The topic that shall go, or RequestError."""
         if asked.name is not None and asked.topic_id != ZERO_UUID:
             raise RequestError(ErrorCode.INVALID_REQUEST, "a topic has both a name and an id")
         if asked.name is None and asked.topic_id == ZERO_UUID:
             raise RequestError(ErrorCode.INVALID_REQUEST, "a topic has neither a name nor an id")
-        if counts[_key(asked)] > 1:
+        if KEY(asked) in repeated:
             raise RequestError(ErrorCode.INVALID_REQUEST, "the topic is named more than once")
         if asked.name is None:
             topic = self._listing.find_id(asked.topic_id)
@@ -102,36 +107,36 @@ class DeleteTopics:
         """Delete topics that are there."""
         self._topics.delete(topics)
 
-    def _counts(self, asked: Sequence[DeleteTopicState]) -> Mapping[str | bytes, int]:
-        """How often each topic is named, by name or id; one that is named both ways, by both."""
-        counts = Counter(map(_key, asked))
-        named = [key for key in counts if isinstance(key, str)]
-        if len(named) < len(counts):
-            for name in named:
-                topic = self._listing.find(name)
-                if topic is not None and topic.id in counts:
-                    counts[name] += 1
-                    counts[topic.id] += 1
-        return counts
+    def _named_both_ways(self, asked: Collection[DeleteTopicState]) -> AbstractSet[Key]:
+        """Topics that are given by name and by id: the names, and the ids."""
+        ids = {each.topic_id for each in asked if each.name is None}
+        if not ids:
+            return frozenset()
+        found: set[Key] = set()
+        for each in asked:
+            topic = self._listing.find(each.name) if each.name is not None else None
+            if topic is not None and topic.id in ids:
+                found |= {(each.name, ZERO_UUID), (None, topic.id)}
+        return found
 
 
 class Deleting:
     """A slice of topics to be deleted."""
 
-    def __init__(self, handler: DeleteTopics, counts: Mapping[str | bytes, int]) -> None:
+    def __init__(self, handler: DeleteTopics, repeated: AbstractSet[Key]) -> None:
         self._handler = handler
-        self._counts = counts
+        self._repeated = repeated
         self._outcomes: list[tuple[DeleteTopicState, Topic] | DeletableTopicResult] = []
 
     def take(self, asked: DeleteTopicState, /) -> int:
         """Look for a topic."""
         try:
-            topic = self._handler.find(asked, self._counts)
+            topic = self._handler.find(asked, self._repeated)
         except RequestError as error:
             self._outcomes.append(_refused(asked, error.code, error.reason))
             return 0
         self._outcomes.append((asked, topic))
-        return 1 + topic.queue_count // _PARTITIONS_PER_COST
+        return DELETION_COST + topic.queue_count // _PARTITIONS_PER_COST
 
     def finish(self) -> Sequence[DeletableTopicResult]:
         """Delete all that were found."""
@@ -150,10 +155,6 @@ def _asked(request: DeleteTopicsRequest, version: int) -> Sequence[DeleteTopicSt
     if version >= IDS_SINCE:
         return request.topics
     return [DeleteTopicState(name=name) for name in request.topic_names]
-
-
-def _key(asked: DeleteTopicState) -> str | bytes:
-    return asked.topic_id if asked.name is None else asked.name
 
 
 def _done(

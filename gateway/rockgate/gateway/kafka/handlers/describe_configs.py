@@ -25,11 +25,12 @@ from typing import NamedTuple
 
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.brokerconfigs import BrokerConfig
-from rockgate.gateway.kafka.configaltering import ResourceType, check_broker, unserved
+from rockgate.gateway.kafka.configaltering import KEY, ResourceType, check_broker, unserved
 from rockgate.gateway.kafka.configsources import ConfigSource, source_of
 from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.repeats import once
 from rockgate.gateway.kafka.slices import Each, Slicing
 from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
@@ -195,17 +196,26 @@ def _synonym(name: str, value: str | None, source: ConfigSource) -> DescribeConf
     return DescribeConfigsSynonym(name=name, value=value, source=source)
 
 
-def _merged(resources: Iterable[DescribeConfigsResource]) -> list[Asked]:
+def _merged(resources: Sequence[DescribeConfigsResource]) -> Iterable[Asked]:
     """Each resource once: who asks for one a million times shall not get a million answers."""
-    merged: dict[tuple[int, str], dict[str, None] | None] = {}
+    each_once, repeated = once(resources, KEY)
+    if not repeated:
+        return (
+            Asked(each.resource_type, each.resource_name, _distinct(each.configuration_keys))
+            for each in each_once
+        )
+    merged: dict[tuple[int, str], list[str] | None] = {}
     for each in resources:
-        key, keys = (each.resource_type, each.resource_name), each.configuration_keys
-        known = merged.setdefault(key, {})
-        if known is None or not keys:
-            merged[key] = None
+        keys = merged.setdefault(KEY(each), [])
+        if keys is None or not each.configuration_keys:
+            merged[KEY(each)] = None
         else:
-            known.update(dict.fromkeys(keys))
-    return [Asked(type_, name, list(keys or ())) for (type_, name), keys in merged.items()]
+            keys += each.configuration_keys
+    return [Asked(type_, name, _distinct(keys)) for (type_, name), keys in merged.items()]
+
+
+def _distinct(keys: Sequence[str] | None) -> list[str]:
+    return list(dict.fromkeys(keys or ()))
 
 
 def _result(

@@ -19,16 +19,16 @@ Departs from Kafka
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Awaitable, Mapping
 from enum import IntEnum
 
-from rockgate.gateway.kafka.configaltering import Alterable, Altering, key_of
+from rockgate.gateway.kafka.configaltering import KEY, Alterable, Altering
 from rockgate.gateway.kafka.configchecks import check_together, known, read_value
 from rockgate.gateway.kafka.configkinds import ConfigKind, items_of
 from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.repeats import once
 from rockgate.gateway.kafka.slices import Slicing
 from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
@@ -75,8 +75,7 @@ class IncrementalAlterConfigs:
         self, request: IncrementalAlterConfigsRequest, call: Call
     ) -> IncrementalAlterConfigsResponse | Awaitable[IncrementalAlterConfigsResponse]:
         """Change configs, or only say whether they could be."""
-        counts = Counter(map(key_of, request.resources))
-        once = {key_of(asked): asked for asked in request.resources}
+        asked, repeated = once(request.resources, KEY)
 
         def begin() -> Altering[AlterConfigsResource, AlterConfigsResourceResponse]:
             return Altering(
@@ -84,7 +83,7 @@ class IncrementalAlterConfigs:
                 alterable=self._alterable,
                 plan=self._plan,
                 answer=_answer,
-                counts=counts,
+                repeated=repeated,
                 is_dry=request.validate_only,
             )
 
@@ -94,7 +93,7 @@ class IncrementalAlterConfigs:
             response = IncrementalAlterConfigsResponse(responses=responses)
             return response if request.validate_only else self._durability.after_changes(response)
 
-        return self._slicing.work(once.values(), begin, respond, call.version)
+        return self._slicing.work(asked, begin, respond, call.version)
 
     def refuse(
         self, request: IncrementalAlterConfigsRequest, code: ErrorCode

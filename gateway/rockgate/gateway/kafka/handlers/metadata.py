@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from operator import attrgetter
 from typing import TypeAlias
 
 from rockgate.gateway.config.sections import TopicsConfig
@@ -36,6 +37,7 @@ from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.errors import RequestError, explain
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.repeats import once
 from rockgate.gateway.kafka.slices import Each, Slicing
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.metadata import (
@@ -94,7 +96,7 @@ class Metadata:
             each.name is None or each.topic_id != ZERO_UUID for each in asked
         ):
             raise RequestError(ErrorCode.INVALID_REQUEST, "topics by id are asked for from v12 on")
-        once = {(each.topic_id, each.name): each for each in asked}
+        distinct, _ = once(asked, attrgetter("topic_id", "name"))
         allowance = Allowance(
             AUTO_CREATE_MAX if request.allow_auto_topic_creation and self._config.auto_create else 0
         )
@@ -107,7 +109,7 @@ class Metadata:
             response = self._respond(request, call, topics)
             return self._durability.after_changes(response) if allowance.used else response
 
-        return self._slicing.work(once.values(), begin, respond, version)
+        return self._slicing.work(distinct, begin, respond, version)
 
     def refuse(self, request: MetadataRequest, code: ErrorCode) -> MetadataResponse:
         """An error for each topic that was named, and from v13 for the whole."""
