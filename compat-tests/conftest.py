@@ -6,6 +6,9 @@ import pytest
 from tests.gates import java, pytest_collection_modifyitems, pytest_runtest_setup
 from tests.gateway.server import RunningServer
 
+# So that a failing assert of a behaviour shows its values.
+pytest.register_assert_rewrite("behaviours")
+
 __all__ = ["java", "pytest_collection_modifyitems", "pytest_runtest_setup"]
 
 

@@ -13,6 +13,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
 from behaviours.administering import Administering
 from behaviours.driver import SECONDS_MAX, Message, Place, Received, Refused, Sending
+from behaviours.grouping import Grouping
 from behaviours.reading import Reading
 from behaviours.surviving import Surviving
 from behaviours.writing import Writing
@@ -155,6 +156,37 @@ class _Consumer:
         self._loop.close()
 
 
+class _Member(_Consumer):
+    def __init__(self, bootstrap: str, group: str, topic: str) -> None:
+        self._loop = _Loop()
+        self._loop.run(self._join(bootstrap, group, topic))
+
+    async def _join(self, bootstrap: str, group: str, topic: str) -> None:
+        self._client = AIOKafkaConsumer(
+            topic,
+            bootstrap_servers=bootstrap,
+            group_id=group,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            heartbeat_interval_ms=300,
+        )
+        await self._client.start()
+
+    def assignment(self) -> set[int]:
+        async def assignment() -> set[int]:
+            return {each.partition for each in self._client.assignment()}
+
+        return self._loop.run(assignment())
+
+    def commit(self) -> None:
+        self._loop.run(self._client.commit())
+
+    def committed(self, topic: str, partition: int) -> int | None:
+        place = TopicPartition(topic, partition)
+        found: int | None = self._loop.run(self._client.committed(place))
+        return found
+
+
 class _Admin:
     def __init__(self, bootstrap: str) -> None:
         self._loop = _Loop()
@@ -222,6 +254,9 @@ class AioKafka:
     def admin(self, bootstrap: str) -> _Admin:
         return _Admin(bootstrap)
 
+    def member(self, bootstrap: str, group: str, topic: str) -> _Member:
+        return _Member(bootstrap, group, topic)
 
-class TestAioKafka(Administering, Writing, Reading, Surviving):
+
+class TestAioKafka(Administering, Writing, Reading, Grouping, Surviving):
     driver = AioKafka()

@@ -9,6 +9,7 @@ from typing import Any
 import confluent_kafka
 from behaviours.administering import Administering
 from behaviours.driver import SECONDS_MAX, Message, Place, Received, Refused, Sending
+from behaviours.grouping import Grouping
 from behaviours.reading import Reading
 from behaviours.surviving import Surviving
 from behaviours.writing import Writing
@@ -157,6 +158,32 @@ class _Consumer:
         self._client.close()
 
 
+class _Member(_Consumer):
+    def __init__(self, bootstrap: str, group: str, topic: str) -> None:
+        self._client = confluent_kafka.Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": group,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "heartbeat.interval.ms": 300,
+                "reconnect.backoff.max.ms": 500,
+            }
+        )
+        self._client.subscribe([topic])
+
+    def assignment(self) -> set[int]:
+        return {each.partition for each in self._client.assignment()}
+
+    def commit(self) -> None:
+        self._client.commit(asynchronous=False)
+
+    def committed(self, topic: str, partition: int) -> int | None:
+        place = TopicPartition(topic, partition)
+        (found,) = self._client.committed([place], SECONDS_MAX)
+        return None if found.offset < 0 else int(found.offset)
+
+
 class _Admin:
     def __init__(self, bootstrap: str) -> None:
         self._client = AdminClient({"bootstrap.servers": bootstrap})
@@ -216,6 +243,9 @@ class ConfluentKafka:
     def admin(self, bootstrap: str) -> _Admin:
         return _Admin(bootstrap)
 
+    def member(self, bootstrap: str, group: str, topic: str) -> _Member:
+        return _Member(bootstrap, group, topic)
 
-class TestConfluentKafka(Administering, Writing, Reading, Surviving):
+
+class TestConfluentKafka(Administering, Writing, Reading, Grouping, Surviving):
     driver = ConfluentKafka()

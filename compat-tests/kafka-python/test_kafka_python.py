@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from behaviours.administering import Administering
 from behaviours.driver import SECONDS_MAX, Message, Place, Received, Refused, Sending
+from behaviours.grouping import Grouping
 from behaviours.reading import Reading
 from behaviours.surviving import Surviving
 from behaviours.writing import Writing
@@ -125,6 +126,29 @@ class _Consumer:
         self._client.close()
 
 
+class _Member(_Consumer):
+    def __init__(self, bootstrap: str, group: str, topic: str) -> None:
+        self._client = KafkaConsumer(
+            topic,
+            bootstrap_servers=bootstrap,
+            group_id=group,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            heartbeat_interval_ms=300,
+            reconnect_backoff_max_ms=500,
+        )
+
+    def assignment(self) -> set[int]:
+        return {each.partition for each in self._client.assignment()}
+
+    def commit(self) -> None:
+        self._client.commit()
+
+    def committed(self, topic: str, partition: int) -> int | None:
+        found: int | None = self._client.committed(TopicPartition(topic, partition))
+        return found
+
+
 class _Admin:
     def __init__(self, bootstrap: str) -> None:
         self._client = KafkaAdminClient(bootstrap_servers=bootstrap)
@@ -187,6 +211,9 @@ class KafkaPython:
     def admin(self, bootstrap: str) -> _Admin:
         return _Admin(bootstrap)
 
+    def member(self, bootstrap: str, group: str, topic: str) -> _Member:
+        return _Member(bootstrap, group, topic)
 
-class TestKafkaPython(Administering, Writing, Reading, Surviving):
+
+class TestKafkaPython(Administering, Writing, Reading, Grouping, Surviving):
     driver = KafkaPython()
