@@ -331,7 +331,9 @@ class _DecoderWriter:
             if self.exact:
                 add(f"{target}, room = weigh_many({what}, room)", path)
             else:
-                add(f"{target} = many({what})", path)
+                rows = self.source.constant("rows", reading.rows(element.code))
+                few = f"[*{rows}[{count}](data, pos)] if {count} < {reading.ROWS}"
+                add(f"{target} = {few} else many({what})", path)
             add(f"pos += {count} * {element.size}")
             return
         items, index = self.source.unique("a"), self.source.unique("i")

@@ -1,5 +1,7 @@
 """What generated decoders call when one line will not do: the rare paths and the refusals."""
 
+from collections.abc import Callable
+from functools import cache
 from struct import Struct
 from typing import Any
 
@@ -7,6 +9,7 @@ from rockgate.protocol.kafka.schema.kinds import ARRAY_COUNT_MAX, STRING_SIZE_MA
 from rockgate.protocol.kafka.varint import Buffer, continue_uvarint, read_uvarint
 
 __all__ = [
+    "ROWS",
     "OutOfRoom",
     "continue_uvarint",
     "keep",
@@ -16,6 +19,7 @@ __all__ = [
     "refuse_null",
     "refuse_size",
     "refuse_tag",
+    "rows",
     "skip_tags",
     "weigh_many",
     "weigh_text",
@@ -24,17 +28,19 @@ __all__ = [
 
 _ASCII_STRING = 49
 _SEEN = [1 << 62] * 61
-_PREPARED = 16
-_PACKINGS = {
-    code: tuple(Struct(">" + code * count) for count in range(_PREPARED)) for code in "bhiqd"
-}
+
+ROWS = 16
+"""Rows of fewer values than this are read by a call that was prepared for their count."""
+
+
+@cache
+def rows(code: str) -> tuple[Callable[[Buffer, int], tuple[Any, ...]], ...]:
+    """For a `struct` code, what reads none of them at a place, one of them, and so on."""
+    return tuple(Struct(">" + code * count).unpack_from for count in range(ROWS))
 
 
 def read_many(code: str, data: Buffer, at: int, count: int) -> list[Any]:
     """Read `count` values of one `struct` code; the bytes are known to be there."""
-    prepared = _PACKINGS.get(code)
-    if prepared is not None and count < _PREPARED:
-        return list(prepared[count].unpack_from(data, at))
     one = Struct(">" + code)
     end = at + count * one.size
     return [value for (value,) in one.iter_unpack(memoryview(data)[at:end])]
@@ -84,20 +90,19 @@ def keep(value: int, room: int) -> tuple[int, int]:
 
 
 def weigh_many(code: str, data: Buffer, at: int, count: int, room: int) -> tuple[list[Any], int]:
-    """Read `count` values of one `struct` code, never far beyond the room left."""
+    """Read `count` values of one `struct` code, and no further than the room goes."""
     one = Struct(">" + code)
-    found: list[Any] = []
-    view = memoryview(data)
-    for start in range(0, count, 1024):
-        stop = min(start + 1024, count)
-        for (value,) in one.iter_unpack(view[at + start * one.size : at + stop * one.size]):
-            if isinstance(value, int):
-                value, room = keep(value, room)
-            else:
-                room -= value.__sizeof__()
-            found.append(value)
+    # Of its final length from the start: a list that grows takes room ahead.
+    found: list[Any] = [None] * count
+    for index in range(count):
+        (value,) = one.unpack_from(data, at + index * one.size)
+        if isinstance(value, int):
+            value, room = keep(value, room)
+        else:
+            room -= value.__sizeof__()
         if room < 0:
             raise refuse_memory()
+        found[index] = value
     return found, room
 
 
