@@ -167,11 +167,13 @@ class Gathering:
     ) -> None:
         code = queues if isinstance(queues, ErrorCode) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         self.session.bind(wanted, None)
-        fetched = FetchedPartition(wanted.asked.partition, code, aborted=())
         # What has gone since we looked is told at once; what was not there is not.
         is_unknown = before is None or before[4]
-        if code is ErrorCode.INCONSISTENT_TOPIC_ID or not is_unknown:
-            self._is_urgent = True
+        is_urgent = code is ErrorCode.INCONSISTENT_TOPIC_ID or not is_unknown
+        self._is_urgent |= is_urgent
+        # Kafka's two kinds of error differ in this detail too.
+        aborted = None if is_urgent else ()
+        fetched = FetchedPartition(wanted.asked.partition, code, aborted=aborted)
         self._add(wanted, (fetched, 0, 0, 0, is_unknown))
 
     def _drop(self, wanted: Wanted) -> Finding:
