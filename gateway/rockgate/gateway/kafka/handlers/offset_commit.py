@@ -45,6 +45,7 @@ from rockgate.store.store import Store
 from rockgate.store.topic import Topic
 
 _IDS = 10
+_FOR_EVER_MS = 2**63 - 1
 
 
 class OffsetCommit:
@@ -76,7 +77,7 @@ class OffsetCommit:
         )
         expire_ms = -1
         if request.retention_time_ms >= 0:
-            expire_ms = self._clock.now_ms() + request.retention_time_ms
+            expire_ms = min(self._clock.now_ms() + request.retention_time_ms, _FOR_EVER_MS)
         commits: list[Commit] = []
         topics = [
             self._take(each, call.version, allowed, expire_ms, commits) for each in request.topics
