@@ -14,8 +14,10 @@ __all__ = ["java", "pytest_collection_modifyitems", "pytest_runtest_setup"]
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """A server with the usual settings; at the end it must stop cleanly and have no traceback."""
-    with RunningServer(tmp_path_factory.mktemp("compat")) as running:
+    """A server for all; at the end it must stop cleanly and have no traceback."""
+    # A group's first members wait for others; three seconds for each test would be most of its time.
+    settings = ["group.initial.rebalance.delay.ms=100"]
+    with RunningServer(tmp_path_factory.mktemp("compat"), settings=settings) as running:
         yield running
         assert running.stop() == 0
         assert "Traceback" not in running.log

@@ -98,7 +98,8 @@ class Grouping:
 
     @pytest.mark.long
     def test_what_was_committed_is_there_after_kill_9(self, tmp_path: Path) -> None:
-        with RunningServer(tmp_path) as server:
+        settings = ["group.initial.rebalance.delay.ms=100"]
+        with RunningServer(tmp_path, settings=settings) as server:
             topic = self._spread(server, 100)
             group = f"group-of-{topic}"
             with joined(self.driver, server.bootstrap, group, topic) as member:
