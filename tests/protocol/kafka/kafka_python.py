@@ -14,6 +14,7 @@ from rockgate.protocol.kafka.schema.kinds import ArrayOf, Fixed, Kind, OrNull, S
 with warnings.catch_warnings():
     # It reads its schemas by a function that Python has deprecated.
     warnings.simplefilter("ignore", DeprecationWarning)
+    from kafka.protocol.api_data import ApiData
     from kafka.protocol.api_header import ResponseClassRegistry
     from kafka.protocol.api_message import ApiMessage
     from kafka.protocol.broker_version_data import BROKER_API_VERSIONS
@@ -36,6 +37,14 @@ def its_message(name: str) -> Any:
     registry.clear()
     registry.update(before)
     return made
+
+
+@cache
+def its_data(name: str) -> Any:
+    """Its codec for what travels inside a message, led by its version."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return type(ApiData)(name, (ApiData,), {})
 
 
 def its_schema(name: str) -> dict[str, Any] | None:

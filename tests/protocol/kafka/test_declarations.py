@@ -11,6 +11,10 @@ from tests.protocol.kafka.kafka_python import broker_versions, its_schema
 from tests.protocol.kafka.values import MESSAGES, version_id
 
 from rockgate.protocol.kafka.api import APIS, ApiKey
+from rockgate.protocol.kafka.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+)
 from rockgate.protocol.kafka.headers import RequestHeader, ResponseHeader
 from rockgate.protocol.kafka.schema import declaration_of
 from rockgate.protocol.kafka.schema.declare import Field
@@ -26,9 +30,15 @@ from rockgate.protocol.kafka.schema.kinds import (
 )
 from rockgate.protocol.kafka.versions import NO_VERSIONS, Versions
 
+OTHERS = [
+    RequestHeader,
+    ResponseHeader,
+    ConsumerProtocolSubscription,
+    ConsumerProtocolAssignment,
+]
 SCHEMAS = {
     message: schema
-    for message in [*MESSAGES, RequestHeader, ResponseHeader]
+    for message in [*MESSAGES, *OTHERS]
     if (schema := its_schema(message.__name__)) is not None
 }
 
