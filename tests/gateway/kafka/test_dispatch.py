@@ -1,12 +1,13 @@
 import asyncio
 import logging
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from rockgate.gateway.address import Address
-from rockgate.gateway.kafka.dispatch import Dispatcher, Waiting
+from rockgate.gateway.kafka.dispatch import LARGE_SIZE, Dispatcher, Waiting
 from rockgate.gateway.kafka.errors import CODES, Disconnect, RequestError, code_of
 from rockgate.gateway.kafka.handler import Handler, row
 from rockgate.gateway.kafka.peer import Call, Peer
@@ -17,7 +18,8 @@ from rockgate.protocol.kafka.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from rockgate.protocol.kafka.schema import decode, encode
+from rockgate.protocol.kafka.messages.metadata import MetadataResponse, MetadataResponseTopic
+from rockgate.protocol.kafka.schema import decode, encode, encode_part
 from rockgate.store import errors as store
 
 VERSION = 1
@@ -189,6 +191,73 @@ async def test_a_version_that_is_not_served_ends_the_connection() -> None:
 async def test_a_version_that_is_not_served_may_have_an_answer_instead() -> None:
     table = dispatcher(ok, versions="2-4", answer_unknown_version=lambda: [b"ask again"])
     assert table.dispatch(exchange(), PEER) == [b"ask again"]
+
+
+# Large requests
+
+
+def large(act: Act, **options: Any) -> Waiting:
+    """What becomes of a request that is large."""
+    body = encode(InitProducerIdRequest(transaction_timeout_ms=5), VERSION) + bytes(LARGE_SIZE)
+    outcome = dispatcher(act, is_bulk=True, **options).dispatch(exchange(body), PEER)
+    assert isinstance(outcome, Waiting)
+    return outcome
+
+
+async def test_a_large_request_of_a_bulk_api_is_read_in_a_thread() -> None:
+    threads = []
+
+    def reading(body: memoryview, version: int) -> InitProducerIdRequest:
+        threads.append(threading.current_thread())
+        return decode(InitProducerIdRequest, version, body)
+
+    def acting(request: InitProducerIdRequest) -> InitProducerIdResponse:
+        threads.append(threading.current_thread())
+        return ok(request)
+
+    outcome = large(acting, decode=reading)
+    await outcome.future
+    assert read(outcome.answer()).producer_id == 5
+    assert threads[0] is not threading.main_thread()
+    assert threads[1] is threading.main_thread()
+
+
+async def test_a_large_request_may_have_to_wait_as_any_other() -> None:
+    outcome = large(waiting_for(ok))
+    await outcome.future
+    assert read(outcome.answer()).producer_id == 5
+
+
+async def test_a_large_request_that_cannot_be_served_gets_its_code() -> None:
+    outcome = large(raising(RequestError(ErrorCode.INVALID_REQUEST, "no")))
+    await asyncio.wait([outcome.future])
+    assert read(outcome.answer()).error_code == ErrorCode.INVALID_REQUEST
+
+
+async def test_a_large_request_that_cannot_be_read_ends_the_connection() -> None:
+    body = b"\x00\x02\xff\xff" + bytes(LARGE_SIZE)
+    outcome = dispatcher(ok, is_bulk=True).dispatch(exchange(body), PEER)
+    assert isinstance(outcome, Waiting)
+    await asyncio.wait([outcome.future])
+    with pytest.raises(MalformedMessage):
+        outcome.answer()
+
+
+async def test_a_small_request_of_a_bulk_api_and_a_large_one_of_another_are_plain_calls() -> None:
+    assert read(dispatcher(ok, is_bulk=True).dispatch(exchange(), PEER)).producer_id == 5
+    body = encode(InitProducerIdRequest(transaction_timeout_ms=5), VERSION) + bytes(LARGE_SIZE)
+    assert read(dispatcher(ok).dispatch(exchange(body), PEER)).producer_id == 5
+
+
+async def test_a_bulk_answer_may_be_many_buffers() -> None:
+    def wide(request: InitProducerIdRequest) -> MetadataResponse:
+        topics = [MetadataResponseTopic(name="x" * 30_000) for _ in range(2)]
+        parts = [encode_part(MetadataResponse, topic, VERSION) for topic in topics]
+        return MetadataResponse(topics=[*parts])
+
+    answer = dispatcher(wide, is_bulk=True).dispatch(exchange(), PEER)
+    assert isinstance(answer, list)
+    assert len(answer) == 3
 
 
 def test_a_row_serves_what_is_declared_unless_told_otherwise() -> None:

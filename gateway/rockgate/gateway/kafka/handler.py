@@ -13,6 +13,7 @@ from rockgate.protocol.kafka.api import APIS, ApiKey
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.schema import decode as decode_declared
 from rockgate.protocol.kafka.schema import encode as encode_declared
+from rockgate.protocol.kafka.schema import encode_buffers
 from rockgate.protocol.kafka.schema.codec import MEMORY_FACTOR as USUAL_FACTOR
 from rockgate.protocol.kafka.schema.codec import MEMORY_SLACK as USUAL_SLACK
 from rockgate.protocol.kafka.versions import Versions
@@ -73,6 +74,9 @@ class Row(Generic[Services]):
     encode: Encode
     answer_unknown_version: Callable[[], Answer] | None
     """What a version that is not served gets in place of a closed connection."""
+    is_bulk: bool
+    """Whether a large request is read beside the loop. What comes behind it on the connection may
+    take effect before it does."""
 
 
 def row(
@@ -83,6 +87,7 @@ def row(
     decode: Decode | None = None,
     encode: Encode | None = None,
     answer_unknown_version: Callable[[], Answer] | None = None,
+    is_bulk: bool = False,
 ) -> Row[Services]:
     """A row that serves what is declared, by the declared codec, unless it is told otherwise."""
     api = APIS[key]
@@ -101,6 +106,15 @@ def row(
                 api.request, version, body, memory_max=memory_max(len(body))
             )
         ),
-        encode=encode or (lambda response, version: [encode_declared(response, version)]),
+        encode=encode or (_encode_bulk if is_bulk else _encode),
         answer_unknown_version=answer_unknown_version,
+        is_bulk=is_bulk,
     )
+
+
+def _encode(response: Any, version: int) -> Answer:
+    return [encode_declared(response, version)]
+
+
+def _encode_bulk(response: Any, version: int) -> Answer:
+    return [*encode_buffers(response, version)]

@@ -19,7 +19,14 @@ from rockgate.protocol.kafka.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from rockgate.protocol.kafka.schema import Encoded, decode, encode, encode_part, join
+from rockgate.protocol.kafka.schema import (
+    Encoded,
+    decode,
+    encode,
+    encode_buffers,
+    encode_part,
+    join,
+)
 
 
 @pytest.mark.parametrize(("message", "version"), VERSIONS, ids=version_id)
@@ -129,6 +136,19 @@ def test_parts_of_two_versions_are_not_joined() -> None:
 
 def _topic(partitions: Iterable[MetadataResponsePartition | Encoded]) -> MetadataResponseTopic:
     return MetadataResponseTopic(name="a", partitions=list(partitions))
+
+
+def test_large_parts_are_buffers_of_their_own_and_small_ones_are_joined() -> None:
+    topics = [MetadataResponseTopic(name="x" * size) for size in (5, 30_000, 7, 8, 30_000, 30_000)]
+    parts = [encode_part(MetadataResponse, topic, 12) for topic in topics]
+    response = MetadataResponse(topics=[*parts])
+    buffers = encode_buffers(response, 12)
+    assert b"".join(buffers) == encode(response, 12)
+    assert [buffers[at] is parts[index].data for at, index in ((1, 1), (3, 4), (4, 5))] == [
+        True
+    ] * 3
+    assert [len(buffer) > 30_000 for buffer in buffers] == [False, True, False, True, True, False]
+    assert encode_buffers(MetadataResponse(), 12) == [encode(MetadataResponse(), 12)]
 
 
 def test_a_part_of_another_version_is_refused() -> None:

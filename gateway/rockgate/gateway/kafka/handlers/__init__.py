@@ -165,6 +165,7 @@ HANDLERS: tuple[Row[Services], ...] = (
             config=s.topics_config,
             durability=Durability(s.store),
         ),
+        is_bulk=True,
     ),
     row(
         ApiKey.OFFSET_COMMIT,
@@ -204,12 +205,14 @@ HANDLERS: tuple[Row[Services], ...] = (
             config=s.topics_config,
             durability=Durability(s.store),
         ),
+        is_bulk=True,
     ),
     row(
         ApiKey.DELETE_TOPICS,
         lambda s: DeleteTopics(
             topics=s.store.topics, listing=s.listing, durability=Durability(s.store)
         ),
+        is_bulk=True,
     ),
     row(ApiKey.DELETE_RECORDS, lambda s: DeleteRecords(s.store)),
     row(ApiKey.INIT_PRODUCER_ID, lambda s: InitProducerId(s.producers)),
@@ -222,12 +225,14 @@ HANDLERS: tuple[Row[Services], ...] = (
             node_id=s.identity.node_id,
             broker_configs=s.broker_configs,
         ),
+        is_bulk=True,
     ),
     row(
         ApiKey.ALTER_CONFIGS,
         lambda s: AlterConfigs(
             topics=s.store.topics, alterable=_alterable(s), durability=Durability(s.store)
         ),
+        is_bulk=True,
     ),
     row(
         ApiKey.CREATE_PARTITIONS,
@@ -237,6 +242,7 @@ HANDLERS: tuple[Row[Services], ...] = (
             replicas=_replicas(s),
             durability=Durability(s.store),
         ),
+        is_bulk=True,
     ),
     row(
         ApiKey.DELETE_GROUPS,
@@ -250,6 +256,7 @@ HANDLERS: tuple[Row[Services], ...] = (
             defaults=s.defaults,
             durability=Durability(s.store),
         ),
+        is_bulk=True,
     ),
     row(
         ApiKey.OFFSET_DELETE,
@@ -266,5 +273,6 @@ HANDLERS: tuple[Row[Services], ...] = (
             node_id=s.identity.node_id,
             leader_epoch=s.store.epochs.current,
         ),
+        is_bulk=True,
     ),
 )

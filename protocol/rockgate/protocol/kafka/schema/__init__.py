@@ -6,7 +6,7 @@
 - `codec`: `decode` and `encode`, the doors that everybody else uses.
 """
 
-from rockgate.protocol.kafka.schema.codec import decode, encode, encode_part
+from rockgate.protocol.kafka.schema.codec import decode, encode, encode_buffers, encode_part
 from rockgate.protocol.kafka.schema.declare import declaration_of, field, message, struct
 from rockgate.protocol.kafka.schema.encoded import Encoded, join
 from rockgate.protocol.kafka.schema.kinds import (
@@ -53,6 +53,7 @@ __all__ = [
     "declaration_of",
     "decode",
     "encode",
+    "encode_buffers",
     "encode_part",
     "field",
     "join",

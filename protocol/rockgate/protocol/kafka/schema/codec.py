@@ -26,6 +26,7 @@ MEMORY_FACTOR = 4
 MEMORY_SLACK = 1 << 20
 _OVERHEAD = 1 << 14
 _COPY_SIZE_MAX = 1 << 18
+_PIECE_SIZE_MIN = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,8 @@ class _Decoder:
 
 @dataclass(frozen=True, slots=True)
 class _Encoder:
-    function: Callable[[Any], bytes]
+    function: Callable[[Any], list[bytes]]
+    """Returns the pieces that make up the bytes."""
     lines: LineMap
 
 
@@ -90,17 +92,35 @@ def encode(value: Any, version: int) -> bytes:
     Fields that the version lacks are not written, whatever they hold.
     """
     message_type = type(value)
-    return _encode(message_type, message_type, value, version)
+    return b"".join(_encode(message_type, message_type, value, version))
+
+
+def encode_buffers(value: Any, version: int) -> list[bytes]:
+    """The bytes of a message as buffers to be sent one after the other.
+
+    Small pieces are joined; a large one, as `Encoded` elements are, is not copied once more.
+    """
+    message_type = type(value)
+    pieces = _encode(message_type, message_type, value, version)
+    buffers, at = [], 0
+    for index in [index for index, piece in enumerate(pieces) if len(piece) >= _PIECE_SIZE_MIN]:
+        if at < index:
+            buffers.append(b"".join(pieces[at:index]))
+        buffers.append(pieces[index])
+        at = index + 1
+    if at < len(pieces):
+        buffers.append(b"".join(pieces[at:]))
+    return buffers
 
 
 def encode_part(message_type: type[Any], value: Any, version: int) -> Encoded:
     """One struct of a message, made ready to stand in an array that takes `Encoded` elements."""
     struct_type = type(value)
-    data = _encode(message_type, struct_type, value, version)
+    data = b"".join(_encode(message_type, struct_type, value, version))
     return Encoded(struct_type, version, data)
 
 
-def _encode(message_type: type[Any], part: type[Any], value: Any, version: int) -> bytes:
+def _encode(message_type: type[Any], part: type[Any], value: Any, version: int) -> list[bytes]:
     encoder = _encoders.get((message_type, part, version))
     if encoder is None:
         encoder = _Encoder(*make_encoder(declaration_of(message_type), version, part))

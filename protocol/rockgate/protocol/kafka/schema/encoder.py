@@ -32,7 +32,7 @@ from rockgate.protocol.kafka.varint import uvarint
 
 
 def encoder_source(declaration: Declaration, version: int, part: type[Any]) -> Source:
-    """The source of `encode(v)`: the bytes of the message, or of one of its structs, `part`."""
+    """The source of `encode(v)`: the pieces of the message, or of one of its structs, `part`."""
     flexible = message_layout(declaration, version).flexible
     layout = struct_layout(part, version, flexible)
     writer = _EncoderWriter(layout)
@@ -41,7 +41,7 @@ def encoder_source(declaration: Declaration, version: int, part: type[Any]) -> S
         source.add("out = []")
         source.add("w = out.append")
         writer.struct(layout, "v", "")
-        source.add("return join(out)")
+        source.add("return out")
     return source
 
 
