@@ -11,6 +11,7 @@ from tests.gateway.kafka.world import World
 
 from rockgate.gateway.kafka.fetching import Read
 from rockgate.gateway.kafka.fetchsessions import EPOCH_MAX, EVICTION_MS
+from rockgate.gateway.kafka.handlers import fetch
 from rockgate.protocol.kafka.errors import ErrorCode
 
 NOT_FOUND = ErrorCode.FETCH_SESSION_ID_NOT_FOUND
@@ -331,8 +332,9 @@ async def test_a_poll_of_ten_thousand_partitions_costs_what_changed() -> None:
     world = world_of(10_000)
     reads = Reads(world)
     fetcher = Fetcher(world)
-    session = opened(fetcher, 10_000)
-    assert reads.take() == 10_000
+    opening = fetcher.waiting({key: Asked() for key in keys(10_000)}, session=NEW)
+    session = Answer(fetcher, await opening).session_id
+    assert session and reads.take() == 10_000
     for epoch in range(1, 4):
         assert fetcher.fetch(session=(session, epoch)).partitions == {}
     assert reads.take() == 0
@@ -453,3 +455,98 @@ async def test_one_who_waited_and_is_kept_is_counted_once() -> None:
     await turns()
     assert Answer(fetcher, future.result()).session_id
     assert fetcher.sessions.partition_count == 3 and world.waiting.queue_count == 3
+
+
+# Many partitions, in slices
+
+
+@pytest.fixture
+def slices_of_ten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch, "SLICE_COUNT", 10)
+
+
+async def test_many_partitions_are_looked_at_in_slices(slices_of_ten: None) -> None:
+    world = world_of(35)
+    reads = Reads(world)
+    fetcher = Fetcher(world)
+    future = fetcher.waiting({key: Asked() for key in keys(35)}, session=NEW)
+    taken = []
+    while not future.done():
+        await asyncio.sleep(0)
+        taken.append(reads.take())
+    assert [count for count in taken if count] == [10, 10, 10, 5]
+    answer = Answer(fetcher, future.result())
+    assert len(answer.partitions) == 35 and answer.session_id
+    assert fetcher.fetch(session=(answer.session_id, 1)).partitions == {}
+
+
+async def test_what_changes_between_two_slices_is_not_missed(slices_of_ten: None) -> None:
+    world = world_of(35)
+    fetcher = Fetcher(world)
+    future = fetcher.waiting({key: Asked() for key in keys(35)}, session=NEW, wait_ms=500)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    world.append(partition=3)
+    world.append(partition=33)
+    await turns()
+    await turns()
+    answer = Answer(fetcher, future.result())
+    told = [key[1] for key, size in answer.sizes.items() if size]
+    assert sorted(told) == [3, 33]
+    asked = {("orders", 3): Asked(1), ("orders", 33): Asked(1)}
+    assert fetcher.fetch(asked, session=(answer.session_id, 1)).partitions == {}
+
+
+@pytest.mark.parametrize("wait_ms", [0, 500])
+async def test_many_partitions_without_a_session_leave_nothing_behind(
+    slices_of_ten: None, wait_ms: int
+) -> None:
+    world = world_of(35)
+    fetcher = Fetcher(world)
+    asked = {key: Asked() for key in keys(35)}
+    future = fetcher.waiting(asked, wait_ms=wait_ms)
+    for _ in range(4):
+        await turns()
+    world.hand.advance(1)
+    await turns()
+    assert len(Answer(fetcher, future.result()).partitions) == 35
+    gone = fetcher.waiting(asked, wait_ms=wait_ms)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    gone.cancel()
+    await turns()
+    assert world.waiting.queue_count == 0 and len(world.waiting) == 0
+    assert fetcher.sessions.partition_count == 0 and world.hand.timers == []
+
+
+@pytest.mark.parametrize("ending", ["next", "closed"])
+async def test_a_session_that_goes_on_or_ends_while_it_is_looked_at(
+    slices_of_ten: None, ending: str
+) -> None:
+    world = world_of(35)
+    fetcher = Fetcher(world)
+    opening = fetcher.waiting({key: Asked() for key in keys(35)}, session=NEW)
+    for _ in range(4):
+        await turns()
+    session = opening.result().session_id
+    for partition in range(35):
+        world.append(partition=partition)
+    first = fetcher.waiting({}, session=(session, 1), wait_ms=500)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    if ending == "next":
+        second = fetcher.fetch(session=(session, 2), forget=keys(34))
+        assert second.offsets(partition=34) == [0]
+        await turns()
+        await turns()
+        answer = Answer(fetcher, first.result())
+        assert (answer.error_code, answer.session_id) == (BAD_EPOCH, session)
+        assert world.waiting.queue_count == 1
+    else:
+        fetcher.sessions.close(session)
+        await turns()
+        await turns()
+        answer = Answer(fetcher, first.result())
+        assert (answer.error_code, answer.session_id) == (0, 0) and len(answer.partitions) == 35
+        assert world.waiting.queue_count == 0
+    assert fetcher.sessions.partition_count == (1 if ending == "next" else 0)

@@ -93,7 +93,7 @@ class FetchSession:
         self.dirty: dict[Wanted, None] = {}
         """Partitions that may have news, in the order in which to look at them."""
         self.news: dict[Wanted, None] = {}
-        """Those that changed since the poll under way last looked."""
+        """Those that changed since the request under way last looked."""
         self.poll: Poll[Any] | None = None
         """The request that waits, if one does."""
 
@@ -144,9 +144,17 @@ class FetchSession:
     def note(self, wanted: Wanted) -> None:
         """Mark a partition as dirty, and let the poll that waits look at it."""
         self.dirty[wanted] = None
+        self.news[wanted] = None
         if self.poll is not None:
-            self.news[wanted] = None
             self.poll.wake()
+
+    def take_news(self) -> list[Wanted]:
+        """Return the partitions that changed since this was last asked."""
+        if not self.news:
+            return []
+        news = list(self.news)
+        self.news.clear()
+        return news
 
     def bind(self, wanted: Wanted, queue: Queue | None) -> None:
         """Say which queue a partition is now: a topic may go, and come back as another."""

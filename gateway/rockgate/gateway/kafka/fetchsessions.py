@@ -140,6 +140,8 @@ class FetchSessions:
         session = self._sessions.pop(session_id, None)
         if session is not None:
             self.partition_count -= session.count
+            # A request that is still under way tells its client with id 0 that it is over.
+            session.id = 0
             session.unwatch()
             session.interrupt()
 

@@ -79,7 +79,6 @@ class Gathering:
         self.is_incremental = session.id != 0
         """Whether only news are told, and what does not fit is left for the next time."""
         self.epoch = session.epoch
-        """The epoch that the session must still have when this is answered."""
         self.cold: list[Place] | None = []
         """What has to be brought in from disk; None once that is done."""
         self._clear()
@@ -99,6 +98,11 @@ class Gathering:
         """Begin again, now that what was cold has been brought in."""
         self.cold = None
         self._clear()
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the session has gone on to another request."""
+        return self.session.epoch != self.epoch
 
     @property
     def is_enough(self) -> bool:

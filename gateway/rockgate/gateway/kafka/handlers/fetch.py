@@ -12,7 +12,8 @@ Behaviour
 - An unknown topic is UNKNOWN_TOPIC_OR_PARTITION, by id UNKNOWN_TOPIC_ID. A session that has seen
   the topic of an id knows its name: then a topic that was deleted is UNKNOWN_TOPIC_OR_PARTITION,
   and one that was created again INCONSISTENT_TOPIC_ID.
-- What lies far behind the end of the log is brought in by a thread before it is sent.
+- What lies far behind the end of the log is brought in by a thread before it is sent; thousands of
+  partitions are looked at in slices.
 
 Versions
 - v5: log start offset.  v7: sessions.  v9: leader epoch.  v11: rack (ignored).  v12: flexible, last
@@ -47,6 +48,8 @@ from rockgate.protocol.kafka.messages.fetch import FetchRequest
 from rockgate.store.store import Store
 
 READ_COMMITTED = 1
+SLICE_COUNT = 1_000
+"""Partitions looked at before others get their turn."""
 
 
 class Fetched(NamedTuple):
@@ -101,9 +104,12 @@ class Fetch:
             max_bytes=min(request.max_bytes, self._bytes_max),
             is_committed=request.isolation_level == READ_COMMITTED,
         )
+        session.take_news()
+        if len(session.dirty) > SLICE_COUNT:
+            return self._in_turns(gathering, request.max_wait_ms)
         gathering.read(session.dirty)
         if gathering.cold:
-            return self._after_faulting_in(gathering, request.max_wait_ms)
+            return self._in_turns(gathering, request.max_wait_ms)
         return self._answer_or_wait(gathering, request.max_wait_ms)
 
     def refuse(self, request: FetchRequest, code: ErrorCode) -> Fetched:
@@ -120,13 +126,35 @@ class Fetch:
 
     # Waiting
 
-    async def _after_faulting_in(self, gathering: Gathering, wait_ms: int) -> Fetched:
-        """Let a thread bring in what is cold, and then begin again."""
-        await self._warming.bring_in(gathering.cold or ())
-        gathering.begin_warm()
-        gathering.read(gathering.session.dirty)
-        answer = self._answer_or_wait(gathering, wait_ms)
-        return answer if isinstance(answer, Fetched) else await answer
+    async def _in_turns(self, gathering: Gathering, wait_ms: int) -> Fetched:
+        """Read with other requests in between: many partitions, or some that are cold."""
+        session = gathering.session
+        session.watch()
+        try:
+            if gathering.cold or not await self._read_in_slices(gathering):
+                await self._warming.bring_in(gathering.cold or ())
+                gathering.begin_warm()
+                await self._read_in_slices(gathering)
+            if gathering.is_outdated:
+                return self._answer(gathering)
+            # What changed behind our back is looked at again, and then nobody else has a turn.
+            gathering.read(session.take_news())
+            answer = self._answer_or_wait(gathering, wait_ms)
+            return answer if isinstance(answer, Fetched) else await answer
+        finally:
+            if not session.id:
+                session.unwatch()
+
+    async def _read_in_slices(self, gathering: Gathering) -> bool:
+        """Look at all that is dirty; say whether nothing of it was cold."""
+        partitions = list(gathering.session.dirty)
+        for at in range(0, len(partitions), SLICE_COUNT):
+            if at:
+                await asyncio.sleep(0)
+            if gathering.is_outdated:
+                break
+            gathering.read(partitions[at : at + SLICE_COUNT])
+        return not gathering.cold
 
     def _answer_or_wait(
         self, gathering: Gathering, wait_ms: int
@@ -134,13 +162,10 @@ class Fetch:
         session = gathering.session
         if wait_ms <= 0 or gathering.is_enough or not self._sessions.hold(session):
             return self._answer(gathering)
-        session.news.clear()
         session.watch()
 
         def look(is_last: bool) -> Fetched | None:
-            news = list(session.news)
-            session.news.clear()
-            gathering.read(news)
+            gathering.read(session.take_news())
             return self._answer(gathering) if is_last or gathering.is_enough else None
 
         def end() -> None:
@@ -156,7 +181,7 @@ class Fetch:
     def _answer(self, gathering: Gathering) -> Fetched:
         """Put together what was found: everything, or in a session the news."""
         session = gathering.session
-        if gathering.is_incremental and session.epoch != gathering.epoch:
+        if gathering.is_outdated:
             return Fetched([], ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.id)
         if session.is_to_be_kept:
             session.is_to_be_kept = False
