@@ -326,7 +326,7 @@ async def test_many_names_are_answered_in_order() -> None:
 
 
 async def test_ten_thousand_partitions_do_not_hold_the_loop() -> None:
-    """Of all turns of the loop: a single one may be disturbed by the machine."""
+    """Counted in processor time, and the best of three: others use the machine as well."""
     world = World()
     world.store.topics.create_many(
         [NewTopic(name=f"t{index}", queue_count=1) for index in range(5000)]
@@ -339,8 +339,8 @@ async def test_ten_thousand_partitions_do_not_hold_the_loop() -> None:
         pending = asyncio.ensure_future(answered(world.handler.handle(request(None), call(12))))
         turns = []
         while not pending.done():
-            began = time.perf_counter()
+            began = time.thread_time()
             await asyncio.sleep(0)
-            turns.append(time.perf_counter() - began)
+            turns.append(time.thread_time() - began)
         longest.append(max(turns))
     assert min(longest) < 0.010
