@@ -15,7 +15,7 @@ __all__ = ["java", "pytest_collection_modifyitems", "pytest_runtest_setup"]
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server for all; at the end it must stop cleanly and have no traceback."""
-    # A group's first members wait for others; three seconds for each test would be most of its time.
+    # A group's first members wait for others: with three seconds that is most of a test's time.
     settings = ["group.initial.rebalance.delay.ms=100"]
     with RunningServer(tmp_path_factory.mktemp("compat"), settings=settings) as running:
         yield running

@@ -9,6 +9,7 @@ from typing import ClassVar
 import pytest
 from behaviours.driver import Driver, Message, Place, Promise, Sending
 from behaviours.steps import new_topic, read_all, send_all
+from tests.budget import budget
 from tests.gateway.server import RunningServer
 from tests.seeds import seeded
 from tests.waiting import wait_until
@@ -62,7 +63,7 @@ class Surviving:
         with RunningServer(tmp_path) as server:
             sending = Sending(is_idempotent=is_idempotent)
             stream = Stream(self.driver, server.bootstrap, topic, sending)
-            for _ in range(2):
+            for _ in range(budget("compat_kills")):
                 more = len(stream.promises) + random.randrange(50, 300)
                 wait_until(lambda more=more: len(stream.promises) >= more, "more is sent", 30)
                 if how == "kill":
@@ -85,6 +86,7 @@ class Surviving:
         if is_idempotent:
             assert kept == list(range(len(places))), "something is there twice or out of order"
 
+    @pytest.mark.long
     def test_with_sync_flush_all_is_on_disk_before_the_answer(self, tmp_path: Path) -> None:
         topic = new_topic("sync")
         messages = [Message(value=b"%d" % n, partition=0) for n in range(200)]
