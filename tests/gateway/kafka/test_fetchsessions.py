@@ -297,6 +297,20 @@ async def test_a_second_request_ends_the_one_that_waits() -> None:
     assert Answer(fetcher, second.result()).offsets() == [0]
 
 
+@pytest.mark.parametrize("epoch", [0, -1])
+async def test_a_session_that_is_closed_ends_the_request_that_waits_without_news(
+    epoch: int,
+) -> None:
+    world = world_of()
+    fetcher = Fetcher(world)
+    session = opened(fetcher)
+    future = fetcher.waiting({ONE: Asked()}, session=(session, 1), wait_ms=500)
+    fetcher.fetch(session=(session, epoch))
+    await turns()
+    answer = Answer(fetcher, future.result())
+    assert (answer.error_code, answer.session_id, answer.partitions) == (0, 0, {})
+
+
 async def test_what_happened_between_two_polls_is_found_by_the_second() -> None:
     world = world_of()
     fetcher = Fetcher(world)

@@ -186,10 +186,10 @@ class Fetch:
         if session.is_to_be_kept:
             session.is_to_be_kept = False
             self._sessions.keep(session)
-        is_incremental, is_kept = gathering.is_incremental, session.id != 0
+        is_incremental = gathering.is_incremental
         topics: dict[WantedTopic, list[FetchedPartition]] = {}
         for wanted, (fetched, *_) in gathering.found.items():
-            if is_kept:
+            if is_incremental or session.id:
                 end = fetched[3] if gathering.is_committed else fetched[2]
                 if not session.tell(wanted, fetched, end) and is_incremental:
                     continue
