@@ -18,7 +18,6 @@ from rockgate.protocol.entry import (
     BORN_HOST_V6,
     CHECKSUM_SIZE,
     INNER_BATCH,
-    LAYOUTS,
     MAGIC_BATCH,
     MAGIC_V1,
     MAGIC_V2,
@@ -26,6 +25,7 @@ from rockgate.protocol.entry import (
     Entry,
     EntryError,
 )
+from rockgate.protocol.entry.layout import BLANK_LAYOUT, LAYOUTS
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "entry"
 SHAPES = list(product((MAGIC_V1, MAGIC_V2, MAGIC_BATCH), (False, True), (False, True)))
@@ -169,7 +169,7 @@ def test_an_entry_reads_the_same_wherever_it_lies(
 
 def test_a_blank_filler_is_its_declaration() -> None:
     data = envelope.pack_blank(1234)
-    declared = envelope.BLANK_LAYOUT.parse(data)
+    declared = BLANK_LAYOUT.parse(data)
     assert (declared.total_size, declared.magic) == envelope.peek(data, 0)
     assert envelope.peek(b"xx" + data, 2) == (1234, envelope.MAGIC_BLANK)
     assert len(data) == envelope.BLANK_SIZE

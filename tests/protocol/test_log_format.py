@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from rockgate.protocol import entry as envelope
-from rockgate.protocol.entry import LAYOUTS, MAGIC_BATCH, MAGIC_V1, MAGIC_V2
+from rockgate.protocol.entry import MAGIC_BATCH, MAGIC_V1, MAGIC_V2
+from rockgate.protocol.entry.layout import LAYOUTS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "log-format.md").read_text(encoding="utf-8")
 

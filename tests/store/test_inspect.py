@@ -10,7 +10,8 @@ from tests.seeds import seeded
 from tests.store.inspected import flip, furnished
 from tests.store.keeping import SEGMENT, Keeping
 
-from rockgate.protocol.entry import LAYOUTS, Entry
+from rockgate.protocol.entry import Entry
+from rockgate.protocol.entry.layout import LAYOUTS
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.inspect import Report, check
 from rockgate.store.logwalk import COMMITLOG, Filler, Row, Whole

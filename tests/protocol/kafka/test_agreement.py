@@ -9,8 +9,8 @@ from tests.budget import budget
 from tests.protocol.kafka import kafka_python, kio
 from tests.protocol.kafka.values import VERSIONS, values, version_id
 
-from rockgate.protocol.kafka.schema import construct_codec, decode, encode
-from rockgate.protocol.kafka.schema.reference import reference_decode
+from rockgate.protocol.kafka.schema import decode, encode
+from rockgate.protocol.kafka.schema.reference import construct_codec, reference_decode
 
 EVERY_VERSION = pytest.mark.parametrize(("message", "version"), VERSIONS, ids=version_id)
 EXAMPLES = settings(deadline=None, max_examples=budget("wire_examples"))

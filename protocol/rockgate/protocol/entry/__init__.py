@@ -6,8 +6,9 @@ docs/log-format.md is this module's twin. Two kinds share the envelope:
 - a *batch entry* (MAGIC_BATCH, sysFlag INNER_BATCH) takes `count` offsets. Its first property is
   INNER_NUM in ten digits, so the count is read at a fixed place and no body is ever opened.
 
-The layout is declared once in construct (`LAYOUTS`), which is the reference; `pack_head`,
-`pack_tail`, `read` and `check` are the hand codec, and a parity test holds the two together.
+The layout is declared once in construct (`layout.LAYOUTS`), which is the reference; `pack_head`,
+`pack_tail`, `read` and `check` are the hand codec, and a parity test holds the two together. A
+server never loads the reference: construct takes longer to import than all the rest of this.
 
 Every entry ends with the property `__ECRC`: a CRC-32 over all bytes of the entry but the body
 and the digits themselves. The body is covered by bodyCRC, which the checksum covers in turn, so
@@ -69,10 +70,6 @@ from rockgate.protocol.entry.format import (
     Buffer,
     EntryError,
 )
-from rockgate.protocol.entry.layout import (
-    BLANK_LAYOUT,
-    LAYOUTS,
-)
 from rockgate.protocol.entry.properties import (
     get_property,
     pack_host,
@@ -83,7 +80,6 @@ from rockgate.protocol.entry.properties import (
 )
 
 __all__ = [
-    "BLANK_LAYOUT",
     "BLANK_SIZE",
     "BODY_CRC_AT",
     "BORN_HOST_V6",
@@ -99,7 +95,6 @@ __all__ = [
     "INNER_BASE",
     "INNER_BATCH",
     "INNER_NUM",
-    "LAYOUTS",
     "MAGIC_BATCH",
     "MAGIC_BLANK",
     "MAGIC_V1",

@@ -1,4 +1,3 @@
-import dataclasses
 from typing import Any
 
 import pytest
@@ -68,7 +67,32 @@ def test_values_have_slots_and_take_keywords_only() -> None:
         Answer().nmae = "x"  # type: ignore[attr-defined]
     with pytest.raises(TypeError):
         Answer("x")  # type: ignore[call-arg]
-    assert [each.name for each in dataclasses.fields(Answer)][:2] == ["name", "note"]
+    with pytest.raises(TypeError, match="nmae"):
+        Answer(nmae="x")  # type: ignore[call-arg]
+    assert [each.name for each in declaration_of(Answer).fields][:2] == ["name", "note"]
+
+
+def test_the_first_value_is_built_like_the_second() -> None:
+    @struct
+    class Fresh:
+        """A struct that nobody has built yet."""
+
+        node: int = field(Int32, default=-1)
+        counts: list[int] = field(Array(Int32))
+
+    first, second = Fresh(node=3), Fresh(node=3)
+    assert first == second
+    assert (first.node, first.counts) == (3, [])
+    assert first.counts is not second.counts
+    assert Fresh.__init__.__qualname__.endswith("Fresh.__init__")
+
+
+def test_a_struct_without_fields_is_a_value_too() -> None:
+    @struct
+    class Nothing:
+        """Nothing at all."""
+
+    assert Nothing() == Nothing()
 
 
 def test_values_show_what_differs_from_their_defaults() -> None:

@@ -3,8 +3,9 @@ from rockgate.protocol.kafka.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from rockgate.protocol.kafka.schema import construct_codec, declaration_of, encode
+from rockgate.protocol.kafka.schema import declaration_of, encode
 from rockgate.protocol.kafka.schema.encoder import encoder_source
+from rockgate.protocol.kafka.schema.reference import construct_codec
 
 
 def response(replicas: list[int]) -> MetadataResponse:

@@ -2,7 +2,8 @@
 
 - `kinds`: what a field can hold. `declare`: `@struct`, `@message`, `field`.
 - `layout`: a declaration seen in one version.
-- `reference`: the codec by construct, slow and plain. `decoder`, `encoder`: the generated ones.
+- `reference`: the codec by construct, slow and plain; only tests import it. `decoder`, `encoder`:
+  the generated ones.
 - `codec`: `decode` and `encode`, the doors that everybody else uses.
 """
 
@@ -28,7 +29,6 @@ from rockgate.protocol.kafka.schema.kinds import (
     Uint16,
     Uuid,
 )
-from rockgate.protocol.kafka.schema.reference import construct_codec
 
 __all__ = [
     "ZERO_UUID",
@@ -49,7 +49,6 @@ __all__ = [
     "String",
     "Uint16",
     "Uuid",
-    "construct_codec",
     "declaration_of",
     "decode",
     "encode",

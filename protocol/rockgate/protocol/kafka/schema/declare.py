@@ -10,14 +10,17 @@
         max_wait_ms: int = field(Int32)
         topics: list[FetchTopic] = field(Array(FetchTopic))
 
-The class is a slotted dataclass with keyword-only arguments, every one of them optional, so a value
-is built from what matters and a type checker knows its fields. One class serves all versions: a
-field that a version lacks reads as its default and is not written. This holds for requests too,
-where Kafka's own client would refuse a value that the version cannot carry: the version is what the
-peers agreed on, and a handler fills in one shape for all of them.
+The class is slotted and takes keyword arguments, every one of them optional, so a value is built
+from what matters and a type checker knows its fields. One class serves all versions: a field that a
+version lacks reads as its default and is not written. This holds for requests too, where Kafka's
+own client would refuse a value that the version cannot carry: the version is what the peers agreed
+on, and a handler fills in one shape for all of them.
+
+It looks like a dataclass and is none: three hundred of those took 0.2 s of every start of a server,
+mostly to compile functions that are never called. Here a class is made without compiling anything,
+and its `__init__` is compiled when the first value is built by it.
 """
 
-import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
@@ -139,30 +142,64 @@ def declaration_of(cls: type[Any]) -> Declaration:
 
 
 def _make(cls: type[T]) -> tuple[type[T], tuple[Field, ...]]:
+    namespace = dict(cls.__dict__)
     fields = []
     for name in cls.__annotations__:
-        draft = cls.__dict__.get(name)
+        draft = namespace.pop(name, None)
         if not isinstance(draft, _Draft):
             raise TypeError(f"{cls.__name__}.{name} is not given by field()")
-        spec = _settle(name, draft)
-        fields.append(spec)
-        if spec.default_type is None:
-            setattr(cls, name, spec.default)
-        else:
-            setattr(cls, name, dataclasses.field(default_factory=spec.default_type))
+        fields.append(_settle(name, draft))
     tags = sorted(spec.tag for spec in fields if spec.tag is not None)
     if tags != list(range(len(tags))):
         raise TypeError(f"{cls.__name__} has tags {tags}, not 0 to {len(tags) - 1}")
-    # The dataclass's own would compile two functions for each of some three hundred classes.
-    namespace: Any = cls
-    namespace.__repr__ = _repr
-    namespace.__eq__ = _equality([spec.name for spec in fields])
-    namespace.__hash__ = None
-    made = dataclasses.dataclass(slots=True, kw_only=True, repr=False, eq=False)(cls)
-    return made, tuple(fields)
+    # Slots cannot be added to a class, so one is made again without the old one's dictionaries.
+    for name in ("__dict__", "__weakref__"):
+        namespace.pop(name, None)
+    names = tuple(spec.name for spec in fields)
+    namespace.update(
+        __slots__=names,
+        __repr__=_repr,
+        __eq__=_equality(names),
+        __hash__=None,
+        __match_args__=(),
+    )
+    made: Any = type(cls.__name__, cls.__bases__, namespace)
+    made.__init__ = _first_init(made, fields)
+    return cast(type[T], made), tuple(fields)
 
 
-def _equality(names: list[str]) -> Callable[[Any, Any], Any]:
+def _first_init(made: Any, fields: list[Field]) -> Callable[..., None]:
+    """An `__init__` that compiles the real one when it is called, and steps aside for it."""
+
+    def __init__(self: Any, **values: Any) -> None:
+        made.__init__ = init = _compile_init(made, fields)
+        init(self, **values)
+
+    return __init__
+
+
+def _compile_init(made: type[Any], fields: list[Field]) -> Callable[..., None]:
+    known: dict[str, Any] = {"unset": _UNSET}
+    parameters, lines = [], []
+    for spec in fields:
+        name = spec.name
+        if spec.default_type is None:
+            known[f"default_{name}"] = spec.default
+            parameters.append(f"{name}=default_{name}")
+            lines.append(f"    self.{name} = {name}")
+        else:
+            known[f"make_{name}"] = spec.default_type
+            parameters.append(f"{name}=unset")
+            lines.append(f"    self.{name} = make_{name}() if {name} is unset else {name}")
+    signature = ", ".join(["self", "*", *parameters] if parameters else ["self"])
+    source = "\n".join([f"def __init__({signature}):", *(lines or ["    pass"])])
+    exec(source, known)
+    init: Callable[..., None] = known["__init__"]
+    init.__qualname__ = f"{made.__qualname__}.__init__"
+    return init
+
+
+def _equality(names: tuple[str, ...]) -> Callable[[Any, Any], Any]:
     """Equal when of the same class with equal fields."""
     held = attrgetter(*names) if names else type
 
