@@ -215,7 +215,7 @@ HANDLERS: tuple[Row[Services], ...] = (
         is_bulk=True,
     ),
     row(ApiKey.DELETE_RECORDS, lambda s: DeleteRecords(s.store)),
-    row(ApiKey.INIT_PRODUCER_ID, lambda s: InitProducerId(s.producers)),
+    row(ApiKey.INIT_PRODUCER_ID, lambda s: InitProducerId(s.producers, Durability(s.store))),
     row(ApiKey.OFFSET_FOR_LEADER_EPOCH, _offset_for_leader_epoch),
     row(
         ApiKey.DESCRIBE_CONFIGS,

@@ -14,6 +14,9 @@ Departs from Kafka
 
 from __future__ import annotations
 
+import asyncio
+
+from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.producers import Producers
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -26,14 +29,18 @@ from rockgate.protocol.kafka.messages.init_producer_id import (
 class InitProducerId:
     """Gives out producer ids."""
 
-    def __init__(self, producers: Producers) -> None:
+    def __init__(self, producers: Producers, durability: Durability) -> None:
         self._producers = producers
+        self._durability = durability
 
-    def handle(self, request: InitProducerIdRequest, call: Call) -> InitProducerIdResponse:
-        """Give out a new one."""
+    def handle(
+        self, request: InitProducerIdRequest, call: Call
+    ) -> InitProducerIdResponse | asyncio.Future[InitProducerIdResponse]:
+        """Give out a new one; its reservation is as durable as the server's setting says."""
         if request.transactional_id is not None:
             return self.refuse(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-        return InitProducerIdResponse(producer_id=self._producers.new_id(), producer_epoch=0)
+        answer = InitProducerIdResponse(producer_id=self._producers.new_id(), producer_epoch=0)
+        return self._durability.after_changes(answer)
 
     def refuse(self, request: InitProducerIdRequest, code: ErrorCode) -> InitProducerIdResponse:
         """An error and no id."""
