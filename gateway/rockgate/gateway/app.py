@@ -35,6 +35,7 @@ from rockgate.gateway.kafka.groups.fold import SavedGroups
 from rockgate.gateway.kafka.groups.groups import Groups, new_member_id
 from rockgate.gateway.kafka.handlers import HANDLERS, Services
 from rockgate.gateway.kafka.listing import Listing
+from rockgate.gateway.kafka.producerexpiry import ProducerExpiry
 from rockgate.gateway.kafka.producers import Producers
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.gateway.kafka.topicsettings import SettingsCache
@@ -128,13 +129,19 @@ class Server:
         resources.callback(close_store, store)
         loop = asyncio.get_running_loop()
         store.start(posting(loop))
-        resources.callback(Ticking(store.tick, loop).stop)
+        producers, saved_groups = made[0]
+        expiry = ProducerExpiry(producers, store.clock, config.kafka.producer_expiry_ms)
+
+        def tick() -> bool:
+            is_busy = store.tick()
+            return expiry.step() or is_busy
+
+        resources.callback(Ticking(tick, loop).stop)
         waiting = Waiting()
         waiting.follow(store)
         identity = identify(data_dir, config.server.node_id)
         log.info("opened node_id=%d cluster_id=%s", identity.node_id, identity.cluster_id)
 
-        producers, saved_groups = made[0]
         groups = self._groups(resources, store, saved_groups)
         defaults = TopicDefaults.of(config)
         settings = SettingsCache(defaults)

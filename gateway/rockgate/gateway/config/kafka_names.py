@@ -42,6 +42,7 @@ KAFKA_NAMES: Mapping[str, KafkaName] = {
     "offset.metadata.max.bytes": KafkaName("groups.metadata_bytes_max"),
     "offsets.retention.check.interval.ms": KafkaName("groups.offsets_check_ms"),
     "offsets.retention.minutes": KafkaName("groups.offsets_retention_ms", 60_000),
+    "producer.id.expiration.ms": KafkaName("kafka.producer_expiry_ms"),
     "queued.max.request.bytes": KafkaName("kafka.total_bytes_max"),
     "socket.listen.backlog.size": KafkaName("kafka.backlog"),
     "socket.request.max.bytes": KafkaName("kafka.frame_bytes_max"),

@@ -34,6 +34,8 @@ class KafkaConfig:
     """Request bytes of one connection held at a time; reading pauses at this many."""
     total_bytes_max: int = field(default=512 * MIB, metadata={"minimum": MIB, "maximum": 2**50})
     """Request bytes of all connections held at a time; reading pauses at this many."""
+    producer_expiry_ms: int = field(default=86_400_000, metadata={"minimum": 1, "maximum": 2**62})
+    """How long an idempotent producer that writes nothing is remembered."""
     unread_bytes_max: int = field(default=4 * MIB, metadata={"minimum": KIB, "maximum": 2**40})
     """Answer bytes a client may leave unread before its further requests wait."""
 

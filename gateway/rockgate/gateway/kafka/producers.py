@@ -26,6 +26,7 @@ import msgspec
 from rockgate.gateway.kafka.errors import RequestError
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.records.batch import BatchHeader, read_header
+from rockgate.store.errors import StoreCorrupt
 from rockgate.store.roster import Roster
 from rockgate.store.state import Change, Journal, check_format
 from rockgate.store.topic import Topic
@@ -99,16 +100,18 @@ class Producers:
         self._queues: dict[tuple[bytes, int], dict[int, Producer]] = {}
         self._roster: Roster[Producer] = Roster()
         self._reserved = 0
-        self._next_id = 0
+        self._next_id = self._ours_until = 0
         topics.on_deleted.append(self._forget_topic)
 
     # Producer ids
 
     def new_id(self) -> int:
         """Return a producer id that nobody has had."""
-        if self._next_id >= self._reserved:
+        if self._next_id >= self._ours_until:
+            # Whatever is left of an earlier run's block was perhaps given out: it is not ours.
             self._next_id = self._reserved
-            self._journal.append_state(TOPIC, _RESERVED.pack(_FORMAT, self._reserved + _BLOCK))
+            self._ours_until = self._reserved + _BLOCK
+            self._journal.append_state(TOPIC, _RESERVED.pack(_FORMAT, self._ours_until))
         self._next_id += 1
         return self._next_id - 1
 
@@ -204,8 +207,13 @@ class Producers:
 
     def apply(self, change: Change) -> None:
         """Take in that producer ids were reserved."""
-        version, reserved = _RESERVED.unpack(change.body)
-        check_format(version, _FORMAT, "a reservation of producer ids", change.position)
+        if not change.body:
+            raise StoreCorrupt("a reservation of producer ids", change.position, "it is empty")
+        check_format(change.body[0], _FORMAT, "a reservation of producer ids", change.position)
+        if len(change.body) != _RESERVED.size:
+            reason = f"it has {len(change.body)} bytes, not {_RESERVED.size}"
+            raise StoreCorrupt("a reservation of producer ids", change.position, reason)
+        _, reserved = _RESERVED.unpack(change.body)
         self._reserved = max(self._reserved, reserved)
 
     def apply_batch(self, change: Change) -> None:
@@ -251,12 +259,14 @@ class Producers:
         """Replace everything by what the slices hold."""
         self.clear()
         for piece in slices:
-            part = _decode(piece)
+            try:
+                part = _decode(piece)
+            except msgspec.MsgspecError as error:
+                raise StoreCorrupt("the producers of a snapshot", 0, str(error)) from error
             check_format(part.version, _FORMAT, "the producers of a snapshot")
             self._reserved = max(self._reserved, part.reserved)
             for saved in part.producers:
                 self._add(saved)
-        self._next_id = self._reserved
 
     def _add(self, saved: _Saved) -> None:
         key = (saved.topic_id, saved.queue_id)
@@ -272,4 +282,4 @@ class Producers:
         """Forget everything."""
         self._queues.clear()
         self._roster.clear()
-        self._reserved = self._next_id = 0
+        self._reserved = self._next_id = self._ours_until = 0

@@ -1,0 +1,281 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from tests.gateway.kafka.world import NOW_MS, World, call
+
+from rockgate.gateway.kafka.errors import Disconnect
+from rockgate.gateway.kafka.handlers import produce
+from rockgate.gateway.kafka.handlers.produce import Produce, Produced
+from rockgate.gateway.kafka.producers import Producers
+from rockgate.gateway.kafka.topicdefaults import TopicDefaults
+from rockgate.gateway.kafka.topicsettings import SettingsCache
+from rockgate.protocol.entry import body_of
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.hot.produce import ProducedPartition
+from rockgate.protocol.kafka.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from rockgate.protocol.kafka.records import batch
+from rockgate.protocol.kafka.records.batch import Compression, TimestampType
+from rockgate.protocol.kafka.records.record import Record, build_batch, read_records
+from rockgate.store.config import StoreConfig
+from rockgate.store.errors import FlushTimeout, StoreFull
+
+SYNC = StoreConfig(segment_bytes=1 << 20, flush="sync", key_index=False)
+
+
+def batch_of(count: int = 3, *, time_ms: int = NOW_MS, key: bytes | None = b"k") -> bytearray:
+    records = [Record(n, time_ms, key, b"value %d" % n) for n in range(count)]
+    return build_batch(records, base_offset=0)
+
+
+def idempotent(first: int, count: int = 1, *, epoch: int = 0, producer_id: int = 7) -> bytearray:
+    records = [Record(n, NOW_MS, None, b"v") for n in range(count)]
+    return build_batch(
+        records,
+        base_offset=0,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=first,
+    )
+
+
+class Door:
+    """A Produce handler over a store in memory with the topic `orders` of two partitions."""
+
+    def __init__(self, config: StoreConfig | None = None, **topic_config: str) -> None:
+        self.world = World(config) if config else World()
+        self.topic = self.world.topic(partitions=2, **topic_config)
+        store = self.world.store
+        self.producers = Producers(store.appender, store.topics)
+        self.handler = Produce(
+            store=store, producers=self.producers, settings=SettingsCache(TopicDefaults())
+        )
+
+    def request(
+        self,
+        *batches: bytes | bytearray | None,
+        acks: int = -1,
+        name: str = "orders",
+        partition: int = 0,
+        topic_id: bytes = b"",
+    ) -> ProduceRequest:
+        data = [
+            PartitionProduceData(index=partition, records=None if each is None else bytes(each))
+            for each in batches
+        ]
+        topic = TopicProduceData(name=name, partition_data=data)
+        if topic_id:
+            topic.topic_id = topic_id
+        return ProduceRequest(acks=acks, timeout_ms=1000, topic_data=[topic])
+
+    def send(self, *batches: bytes | bytearray | None, **how: object) -> ProducedPartition:
+        version = how.pop("version", 9)
+        assert isinstance(version, int)
+        answer = self.handler.handle(self.request(*batches, **how), call(version))  # type: ignore[arg-type]
+        assert isinstance(answer, Produced)
+        return answer.topics[0].partitions[-1]
+
+    def stored(self, partition: int = 0) -> list[bytes]:
+        queue = self.world.queue(partition=partition)
+        read = self.world.store.reader.read(queue, queue.log_start, 1 << 20)
+        return [bytes(body_of(each.entry)) for each in read]
+
+
+def test_a_batch_is_stored_as_it_came_but_for_its_offset_and_epoch() -> None:
+    door = Door()
+    sent = batch_of()
+    door.send(batch_of(5))
+    answer = door.send(sent)
+    assert (answer.error_code, answer.base_offset, answer.log_append_time_ms) == (0, 5, -1)
+    stored = door.stored()[1]
+    assert stored[8:12] == bytes(sent[8:12]) and stored[16:] == bytes(sent[16:])
+    header = batch.check(stored)
+    assert (header.base_offset, header.leader_epoch) == (5, door.world.store.epochs.current)
+
+
+@pytest.mark.parametrize("acks", [-2, 2, 5])
+def test_other_acks_than_0_1_and_all_are_refused(acks: int) -> None:
+    door = Door()
+    assert door.send(batch_of(), acks=acks).error_code == ErrorCode.INVALID_REQUIRED_ACKS
+    assert door.stored() == []
+
+
+def test_each_partition_succeeds_or_fails_alone() -> None:
+    door = Door()
+    request = door.request(batch_of(), b"no batch at all", batch_of())
+    answer = door.handler.handle(request, call(9))
+    assert isinstance(answer, Produced)
+    codes = [each.error_code for each in answer.topics[0].partitions]
+    assert codes == [0, ErrorCode.INVALID_RECORD, 0]
+    assert len(door.stored()) == 2
+
+
+def test_an_unknown_topic_partition_or_id_is_said_so_and_nothing_is_created() -> None:
+    door = Door()
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert door.send(batch_of(), name="nobody").error_code == unknown
+    assert door.send(batch_of(), partition=2).error_code == unknown
+    assert door.send(batch_of(), partition=-1).error_code == unknown
+    bad_id = door.send(batch_of(), version=13, topic_id=b"x" * 16)
+    assert bad_id.error_code == ErrorCode.UNKNOWN_TOPIC_ID
+    assert door.send(batch_of(), version=13, topic_id=door.topic.id).error_code == 0
+    assert len(door.world.store.topics) == 1
+
+
+def test_a_flipped_bit_is_a_corrupt_message() -> None:
+    door = Door()
+    body = batch_of()
+    body[-1] ^= 1
+    assert door.send(body).error_code == ErrorCode.CORRUPT_MESSAGE
+    assert door.stored() == []
+
+
+def test_a_batch_of_the_largest_size_is_taken_and_one_byte_more_is_not() -> None:
+    body = batch_of()
+    assert Door(max_message_bytes=str(len(body))).send(body).error_code == 0
+    over = Door(max_message_bytes=str(len(body) - 1)).send(body)
+    assert over.error_code == ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_what_only_the_server_may_write_is_refused() -> None:
+    door = Door()
+    control = build_batch([Record(0, NOW_MS, b"k", b"v")], base_offset=0, is_control=True)
+    assert door.send(control).error_code == ErrorCode.INVALID_RECORD
+    append_time = build_batch(
+        [Record(0, NOW_MS, b"k", b"v")],
+        base_offset=0,
+        timestamp_type=TimestampType.LOG_APPEND_TIME,
+    )
+    assert door.send(append_time).error_code == ErrorCode.INVALID_TIMESTAMP
+    unsequenced = idempotent(-1)
+    assert door.send(unsequenced).error_code == ErrorCode.INVALID_RECORD
+
+
+def test_a_time_too_far_ahead_of_the_server_is_refused() -> None:
+    door = Door()
+    hour = 3_600_000
+    assert door.send(batch_of(time_ms=NOW_MS + hour)).error_code == 0
+    late = door.send(batch_of(time_ms=NOW_MS + hour + 1))
+    assert late.error_code == ErrorCode.INVALID_TIMESTAMP
+
+
+def test_log_append_time_is_written_into_the_batch_and_the_answer() -> None:
+    door = Door(message_timestamp_type="LogAppendTime")
+    answer = door.send(batch_of(time_ms=NOW_MS - 5_000_000_000))
+    assert (answer.error_code, answer.log_append_time_ms) == (0, NOW_MS)
+    header = batch.check(door.stored()[0])
+    assert header.timestamp_type is TimestampType.LOG_APPEND_TIME
+    assert header.max_timestamp == NOW_MS
+    unit = door.world.queue().first_at_record_time(NOW_MS)
+    assert unit is not None and unit.base == 0
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd", "uncompressed"])
+def test_a_topic_may_say_how_its_batches_are_compressed(codec: str) -> None:
+    door = Door(compression_type=codec)
+    sent = build_batch(
+        [Record(n, NOW_MS + n, b"k", b"v" * 50) for n in range(4)],
+        base_offset=0,
+        compression=Compression.LZ4 if codec != "lz4" else Compression.NONE,
+    )
+    assert door.send(sent).error_code == 0
+    header = batch.check(stored := door.stored()[0])
+    assert header.compression.name == codec.upper().replace("UNCOMPRESSED", "NONE")
+    assert [record[1:] for record in read_records(stored)] == [r[1:] for r in read_records(sent)]
+
+
+def test_a_compacted_topic_takes_no_record_without_a_key_and_names_it() -> None:
+    door = Door(cleanup_policy="compact")
+    refused = door.send(batch_of(2, key=None))
+    assert refused.error_code == ErrorCode.INVALID_RECORD
+    assert refused.record_errors[0][0] == 0
+    assert door.send(batch_of(2)).error_code == 0
+
+
+def test_validating_opens_what_would_pass_through() -> None:
+    body = batch_of(1)
+    body[batch.HEADER_SIZE] ^= 0x7F
+    batch.seal(body)
+    assert Door().send(body).error_code == 0
+    assert Door(validate_batches="true").send(body).error_code == ErrorCode.INVALID_RECORD
+
+
+def test_zstd_needs_version_7() -> None:
+    body = build_batch([Record(0, NOW_MS, b"k", b"v")], base_offset=0, compression=Compression.ZSTD)
+    assert Door().send(body, version=7).error_code == 0
+    old = Door().send(body, version=6)
+    assert old.error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+
+
+def test_without_acks_there_is_no_answer_and_an_error_closes_the_connection() -> None:
+    door = Door()
+    answer = door.handler.handle(door.request(batch_of(), acks=0), call(9))
+    assert isinstance(answer, Produced)
+    assert produce.encode(answer, 9) == []
+    assert len(door.stored()) == 1
+    with pytest.raises(Disconnect):
+        door.handler.handle(door.request(batch_of(), acks=0, name="nobody"), call(9))
+
+
+def test_transactions_are_refused_clearly_until_they_exist() -> None:
+    door = Door()
+    request = door.request(batch_of())
+    request.transactional_id = "tx"
+    answer = door.handler.handle(request, call(9))
+    assert isinstance(answer, Produced)
+    code = answer.topics[0].partitions[0].error_code
+    assert code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    transactional = build_batch(
+        [Record(0, NOW_MS, b"k", b"v")],
+        base_offset=0,
+        producer_id=1,
+        producer_epoch=0,
+        base_sequence=0,
+        is_transactional=True,
+    )
+    assert door.send(transactional).error_code == ErrorCode.INVALID_TXN_STATE
+
+
+def test_a_store_that_refuses_messages_is_a_storage_error_with_its_reason() -> None:
+    door = Door()
+    door.world.store.appender.refusal = StoreFull("the disk is 95% full")
+    answer = door.send(batch_of())
+    assert answer.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert answer.error_message == "the disk is 95% full"
+
+
+def test_a_batch_that_is_sent_again_is_answered_with_its_first_offset() -> None:
+    door = Door()
+    assert door.send(idempotent(0, 2)).base_offset == 0
+    assert door.send(idempotent(2, 3)).base_offset == 2
+    assert door.send(idempotent(0, 2)).base_offset == 0
+    assert door.send(idempotent(2, 3)).base_offset == 2
+    assert len(door.stored()) == 2
+    gap = door.send(idempotent(9))
+    assert gap.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+async def test_under_sync_the_answer_waits_for_the_disk_and_a_duplicate_too() -> None:
+    door = Door(SYNC)
+    first = door.handler.handle(door.request(idempotent(0)), call(9))
+    again = door.handler.handle(door.request(idempotent(0)), call(9))
+    assert isinstance(first, asyncio.Future) and isinstance(again, asyncio.Future)
+    assert not first.done() and not again.done()
+    door.world.store.flush()
+    offsets = [(await each).topics[0].partitions[0].base_offset for each in (first, again)]
+    assert offsets == [0, 0]
+
+
+async def test_a_disk_that_fails_is_told_to_those_who_wait() -> None:
+    door = Door(SYNC)
+    waiting = door.handler.handle(door.request(batch_of()), call(9))
+    assert isinstance(waiting, asyncio.Future)
+    door.world.store.flusher.failure = OSError("gone")
+    door.world.store.flusher.settle()
+    with pytest.raises(FlushTimeout):
+        await waiting
