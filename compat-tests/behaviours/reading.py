@@ -61,6 +61,19 @@ class Reading:
                 assert [each.offset for each in found] == list(range(offset, 100))
                 assert found[0].value == b"%d" % offset
 
+    def test_records_larger_than_every_limit_are_read_all_the_same(
+        self, server: RunningServer
+    ) -> None:
+        topic = new_topic("large")
+        messages = [
+            Message(value=bytes([number]) * 50_000, partition=number % 4) for number in range(12)
+        ]
+        send_all(self.driver, server.bootstrap, topic, messages, Sending(linger_ms=0))
+        with reading(self.driver, server.bootstrap, bytes_max=1_000) as consumer:
+            consumer.assign(topic, [0, 1, 2, 3])
+            found = read_until(consumer, lambda got: len(got) >= 12, "all of them are read")
+        assert sorted(each.value or b"" for each in found) == [each.value for each in messages]
+
     def test_an_offset_is_found_by_its_time(self, server: RunningServer) -> None:
         topic = self._filled(server, "by-time")
         with reading(self.driver, server.bootstrap) as consumer:

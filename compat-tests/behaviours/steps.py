@@ -31,9 +31,11 @@ def send_all(
 
 
 @contextlib.contextmanager
-def reading(driver: Driver, bootstrap: str, *, wait_ms_max: int = 500) -> Iterator[Consumer]:
+def reading(
+    driver: Driver, bootstrap: str, *, wait_ms_max: int = 500, bytes_max: int = 1 << 20
+) -> Iterator[Consumer]:
     """A consumer that is closed at the end."""
-    consumer = driver.consumer(bootstrap, wait_ms_max=wait_ms_max)
+    consumer = driver.consumer(bootstrap, wait_ms_max=wait_ms_max, bytes_max=bytes_max)
     try:
         yield consumer
     finally:

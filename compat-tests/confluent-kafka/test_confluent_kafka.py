@@ -86,7 +86,7 @@ class _Producer:
 
 
 class _Consumer:
-    def __init__(self, bootstrap: str, wait_ms_max: int) -> None:
+    def __init__(self, bootstrap: str, wait_ms_max: int, bytes_max: int) -> None:
         self._client = confluent_kafka.Consumer(
             {
                 "bootstrap.servers": bootstrap,
@@ -96,6 +96,7 @@ class _Consumer:
                 "enable.auto.commit": False,
                 "enable.partition.eof": False,
                 "fetch.wait.max.ms": wait_ms_max,
+                "fetch.message.max.bytes": bytes_max,
                 "reconnect.backoff.max.ms": 500,
             }
         )
@@ -237,8 +238,10 @@ class ConfluentKafka:
     def producer(self, bootstrap: str, sending: Sending) -> _Producer:
         return _Producer(bootstrap, sending)
 
-    def consumer(self, bootstrap: str, *, wait_ms_max: int = 500) -> _Consumer:
-        return _Consumer(bootstrap, wait_ms_max)
+    def consumer(
+        self, bootstrap: str, *, wait_ms_max: int = 500, bytes_max: int = 1 << 20
+    ) -> _Consumer:
+        return _Consumer(bootstrap, wait_ms_max, bytes_max)
 
     def admin(self, bootstrap: str) -> _Admin:
         return _Admin(bootstrap)

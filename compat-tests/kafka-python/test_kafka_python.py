@@ -81,12 +81,13 @@ class _Producer:
 
 
 class _Consumer:
-    def __init__(self, bootstrap: str, wait_ms_max: int) -> None:
+    def __init__(self, bootstrap: str, wait_ms_max: int, bytes_max: int) -> None:
         self._client = KafkaConsumer(
             bootstrap_servers=bootstrap,
             auto_offset_reset="earliest",
             enable_auto_commit=False,
             fetch_max_wait_ms=wait_ms_max,
+            max_partition_fetch_bytes=bytes_max,
         )
 
     def assign(self, topic: str, partitions: Sequence[int], offset: int = 0) -> None:
@@ -205,8 +206,10 @@ class KafkaPython:
     def producer(self, bootstrap: str, sending: Sending) -> _Producer:
         return _Producer(bootstrap, sending)
 
-    def consumer(self, bootstrap: str, *, wait_ms_max: int = 500) -> _Consumer:
-        return _Consumer(bootstrap, wait_ms_max)
+    def consumer(
+        self, bootstrap: str, *, wait_ms_max: int = 500, bytes_max: int = 1 << 20
+    ) -> _Consumer:
+        return _Consumer(bootstrap, wait_ms_max, bytes_max)
 
     def admin(self, bootstrap: str) -> _Admin:
         return _Admin(bootstrap)
