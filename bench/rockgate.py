@@ -17,6 +17,8 @@ from bench.peers.ports import HOST, free_ports
 NAME = "rockgate"
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline", ".")
+# With it every start would compile all modules anew, which no installed server does.
+NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 
 
 class RockgateServer:
@@ -43,7 +45,11 @@ class RockgateServer:
         program = ["rockgate.gateway"]
         if self._profile is not None:
             program = ["bench.profiled", str(self._profile)]
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("ROCKGATE_")}
+        kept = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith("ROCKGATE_") and key != NO_BYTECODE
+        }
         self.daemon.start(
             [
                 *(sys.executable, "-m", *program, "serve"),

@@ -13,6 +13,7 @@ from rockgate.protocol.kafka.headers import (
     decode_response_header,
     encode_request_header,
     encode_response_header,
+    encode_response_lead,
 )
 from rockgate.protocol.kafka.schema import decode, encode
 
@@ -46,6 +47,8 @@ def test_the_hand_codec_of_response_headers_equals_the_declaration(
         len(declared),
     )
     assert decode(ResponseHeader, header_version, declared).correlation_id == correlation_id
+    lead = encode_response_lead(key, version, correlation_id, 17)
+    assert lead == (len(declared) + 17).to_bytes(4) + declared
 
 
 def test_the_response_to_api_versions_never_has_tagged_fields_in_its_header() -> None:

@@ -98,8 +98,10 @@ class Dispatcher:
     def __init__(self, rows: Sequence[Row[Services]], services: Services) -> None:
         keys = [row.key for row in rows]
         assert keys == sorted(set(keys)), "the table is in key order, each key once"
-        self._handlers: dict[int, tuple[Row[Any], Handler[Any, Any]]] = {
-            int(row.key): (row, row.make(services)) for row in rows
+        # With the versions as plain numbers: every request asks for them.
+        self._handlers: dict[int, tuple[int, int, Row[Any], Handler[Any, Any]]] = {
+            int(row.key): (row.versions.min, row.versions.max, row, row.make(services))
+            for row in rows
         }
 
     def dispatch(self, exchange: Exchange, peer: Peer) -> Answer | Waiting:
@@ -109,8 +111,8 @@ class Dispatcher:
         found = self._handlers.get(header.api_key)
         if found is None:
             raise UnsupportedVersion(header.api_key, version)
-        row, handler = found
-        if version not in row.versions:
+        low, high, row, handler = found
+        if not low <= version <= high:
             if row.answer_unknown_version is None:
                 raise UnsupportedVersion(header.api_key, version)
             return row.answer_unknown_version()

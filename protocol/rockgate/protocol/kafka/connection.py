@@ -21,7 +21,7 @@ from rockgate.protocol.kafka.headers import (
     decode_request_header,
     decode_response_header,
     encode_request_header,
-    encode_response_header,
+    encode_response_lead,
 )
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
@@ -31,6 +31,8 @@ FRAME_BYTES_MAX: Final = 100 * 1024 * 1024
 IN_FLIGHT_MAX: Final = 64
 FRAME_SIZE_LIMIT: Final = 2**31 - 1
 """The largest length that the four bytes in front of a frame can say."""
+BODY_SIZE_LIMIT: Final = FRAME_SIZE_LIMIT - 5
+"""What of it is left for the body of a response: its header takes four or five bytes."""
 
 
 class Exchange:
@@ -114,10 +116,12 @@ class ServerConnection:
         assert exchange._answer is None, f"{exchange} was answered already"
         if buffers:
             header = exchange.header
-            head = encode_response_header(header.api_key, header.api_version, header.correlation_id)
-            size = len(head) + sum(map(len, buffers))
-            assert size <= FRAME_SIZE_LIMIT, f"{size} bytes do not fit a frame"
-            exchange._answer = [LENGTH.pack(size) + head, *buffers]
+            size = len(buffers[0]) if len(buffers) == 1 else sum(map(len, buffers))
+            assert size <= BODY_SIZE_LIMIT, f"{size} bytes do not fit a frame"
+            lead = encode_response_lead(
+                header.api_key, header.api_version, header.correlation_id, size
+            )
+            exchange._answer = [lead, *buffers]
         else:
             exchange._answer = buffers
 

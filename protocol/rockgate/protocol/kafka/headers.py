@@ -20,7 +20,23 @@ from rockgate.protocol.kafka.varint import Buffer
 
 _LEAD = Struct(">hhih")
 _CORRELATION = Struct(">i")
-_BY_KEY = {int(key): api for key, api in APIS.items()}
+_PLAIN_LEAD = Struct(">ii")
+_TAGGED_LEAD = Struct(">iiB")
+_new = object.__new__
+_VERSION_MIN, _VERSION_MAX = -0x8000, 0x7FFF
+# What every request and every answer asks, as plain numbers: the first and the last version that
+# pass, and the first flexible one; and which answers have tagged fields in their header.
+_PASSING = {int(key): (api.advertised.min, api.advertised.max) for key, api in APIS.items()}
+_PASSING[int(ApiKey.API_VERSIONS)] = (_VERSION_MIN, _VERSION_MAX)
+_FLEXIBLE_MIN = {
+    int(key): api.flexible.min if api.flexible else _VERSION_MAX + 1 for key, api in APIS.items()
+}
+_TAGGED_RESPONSES = frozenset(
+    (int(key), version)
+    for key, api in APIS.items()
+    for version in api.versions
+    if response_header_version(key, version)
+)
 
 
 @message(versions="1-2", flexible="2+")
@@ -48,8 +64,8 @@ def decode_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
     """
     try:
         key, version, correlation_id, size = _LEAD.unpack_from(frame)
-        api = _BY_KEY.get(key)
-        if api is None or (version not in api.advertised and key != ApiKey.API_VERSIONS):
+        low, high = _PASSING.get(key, (0, -1))
+        if not low <= version <= high:
             raise UnsupportedVersion(key, version)
         at = _LEAD.size
         client_id = None
@@ -60,15 +76,20 @@ def decode_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
             client_id = str(frame[_LEAD.size : at], "utf-8")
         elif size != -1:
             raise MalformedFrame(f"client id of {size} bytes")
-        if version in api.flexible:
-            at = skip_tags(frame, at + 1, len(frame), frame[at])
+        if version >= _FLEXIBLE_MIN[key]:
+            tag_count = frame[at]
+            at += 1
+            if tag_count:
+                at = skip_tags(frame, at, len(frame), tag_count)
     except (error, IndexError) as ended:
         raise MalformedFrame(f"request header ends at {len(frame)} bytes") from ended
     except ValueError as wrong:
         raise MalformedFrame(f"request header: {wrong}") from wrong
-    header = RequestHeader(
-        api_key=key, api_version=version, correlation_id=correlation_id, client_id=client_id
-    )
+    header = _new(RequestHeader)
+    header.api_key = key
+    header.api_version = version
+    header.correlation_id = correlation_id
+    header.client_id = client_id
     return header, at
 
 
@@ -97,5 +118,13 @@ def decode_response_header(api_key: int, api_version: int, frame: Buffer) -> tup
 
 def encode_response_header(api_key: int, api_version: int, correlation_id: int) -> bytes:
     """The header of a response of a declared API."""
-    lead = _CORRELATION.pack(correlation_id)
-    return lead + bytes(response_header_version(ApiKey(api_key), api_version))
+    return encode_response_lead(api_key, api_version, correlation_id, 0)[4:]
+
+
+def encode_response_lead(
+    api_key: int, api_version: int, correlation_id: int, body_size: int
+) -> bytes:
+    """What stands before the body of a response: the frame's length and the header, in one."""
+    if (api_key, api_version) in _TAGGED_RESPONSES:
+        return _TAGGED_LEAD.pack(body_size + 5, correlation_id, 0)
+    return _PLAIN_LEAD.pack(body_size + 4, correlation_id)
