@@ -19,8 +19,8 @@ help: ## Show this list
 serve: $(VENV)/.server ## Set up and start the server on its default ports (ARGS="--data-dir …" adds flags)
 	@exec $(BIN)/rockgate serve $(ARGS)
 
-test: $(VENV)/.dev ## Set up and run every test (ARGS="-k produce" adds pytest flags)
-	$(BIN)/python -m pytest $(ARGS)
+test: $(VENV)/.dev ## Set up and run every test, on all cores (ARGS="-n 0 -k produce" adds pytest flags)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 test-long: $(VENV)/.dev ## The same tests and the long ones, with the counts of tests/budget.toml's [long]
 	ROCKGATE_BUDGET=long $(BIN)/python -m pytest -m "long or not long" $(ARGS)

@@ -6,7 +6,6 @@ store is flushed and closed.
 """
 
 import asyncio
-import gc
 import logging
 import os
 import resource
@@ -14,6 +13,7 @@ import signal
 import sys
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from pathlib import Path
 
 import uvloop
 
@@ -23,7 +23,7 @@ from rockgate.gateway.config import Config
 from rockgate.gateway.datadir import refuse_if_in_use
 from rockgate.gateway.http.pages import pages
 from rockgate.gateway.http.session import HttpDoor
-from rockgate.gateway.identity import identify
+from rockgate.gateway.identity import Identity, identify
 from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.brokerconfigs import broker_configs
 from rockgate.gateway.kafka.cataloguing import Catalogue
@@ -119,6 +119,32 @@ class Server:
         resources.callback(http.close)
         await http_listener.listen(http.session, backlog=HTTP_BACKLOG)
 
+        store, producers, saved_groups = await self._open(resources, data_dir)
+        waiting = Waiting()
+        waiting.follow(store)
+        identity = identify(data_dir, config.server.node_id)
+        log.info("opened node_id=%d cluster_id=%s", identity.node_id, identity.cluster_id)
+
+        loop = asyncio.get_running_loop()
+        groups = self._groups(resources, store, saved_groups)
+        advertised = Advertised(configured=config.kafka.advertise, bound=kafka_listener.address)
+        services = self._services(identity, advertised, store, producers, waiting, groups)
+        door_config = replace(config.kafka, connections_max=_connections_max(config))
+        kafka = KafkaDoor(door_config, Dispatcher(HANDLERS, services), loop)
+        resources.push_async_callback(kafka.drain, config.server.drain_ms_max / 1000)
+        resources.callback(waiting.finish)
+        resources.callback(groups.finish)
+        resources.callback(kafka_listener.close)
+        await kafka_listener.listen(kafka.session, backlog=config.kafka.backlog)
+        store.topics.on_created.append(Freezer().made)
+        tune_collector()
+        self.phase = "ready"
+
+    async def _open(
+        self, resources: AsyncExitStack, data_dir: Path
+    ) -> tuple[Store, Producers, SavedGroups]:
+        """Open the store with the folds of Kafka's door, and tick it from the loop."""
+        config = self.config
         made: list[tuple[Producers, SavedGroups]] = []
 
         def folds(journal: Journal, topics: Topics) -> list[Fold]:
@@ -137,18 +163,24 @@ class Server:
             return expiry.step() or is_busy
 
         resources.callback(Ticking(tick, loop).stop)
-        waiting = Waiting()
-        waiting.follow(store)
-        identity = identify(data_dir, config.server.node_id)
-        log.info("opened node_id=%d cluster_id=%s", identity.node_id, identity.cluster_id)
+        return store, producers, saved_groups
 
-        groups = self._groups(resources, store, saved_groups)
+    def _services(
+        self,
+        identity: Identity,
+        advertised: Advertised,
+        store: Store,
+        producers: Producers,
+        waiting: Waiting,
+        groups: Groups,
+    ) -> Services:
+        """Bring together what Kafka's handlers are made of."""
+        config = self.config
         defaults = TopicDefaults.of(config)
         settings = SettingsCache(defaults)
         catalogue = Catalogue(identity.node_id, store.epochs.current)
         store.topics.on_deleted += [settings.forget, catalogue.forget]
-        advertised = Advertised(configured=config.kafka.advertise, bound=kafka_listener.address)
-        services = Services(
+        return Services(
             identity=identity,
             advertised=advertised,
             store=store,
@@ -164,18 +196,6 @@ class Server:
             topics_config=config.topics,
             kafka_config=config.kafka,
         )
-        door_config = replace(config.kafka, connections_max=_connections_max(config))
-        kafka = KafkaDoor(door_config, Dispatcher(HANDLERS, services), loop)
-        resources.push_async_callback(kafka.drain, config.server.drain_ms_max / 1000)
-        resources.callback(waiting.finish)
-        resources.callback(groups.finish)
-        resources.callback(kafka_listener.close)
-        await kafka_listener.listen(kafka.session, backlog=config.kafka.backlog)
-        # What lives by now lives on: the collector need not look at it again and again.
-        gc.freeze()
-        store.topics.on_created.append(Freezer().made)
-        tune_collector()
-        self.phase = "ready"
 
     def _groups(self, resources: AsyncExitStack, store: Store, saved: SavedGroups) -> Groups:
         """Bring groups back to life, and let old offsets go from time to time."""
