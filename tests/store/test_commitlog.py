@@ -134,6 +134,64 @@ def test_the_callers_flags_cannot_tie_an_entry_to_the_next() -> None:
     assert end_of(disk) == log.end
 
 
+# Batches
+
+
+def stamped(view: memoryview, offset: int) -> None:
+    view[:8] = offset.to_bytes(8)
+
+
+@settings(deadline=None, max_examples=budget("property_examples"))
+@given(
+    batches=st.lists(
+        st.tuples(
+            st.binary(min_size=8, max_size=SEGMENT // 3),
+            st.integers(1, envelope.COUNT_MAX),
+            st.integers(0, 1 << 40),
+            st.sampled_from([TOPIC, b"t" * 128]),
+        ),
+        min_size=1,
+        max_size=8,
+    ),
+    host=st.sampled_from([bytes(8), bytes(20)]),
+)
+def test_a_batch_appended_the_short_way_leaves_the_same_bytes(
+    batches: list[tuple[bytes, int, int, bytes]], host: bytes
+) -> None:
+    logs = []
+    for _ in range(2):
+        segments = Segments(MemoryDisk().root(), SEGMENT, SEGMENT)
+        segments.start_at(0)
+        logs.append(CommitLog(segments, ManualClock(77), store_host=host))
+    usual, short = logs
+    offset = 0
+    for body, count, born_ms, topic in batches:
+        draft = Draft(topic, 3, offset, body, b"", count, born_ms, stamp=stamped)
+        written = short.append_batch(topic, 3, offset, body, count, born_ms, stamped)
+        assert usual.append(draft) == written
+        offset += count
+    assert usual.end == short.end
+    for position in range(0, usual.end, SEGMENT):
+        size = min(SEGMENT, usual.end - position)
+        assert usual.slice(position, size) == short.slice(position, size)
+
+
+def test_a_batch_whose_stamp_fails_leaves_nothing() -> None:
+    def failing(view: memoryview, offset: int) -> None:
+        raise ValueError("no stamp")
+
+    log = memory_log()
+    with pytest.raises(ValueError, match="no stamp"):
+        log.append_batch(TOPIC, 0, 0, b"records", 1, 0, failing)
+    assert log.end == 0
+    assert bytes(log.slice(0, 200) or b"") == bytes(200)
+
+
+def test_a_batch_that_fits_no_segment_is_refused_the_short_way_too() -> None:
+    with pytest.raises(EntryTooLarge):
+        memory_log().append_batch(TOPIC, 0, 0, bytes(SEGMENT), 1, 0, stamped)
+
+
 # Limits
 
 

@@ -82,8 +82,8 @@ class Appender:
         if self.refusal is not None:
             raise self.refusal
         offset = queue.next_offset
-        position, size, store_ms = self._log.append(
-            Draft(
+        if stamp is None or properties or sys_flag or born_host is not NO_HOST:
+            draft = Draft(
                 queue.topic,
                 queue.queue_id,
                 offset,
@@ -96,7 +96,11 @@ class Appender:
                 sys_flag,
                 stamp=stamp,
             )
-        )
+            position, size, store_ms = self._log.append(draft)
+        else:
+            position, size, store_ms = self._log.append_batch(
+                queue.topic, queue.queue_id, offset, body, count, record_ms, stamp
+            )
         queue.add(position, size, count, store_ms, record_ms)
         if not queue.is_dirty:
             self._queues.note(queue)

@@ -36,6 +36,8 @@ MOVED_SIZE = 128
 """What an entry may grow by when it is moved: the first append leaves room for it."""
 PROPERTIES_SIZE_MAX = envelope.PROPERTIES_SIZE_MAX - CHECKSUM_SIZE - MOVED_SIZE
 
+BATCH_TAIL_SIZE = envelope.tail_size(b"", b"", envelope.MAGIC_BATCH)
+
 _Shape = tuple[int, int, bytes, int]
 
 
@@ -109,6 +111,64 @@ class CommitLog:
             raise
         self._advance(self.end + shape[0])
         return written
+
+    def append_batch(
+        self,
+        topic: bytes,
+        queue_id: int,
+        offset: int,
+        body: Buffer,
+        count: int,
+        born_ms: int,
+        stamp: Stamp,
+    ) -> Written:
+        """Append a batch without properties of its own: `append` for whoever does little else.
+
+        The bytes are the same. Whatever is not usual about it is left to `append`.
+        """
+        properties = envelope.batch_properties(count, offset)
+        body_size = len(body)
+        behind = BATCH_TAIL_SIZE + len(topic) + len(properties)
+        size = envelope.HEAD_SIZE_V4 + body_size + behind
+        segment = self._segments.active
+        position = self.end
+        at = position - segment.start
+        is_usual = not self._host_flag and len(topic) <= TOPIC_SIZE_V1_MAX
+        if not is_usual or at + size + BLANK_SIZE + MOVED_SIZE > segment.size:
+            draft = Draft(topic, queue_id, offset, body, b"", count, born_ms, stamp=stamp)
+            return self.append(draft)
+        mapping = segment.mapping
+        body_at = at + envelope.HEAD_SIZE_V4
+        try:
+            mapping.write(body_at, body)
+            stored = mapping.view[body_at : body_at + body_size]
+            stamp(stored, offset)
+            store_ms = self._now_ms()
+            head = envelope.pack_plain_head(
+                size,
+                envelope.MAGIC_BATCH,
+                envelope.body_checksum(stored),
+                queue_id,
+                0,
+                offset,
+                position,
+                envelope.INNER_BATCH,
+                born_ms,
+                NO_HOST,
+                store_ms,
+                self._store_host,
+                0,
+                0,
+                body_size,
+            )
+            tail = envelope.pack_tail(head, topic, properties, envelope.MAGIC_BATCH)
+            mapping.write(body_at + body_size, tail)
+            mapping.write(at, head)
+        except Exception:
+            self._wipe(size)
+            raise
+        self._advance(position + size)
+        return Written(position, size, store_ms)
 
     def append_group(self, drafts: list[Draft]) -> list[Written]:
         """Append entries of which recovery keeps all or none; they lie in one segment."""

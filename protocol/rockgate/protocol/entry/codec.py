@@ -141,6 +141,10 @@ def pack_head(
     )
 
 
+pack_plain_head: Final = _HEADS[0].pack
+"""The same for two IPv4 hosts, which must be that wide: for whoever packs thousands a second."""
+
+
 def tail_size(topic: bytes, properties: bytes, magic: int) -> int:
     """Return the size of everything behind the body, checksum included.
 
