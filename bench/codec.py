@@ -14,7 +14,7 @@ import importlib.metadata
 import statistics
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from copy import copy
 from typing import Any
 
 from bench.measure import Work, race, ratio, steps_ms
@@ -263,7 +263,9 @@ def _cold(topics: list[MetadataResponseTopic]) -> Iterator[Work]:
         runs.append(join(MetadataResponsePartition, 12, encoded))
 
     def finish(topic: MetadataResponseTopic, runs: list[Any]) -> None:
-        parts.append(encode_part(MetadataResponse, replace(topic, partitions=runs), 12))
+        shown = copy(topic)
+        shown.partitions = runs
+        parts.append(encode_part(MetadataResponse, shown, 12))
 
     for topic in topics:
         runs: list[Any] = []
