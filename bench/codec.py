@@ -19,6 +19,7 @@ from typing import Any
 
 from bench.measure import Work, race, ratio, steps_ms
 from bench.results import Bar, Report
+from rockgate.gateway.kafka.partitionruns import PartitionRun
 from rockgate.protocol.kafka.hot import fetch, produce
 from rockgate.protocol.kafka.messages.fetch import (
     FetchPartition,
@@ -40,7 +41,7 @@ from rockgate.protocol.kafka.messages.produce import (
 )
 from rockgate.protocol.kafka.records.batch import check_produced, stamp
 from rockgate.protocol.kafka.records.record import Record, build_batch, read_records
-from rockgate.protocol.kafka.schema import decode, encode, encode_part, join
+from rockgate.protocol.kafka.schema import decode, encode, encode_part
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # kafka-python reads its schemas in a way Python has deprecated
@@ -55,8 +56,6 @@ HOLD_MS_MAX = 10.0
 PAYLOAD_SIZE = 4096
 TOPIC_ID = bytes(range(16))
 COUNTS = (1, 10, 100)
-SLICE_COUNT = 1000
-"""Partitions of a topic that are encoded in one step, before the loop may turn again."""
 
 Case = tuple[str, dict[str, Work], float | None]
 
@@ -254,24 +253,27 @@ def _metadata(report: Report, rounds: int) -> None:
 
 
 def _cold(topics: list[MetadataResponseTopic]) -> Iterator[Work]:
-    """Nothing is encoded yet: steps for slices of partitions, for topics, and for the whole."""
+    """Nothing is encoded yet: a step for each topic, its partitions cut out of a run as the
+    gateway does it, and one for the whole.
+    """
     parts: list[Any] = []
 
-    def slice_of(topic: MetadataResponseTopic, start: int, runs: list[Any]) -> None:
-        some = topic.partitions[start : start + SLICE_COUNT]
-        encoded = [encode_part(MetadataResponse, partition, 12) for partition in some]
-        runs.append(join(MetadataResponsePartition, 12, encoded))
+    def numbered(number: int) -> MetadataResponsePartition:
+        first = topics[0].partitions[0]
+        assert isinstance(first, MetadataResponsePartition)
+        partition = copy(first)
+        partition.partition_index = number
+        return partition
 
-    def finish(topic: MetadataResponseTopic, runs: list[Any]) -> None:
+    run = PartitionRun(MetadataResponse, numbered, 12)
+
+    def one(topic: MetadataResponseTopic) -> None:
         shown = copy(topic)
-        shown.partitions = runs
+        shown.partitions = [run.between(0, len(topic.partitions))]
         parts.append(encode_part(MetadataResponse, shown, 12))
 
     for topic in topics:
-        runs: list[Any] = []
-        for start in range(0, len(topic.partitions), SLICE_COUNT):
-            yield functools.partial(slice_of, topic, start, runs)
-        yield functools.partial(finish, topic, runs)
+        yield functools.partial(one, topic)
     yield functools.partial(_whole, parts)
 
 
