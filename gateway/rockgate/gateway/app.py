@@ -1,4 +1,4 @@
-"""The composition root: the only module that constructs everything, and takes it down again.
+"""The composition root: constructs the whole server, door by door, and takes it down again.
 
 Look whether the data directory is free, bind every door, open the store, learn who we are, listen,
 say `ready`. A stop goes back the same way: doors close first, requests in flight finish, then the
@@ -11,8 +11,8 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from pathlib import Path
 
 import uvloop
@@ -23,22 +23,8 @@ from rockgate.gateway.config import Config
 from rockgate.gateway.datadir import refuse_if_in_use
 from rockgate.gateway.http.pages import pages
 from rockgate.gateway.http.session import HttpDoor
-from rockgate.gateway.identity import Identity, identify
-from rockgate.gateway.kafka.advertised import Advertised
-from rockgate.gateway.kafka.brokerconfigs import broker_configs
-from rockgate.gateway.kafka.cataloguing import Catalogue
-from rockgate.gateway.kafka.dispatch import Dispatcher
-from rockgate.gateway.kafka.door import KafkaDoor
-from rockgate.gateway.kafka.durability import Durability
-from rockgate.gateway.kafka.groups.expiry import Expiry
-from rockgate.gateway.kafka.groups.fold import SavedGroups
-from rockgate.gateway.kafka.groups.groups import Groups, new_member_id
-from rockgate.gateway.kafka.handlers import HANDLERS, Services
-from rockgate.gateway.kafka.listing import Listing
-from rockgate.gateway.kafka.producerexpiry import ProducerExpiry
-from rockgate.gateway.kafka.producers import Producers
-from rockgate.gateway.kafka.topicdefaults import TopicDefaults
-from rockgate.gateway.kafka.topicsettings import SettingsCache
+from rockgate.gateway.identity import identify
+from rockgate.gateway.kafka.assembly import KafkaAssembly, KafkaFolds
 from rockgate.gateway.listener import Listener
 from rockgate.gateway.storage import Ticking, close_store, open_store, posting
 from rockgate.gateway.tuning import Freezer, tune_allocator, tune_collector
@@ -119,106 +105,41 @@ class Server:
         resources.callback(http.close)
         await http_listener.listen(http.session, backlog=HTTP_BACKLOG)
 
-        store, producers, saved_groups = await self._open(resources, data_dir)
+        store, folds = await self._open(resources, data_dir)
         waiting = Waiting()
         waiting.follow(store)
         identity = identify(data_dir, config.server.node_id)
         log.info("opened node_id=%d cluster_id=%s", identity.node_id, identity.cluster_id)
 
-        loop = asyncio.get_running_loop()
-        groups = self._groups(resources, store, saved_groups)
-        advertised = Advertised(configured=config.kafka.advertise, bound=kafka_listener.address)
-        services = self._services(identity, advertised, store, producers, waiting, groups)
-        door_config = replace(config.kafka, connections_max=_connections_max(config))
-        kafka = KafkaDoor(door_config, Dispatcher(HANDLERS, services), loop)
-        resources.push_async_callback(kafka.drain, config.server.drain_ms_max / 1000)
-        resources.callback(waiting.finish)
-        resources.callback(groups.finish)
-        resources.callback(kafka_listener.close)
-        await kafka_listener.listen(kafka.session, backlog=config.kafka.backlog)
+        kafka = KafkaAssembly(
+            config=config, identity=identity, store=store, folds=folds, waiting=waiting
+        )
+        self._tick(resources, [store.tick, kafka.upkeep()])
+        await kafka.open(resources, kafka_listener, _connections_max(config))
         store.topics.on_created.append(Freezer().made)
         tune_collector()
         self.phase = "ready"
 
-    async def _open(
-        self, resources: AsyncExitStack, data_dir: Path
-    ) -> tuple[Store, Producers, SavedGroups]:
-        """Open the store with the folds of Kafka's door, and tick it from the loop."""
-        config = self.config
-        made: list[tuple[Producers, SavedGroups]] = []
+    async def _open(self, resources: AsyncExitStack, data_dir: Path) -> tuple[Store, KafkaFolds]:
+        """Open the store with the folds of every door."""
+        made: list[KafkaFolds] = []
 
         def folds(journal: Journal, topics: Topics) -> list[Fold]:
-            made.append((Producers(journal, topics), SavedGroups(journal)))
-            return list(made[0])
+            made.append(KafkaFolds.make(journal, topics))
+            return made[0].all()
 
-        store = await open_store(data_dir, config.store, folds)
+        store = await open_store(data_dir, self.config.store, folds)
         resources.callback(close_store, store)
-        loop = asyncio.get_running_loop()
-        store.start(posting(loop))
-        producers, saved_groups = made[0]
-        expiry = ProducerExpiry(producers, store.clock, config.kafka.producer_expiry_ms)
+        store.start(posting(asyncio.get_running_loop()))
+        return store, made[0]
+
+    def _tick(self, resources: AsyncExitStack, steps: Sequence[Callable[[], bool]]) -> None:
+        """Do upkeep from the loop, all of it in each round, soon again while any has more."""
 
         def tick() -> bool:
-            is_busy = store.tick()
-            return expiry.step() or is_busy
+            return any([step() for step in steps])
 
-        resources.callback(Ticking(tick, loop).stop)
-        return store, producers, saved_groups
-
-    def _services(
-        self,
-        identity: Identity,
-        advertised: Advertised,
-        store: Store,
-        producers: Producers,
-        waiting: Waiting,
-        groups: Groups,
-    ) -> Services:
-        """Bring together what Kafka's handlers are made of."""
-        config = self.config
-        defaults = TopicDefaults.of(config)
-        settings = SettingsCache(defaults)
-        catalogue = Catalogue(identity.node_id, store.epochs.current)
-        store.topics.on_deleted += [settings.forget, catalogue.forget]
-        return Services(
-            identity=identity,
-            advertised=advertised,
-            store=store,
-            producers=producers,
-            defaults=defaults,
-            broker_configs=broker_configs(config, identity.node_id, defaults),
-            settings=settings,
-            listing=Listing(store.topics, config.topics.partitions_max),
-            catalogue=catalogue,
-            waiting=waiting,
-            groups=groups,
-            groups_config=config.groups,
-            topics_config=config.topics,
-            kafka_config=config.kafka,
-        )
-
-    def _groups(self, resources: AsyncExitStack, store: Store, saved: SavedGroups) -> Groups:
-        """Bring groups back to life, and let old offsets go from time to time."""
-        config = self.config.groups
-        groups = Groups(
-            config=config,
-            saved=saved,
-            progress=store.progress,
-            durability=Durability(store),
-            new_id=new_member_id,
-        )
-        groups.load()
-        expiry = Expiry(
-            config=config,
-            groups=groups,
-            saved=saved,
-            progress=store.progress,
-            topics=store.topics,
-            now_ms=store.clock.now_ms,
-        )
-        expiry.start(asyncio.get_running_loop())
-        resources.callback(expiry.stop)
-        return groups
+        resources.callback(Ticking(tick, asyncio.get_running_loop()).stop)
 
     def ready_line(self) -> str:
         """What tests, benchmarks and scripts wait for."""

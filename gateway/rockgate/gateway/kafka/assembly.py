@@ -1,0 +1,129 @@
+"""Kafka's door put together: its folds, its upkeep, what its handlers are made of.
+
+The app makes the folds with the store, then the door; a stop takes the door down first.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+
+from rockgate.gateway.config import Config
+from rockgate.gateway.identity import Identity
+from rockgate.gateway.kafka.advertised import Advertised
+from rockgate.gateway.kafka.brokerconfigs import broker_configs
+from rockgate.gateway.kafka.cataloguing import Catalogue
+from rockgate.gateway.kafka.dispatch import Dispatcher
+from rockgate.gateway.kafka.door import KafkaDoor
+from rockgate.gateway.kafka.durability import Durability
+from rockgate.gateway.kafka.groups.expiry import Expiry
+from rockgate.gateway.kafka.groups.fold import SavedGroups
+from rockgate.gateway.kafka.groups.groups import Groups, new_member_id
+from rockgate.gateway.kafka.handlers import HANDLERS, Services
+from rockgate.gateway.kafka.listing import Listing
+from rockgate.gateway.kafka.producerexpiry import ProducerExpiry
+from rockgate.gateway.kafka.producers import Producers
+from rockgate.gateway.kafka.topicdefaults import TopicDefaults
+from rockgate.gateway.kafka.topicsettings import SettingsCache
+from rockgate.gateway.listener import Listener
+from rockgate.gateway.waiting import Waiting
+from rockgate.store.state import Fold, Journal
+from rockgate.store.store import Store
+from rockgate.store.topics import Topics
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaFolds:
+    """What Kafka's door knows by the log. Made with the store, which feeds it."""
+
+    producers: Producers
+    groups: SavedGroups
+
+    @classmethod
+    def make(cls, journal: Journal, topics: Topics) -> "KafkaFolds":
+        """Make them empty; the store restores them."""
+        return cls(Producers(journal, topics), SavedGroups(journal))
+
+    def all(self) -> list[Fold]:
+        """All of them, in the order that a snapshot has."""
+        return [self.producers, self.groups]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaAssembly:
+    """What the door is built from. The app makes one and calls `open` once."""
+
+    config: Config
+    identity: Identity
+    store: Store
+    folds: KafkaFolds
+    waiting: Waiting
+
+    async def open(
+        self, resources: AsyncExitStack, listener: Listener, connections_max: int
+    ) -> None:
+        """Make the handlers and listen; `resources` drains and closes the door again."""
+        config, loop = self.config, asyncio.get_running_loop()
+        groups = self._groups(resources)
+        advertised = Advertised(configured=config.kafka.advertise, bound=listener.address)
+        dispatcher = Dispatcher(HANDLERS, self._services(advertised, groups))
+        door_config = replace(config.kafka, connections_max=connections_max)
+        door = KafkaDoor(door_config, dispatcher, loop)
+        resources.push_async_callback(door.drain, config.server.drain_ms_max / 1000)
+        resources.callback(self.waiting.finish)
+        resources.callback(groups.finish)
+        resources.callback(listener.close)
+        await listener.listen(door.session, backlog=config.kafka.backlog)
+
+    def upkeep(self) -> Callable[[], bool]:
+        """What is to be done now and then: a little at each call, true while there is more."""
+        expiry = ProducerExpiry(
+            self.folds.producers, self.store.clock, self.config.kafka.producer_expiry_ms
+        )
+        return expiry.step
+
+    def _services(self, advertised: Advertised, groups: Groups) -> Services:
+        config, store = self.config, self.store
+        defaults = TopicDefaults.of(config)
+        settings = SettingsCache(defaults)
+        catalogue = Catalogue(self.identity.node_id, store.epochs.current)
+        store.topics.on_deleted += [settings.forget, catalogue.forget]
+        return Services(
+            identity=self.identity,
+            advertised=advertised,
+            store=store,
+            producers=self.folds.producers,
+            defaults=defaults,
+            broker_configs=broker_configs(config, self.identity.node_id, defaults),
+            settings=settings,
+            listing=Listing(store.topics, config.topics.partitions_max),
+            catalogue=catalogue,
+            waiting=self.waiting,
+            groups=groups,
+            groups_config=config.groups,
+            topics_config=config.topics,
+            kafka_config=config.kafka,
+        )
+
+    def _groups(self, resources: AsyncExitStack) -> Groups:
+        """Bring groups back to life, and let old offsets go from time to time."""
+        config, store, saved = self.config.groups, self.store, self.folds.groups
+        groups = Groups(
+            config=config,
+            saved=saved,
+            progress=store.progress,
+            durability=Durability(store),
+            new_id=new_member_id,
+        )
+        groups.load()
+        expiry = Expiry(
+            config=config,
+            groups=groups,
+            saved=saved,
+            progress=store.progress,
+            topics=store.topics,
+            now_ms=store.clock.now_ms,
+        )
+        expiry.start(asyncio.get_running_loop())
+        resources.callback(expiry.stop)
+        return groups
