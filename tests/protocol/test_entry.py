@@ -227,8 +227,11 @@ def test_every_flipped_bit_of_an_entry_is_detected(shape: tuple[int, bool, bool]
         data[at // 8] ^= 1 << at % 8
         with pytest.raises(EntryError):
             envelope.check(data, envelope.read(data))
+        with pytest.raises(EntryError):
+            envelope.verify(memoryview(data), 0, len(data), 1 << 33)
         data[at // 8] ^= 1 << at % 8
     envelope.check(data, envelope.read(data))
+    assert envelope.verify(memoryview(data), 0, len(data), 1 << 33)[0] == len(data)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -239,6 +242,43 @@ def test_an_entry_cut_at_any_byte_is_refused(shape: tuple[int, bool, bool]) -> N
             envelope.read(data[:size])
         with pytest.raises(EntryError):
             envelope.read(data, 0, size)
+        with pytest.raises(EntryError):
+            envelope.verify(memoryview(data), 0, size, 1 << 33)
+
+
+@settings(deadline=None, max_examples=budget("entry_examples"))
+@given(all_parts(), st.binary(max_size=50), st.binary(max_size=50))
+def test_verifying_an_entry_is_reading_it_and_checking_it(
+    parts: Parts, before: bytes, behind: bytes
+) -> None:
+    data = memoryview(before + parts.pack() + behind)
+    at, end = len(before), len(data) - len(behind)
+    position = parts.values["position"]
+    whole = (end - at, parts.sys_flag, parts.values["store_ms"])
+    assert envelope.verify(data, at, end, position) == whole
+    assert envelope.verify(data, at, len(data), position) == whole
+    with pytest.raises(EntryError, match=f"says it stands at {position}"):
+        envelope.verify(data, at, end, position ^ 1)
+
+
+def test_verifying_damaged_bytes_fails_exactly_where_reading_and_checking_do() -> None:
+    source = damaged(seeded())
+    for _ in range(budget("fuzz_rounds") * 10):
+        data = memoryview(next(source))
+        reasons = []
+        for verify in (True, False):
+            try:
+                if verify:
+                    envelope.verify(data, 0, len(data), 1 << 33)
+                else:
+                    read = envelope.read(data)
+                    if read.position != 1 << 33:
+                        raise EntryError(f"the entry says it stands at {read.position}")
+                    envelope.check(data, read)
+                reasons.append("whole")
+            except EntryError as error:
+                reasons.append(error.reason)
+        assert reasons[0] == reasons[1]
 
 
 def damaged(random: Random) -> Iterator[bytes]:

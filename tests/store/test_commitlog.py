@@ -38,7 +38,7 @@ def fill(log: CommitLog, left: int) -> None:
 
 def end_of(disk: MemoryDisk) -> int:
     """Where a process that starts now finds the log's end."""
-    return find_end(loaded(disk.killed().root()), 0, 0, lambda view, entry: None).end
+    return find_end(loaded(disk.killed().root()), 0, 0).end
 
 
 # One entry
@@ -277,7 +277,7 @@ def test_a_log_that_ends_with_its_segment_goes_on_in_the_next() -> None:
     log._segments.active.mapping.write(SEGMENT - 8, envelope.pack_blank(8))
     segments = loaded(disk.killed().root())
     again = CommitLog(segments, ManualClock())
-    again.end = find_end(segments, 0, 0, lambda view, entry: None).end
+    again.end = find_end(segments, 0, 0).end
     assert again.end == SEGMENT
     again.append(draft(2))
     assert numbers(again) == [0, 1, 2]
@@ -554,5 +554,5 @@ def test_the_disk_kind_holds_the_same_log(tmp_path: Path) -> None:
     end = log.end
     log._segments.close()
     segments = loaded(directory)
-    assert find_end(segments, 0, 0, lambda view, entry: None).end == end
+    assert find_end(segments, 0, 0).end == end
     segments.close()

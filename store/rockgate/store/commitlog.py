@@ -302,12 +302,19 @@ class CommitLog:
         if segment is None or position >= self.end:
             return None
         view = segment.mapping.view
-        limit = min(segment.size, self.end - segment.start)
-        return view, _read_at(view, position - segment.start, limit, position)
+        entry = envelope.read(
+            view, position - segment.start, min(segment.size, self.end - segment.start)
+        )
+        if entry.position != position:
+            raise EntryError(f"the entry says it stands at position {entry.position}")
+        return view, entry
 
-    def walk(self, start: int, end: int | None = None) -> Iterator[tuple[memoryview, Entry]]:
+    def walk(
+        self, start: int, end: int | None = None, *, batches: bool = True
+    ) -> Iterator[tuple[memoryview, Entry]]:
         """Yield the entries of a range in order; each must be whole, its checksums are not taken.
 
+        Without `batches` those are passed over unread, which is for a range that was checked.
         Raises EntryError where the bytes are not an entry that belongs at its place.
         """
         position = start
@@ -317,29 +324,40 @@ class CommitLog:
             if segment is None:
                 raise EntryError(f"no segment holds position {position}")
             view = segment.mapping.view
-            for entry in walk_segment(segment, position, min(limit, segment.end)):
+            walked = walk_segment(segment, position, min(limit, segment.end), batches=batches)
+            for entry in walked:
                 yield view, entry
             position = segment.end
 
 
-def walk_segment(segment: Segment, position: int, limit: int) -> Iterator[Entry]:
+def walk_segment(
+    segment: Segment, position: int, limit: int, *, batches: bool = True
+) -> Iterator[Entry]:
     """Yield the entries of one segment from a position on, up to its filler or the limit."""
     view = segment.mapping.view
-    at = position - segment.start
-    size = segment.size
-    end = limit - segment.start
+    start, size = segment.start, segment.size
+    at = position - start
+    end = limit - start
+    read, peek = envelope.read, envelope.peek
     while at < end:
-        if size - at >= BLANK_SIZE:
-            blank_size, magic = envelope.peek(view, at)
-            if magic == envelope.MAGIC_BLANK and blank_size == size - at:
+        if not batches and size - at >= envelope.HEAD_SIZE_V4:
+            total, magic = peek(view, at)
+            if magic == envelope.MAGIC_BATCH and total >= envelope.HEAD_SIZE_V4:
+                at += total
+                continue
+        try:
+            entry = read(view, at, size)
+        except EntryError:
+            if is_filler(view, at):
                 return
-        entry = _read_at(view, at, size, segment.start + at)
+            raise
+        if entry.position != start + at:
+            raise EntryError(f"the entry says it stands at position {entry.position}")
         yield entry
-        at = entry.end
+        at += entry.total_size
 
 
-def _read_at(view: memoryview, at: int, limit: int, position: int) -> Entry:
-    entry = envelope.read(view, at, limit)
-    if entry.position != position:
-        raise EntryError(f"the entry says it stands at position {entry.position}")
-    return entry
+def is_filler(view: memoryview, at: int) -> bool:
+    """Say whether a place holds the filler that ends its segment."""
+    left = len(view) - at
+    return left >= BLANK_SIZE and envelope.peek(view, at) == (left, envelope.MAGIC_BLANK)

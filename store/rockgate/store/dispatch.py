@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from rockgate.protocol import entry as envelope
-from rockgate.protocol.entry import MOVED, Entry
+from rockgate.protocol.entry import MAGIC_BATCH, MOVED, Entry
+from rockgate.store.consumequeue import Queue
 from rockgate.store.queuetable import QueueTable
 from rockgate.store.state import Change, State
 from rockgate.store.tags import tag_code
@@ -24,9 +25,15 @@ MAX_MS = b"__RMAX"
 EPOCH = b"__EPOCH"
 """Property of a moved entry: the epoch that it was first appended in."""
 
+_LAST = 1 << 62  # behind every position
+
 
 class Derived(Protocol):
     """Anything that is derived from the log."""
+
+    @property
+    def wants_batches(self) -> bool:
+        """Whether batch entries concern it; a walk for nobody whom they do passes them over."""
 
     def dispatch(self, view: memoryview, entry: Entry) -> None:
         """Take in the next entry; its places are relative to `view`."""
@@ -43,6 +50,7 @@ class StateFeed:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self.wants_batches = bool(state.batch_folds)
 
     def dispatch(self, view: memoryview, entry: Entry) -> None:
         """Apply a state entry, or show a batch to the folds that look at batches."""
@@ -67,32 +75,43 @@ def _change(view: memoryview, entry: Entry) -> Change:
 
 
 class QueueFeed:
-    """Feeds the consume queues."""
+    """Feeds the consume queues. Topics do not change while it is used."""
+
+    wants_batches = True
 
     def __init__(self, topics: Topics, queues: QueueTable) -> None:
         self._topics = topics
         self._queues = queues
+        self._found: dict[bytes, tuple[int, list[Queue]]] = {}
 
     def dispatch(self, view: memoryview, entry: Entry) -> None:
         """Add an entry's unit to its queue; state entries and earlier lives have none."""
         if entry.queue_offset < 0:
             return
-        topic = owner_of(self._topics, view, entry)
-        if topic is None:
-            return
-        queues = self._queues.of(topic.id)
-        if not 0 <= entry.queue_id < len(queues):
+        found = self._found.get(entry.topic)
+        if found is None:
+            found = self._found[entry.topic] = self._find(entry.topic)
+        created_at, queues = found
+        if created_at > entry.position or not 0 <= entry.queue_id < len(queues):
             return
         queue = queues[entry.queue_id]
-        code = 0
+        if entry.magic == MAGIC_BATCH and not entry.sys_flag & MOVED:
+            self._queues.dispatch(queue, entry, 0)
+            return
         properties = envelope.properties_of(view, entry)
+        code = 0
         if not entry.is_batch and (tags := envelope.get_property(properties, b"TAGS")):
             code = tag_code(tags)
-        if entry.sys_flag & MOVED:
+        if not entry.sys_flag & MOVED:
+            self._queues.dispatch(queue, entry, code)
+        elif owner_of(self._topics, view, entry) is not None:
             max_ms = int(envelope.get_property(properties, MAX_MS) or entry.born_ms)
             self._queues.dispatch_moved(queue, entry, max_ms, code)
-        else:
-            self._queues.dispatch(queue, entry, code)
+
+    def _find(self, name: bytes) -> tuple[int, list[Queue]]:
+        """Return where a topic's life began, and its queues."""
+        topic = self._topics.owner(name, _LAST)
+        return (0, []) if topic is None else (topic.created_position, self._queues.of(topic.id))
 
 
 def owner_of(topics: Topics, view: memoryview, entry: Entry) -> Topic | None:

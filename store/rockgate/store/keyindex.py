@@ -107,6 +107,8 @@ def loader(
 class KeyIndex:
     """The row of files, oldest first; the last one is written to."""
 
+    wants_batches = False
+
     def __init__(self, directory: Directory, shape: Shape = DEFAULT_SHAPE) -> None:
         self._directory = directory
         self._shape = shape

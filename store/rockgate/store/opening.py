@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rockgate.protocol import entry as envelope
-from rockgate.protocol.entry import Entry, EntryError
+from rockgate.protocol.entry import EntryError
 from rockgate.store.checkpoint import CheckpointFile
 from rockgate.store.commitlog import CommitLog
 from rockgate.store.dispatch import Derived, follow
@@ -48,7 +48,7 @@ def find_log(segments: Segments, checkpoint: CheckpointFile, directory: Director
             reason = f"the checkpoint says the log reaches {flushed}, and there is no log"
             raise StoreCorrupt(f"{directory.path}/commitlog", flushed, reason)
         segments.start_at(0)
-    recovered = find_end(segments, flushed, flushed, _ignore)
+    recovered = find_end(segments, flushed, flushed)
     end, kept_bytes = recovered.end, 0
     if was_clean and end == flushed:
         # Nothing was ever written behind it, so there is nothing to look for.
@@ -68,10 +68,6 @@ def find_log(segments: Segments, checkpoint: CheckpointFile, directory: Director
     return Found(end, was_clean, end - flushed, kept_bytes, last_store_ms)
 
 
-def _ignore(view: memoryview, entry: Entry) -> None:
-    """The first pass only finds the end: the folds must know it before they restore."""
-
-
 def replay(
     log: CommitLog,
     segments: Segments,
@@ -80,18 +76,25 @@ def replay(
     derived: Sequence[Derived],
     end: int | None = None,
 ) -> int:
-    """Feed every entry from a position on, up to one or to the end; return how many there were.
+    """Feed the entries from a position on, up to one or to the end; return how many were fed.
 
     What lies before the flushed position is checked here, because it has not been this time;
     what lies behind it was checked when the end was found.
     """
     count = 0
     at = start
+    limit = log.end if end is None else end
     try:
-        for view, entry in log.walk(start, end):
+        for view, entry in log.walk(start, min(flushed, limit)):
             at = entry.position
-            if at < flushed:
-                envelope.check(view, entry)
+            envelope.check(view, entry)
+            follow(derived, view, entry)
+            at += entry.total_size
+            count += 1
+        at = max(start, flushed)
+        batches = any(each.wants_batches for each in derived)
+        for view, entry in log.walk(at, limit, batches=batches):
+            at = entry.position
             follow(derived, view, entry)
             at += entry.total_size
             count += 1

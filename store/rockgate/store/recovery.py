@@ -15,12 +15,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from rockgate.protocol import entry as envelope
-from rockgate.protocol.entry import BLANK_SIZE, CONTINUES, Entry, EntryError
+from rockgate.protocol.entry import BLANK_SIZE, CONTINUES, EntryError
+from rockgate.store.commitlog import is_filler
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.files import Directory
 from rockgate.store.segments import Segment, Segments
-
-OnEntry = Callable[[memoryview, Entry], None]
 
 _STEP = 1 << 20
 
@@ -36,47 +35,39 @@ class Recovered(NamedTuple):
 
 
 class _Scan:
-    """Walks whole, checked entries, handing out groups only when they are complete."""
+    """What the entries that were found whole come to; a group counts when it is complete."""
 
-    def __init__(self, on_entry: OnEntry) -> None:
-        self._on_entry = on_entry
-        self._group: list[tuple[memoryview, Entry]] = []
+    def __init__(self) -> None:
         self.entry_count = 0
         self.last_store_ms = 0
+        self._group_at = -1
+        self._group_count = 0
 
-    def take(self, view: memoryview, entry: Entry) -> None:
-        """Take the next entry."""
-        if entry.sys_flag & CONTINUES:
-            self._group.append((view, entry))
+    def take_grouped(self, position: int, flags: int) -> None:
+        """Take an entry of a group; the last one does not say that the group goes on."""
+        if flags & CONTINUES:
+            self._group_at = position if self._group_at < 0 else self._group_at
+            self._group_count += 1
             return
-        if self._group:
-            for grouped_view, grouped in self._group:
-                self._hand_out(grouped_view, grouped)
-            self._group = []
-        self._hand_out(view, entry)
-
-    def _hand_out(self, view: memoryview, entry: Entry) -> None:
-        self.entry_count += 1
-        if entry.store_ms > self.last_store_ms:
-            self.last_store_ms = entry.store_ms
-        self._on_entry(view, entry)
+        self.entry_count += self._group_count
+        self._group_at, self._group_count = -1, 0
 
     @property
     def is_in_group(self) -> bool:
         """Whether the last entry taken says that its group goes on."""
-        return bool(self._group)
+        return self._group_at >= 0
 
     def end(self, position: int) -> int:
         """Return where the log ends, given that the next entry is not whole."""
-        return self._group[0][1].position if self._group else position
+        return self._group_at if self.is_in_group else position
 
 
-def find_end(segments: Segments, start: int, flushed: int, on_entry: OnEntry) -> Recovered:
+def find_end(segments: Segments, start: int, flushed: int) -> Recovered:
     """Check every entry from a position on and return where the log ends.
 
-    `on_entry` gets each one. Raises StoreCorrupt for damage in front of the flushed position.
+    Raises StoreCorrupt for damage in front of the flushed position.
     """
-    scan = _Scan(on_entry)
+    scan = _Scan()
     position = start
     reason = "the last segment is full"
     _require(segments, start)
@@ -113,25 +104,35 @@ def _scan_segment(segment: Segment, position: int, scan: _Scan) -> tuple[int, st
     view = segment.mapping.view
     size = segment.size
     at = position - segment.start
-    read, check, peek, take = envelope.read, envelope.check, envelope.peek, scan.take
+    start = segment.start
+    verify = envelope.verify
+    last_store_ms, is_in_group, found_count = scan.last_store_ms, False, 0
+    stopped: str | None = None
     try:
         while at < size:
-            if size - at < BLANK_SIZE:
-                return segment.start + at, f"{size - at} bytes are left, no filler fits"
-            entry_size, magic = peek(view, at)
-            if magic == envelope.MAGIC_BLANK and entry_size == size - at:
-                return segment.end, None
-            if not entry_size and not magic:
-                return segment.start + at, "nothing was written there"
-            entry = read(view, at, size)
-            if entry.position != segment.start + at:
-                return segment.start + at, f"the entry says it stands at {entry.position}"
-            check(view, entry)
-            take(view, entry)
-            at += entry.total_size
+            entry_size, flags, store_ms = verify(view, at, size, start + at)
+            if store_ms > last_store_ms:
+                last_store_ms = store_ms
+            if flags & CONTINUES or is_in_group:
+                scan.take_grouped(start + at, flags)
+                is_in_group = scan.is_in_group
+            found_count += not is_in_group
+            at += entry_size
     except EntryError as error:
-        return segment.start + at, error.reason
-    return segment.end, None
+        stopped = _why(view, at, error)
+    scan.entry_count += found_count
+    scan.last_store_ms = last_store_ms
+    return (segment.end, None) if stopped is None else (start + at, stopped)
+
+
+def _why(view: memoryview, at: int, error: EntryError) -> str | None:
+    """Say why no entry stands at a place; None if a filler does, which ends a segment."""
+    if is_filler(view, at):
+        return None
+    left = len(view) - at
+    if left < BLANK_SIZE:
+        return f"{left} bytes are left, no filler fits"
+    return error.reason if any(envelope.peek(view, at)) else "nothing was written there"
 
 
 def clear_rest(

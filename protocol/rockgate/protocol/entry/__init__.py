@@ -38,6 +38,7 @@ from rockgate.protocol.entry.codec import (
     read,
     tail_size,
     topic_magic,
+    verify,
 )
 from rockgate.protocol.entry.format import (
     BLANK_SIZE,
@@ -137,4 +138,5 @@ __all__ = [
     "tail_size",
     "topic_magic",
     "unpack_host",
+    "verify",
 ]

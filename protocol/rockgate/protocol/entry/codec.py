@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from rockgate.protocol.entry.format import (
     BORN_HOST_V6,
@@ -31,8 +31,7 @@ except ImportError:
     from zlib import crc32
 
 _HEX_DIGITS_END: Final = 9  # eight digits and the separator: what the checksum leaves out
-_COUNT_AT: Final = len(INNER_NUM)
-_COUNT_END: Final = _COUNT_AT + 10
+_COUNTED: Final = struct.Struct(f"{len(INNER_NUM)}s10sc")
 
 # One struct reads everything up to the body, for each width of the two hosts.
 
@@ -44,7 +43,8 @@ _HEADS: Final = {
     for flags in (0, BORN_HOST_V6, STORE_HOST_V6, BORN_HOST_V6 | STORE_HOST_V6)
 }
 _HOST_FLAGS: Final = BORN_HOST_V6 | STORE_HOST_V6
-HEAD_SIZE_V4: Final = _HEADS[0].size
+_HEAD_V4: Final = _HEADS[0]
+HEAD_SIZE_V4: Final = _HEAD_V4.size
 _SIZE_AND_MAGIC: Final = struct.Struct(">II")
 BODY_CRC_AT: Final = 8
 POSITION_AT: Final = 28
@@ -53,6 +53,9 @@ _U32: Final = struct.Struct(">I")
 _I8: Final = struct.Struct(">b")
 _I16: Final = struct.Struct(">h")
 _TOPIC_SIZES: Final = {MAGIC_V1: _I8, MAGIC_V2: _I16, MAGIC_BATCH: _I16}
+_CHECKED: Final = struct.Struct(">III16xqi16xq20xI")
+_BATCH_TAIL_MIN: Final = 2 + 2 + _COUNTED.size + CHECKSUM_SIZE
+_new: Final = tuple.__new__  # what NamedTuple._make calls, without its own call in between
 
 
 class Entry(NamedTuple):
@@ -190,12 +193,11 @@ def read(buffer: Buffer, at: int = 0, limit: int | None = None) -> Entry:
     end_max = len(buffer) if limit is None else limit
     if end_max - at < HEAD_SIZE_V4:
         raise EntryError(f"only {end_max - at} bytes are left, a head takes {HEAD_SIZE_V4}")
-    (flags,) = _U32.unpack_from(buffer, at + SYS_FLAG_AT)
-    head = _HEADS[flags & _HOST_FLAGS]
-    body_at = at + head.size
-    if body_at > end_max:
-        raise EntryError(f"only {end_max - at} bytes are left, its head takes {head.size}")
-    fields = head.unpack_from(buffer, at)
+    fields = _HEAD_V4.unpack_from(buffer, at)
+    body_at = at + HEAD_SIZE_V4
+    if fields[7] & _HOST_FLAGS:
+        fields = _read_wide_head(buffer, at, end_max, fields[7])
+        body_at = at + _HEADS[fields[7] & _HOST_FLAGS].size
     total_size, magic, body_size = fields[0], fields[1], fields[14]
     end = at + total_size
     if end > end_max:
@@ -210,12 +212,60 @@ def read(buffer: Buffer, at: int = 0, limit: int | None = None) -> Entry:
     if topic_size < 0 or topic_end + 2 > end:
         raise EntryError(f"topic size {topic_size} does not fit the entry's size {total_size}")
     (properties_size,) = _I16.unpack_from(buffer, topic_end)
-    if topic_end + 2 + properties_size != end:
+    properties_at = topic_end + 2
+    if properties_at + properties_size != end:
         raise EntryError(f"properties size {properties_size} does not end the entry")
-    count = _read_count(buffer, topic_end + 2, properties_size) if magic == MAGIC_BATCH else 1
+    count = _read_count(buffer, properties_at, end) if magic == MAGIC_BATCH else 1
     topic = bytes(buffer[topic_at:topic_end])
-    places = (at, body_at, topic, topic_end + 2, properties_size, count)
-    return Entry._make(fields + places)
+    places = (at, body_at, topic, properties_at, properties_size, count)
+    return _new(Entry, fields + places)
+
+
+def _read_wide_head(buffer: Buffer, at: int, end_max: int, flags: int) -> tuple[Any, ...]:
+    head = _HEADS[flags & _HOST_FLAGS]
+    if at + head.size > end_max:
+        raise EntryError(f"only {end_max - at} bytes are left, its head takes {head.size}")
+    return head.unpack_from(buffer, at)
+
+
+def verify(view: memoryview, at: int, limit: int, position: int) -> tuple[int, int, int]:
+    """Read and check the entry that is to stand at a position; return size, flags and store time.
+
+    This is `read` and `check` for whoever goes through millions of entries: nothing is made of
+    one that is whole and usual, and any other is left to those two. EntryError as they raise it.
+    """
+    if limit - at > HEAD_SIZE_V4:
+        head = _CHECKED.unpack_from(view, at)
+        size, magic, body_crc, its_position, flags, store_ms, body_size = head
+        tail_at = at + HEAD_SIZE_V4 + body_size
+        end = at + size
+        if (
+            magic == MAGIC_BATCH
+            and its_position == position
+            and not flags & _HOST_FLAGS
+            and tail_at + _BATCH_TAIL_MIN <= end <= limit
+        ):
+            (topic_size,) = _I16.unpack_from(view, tail_at)
+            topic_end = tail_at + 2 + topic_size
+            if (
+                topic_size >= 0
+                and topic_end + _BATCH_TAIL_MIN - 2 <= end
+                and _I16.unpack_from(view, topic_end)[0] == end - topic_end - 2
+                and _read_count(view, topic_end + 2, end)
+            ):
+                body_at = at + HEAD_SIZE_V4
+                digits_at = end - _HEX_DIGITS_END
+                computed = crc32(view[tail_at:digits_at], crc32(view[at:body_at]))
+                if (
+                    view[digits_at:end] == b"%08x\x02" % computed
+                    and crc32(view[body_at:tail_at]) & 0x7FFFFFFF == body_crc
+                ):
+                    return size, flags, store_ms
+    entry = read(view, at, limit)
+    if entry.position != position:
+        raise EntryError(f"the entry says it stands at {entry.position}")
+    check(view, entry)
+    return entry.total_size, entry.sys_flag, entry.store_ms
 
 
 _WHOLE: Final = struct.Struct(">II4xi4xq")
@@ -251,14 +301,14 @@ def body_of(view: memoryview) -> memoryview:
     return view[body_at : body_at + size]
 
 
-def _read_count(buffer: Buffer, at: int, size: int) -> int:
-    found = bytes(buffer[at : at + min(size, _COUNT_END + 1)])
-    digits = found[_COUNT_AT:_COUNT_END]
-    if not found.startswith(INNER_NUM) or found[_COUNT_END:] != PROPERTY_END:
-        raise EntryError("a batch entry does not start its properties with INNER_NUM")
-    if not digits.isdigit() or not 0 < (count := int(digits)) <= COUNT_MAX:
-        raise EntryError(f"INNER_NUM {digits!r} is not a count")
-    return count
+def _read_count(buffer: Buffer, at: int, end: int) -> int:
+    if at + _COUNTED.size <= end:
+        name, digits, last = _COUNTED.unpack_from(buffer, at)
+        if name == INNER_NUM and last == PROPERTY_END:
+            if not digits.isdigit() or not 0 < (count := int(digits)) <= COUNT_MAX:
+                raise EntryError(f"INNER_NUM {digits!r} is not a count")
+            return count
+    raise EntryError("a batch entry does not start its properties with INNER_NUM")
 
 
 def check(buffer: Buffer, entry: Entry) -> None:
