@@ -9,6 +9,7 @@ from rockgate.gateway.kafka.dispatch import Waiting
 from rockgate.gateway.kafka.handler import Answer
 from rockgate.gateway.kafka.limits import Limits
 from rockgate.gateway.kafka.peer import Peer
+from rockgate.gateway.kafka.receiving import Receiving
 from rockgate.gateway.kafka.session import Session
 from rockgate.protocol.kafka.connection import ClientConnection, Exchange
 from rockgate.protocol.kafka.keys import ApiKey
@@ -90,6 +91,18 @@ class MemoryTransport(asyncio.Transport):
             self.session.resume_writing()
         self._lose_if_empty()
         return taken
+
+    def deliver(self, data: bytes) -> None:
+        """The client's bytes, into the buffers that the session wants them in."""
+        assert self.session is not None
+        left = memoryview(data)
+        while len(left):
+            assert self.reads, "reading was paused with bytes on their way"
+            buffer = self.session.get_buffer(-1)
+            count = min(len(buffer), len(left))
+            buffer[:count] = left[:count]
+            self.session.buffer_updated(count)
+            left = left[count:]
 
     def pause_reading(self) -> None:
         assert self.reads, "reading was paused already"
@@ -199,6 +212,7 @@ class Line:
             dispatch=self.script,
             sessions=self.registry,
             clock=self.clock,
+            receiving=Receiving(),
         )
         self.transport.session = self.session
 
@@ -217,7 +231,7 @@ class Line:
 
     def receive(self, data: bytes) -> None:
         assert self.transport.reads, "bytes came while reading was paused"
-        self.session.data_received(data)
+        self.transport.deliver(data)
 
     def answers(self, size: int | None = None) -> list[bytes]:
         """The bodies of the answers that the client reads now."""

@@ -6,8 +6,10 @@ import logging
 from rockgate.gateway.clock import Clock
 from rockgate.gateway.kafka.budget import Budget
 from rockgate.gateway.kafka.config import KafkaConfig
+from rockgate.gateway.kafka.ends import Dispatch
 from rockgate.gateway.kafka.limits import Limits
-from rockgate.gateway.kafka.session import Dispatch, Session
+from rockgate.gateway.kafka.receiving import Receiving
+from rockgate.gateway.kafka.session import Session
 
 log = logging.getLogger(__name__)
 
@@ -21,6 +23,7 @@ class KafkaDoor:
         self._dispatch = dispatch
         self._clock = clock
         self._budget = Budget(config.total_bytes_max, self._close_largest)
+        self._receiving = Receiving()
         self._sessions: set[Session] = set()
         self._last_id = 0
         self._is_refusing = False
@@ -47,6 +50,7 @@ class KafkaDoor:
             dispatch=self._dispatch,
             sessions=self,
             clock=self._clock,
+            receiving=self._receiving,
         )
 
     # Called by sessions

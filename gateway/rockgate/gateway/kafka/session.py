@@ -15,17 +15,19 @@ Invariants
 
 import asyncio
 from collections import deque
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from rockgate.gateway.address import Address
 from rockgate.gateway.clock import Clock, Timer
 from rockgate.gateway.kafka import lines
 from rockgate.gateway.kafka.budget import Budget
 from rockgate.gateway.kafka.dispatch import Waiting
+from rockgate.gateway.kafka.ends import Dispatch, Sessions
 from rockgate.gateway.kafka.errors import Disconnect
 from rockgate.gateway.kafka.handler import Answer
 from rockgate.gateway.kafka.limits import Limits
 from rockgate.gateway.kafka.peer import Peer
+from rockgate.gateway.kafka.receiving import Receiving
 from rockgate.gateway.kafka.watch import Verdict, Watch
 from rockgate.protocol.kafka.connection import Exchange, ServerConnection
 from rockgate.protocol.kafka.errors import ProtocolError
@@ -35,27 +37,7 @@ WRITE_SIZE = 256 * 1024
 """Answers are given to the transport at least this often while more requests are started."""
 
 
-class Dispatch(Protocol):
-    """What answers requests."""
-
-    def dispatch(self, exchange: Exchange, peer: Peer, /) -> Answer | Waiting:
-        """The answer, or the promise of one."""
-        ...
-
-
-class Sessions(Protocol):
-    """What keeps the sessions of a door."""
-
-    def opened(self, session: "Session", /) -> bool:
-        """Keep a new session; False turns it away."""
-        ...
-
-    def lost(self, session: "Session", /) -> None:
-        """Forget a session whose connection is gone."""
-        ...
-
-
-class Session(asyncio.Protocol):
+class Session(asyncio.BufferedProtocol):
     """One connection from accept to loss. The door owns it; the transport drives it."""
 
     __slots__ = (
@@ -73,6 +55,8 @@ class Session(asyncio.Protocol):
         "_limits",
         "_partial_bytes",
         "_peer",
+        "_receiving",
+        "_room",
         "_sessions",
         "_timer",
         "_transport",
@@ -93,6 +77,7 @@ class Session(asyncio.Protocol):
         dispatch: Dispatch,
         sessions: Sessions,
         clock: Clock,
+        receiving: Receiving,
     ) -> None:
         self.connection_id = connection_id
         self.held_bytes = 0
@@ -103,8 +88,13 @@ class Session(asyncio.Protocol):
         self._sessions = sessions
         self._clock = clock
         self._connection = ServerConnection(
-            frame_bytes_max=limits.frame_bytes_max, in_flight_max=limits.in_flight_max
+            frame_bytes_max=limits.frame_bytes_max,
+            in_flight_max=limits.in_flight_max,
+            spares=receiving.spares,
         )
+        self._receiving = receiving
+        # Where the next bytes come, if that is where they belong.
+        self._room: memoryview | None = None
         self._watch = Watch(limits, clock.time())
         self._timer: Timer | None = None
         # Handed out by the connection and not started yet.
@@ -144,21 +134,25 @@ class Session(asyncio.Protocol):
         if self._debug:
             lines.connected(self._peer)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Say where the next bytes go: into the large request under way, or anywhere."""
+        self._room = room = self._connection.room() if self._partial_bytes else None
+        return self._receiving.chunk if room is None else room
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Take the client's bytes and start the requests that they complete."""
         if self._is_closing:
             return
-        size = len(data)
         watch = self._watch
         watch.read_at = now = self._clock.time()
         if not self._partial_bytes:
             watch.frame_at = now
             if not self._first_bytes:
-                self._first_bytes = data[:LENGTH_SIZE]
-        self.held_bytes += size
-        self._partial_bytes += size
-        self._budget.take(size)
-        self._go_on(data)
+                self._first_bytes = bytes(self._receiving.chunk[: min(nbytes, LENGTH_SIZE)])
+        self.held_bytes += nbytes
+        self._partial_bytes += nbytes
+        self._budget.take(nbytes)
+        self._go_on(nbytes)
 
     def eof_received(self) -> bool:
         """The client sends no more, which for Kafka's clients means that it is gone."""
@@ -208,13 +202,17 @@ class Session(asyncio.Protocol):
 
     # Requests
 
-    def _go_on(self, data: bytes = b"") -> None:
+    def _go_on(self, came: int = 0) -> None:
         """Take what came, start what may start, write what may leave, read if there is room."""
         if self._is_closing:
             return
         try:
-            if data:
-                self._accept(self._connection.receive_data(data))
+            if came and self._room is None:
+                chunk = bytes(self._receiving.chunk[:came])
+                self._accept(self._connection.receive_data(chunk))
+            elif came:
+                self._room = None
+                self._accept(self._connection.filled(came))
             self._start_all()
         except (ProtocolError, Disconnect) as error:
             self._break_off(error)

@@ -1,6 +1,7 @@
 """Both ends of a Kafka connection without the connection: bytes in, exchanges and bytes out.
 
     receive_data(data)          the requests that may start now, in order
+    room(), filled(count)       the same, for bytes that are received where they belong
     respond(exchange, buffers)  the body of an answer, as soon as it is known, in any order
     next_exchanges()            the requests that had to wait for room, or the peer's error
     data_to_send()              the answers that are next in order, for one `writelines`
@@ -15,7 +16,7 @@ from typing import Final, TypeAlias
 
 from rockgate.protocol.kafka.api import ApiKey
 from rockgate.protocol.kafka.errors import MalformedFrame, ProtocolError
-from rockgate.protocol.kafka.frames import LENGTH, FrameReader
+from rockgate.protocol.kafka.frames import LENGTH, FrameReader, Spares
 from rockgate.protocol.kafka.headers import (
     RequestHeader,
     decode_request_header,
@@ -55,10 +56,14 @@ class ServerConnection:
     """The server's end: at most `in_flight_max` requests are handed out and not yet answered."""
 
     def __init__(
-        self, *, frame_bytes_max: int = FRAME_BYTES_MAX, in_flight_max: int = IN_FLIGHT_MAX
+        self,
+        *,
+        frame_bytes_max: int = FRAME_BYTES_MAX,
+        in_flight_max: int = IN_FLIGHT_MAX,
+        spares: Spares | None = None,
     ) -> None:
         self.in_flight_max = in_flight_max
-        self._reader = FrameReader(frame_bytes_max)
+        self._reader = FrameReader(frame_bytes_max, spares)
         self._waiting: deque[memoryview] = deque()
         self._in_flight: deque[Exchange] = deque()
         self._error: ProtocolError | None = None
@@ -73,6 +78,15 @@ class ServerConnection:
         """
         if self._error is None:
             self._waiting.extend(self._reader.feed(data))
+        return self.next_exchanges()
+
+    def room(self) -> memoryview | None:
+        """Where the next bytes of a large request belong; None to have them by `receive_data`."""
+        return None if self._error is not None else self._reader.room()
+
+    def filled(self, count: int) -> list[Exchange]:
+        """As `receive_data`, for bytes that came into the room."""
+        self._waiting.extend(self._reader.filled(count))
         return self.next_exchanges()
 
     def next_exchanges(self) -> list[Exchange]:

@@ -1,0 +1,33 @@
+"""The two ends that a session lies between: what answers its requests, and what keeps it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from rockgate.gateway.kafka.dispatch import Waiting
+from rockgate.gateway.kafka.handler import Answer
+from rockgate.gateway.kafka.peer import Peer
+from rockgate.protocol.kafka.connection import Exchange
+
+if TYPE_CHECKING:
+    from rockgate.gateway.kafka.session import Session
+
+
+class Dispatch(Protocol):
+    """What answers requests."""
+
+    def dispatch(self, exchange: Exchange, peer: Peer, /) -> Answer | Waiting:
+        """The answer, or the promise of one."""
+        ...
+
+
+class Sessions(Protocol):
+    """What keeps the sessions of a door."""
+
+    def opened(self, session: Session, /) -> bool:
+        """Keep a new session; False turns it away."""
+        ...
+
+    def lost(self, session: Session, /) -> None:
+        """Forget a session whose connection is gone."""
+        ...
