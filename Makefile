@@ -20,7 +20,9 @@ serve: $(VENV)/.server ## Set up and start the server on its default ports (ARGS
 	@exec $(BIN)/rockgate serve $(ARGS)
 
 test: $(VENV)/.dev ## Set up and run every test, on all cores (ARGS="-n 0 -k produce" adds pytest flags)
-	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not spark" $(ARGS)
+	@echo "and with Spark, in one process: a session is dear, and uses all cores by itself"
+	$(BIN)/python -m pytest -m spark $(ARGS) || [ $$? -eq 5 ]
 
 test-long: $(VENV)/.dev ## The same tests and the long ones, with the counts of tests/budget.toml's [long]
 	ROCKGATE_BUDGET=long $(BIN)/python -m pytest -m "long or not long" $(ARGS)

@@ -1,0 +1,12 @@
+"""What the tests of Spark as a client take: the one session, and reading of a topic as rows."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.spark import shared_session
+
+
+@pytest.fixture
+def spark(java: object) -> SparkSession:
+    return shared_session()

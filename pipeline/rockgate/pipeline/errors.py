@@ -1,0 +1,51 @@
+"""What can go wrong in a job, as a user is told it.
+
+    PipelineError
+    ├── NotInstalled      pyspark, a JDK or Spark's Kafka connector is missing
+    ├── BadOption         the command line makes no sense, before anything is done
+    ├── NotReachable      the server does not answer, or does not speak Kafka
+    ├── UnknownTopic      a topic that should be there is not
+    ├── WrongCheckpoint   the checkpoint was made by a job with other options
+    ├── DataLost          records were deleted before the job could read them
+    └── JobFailed         Spark gave up; the message is the root of its reasons
+
+Each message is a clause that names the values and, where there is one, the next step.
+"""
+
+
+class PipelineError(Exception):
+    """The root; `status` is what the process ends with."""
+
+    status = 1
+
+
+class NotInstalled(PipelineError):
+    """Something that the jobs stand on is missing."""
+
+    status = 2
+
+
+class BadOption(PipelineError):
+    """An option, or two together, that make no sense."""
+
+    status = 2
+
+
+class NotReachable(PipelineError):
+    """No Kafka server answers at the address."""
+
+
+class UnknownTopic(PipelineError):
+    """The topic is not there."""
+
+
+class WrongCheckpoint(PipelineError):
+    """The checkpoint belongs to a job with other options."""
+
+
+class DataLost(PipelineError):
+    """Records were gone before they were read."""
+
+
+class JobFailed(PipelineError):
+    """Spark ended the job."""

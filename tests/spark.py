@@ -1,0 +1,111 @@
+"""What the tests of Spark share: one session for a whole run, and records put where it reads them.
+
+A session takes eight seconds to start and a gigabyte of memory, so there is one per process, and
+`make test` runs these tests in one process (their marker is `spark`).
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from pyspark.sql import SparkSession
+
+from rockgate.pipeline.session import open_session
+
+_numbers = count()
+MARKS = [
+    pytest.mark.java,
+    pytest.mark.spark,
+    # PySpark leaves its sockets to the garbage collector.
+    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
+]
+"""What every module of Spark's tests has as its `pytestmark`."""
+# Small and quick: no shuffle of a test has much to do, and nobody watches its UI.
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.sql.streaming.minBatchesToRetain": "10",
+}
+
+
+@cache
+def shared_session() -> SparkSession:
+    """The session of this process; it ends with it."""
+    session = open_session("tests", master="local[2]", extra=SETTINGS)
+    atexit.register(session.stop)
+    return session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A record as a producer gives it."""
+
+    value: bytes | None
+    key: bytes | None = None
+    partition: int = 0
+    timestamp: int | None = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+def new_topic(bootstrap: str, partitions: int = 1, **config: str) -> str:
+    """A topic of a name that nothing else has; `retention_ms="1"` is the config retention.ms."""
+    name = f"spark-{next(_numbers)}"
+    create_topic(bootstrap, name, partitions, {k.replace("_", "."): v for k, v in config.items()})
+    return name
+
+
+def create_topic(
+    bootstrap: str, name: str, partitions: int = 1, config: Mapping[str, str] | None = None
+) -> None:
+    """A topic of this name."""
+    topic = NewTopic(name, partitions, 1, config=dict(config or {}))
+    # The futures do not keep their client alive.
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([topic])[name].result(30)
+
+
+def grow_topic(bootstrap: str, name: str, partitions: int) -> None:
+    """More partitions for a topic."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_partitions([NewPartitions(name, partitions)])[name].result(30)
+
+
+def send(bootstrap: str, topic: str, records: Iterable[Record], **config: Any) -> None:
+    """Put the records into a topic, in order."""
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 1, **config})
+    failures: list[object] = []
+
+    def told(error: object, _: object) -> None:
+        if error is not None:
+            failures.append(error)
+
+    for record in records:
+        extra = {} if record.timestamp is None else {"timestamp": record.timestamp}
+        producer.produce(
+            topic,
+            record.value,
+            record.key,
+            record.partition,
+            headers=list(record.headers) or None,
+            on_delivery=told,
+            **extra,
+        )
+        producer.poll(0)
+    assert producer.flush(60) == 0, "records were not delivered in time"
+    assert failures == []
+
+
+def numbered(count: int, partitions: int = 1, start: int = 0) -> Iterator[Record]:
+    """Records that say their number and their partition: `17` goes to partition 17 % partitions."""
+    for number in range(start, start + count):
+        yield Record(key=b"k%d" % number, value=b"%d" % number, partition=number % partitions)
