@@ -11,7 +11,7 @@ from rockgate.gateway.kafka.fetching import PartitionReader
 from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
 from rockgate.gateway.kafka.peer import Call, Peer
 from rockgate.gateway.kafka.warming import Warming
-from rockgate.gateway.mapping import Transcoding
+from rockgate.gateway.mapping.batches import Transcoding
 from rockgate.gateway.waiting import Waiting
 from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.kafka.records.batch import (

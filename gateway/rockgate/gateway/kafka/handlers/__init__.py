@@ -54,7 +54,7 @@ from rockgate.gateway.kafka.timesearch import TimeSearch
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.gateway.kafka.topicsettings import SettingsCache
 from rockgate.gateway.kafka.warming import Warming
-from rockgate.gateway.mapping import Transcoding
+from rockgate.gateway.mapping.batches import Transcoding
 from rockgate.gateway.waiting import Waiting
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.store.store import Store
