@@ -23,6 +23,7 @@ from rockgate.gateway.kafka.handlers import HANDLERS, Services
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.producerexpiry import ProducerExpiry
 from rockgate.gateway.kafka.producers import Producers
+from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.gateway.kafka.topicsettings import SettingsCache
 from rockgate.gateway.listener import Listener
@@ -38,15 +39,16 @@ class KafkaFolds:
 
     producers: Producers
     groups: SavedGroups
+    configs: ResourceConfigs
 
     @classmethod
     def make(cls, journal: Journal, topics: Topics) -> "KafkaFolds":
         """Make them empty; the store restores them."""
-        return cls(Producers(journal, topics), SavedGroups(journal))
+        return cls(Producers(journal, topics), SavedGroups(journal), ResourceConfigs(journal))
 
     def all(self) -> list[Fold]:
         """All of them, in the order that a snapshot has."""
-        return [self.producers, self.groups]
+        return [self.producers, self.groups, self.configs.fold]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +92,11 @@ class KafkaAssembly:
         store.topics.on_deleted += [settings.forget, catalogue.forget]
         return Services(
             identity=self.identity,
+            data_dir=str(config.server.data_dir.absolute()),
             advertised=advertised,
             store=store,
             producers=self.folds.producers,
+            configs=self.folds.configs,
             defaults=defaults,
             broker_configs=broker_configs(config, self.identity.node_id, defaults),
             settings=settings,
