@@ -17,6 +17,7 @@ any flipped byte is seen with one pass over the body. RocketMQ's decoders skip t
 This is a leaf: it knows neither Kafka nor remoting, and it is all of protocol the store imports.
 """
 
+from rockgate.protocol.entry.batchframe import NO_FRAME, BatchFrame, batch_frame, pack_batch
 from rockgate.protocol.entry.codec import (
     BODY_CRC_AT,
     HEAD_SIZE_V4,
@@ -31,7 +32,6 @@ from rockgate.protocol.entry.codec import (
     identify,
     pack_blank,
     pack_head,
-    pack_plain_head,
     pack_tail,
     peek,
     places,
@@ -104,6 +104,7 @@ __all__ = [
     "MOVED",
     "MULTI_TAGS",
     "NAME_END",
+    "NO_FRAME",
     "POSITION_AT",
     "PROPERTIES_SIZE_MAX",
     "PROPERTY_END",
@@ -114,9 +115,11 @@ __all__ = [
     "TRANSACTION_COMMIT",
     "TRANSACTION_PREPARED",
     "TRANSACTION_ROLLBACK",
+    "BatchFrame",
     "Buffer",
     "Entry",
     "EntryError",
+    "batch_frame",
     "batch_properties",
     "body_checksum",
     "body_of",
@@ -124,10 +127,10 @@ __all__ = [
     "get_property",
     "head_size",
     "identify",
+    "pack_batch",
     "pack_blank",
     "pack_head",
     "pack_host",
-    "pack_plain_head",
     "pack_properties",
     "pack_tail",
     "parse_properties",
