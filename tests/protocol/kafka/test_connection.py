@@ -15,7 +15,7 @@ from rockgate.protocol.kafka.connection import (
     ServerConnection,
 )
 from rockgate.protocol.kafka.errors import MalformedFrame, ProtocolError, UnsupportedVersion
-from rockgate.protocol.kafka.frames import LENGTH
+from rockgate.protocol.frames import LENGTH
 from rockgate.protocol.kafka.headers import RequestHeader, encode_request_header
 
 

@@ -10,9 +10,10 @@ The layout is declared once in construct (`layout.LAYOUTS`), which is the refere
 `pack_tail`, `read` and `check` are the hand codec, and a parity test holds the two together. A
 server never loads the reference: construct takes longer to import than all the rest of this.
 
-Every entry ends with the property `__ECRC`: a CRC-32 over all bytes of the entry but the body
+Every entry ends with the part `__ECRC=`: a CRC-32 over all bytes of the entry but the body
 and the digits themselves. The body is covered by bodyCRC, which the checksum covers in turn, so
-any flipped byte is seen with one pass over the body. RocketMQ's decoders skip the property.
+any flipped byte is seen with one pass over the body. RocketMQ's decoders pass over it, for it has
+no name and value.
 
 This is a leaf: it knows neither Kafka nor remoting, and it is all of protocol the store imports.
 """
