@@ -5,7 +5,7 @@ import random
 import pytest
 from tests.protocol.kafka.test_frames import framed
 
-from rockgate.protocol.kafka.frames import (
+from rockgate.protocol.frames import (
     LENGTH,
     ROOM_MIN,
     SPARE_SIZE,
