@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from tests.protocol.kafka.test_frames import framed
+from tests.protocol.test_frames import framed
 
 from rockgate.protocol.frames import (
     LENGTH,
