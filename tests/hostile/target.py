@@ -152,7 +152,8 @@ class Target:
         with RawClient(self.server) as client, contextlib.suppress(ConnectionError):
             client.socket.sendall(data)
             if is_last:
-                client.socket.shutdown(socket.SHUT_WR)
+                with contextlib.suppress(OSError):  # the server may have closed first
+                    client.socket.shutdown(socket.SHUT_WR)
             while part := client.socket.recv(1 << 16):
                 answer += part
         return bytes(answer)

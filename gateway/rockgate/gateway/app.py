@@ -114,7 +114,7 @@ class Server:
         kafka = KafkaAssembly(
             config=config, identity=identity, store=store, folds=folds, waiting=waiting
         )
-        self._tick(resources, [store.tick, kafka.upkeep()])
+        self._tick(resources, [store.tick, *kafka.upkeep()])
         await kafka.open(resources, kafka_listener, _connections_max(config))
         store.topics.on_created.append(Freezer().made)
         tune_collector()

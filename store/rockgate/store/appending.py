@@ -19,8 +19,6 @@ from rockgate.store.queuetable import QueueTable
 from rockgate.store.state import Change, State
 from rockgate.store.tags import tag_code
 
-_new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
-
 
 class Appended(NamedTuple):
     """What became of an append."""
@@ -100,17 +98,14 @@ class Appender:
             )
             position, size, store_ms = self._log.append(draft)
         else:
-            frame = queue.frame
-            if offset >= frame[2]:
-                frame = queue.frame = envelope.batch_frame(queue.topic, offset)
             position, size, store_ms = self._log.append_batch(
-                frame, queue.topic, queue.queue_id, offset, body, count, record_ms, stamp
+                queue.topic, queue.queue_id, offset, body, count, record_ms, stamp
             )
         queue.add(position, size, count, store_ms, record_ms)
         if not queue.is_dirty:
             self._queues.note(queue)
         self.on_append(queue)
-        return _new(Appended, (offset, position, position + size, store_ms))
+        return Appended(offset, position, position + size, store_ms)
 
     def message(self, queue: Queue, draft: Draft) -> Appended:
         """Append a message entry; topic, queue and offset of the draft are set here."""
@@ -123,9 +118,13 @@ class Appender:
         self.on_append(queue)
         return Appended(offset, written.position, written.position + written.size, written.store_ms)
 
-    def group(self, intakes: Sequence[Intake]) -> list[Appended]:
-        """Append several entries of which a restart finds all or none."""
-        if self.refusal is not None:
+    def group(self, intakes: Sequence[Intake], *, is_upkeep: bool = False) -> list[Appended]:
+        """Append several entries of which a restart finds all or none.
+
+        What is only `is_upkeep` (the end of something that is in the log) is taken as changes of
+        state are, when messages are refused.
+        """
+        if self.refusal is not None and not is_upkeep:
             raise self.refusal
         next_offsets: dict[int, int] = {}
         drafts = []

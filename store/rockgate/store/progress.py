@@ -143,6 +143,19 @@ class Progress:
 
     def commit(self, group: str, commits: Iterable[Commit], *, acknowledged: bool = True) -> None:
         """Commit offsets; when it returns, acknowledged ones are appended."""
+        if acknowledged:
+            self._append([body for _, body in self.changes(group, commits)])
+            return
+        for held in self._held(group, commits):
+            for queue_id, record in held.queues.items():
+                self._put_aside(group, held.topic_id, queue_id, record)
+
+    def changes(self, group: str, commits: Iterable[Commit]) -> list[tuple[bytes, bytes]]:
+        """Return the changes that commit offsets, for whoever appends them with others."""
+        helds = self._held(group, commits)
+        return [(PROGRESS_TOPIC, body) for body in encode_commits(helds)] if helds else []
+
+    def _held(self, group: str, commits: Iterable[Commit]) -> list[Held]:
         check_group(group)
         now_ms = self._clock.now_ms()
         helds: dict[bytes, Held] = {}
@@ -152,12 +165,7 @@ class Progress:
             if held is None:
                 held = helds[commit.topic_id] = Held(group, commit.topic_id, {})
             held.queues[commit.queue_id] = record
-        if acknowledged:
-            self._append(list(encode_commits(list(helds.values())) if helds else ()))
-            return
-        for held in helds.values():
-            for queue_id, record in held.queues.items():
-                self._put_aside(group, held.topic_id, queue_id, record)
+        return list(helds.values())
 
     def _put_aside(self, group: str, topic_id: bytes, queue_id: int, bare: bytes) -> None:
         record = self._record(group, topic_id, queue_id)

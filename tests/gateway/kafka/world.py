@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from tests.gateway.kafka.fakes import HandClock
 
 from rockgate.gateway.address import Address
+from rockgate.gateway.kafka.assembly import KafkaFolds
 from rockgate.gateway.kafka.fetching import PartitionReader
 from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
 from rockgate.gateway.kafka.peer import Call, Peer
 from rockgate.gateway.kafka.warming import Warming
-from rockgate.gateway.mapping.batches import Transcoding
+from rockgate.gateway.mapping import Transcoding
 from rockgate.gateway.waiting import Waiting
 from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.kafka.records.batch import (
@@ -26,9 +27,11 @@ from rockgate.store.commitlog import Draft
 from rockgate.store.config import StoreConfig
 from rockgate.store.consumequeue import Queue
 from rockgate.store.memoryfiles import MemoryDisk
+from rockgate.store.state import Fold, Journal
 from rockgate.store.store import Store
 from rockgate.store.topic import Topic
 from rockgate.store.topicchanges import NewTopic
+from rockgate.store.topics import Topics
 
 CONFIG = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=1 << 16, key_index=False)
 NOW_MS = 1_700_000_000_000
@@ -55,10 +58,15 @@ class World:
             bodies=self.store.bodies,
             epochs=self.epochs,
             transcoder=Transcoding(),
+            unstable=self.folds.unstable,
         )
 
     def open_store(self) -> Store:
-        return Store(self.disk.root(), self.config, self.clock)
+        def folds(journal: Journal, topics: Topics) -> Sequence[Fold]:
+            self.folds = KafkaFolds.make(journal, topics)
+            return self.folds.all()
+
+        return Store(self.disk.root(), self.config, self.clock, folds=folds)
 
     def reopen(self) -> None:
         """Stop and start: the next epoch begins."""

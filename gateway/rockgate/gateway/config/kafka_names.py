@@ -46,4 +46,6 @@ KAFKA_NAMES: Mapping[str, KafkaName] = {
     "queued.max.request.bytes": KafkaName("kafka.total_bytes_max"),
     "socket.listen.backlog.size": KafkaName("kafka.backlog"),
     "socket.request.max.bytes": KafkaName("kafka.frame_bytes_max"),
+    "transaction.max.timeout.ms": KafkaName("transactions.timeout_ms_max"),
+    "transactional.id.expiration.ms": KafkaName("transactions.id_expiry_ms"),
 }

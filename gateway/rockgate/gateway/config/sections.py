@@ -14,6 +14,7 @@ from rockgate.gateway.address import Address
 from rockgate.gateway.http.config import HttpConfig
 from rockgate.gateway.kafka.config import KafkaConfig
 from rockgate.gateway.kafka.groups.config import GroupsConfig
+from rockgate.gateway.kafka.transactions.config import TransactionsConfig
 from rockgate.store.config import StoreConfig
 
 LogLevel = Literal["error", "warning", "info", "debug"]
@@ -93,4 +94,5 @@ class Config:
     http: HttpConfig
     topics: TopicsConfig
     groups: GroupsConfig
+    transactions: TransactionsConfig
     store: StoreConfig

@@ -23,9 +23,13 @@ from rockgate.gateway.kafka.handlers import HANDLERS, Services
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.producerexpiry import ProducerExpiry
 from rockgate.gateway.kafka.producers import Producers
-from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.gateway.kafka.topicsettings import SettingsCache
+from rockgate.gateway.kafka.transactions.coordinator import Coordinator
+from rockgate.gateway.kafka.transactions.deadlines import Deadlines
+from rockgate.gateway.kafka.transactions.fold import Transactions
+from rockgate.gateway.kafka.transactions.markers import Markers
+from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.gateway.listener import Listener
 from rockgate.gateway.waiting import Waiting
 from rockgate.store.state import Fold, Journal
@@ -39,27 +43,39 @@ class KafkaFolds:
 
     producers: Producers
     groups: SavedGroups
-    configs: ResourceConfigs
+    transactions: Transactions
+    unstable: Unstable
 
     @classmethod
     def make(cls, journal: Journal, topics: Topics) -> "KafkaFolds":
         """Make them empty; the store restores them."""
-        return cls(Producers(journal, topics), SavedGroups(journal), ResourceConfigs(journal))
+        return cls(
+            Producers(journal, topics), SavedGroups(journal), Transactions(), Unstable(topics)
+        )
 
     def all(self) -> list[Fold]:
         """All of them, in the order that a snapshot has."""
-        return [self.producers, self.groups, self.configs.fold]
+        return [self.producers, self.groups, self.transactions, self.unstable]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaAssembly:
     """What the door is built from. The app makes one and calls `open` once."""
 
-    config: Config
-    identity: Identity
-    store: Store
-    folds: KafkaFolds
-    waiting: Waiting
+    def __init__(
+        self,
+        *,
+        config: Config,
+        identity: Identity,
+        store: Store,
+        folds: KafkaFolds,
+        waiting: Waiting,
+    ) -> None:
+        self.config = config
+        self.identity = identity
+        self.store = store
+        self.folds = folds
+        self.waiting = waiting
+        self.coordinator = self._coordinator()
 
     async def open(
         self, resources: AsyncExitStack, listener: Listener, connections_max: int
@@ -77,12 +93,32 @@ class KafkaAssembly:
         resources.callback(listener.close)
         await listener.listen(door.session, backlog=config.kafka.backlog)
 
-    def upkeep(self) -> Callable[[], bool]:
+    def upkeep(self) -> list[Callable[[], bool]]:
         """What is to be done now and then: a little at each call, true while there is more."""
-        expiry = ProducerExpiry(
-            self.folds.producers, self.store.clock, self.config.kafka.producer_expiry_ms
+        config, clock = self.config, self.store.clock
+        expiry = ProducerExpiry(self.folds.producers, clock, config.kafka.producer_expiry_ms)
+        deadlines = Deadlines(
+            transactions=self.folds.transactions,
+            coordinator=self.coordinator,
+            clock=clock,
+            id_expiry_ms=config.transactions.id_expiry_ms,
         )
-        return expiry.step
+        return [expiry.step, deadlines.step, self.coordinator.step]
+
+    def _coordinator(self) -> Coordinator:
+        """Make what ends transactions; what was being ended at the last stop goes on."""
+        store, folds = self.store, self.folds
+        coordinator = Coordinator(
+            transactions=folds.transactions,
+            producers=folds.producers,
+            markers=Markers(store=store, unstable=folds.unstable, producers=folds.producers),
+            appender=store.appender,
+            progress=store.progress,
+            topics=store.topics,
+            timeout_ms_max=self.config.transactions.timeout_ms_max,
+        )
+        coordinator.resume()
+        return coordinator
 
     def _services(self, advertised: Advertised, groups: Groups) -> Services:
         config, store = self.config, self.store
@@ -92,11 +128,12 @@ class KafkaAssembly:
         store.topics.on_deleted += [settings.forget, catalogue.forget]
         return Services(
             identity=self.identity,
-            data_dir=str(config.server.data_dir.absolute()),
             advertised=advertised,
             store=store,
             producers=self.folds.producers,
-            configs=self.folds.configs,
+            transactions=self.folds.transactions,
+            unstable=self.folds.unstable,
+            coordinator=self.coordinator,
             defaults=defaults,
             broker_configs=broker_configs(config, self.identity.node_id, defaults),
             settings=settings,

@@ -24,9 +24,12 @@ class Durability:
         self._is_sync = store.config.flush == "sync"
         self._seconds_max = store.config.flush_timeout_ms / 1000
 
-    def after_changes(self, answer: A) -> A | asyncio.Future[A]:
-        """The answer, once every change made so far is as safe as the server's setting says."""
-        return self.after(self._log.end, answer) if self._is_sync else answer
+    def after_changes(self, answer: A, *, is_sync: bool = False) -> A | asyncio.Future[A]:
+        """The answer, once every change made so far is as safe as the server's setting says.
+
+        With `is_sync` it waits for the disk whatever the server's setting: a topic's own asks it.
+        """
+        return self.after(self._log.end, answer) if is_sync or self._is_sync else answer
 
     def after(self, position: int, answer: A) -> A | asyncio.Future[A]:
         """The answer, once everything before a position is on disk; FlushTimeout if it is late."""

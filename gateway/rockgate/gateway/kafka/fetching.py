@@ -20,6 +20,7 @@ from typing import Final, Protocol
 
 from rockgate.gateway.kafka.errors import code_of
 from rockgate.gateway.kafka.leaderepochs import EpochEnd, LeaderEpochs
+from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.fetch import Diverging, FetchedPartition
 from rockgate.protocol.kafka.messages.fetch import FetchPartition
@@ -34,11 +35,8 @@ from rockgate.store.warmth import Place
 class Transcoder(Protocol):
     """Knows how messages of the other side look as records."""
 
-    def batch(self, run: Sequence[Slice], epoch: int) -> tuple[Buffer, int]:
-        """Return one record batch of the first messages of a run, which are of one epoch.
-
-        And of how many: as many as can be had at once.
-        """
+    def batch(self, run: Sequence[Slice], epoch: int) -> Buffer:
+        """Return one record batch of all messages of a run, which are of one epoch."""
 
 
 Bounds = tuple[int, int, int]
@@ -51,9 +49,6 @@ batches it is."""
 SMALL_BYTES: Final = 1024
 """Batches smaller than this on average are joined: a copy costs less than so many buffers do."""
 
-RUN_BYTES_MAX: Final = 1 << 20
-"""Message entries that are made into a batch for one answer: about a millisecond."""
-
 _new: Final = tuple.__new__  # as NamedTuple's own, without its call
 
 
@@ -61,18 +56,27 @@ class PartitionReader:
     """Reads partitions. Made once; it keeps nothing between two reads."""
 
     def __init__(
-        self, *, reader: Reader, bodies: Bodies, epochs: LeaderEpochs, transcoder: Transcoder
+        self,
+        *,
+        reader: Reader,
+        bodies: Bodies,
+        epochs: LeaderEpochs,
+        transcoder: Transcoder,
+        unstable: Unstable,
     ) -> None:
         self._high_watermark = reader.high_watermark
         self._bodies = bodies
         self._epochs = epochs
         self._epoch = epochs.current
         self._transcoder = transcoder
+        self._unstable = unstable
 
     def bounds(self, queue: Queue) -> Bounds:
-        """Return a partition's bounds; without transactions all that is shown is stable."""
+        """Return a partition's bounds."""
         high_watermark = self._high_watermark(queue)
-        return queue.log_start, high_watermark, high_watermark
+        stable = self._unstable.last_stable(queue.topic_id, queue.queue_id, high_watermark)
+        log_start = queue.log_start
+        return log_start, high_watermark, stable if stable > log_start else log_start
 
     def read(
         self,
@@ -105,19 +109,27 @@ class PartitionReader:
             if offset < log_start or (offset > queue.next_offset and diverging is None):
                 return _refused(asked, ErrorCode.OFFSET_OUT_OF_RANGE)
             records: Sequence[Buffer] = ()
+            aborted: Sequence[tuple[int, int]] | None = () if is_committed else None
             is_cut, count = False, 0
             end = last_stable if is_committed else high_watermark
             if offset < end and diverging is None and (size_max > 0 or at_least_one):
                 records, read_to = self._records(queue, offset, end, size_max, at_least_one, cold)
                 is_cut, count = read_to < end, len(records)
+                if is_committed:
+                    aborted = self._aborted(queue, offset, read_to)
                 if count > 1 and sum(map(len, records)) < count * SMALL_BYTES:
                     records = (b"".join(records),)
         except StoreError as error:
             return _refused(asked, code_of(error))
-        aborted = () if is_committed else None
         bounds = (high_watermark, last_stable, log_start)
         fields = (asked.partition, 0, *bounds, records, aborted, -1, diverging, None)
         return _new(FetchedPartition, fields), is_cut, count
+
+    def _aborted(self, queue: Queue, offset: int, end: int) -> Sequence[tuple[int, int]]:
+        """Return the aborted transactions that a client must know of to read a range."""
+        self._unstable.forget_before(queue.topic_id, queue.queue_id, queue.log_start)
+        found = self._unstable.aborted(queue.topic_id, queue.queue_id, offset, end)
+        return [(each.producer_id, each.first) for each in found]
 
     def _diverging(self, queue: Queue, asked: FetchPartition, ended: EpochEnd) -> Diverging | None:
         if ended.epoch == asked.last_fetched_epoch and ended.offset >= asked.fetch_offset:
@@ -146,17 +158,13 @@ class PartitionReader:
             queue,
             offset,
             end,
-            min(size_max - size, RUN_BYTES_MAX),
+            size_max - size,
             at_least_one=at_least_one and not records,
             cold=cold,
         )
         for epoch, part in self._by_epoch(queue, run):
-            batch, count = self._transcoder.batch(part, epoch)
-            records.append(batch)
-            offset = part[count - 1].unit.base + 1
-            if count < len(part):
-                break
-        return records, offset
+            records.append(self._transcoder.batch(part, epoch))
+        return records, run[-1].unit.base + 1 if run else offset
 
     def _by_epoch(self, queue: Queue, run: list[Slice]) -> Iterator[tuple[int, list[Slice]]]:
         """Cut a run where a new epoch begins: a batch can name only one."""

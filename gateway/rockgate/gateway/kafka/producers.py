@@ -13,6 +13,9 @@ of a batch it has appended; a restart learns the same from the batches' own head
     newer epoch in the batch     sequence 0                         new
     newer epoch in the batch     any other                          OUT_OF_ORDER_SEQUENCE_NUMBER
 
+The marker that ends a transaction counts as well: with a newer epoch it makes older batches of its
+producer unwelcome, and the next one begins from sequence 0.
+
 Producer ids come from blocks that are reserved by a state entry, so none is ever given out twice.
 """
 
@@ -175,6 +178,37 @@ class Producers:
         if len(batches) > WINDOW:
             del batches[0]
 
+    def marked(
+        self,
+        key: tuple[bytes, int],
+        producer_id: int,
+        epoch: int,
+        *,
+        position: int,
+        store_ms: int,
+    ) -> None:
+        """Remember the end of a transaction: a newer epoch than before begins from sequence 0."""
+        producer = self._queues.setdefault(key, {}).get(producer_id)
+        if producer is None:
+            producer = self._queues[key][producer_id] = Producer(key, producer_id)
+            producer.place = self._roster.add(producer)
+        if position <= producer.position:
+            return
+        producer.position = position
+        producer.last_ms = store_ms
+        if epoch > producer.epoch:
+            producer.epoch = epoch
+            producer.batches.clear()
+
+    def knows(self, topic_id: bytes, queue_id: int, producer_id: int) -> bool:
+        """Whether a producer has written to a partition, as far as is remembered."""
+        return producer_id in self._queues.get((topic_id, queue_id), ())
+
+    def epoch_of(self, topic_id: bytes, queue_id: int, producer_id: int) -> int:
+        """Return a producer's epoch in a partition; -1 if it is not remembered."""
+        producer = self._queues.get((topic_id, queue_id), {}).get(producer_id)
+        return -1 if producer is None else producer.epoch
+
     def of(self, topic_id: bytes, queue_id: int) -> list[Producer]:
         """Return the producers that are remembered for a partition."""
         return list(self._queues.get((topic_id, queue_id), {}).values())
@@ -219,10 +253,19 @@ class Producers:
     def apply_batch(self, change: Change) -> None:
         """Learn from a batch of the log what its producer has written."""
         header = read_header(change.body)
-        if header.producer_id < 0 or header.is_control:
+        if header.producer_id < 0:
             return
         topic = self._topics.owner(change.topic, change.position)
         if topic is None:
+            return
+        if header.is_control:
+            self.marked(
+                (topic.id, change.queue_id),
+                header.producer_id,
+                header.producer_epoch,
+                position=change.position,
+                store_ms=change.store_ms,
+            )
             return
         self.record(
             topic.id,

@@ -22,7 +22,6 @@ from rockgate.protocol.kafka.records.record import Record, build_batch, read_rec
 
 Buffer = bytes | bytearray | memoryview
 _TIMESTAMP_TYPE_BIT = 1 << 3
-_TRANSACTIONAL_BIT = 1 << 4
 
 
 class Taken(NamedTuple):
@@ -46,8 +45,10 @@ def take(records: Buffer | None, version: int, settings: TopicSettings, now_ms: 
             f"{settings.message_bytes_max}",
         )
     attributes = header.attributes
-    if attributes & (_TIMESTAMP_TYPE_BIT | _TRANSACTIONAL_BIT):
-        _refuse_attributes(attributes)
+    if attributes & _TIMESTAMP_TYPE_BIT:
+        raise RequestError(
+            ErrorCode.INVALID_TIMESTAMP, "producers may not set the timestamp type of a batch"
+        )
     if not settings.is_append_time and (
         header.max_timestamp > now_ms + settings.timestamp_after_ms_max
         or now_ms - header.max_timestamp > settings.timestamp_before_ms_max
@@ -59,16 +60,6 @@ def take(records: Buffer | None, version: int, settings: TopicSettings, now_ms: 
     if settings.opens_batches:
         return _open(records, header, settings)
     return Taken(records, header)
-
-
-def _refuse_attributes(attributes: int) -> None:
-    if attributes & _TIMESTAMP_TYPE_BIT:
-        raise RequestError(
-            ErrorCode.INVALID_TIMESTAMP, "producers may not set the timestamp type of a batch"
-        )
-    raise RequestError(
-        ErrorCode.INVALID_TXN_STATE, "transactions are not served by this version of the server"
-    )
 
 
 def _open(records: Buffer, header: BatchHeader, settings: TopicSettings) -> Taken:
@@ -98,5 +89,6 @@ def _recompress(opened: list[Record], header: BatchHeader, codec: Compression) -
         producer_id=header.producer_id,
         producer_epoch=header.producer_epoch,
         base_sequence=header.base_sequence,
+        is_transactional=header.is_transactional,
     )
     return Taken(body, header)

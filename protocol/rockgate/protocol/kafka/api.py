@@ -71,6 +71,7 @@ from rockgate.protocol.kafka.messages import (
     sync_group,
     txn_offset_commit,
     update_features,
+    write_txn_markers,
 )
 from rockgate.protocol.kafka.schema import declaration_of
 from rockgate.protocol.kafka.versions import Versions
@@ -149,6 +150,7 @@ APIS: dict[ApiKey, Api] = {
         ),
         _api(add_offsets_to_txn.AddOffsetsToTxnRequest, add_offsets_to_txn.AddOffsetsToTxnResponse),
         _api(end_txn.EndTxnRequest, end_txn.EndTxnResponse),
+        _api(write_txn_markers.WriteTxnMarkersRequest, write_txn_markers.WriteTxnMarkersResponse),
         _api(txn_offset_commit.TxnOffsetCommitRequest, txn_offset_commit.TxnOffsetCommitResponse),
         _api(describe_acls.DescribeAclsRequest, describe_acls.DescribeAclsResponse),
         _api(create_acls.CreateAclsRequest, create_acls.CreateAclsResponse),

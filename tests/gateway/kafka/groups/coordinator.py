@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from itertools import count
 from typing import Any, TypeVar, cast
 
@@ -12,7 +12,6 @@ from tests.gateway.kafka.world import World, call
 from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.expiry import Expiry
-from rockgate.gateway.kafka.groups.fold import SavedGroups
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.handlers.delete_groups import DeleteGroups
 from rockgate.gateway.kafka.handlers.describe_groups import DescribeGroups
@@ -42,9 +41,6 @@ from rockgate.protocol.kafka.messages.sync_group import (
     SyncGroupResponse,
 )
 from rockgate.protocol.kafka.schema import decode, encode
-from rockgate.store.state import Fold, Journal
-from rockgate.store.store import Store
-from rockgate.store.topics import Topics
 
 T = TypeVar("T")
 SUBSCRIPTION = b"\0\0\0\0\0\1\0\6orders\0\0\0\0"
@@ -63,7 +59,7 @@ class Coordinator(World):
         self.durability = Durability(self.store)
         self.groups = Groups(
             config=self.groups_config,
-            saved=self.saved,
+            saved=self.folds.groups,
             progress=self.store.progress,
             durability=self.durability,
             new_id=lambda prefix: f"{prefix}-{self.store.epochs.current}-{next(ids)}",
@@ -73,7 +69,7 @@ class Coordinator(World):
         self.expiry = Expiry(
             config=self.groups_config,
             groups=self.groups,
-            saved=self.saved,
+            saved=self.folds.groups,
             progress=self.store.progress,
             topics=self.store.topics,
             now_ms=self.clock.now_ms,
@@ -90,19 +86,16 @@ class Coordinator(World):
                 durability=durability,
                 metadata_bytes_max=self.groups_config.metadata_bytes_max,
             ),
-            "OffsetFetch": OffsetFetch(topics=store.topics, progress=store.progress),
+            "OffsetFetch": OffsetFetch(
+                topics=store.topics,
+                progress=store.progress,
+                transactions=self.folds.transactions,
+            ),
             "OffsetDelete": OffsetDelete(store=store, groups=groups, durability=durability),
             "ListGroups": ListGroups(groups),
             "DescribeGroups": DescribeGroups(groups),
             "DeleteGroups": DeleteGroups(groups=groups, durability=durability),
         }
-
-    def open_store(self) -> Store:
-        def folds(journal: Journal, topics: Topics) -> Sequence[Fold]:
-            self.saved = SavedGroups(journal)
-            return [self.saved]
-
-        return Store(self.disk.root(), self.config, self.clock, folds=folds)
 
     # Asking
 

@@ -43,7 +43,7 @@ def test_many_keys_are_answered_each(version: int) -> None:
     ]
 
 
-@pytest.mark.parametrize("key_type", [1, 2, 3, -1])
+@pytest.mark.parametrize("key_type", [2, 3, -1])
 def test_what_has_no_coordinator_here_is_refused_with_a_reason(key_type: int) -> None:
     old = ask(3, key_type)
     assert (old.error_code, old.node_id) == (ErrorCode.INVALID_REQUEST, -1)

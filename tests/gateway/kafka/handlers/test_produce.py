@@ -3,12 +3,12 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.gateway.kafka.transactions.ledger import transactional_writes
 from tests.gateway.kafka.world import NOW_MS, World, call
 
 from rockgate.gateway.kafka.errors import Disconnect
 from rockgate.gateway.kafka.handlers import produce
 from rockgate.gateway.kafka.handlers.produce import Produce, Produced
-from rockgate.gateway.kafka.producers import Producers
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.gateway.kafka.topicsettings import SettingsCache
 from rockgate.protocol.entry import body_of
@@ -51,9 +51,12 @@ class Door:
         self.world = World(config) if config else World()
         self.topic = self.world.topic(partitions=2, **topic_config)
         store = self.world.store
-        self.producers = Producers(store.appender, store.topics)
+        self.producers = self.world.folds.producers
         self.handler = Produce(
-            store=store, producers=self.producers, settings=SettingsCache(TopicDefaults())
+            store=store,
+            producers=self.producers,
+            settings=SettingsCache(TopicDefaults()),
+            writes=transactional_writes(self.world),
         )
 
     def request(
@@ -220,25 +223,6 @@ def test_without_acks_there_is_no_answer_and_an_error_closes_the_connection() ->
     assert len(door.stored()) == 1
     with pytest.raises(Disconnect):
         door.handler.handle(door.request(batch_of(), acks=0, name="nobody"), call(9))
-
-
-def test_transactions_are_refused_clearly_until_they_exist() -> None:
-    door = Door()
-    request = door.request(batch_of())
-    request.transactional_id = "tx"
-    answer = door.handler.handle(request, call(9))
-    assert isinstance(answer, Produced)
-    code = answer.topics[0].partitions[0].error_code
-    assert code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    transactional = build_batch(
-        [Record(0, NOW_MS, b"k", b"v")],
-        base_offset=0,
-        producer_id=1,
-        producer_epoch=0,
-        base_sequence=0,
-        is_transactional=True,
-    )
-    assert door.send(transactional).error_code == ErrorCode.INVALID_TXN_STATE
 
 
 def test_a_store_that_refuses_messages_is_a_storage_error_with_its_reason() -> None:

@@ -9,9 +9,10 @@ Behaviour
 
 Versions
 - v1: throttle time.  v3: flexible, software name and version.  v4: features may start at level 0.
+- Names the features that mean something here, all of them switched on: transaction.version 2.
 
 Departs from Kafka
-- Names no features until one of them means something here.
+- Features of the cluster itself (metadata.version, kraft.version) are not named: there is none.
 """
 
 import re
@@ -26,11 +27,20 @@ from rockgate.protocol.kafka.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
 )
 from rockgate.protocol.kafka.schema import encode
 from rockgate.protocol.kafka.versions import Versions
 
 SOFTWARE_SINCE = 3
+ZERO_LEVELS_SINCE = 4
+FEATURES = {"transaction.version": 2}
+"""What can be switched on in Kafka and always is here, with its level."""
+_FINALIZED = [
+    FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+    for name, level in FEATURES.items()
+]
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 
@@ -47,11 +57,26 @@ class ApiVersions:
             if not all(map(_SOFTWARE.fullmatch, names)):
                 return self.refuse(request, ErrorCode.INVALID_REQUEST)
             call.peer.software, call.peer.software_version = names
-        return ApiVersionsResponse(error_code=ErrorCode.NONE, api_keys=self._api_keys)
+        return ApiVersionsResponse(
+            error_code=ErrorCode.NONE,
+            api_keys=self._api_keys,
+            supported_features=_supported(call.version),
+            finalized_features_epoch=0,
+            finalized_features=_FINALIZED,
+        )
 
     def refuse(self, request: ApiVersionsRequest, code: ErrorCode) -> ApiVersionsResponse:
         """An error and no APIs."""
         return ApiVersionsResponse(error_code=code, api_keys=[])
+
+
+def _supported(version: int) -> list[SupportedFeatureKey]:
+    # Before v4 a level 0 was taken for an error, so features that have one begin at 1.
+    low = 0 if version >= ZERO_LEVELS_SINCE else 1
+    return [
+        SupportedFeatureKey(name=name, min_version=low, max_version=level)
+        for name, level in FEATURES.items()
+    ]
 
 
 def unsupported() -> Answer:

@@ -1,9 +1,9 @@
 """FindCoordinator: v0-6.
 
 Behaviour
-- There is one node, so it coordinates every group.
-- Transactional ids and share groups have no coordinator here until they exist: INVALID_REQUEST,
-  with the reason as the error message, so that a client stops at once instead of asking on.
+- There is one node, so it coordinates every group and every transactional id.
+- Share groups have no coordinator here until they exist: INVALID_REQUEST, with the reason as the
+  error message, so that a client stops at once instead of asking on.
 
 Versions
 - v1: key types.  v3: flexible.  v4: many keys, each with its own error.  v6: share groups.
@@ -22,8 +22,8 @@ from rockgate.protocol.kafka.messages.find_coordinator import (
 )
 
 GROUP = 0
+TRANSACTION = 1
 _REFUSALS = {
-    1: "transactions are not supported by this server",
     2: "share groups are not supported by this server",
 }
 
@@ -37,7 +37,7 @@ class FindCoordinator:
 
     def handle(self, request: FindCoordinatorRequest, call: Call) -> FindCoordinatorResponse:
         """Name this node, once for each key."""
-        if request.key_type != GROUP:
+        if request.key_type not in (GROUP, TRANSACTION):
             reason = _REFUSALS.get(request.key_type, f"there is no key type {request.key_type}")
             return self._refuse(request, ErrorCode.INVALID_REQUEST, reason)
         address = self._advertised.address_for(call.peer)

@@ -2,14 +2,17 @@
 
 Behaviour
 - Without a transactional id every call gets a producer id that nobody has had, with epoch 0.
-- With one it is refused: transactions are not served yet, and their APIs are not advertised.
+- With one it gets that id's producer with the next epoch, which fences whoever had it before. What
+  was left open is aborted first.
+- A producer that names the id and epoch it has (v3) is refused if another one has taken over.
 
 Versions
-- v2: flexible.  v3: the client may name the id and epoch it has (for transactions only).  v4, v5:
-  more errors.
+- v2: flexible.  v3: the client may name the id and epoch it has.  v4: PRODUCER_FENCED.  v5: more
+  errors.
 
 Departs from Kafka
-- Transactional ids, until transactions exist here.
+- An open transaction is aborted within this request; Kafka answers CONCURRENT_TRANSACTIONS and lets
+  the client ask again.
 """
 
 from __future__ import annotations
@@ -17,30 +20,59 @@ from __future__ import annotations
 import asyncio
 
 from rockgate.gateway.kafka.durability import Durability
+from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.producers import Producers
+from rockgate.gateway.kafka.transactions.answers import fenced_code
+from rockgate.gateway.kafka.transactions.coordinator import Coordinator
+from rockgate.gateway.kafka.transactions.transaction import Producer
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
 
+_FENCED = 4
+ID_SIZE_MAX = 10_000
+
 
 class InitProducerId:
     """Gives out producer ids."""
 
-    def __init__(self, producers: Producers, durability: Durability) -> None:
+    def __init__(
+        self, *, producers: Producers, coordinator: Coordinator, durability: Durability
+    ) -> None:
         self._producers = producers
+        self._coordinator = coordinator
         self._durability = durability
 
     def handle(
         self, request: InitProducerIdRequest, call: Call
     ) -> InitProducerIdResponse | asyncio.Future[InitProducerIdResponse]:
         """Give out a new one; its reservation is as durable as the server's setting says."""
-        if request.transactional_id is not None:
-            return self.refuse(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-        answer = InitProducerIdResponse(producer_id=self._producers.new_id(), producer_epoch=0)
+        try:
+            producer = self._init(request)
+        except RequestError as error:
+            return self.refuse(request, fenced_code(error.code, call.version >= _FENCED))
+        answer = InitProducerIdResponse(producer_id=producer.id, producer_epoch=producer.epoch)
         return self._durability.after_changes(answer)
+
+    def _init(self, request: InitProducerIdRequest) -> Producer:
+        id_ = request.transactional_id
+        if id_ is None:
+            return Producer(self._producers.new_id(), 0)
+        asked = Producer(request.producer_id, request.producer_epoch)
+        if not id_ or (asked.id < 0) != (asked.epoch < 0):
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                "an empty transactional id, or a producer id without an epoch",
+            )
+        if len(id_) > ID_SIZE_MAX:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, f"a transactional id of {len(id_)} characters"
+            )
+        timeout_ms = request.transaction_timeout_ms
+        return self._coordinator.init(id_, timeout_ms, asked if asked.id >= 0 else None)
 
     def refuse(self, request: InitProducerIdRequest, code: ErrorCode) -> InitProducerIdResponse:
         """An error and no id."""

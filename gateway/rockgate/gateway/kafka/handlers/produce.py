@@ -6,15 +6,13 @@ Behaviour
 - acks 1 and all are the same on one node: answered once the batch is in the log, and on disk where
   the flush setting says so. acks 0 is not answered; an error then closes the connection, as in
   Kafka, because nothing else could tell the client.
+- A batch of a transaction is taken if `transactions.writing` lets it in.
 - A batch that an idempotent producer sends again is answered with its first offset, and not before
   that one is as durable as it was asked to be.
 
 Versions
 - v5: log start offset.  v7: zstd.  v8: record errors.  v9: flexible.  v10: current leader (never
   given: there is one node).  v12: transactions open themselves.  v13: topics by id.
-
-Departs from Kafka
-- Transactions are refused until they exist here.
 """
 
 from __future__ import annotations
@@ -30,12 +28,13 @@ from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.producers import Producers
 from rockgate.gateway.kafka.taking import Buffer, take
 from rockgate.gateway.kafka.topicsettings import SettingsCache
+from rockgate.gateway.kafka.transactions.writing import TransactionalWrites
 from rockgate.gateway.logs import shown
 from rockgate.protocol.kafka.errors import ErrorCode, MalformedBatch
 from rockgate.protocol.kafka.hot import produce as hot
 from rockgate.protocol.kafka.hot.produce import ProducedPartition, ProducedTopic
 from rockgate.protocol.kafka.messages.produce import ProduceRequest, TopicProduceData
-from rockgate.protocol.kafka.records.batch import stamp, stamp_append_time
+from rockgate.protocol.kafka.records.batch import BatchHeader, stamp, stamp_append_time
 from rockgate.store.clock import Clock
 from rockgate.store.commitlog import Stamp
 from rockgate.store.consumequeue import Queue
@@ -67,7 +66,14 @@ def encode(produced: Produced, version: int) -> Answer:
 class Produce:
     """Appends batches."""
 
-    def __init__(self, *, store: Store, producers: Producers, settings: SettingsCache) -> None:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        producers: Producers,
+        settings: SettingsCache,
+        writes: TransactionalWrites,
+    ) -> None:
         self._topics = store.topics
         self._queues = store.queues
         self._appender = store.appender
@@ -76,6 +82,8 @@ class Produce:
         self._clock: Clock = store.clock
         self._producers = producers
         self._settings = settings
+        self._writes = writes
+        self._transactional_id: str | None = None
         epoch = store.epochs.current
 
         def stamp_offset(view: memoryview, offset: int) -> None:
@@ -87,10 +95,9 @@ class Produce:
         """Append every batch of the request, and wait for the disk where that was promised."""
         if request.acks not in _ACKS:
             return self.refuse(request, ErrorCode.INVALID_REQUIRED_ACKS)
-        if request.transactional_id is not None:
-            return self.refuse(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         now_ms = self._clock.now_ms()
         self._durable_at = 0
+        self._transactional_id = request.transactional_id
         topics = [self._produce_topic(data, call.version, now_ms) for data in request.topic_data]
         produced = Produced(topics, request.acks == 0)
         if produced.is_silent:
@@ -145,6 +152,7 @@ class Produce:
         settings = self._settings.of(topic)
         body, header = take(records, version, settings, now_ms)
         if header.producer_id >= 0:
+            self._check_transaction((topic.id, index), header, version)
             offset = self._producers.check(topic.id, index, header)
             if offset is not None:
                 self._durable(queue, self._log.end)
@@ -164,8 +172,18 @@ class Produce:
                 position=appended.position,
                 store_ms=appended.store_ms,
             )
+            if header.is_transactional:
+                self._writes.wrote((topic.id, index), header, appended.offset)
         self._durable(queue, appended.end)
         return ProducedPartition(index, 0, appended.offset, append_ms, queue.log_start)
+
+    def _check_transaction(
+        self, partition: tuple[bytes, int], header: BatchHeader, version: int
+    ) -> None:
+        if header.is_transactional:
+            self._writes.check(self._transactional_id, partition, header, version)
+        else:
+            self._writes.check_plain(partition, header)
 
     def _append_time_stamp(self, now_ms: int) -> Stamp:
         def stamp_time(view: memoryview, offset: int) -> None:

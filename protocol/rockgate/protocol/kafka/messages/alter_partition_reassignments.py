@@ -4,7 +4,6 @@ from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
     Array,
     Bool,
-    Encoded,
     Int16,
     Int32,
     Nullable,
@@ -66,6 +65,4 @@ class AlterPartitionReassignmentsResponse:
     allow_replication_factor_change: bool = field(Bool, "1+", default=True)
     error_code: int = field(Int16)
     error_message: str | None = field(NullableString)
-    responses: list[ReassignableTopicResponse | Encoded] = field(
-        Array(ReassignableTopicResponse, encoded=True)
-    )
+    responses: list[ReassignableTopicResponse] = field(Array(ReassignableTopicResponse))

@@ -3,7 +3,6 @@
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
     Array,
-    Encoded,
     Int16,
     Int32,
     String,
@@ -59,6 +58,4 @@ class AlterReplicaLogDirsResponse:
     """The outcome for each partition."""
 
     throttle_time_ms: int = field(Int32)
-    results: list[AlterReplicaLogDirTopicResult | Encoded] = field(
-        Array(AlterReplicaLogDirTopicResult, encoded=True)
-    )
+    results: list[AlterReplicaLogDirTopicResult] = field(Array(AlterReplicaLogDirTopicResult))

@@ -1,0 +1,110 @@
+"""WriteTxnMarkers: v1-2.
+
+Behaviour
+- Ends a producer's transaction in the partitions that are named, whatever its coordinator thinks:
+  an administrator's way out of a transaction that hangs.
+- Where nothing is open nothing is written, and that is no error. An epoch older than the producer's
+  own in that partition is INVALID_PRODUCER_EPOCH.
+
+Versions
+- v2: the version of the transaction, which makes no difference here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from rockgate.gateway.kafka import names
+from rockgate.gateway.kafka.durability import Durability
+from rockgate.gateway.kafka.errors import RequestError, explain
+from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.transactions.markers import Markers
+from rockgate.gateway.kafka.transactions.unstable import Unstable
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopic,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from rockgate.protocol.kafka.records.control import Marker, MarkerType
+from rockgate.store.errors import StoreError
+from rockgate.store.topic import Topic
+from rockgate.store.topics import Topics
+
+
+class WriteTxnMarkers:
+    """Writes markers."""
+
+    def __init__(
+        self, *, topics: Topics, markers: Markers, unstable: Unstable, durability: Durability
+    ) -> None:
+        self._topics = topics
+        self._markers = markers
+        self._unstable = unstable
+        self._durability = durability
+
+    def handle(
+        self, request: WriteTxnMarkersRequest, call: Call
+    ) -> WriteTxnMarkersResponse | asyncio.Future[WriteTxnMarkersResponse]:
+        """Write each marker where it ends something."""
+        results = [
+            WritableTxnMarkerResult(
+                producer_id=each.producer_id,
+                topics=[self._write_topic(each, topic) for topic in each.topics],
+            )
+            for each in request.markers
+        ]
+        return self._durability.after_changes(WriteTxnMarkersResponse(markers=results))
+
+    def refuse(self, request: WriteTxnMarkersRequest, code: ErrorCode) -> WriteTxnMarkersResponse:
+        """Say the same of every partition."""
+        return WriteTxnMarkersResponse(
+            markers=[
+                WritableTxnMarkerResult(
+                    producer_id=each.producer_id,
+                    topics=[
+                        _results(topic, [code] * len(topic.partition_indexes))
+                        for topic in each.topics
+                    ],
+                )
+                for each in request.markers
+            ]
+        )
+
+    def _write_topic(
+        self, asked: WritableTxnMarker, named: WritableTxnMarkerTopic
+    ) -> WritableTxnMarkerTopicResult:
+        topic = self._topics.find(names.to_store(named.name))
+        codes = []
+        for index in named.partition_indexes:
+            code = ErrorCode.NONE
+            try:
+                self._write(asked, topic, index)
+            except (RequestError, StoreError) as error:
+                code, _ = explain(error)
+            codes.append(code)
+        return _results(named, codes)
+
+    def _write(self, asked: WritableTxnMarker, topic: Topic | None, index: int) -> None:
+        if topic is None or not 0 <= index < topic.queue_count:
+            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no such partition")
+        if self._unstable.first_of(topic.id, index, asked.producer_id) is None:
+            return
+        self._markers.check_epoch((topic.id, index), asked.producer_id, asked.producer_epoch)
+        kind = MarkerType.COMMIT if asked.transaction_result else MarkerType.ABORT
+        marker = Marker(kind, asked.producer_id, asked.producer_epoch, asked.coordinator_epoch)
+        self._markers.append(marker, [(topic.id, index)], ())
+
+
+def _results(named: WritableTxnMarkerTopic, codes: list[ErrorCode]) -> WritableTxnMarkerTopicResult:
+    return WritableTxnMarkerTopicResult(
+        name=named.name,
+        partitions=[
+            WritableTxnMarkerPartitionResult(partition_index=index, error_code=code)
+            for index, code in zip(named.partition_indexes, codes, strict=True)
+        ],
+    )

@@ -1,0 +1,101 @@
+"""Changes of transactional ids, as entries of the log. docs/transactions.md lists their fields."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from rockgate.gateway.kafka.transactions.transaction import Ending, Offset, Producer
+from rockgate.store.errors import StoreCorrupt
+from rockgate.store.state import CHANGE_SIZE_MAX, Change, check_format
+
+TOPIC: Final = b"rmq_sys_rockgate_transactions"
+FORMAT: Final = 1
+_PART_SIZE: Final = CHANGE_SIZE_MAX // 2
+
+
+class Kind(IntEnum):
+    """What a change does. Part of the format on disk: never change a value."""
+
+    INIT = 1
+    ADD = 2
+    OFFSETS = 3
+    PREPARE = 4
+    COMPLETE = 5
+    REMOVE = 6
+
+
+class Init(msgspec.Struct, array_like=True, frozen=True):
+    """A producer began, or began again, with a transactional id."""
+
+    id: str
+    producer: Producer
+    last: Producer
+    timeout_ms: int
+
+
+class Add(msgspec.Struct, array_like=True, frozen=True):
+    """Partitions and groups became part of its transaction."""
+
+    id: str
+    partitions: list[tuple[bytes, list[int]]]
+    groups: list[str]
+
+
+class Offsets(msgspec.Struct, array_like=True, frozen=True):
+    """Offsets of a group are to be committed with it."""
+
+    id: str
+    group: str
+    offsets: list[Offset]
+
+
+class End(msgspec.Struct, array_like=True, frozen=True):
+    """It was decided (PREPARE), or has ended (COMPLETE)."""
+
+    id: str
+    ending: Ending
+
+
+class Remove(msgspec.Struct, array_like=True, frozen=True):
+    """Transactional ids were forgotten."""
+
+    ids: list[str]
+
+
+AnyChange = Init | Add | Offsets | End | Remove
+
+_encoder: Final = msgspec.msgpack.Encoder()
+_DECODERS: Final[dict[Kind, msgspec.msgpack.Decoder[Any]]] = {
+    Kind.INIT: msgspec.msgpack.Decoder(Init),
+    Kind.ADD: msgspec.msgpack.Decoder(Add),
+    Kind.OFFSETS: msgspec.msgpack.Decoder(Offsets),
+    Kind.PREPARE: msgspec.msgpack.Decoder(End),
+    Kind.COMPLETE: msgspec.msgpack.Decoder(End),
+    Kind.REMOVE: msgspec.msgpack.Decoder(Remove),
+}
+T = TypeVar("T")
+
+
+def encode(kind: Kind, change: AnyChange) -> bytes:
+    """Return a change's body."""
+    return bytes((FORMAT, kind)) + _encoder.encode(change)
+
+
+def decode(change: Change) -> tuple[Kind, Any]:
+    """Return what an entry says; StoreCorrupt if it cannot be read."""
+    what, body = "a change of transactions", change.body
+    check_format(body[0] if body else 0, FORMAT, what, change.position)
+    try:
+        kind = Kind(body[1])
+        return kind, _DECODERS[kind].decode(body[2:])
+    except (ValueError, IndexError, msgspec.MsgspecError) as error:
+        raise StoreCorrupt(what, change.position, str(error)) from error
+
+
+def in_parts(items: list[T], size_each: int) -> list[list[T]]:
+    """Cut a list so that no part makes a change too large."""
+    count = max(1, _PART_SIZE // size_each)
+    return [items[at : at + count] for at in range(0, len(items), count)]

@@ -1,0 +1,252 @@
+"""The fold of transactional ids: what was last decided of each, and which offsets are pending."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from rockgate.gateway.kafka.transactions.changes import FORMAT, TOPIC, Kind, decode
+from rockgate.gateway.kafka.transactions.transaction import (
+    PREPARED,
+    Ending,
+    Offset,
+    Partition,
+    Producer,
+    State,
+    Transaction,
+)
+from rockgate.store.errors import StoreCorrupt
+from rockgate.store.roster import Roster
+from rockgate.store.state import Change, check_format
+
+_SLICE_COST: Final = 2_000
+
+
+class _Saved(msgspec.Struct, array_like=True, frozen=True):
+    """A transactional id in a snapshot."""
+
+    id: str
+    state: str
+    producer: Producer
+    last: Producer
+    timeout_ms: int
+    start_ms: int
+    changed_ms: int
+    position: int
+    partitions: list[Partition]
+    groups: list[str]
+    offsets: dict[str, list[Offset]]
+    ending: Ending | None
+
+
+class _Slice(msgspec.Struct, array_like=True, frozen=True):
+    version: int
+    transactions: list[_Saved]
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_Slice).decode
+
+
+class Transactions:
+    """All transactional ids."""
+
+    name: Final = "transactions"
+    topics: Final = frozenset({TOPIC})
+
+    def __init__(self, slice_cost: int = _SLICE_COST) -> None:
+        self._slice_cost = slice_cost
+        self._roster: Roster[Transaction] = Roster()
+        self._ids: dict[str, Transaction] = {}
+        self._pending: dict[tuple[str, bytes, int], int] = {}
+        """How many transactions have an offset pending for a group's partition."""
+
+    def find(self, id_: str) -> Transaction | None:
+        """Return what is known of a transactional id."""
+        return self._ids.get(id_)
+
+    def all(self) -> Iterable[Transaction]:
+        """Return all of them; read it before the next change."""
+        return self._ids.values()
+
+    def page(self, place: int, count: int) -> tuple[int | None, list[Transaction]]:
+        """Return those in the next `count` places and the place to go on from; None at the end."""
+        found: list[Transaction] = []
+        for at, each in self._roster.walk(place):
+            if at - place >= count:
+                return at, found
+            if each is not None:
+                found.append(each)
+        return None, found
+
+    def is_pending(self, group: str, topic_id: bytes, queue_id: int) -> bool:
+        """Whether a transaction that is not over would commit a group's offset there."""
+        return bool(self._pending) and (group, topic_id, queue_id) in self._pending
+
+    # The fold
+
+    def apply(self, change: Change) -> None:
+        """Take one change in."""
+        kind, what = decode(change)
+        if kind is Kind.REMOVE:
+            for id_ in what.ids:
+                known = self._ids.get(id_)
+                if known is not None and known.position < change.position:
+                    self._drop(known)
+            return
+        transaction = self._ids.get(what.id)
+        if transaction is None:
+            if kind is not Kind.INIT:
+                return
+            transaction = self._add(Transaction(what.id))
+        elif transaction.position >= change.position:
+            return
+        transaction.position = change.position
+        transaction.changed_ms = change.store_ms
+        self._APPLY[kind](self, transaction, what)
+
+    def _init(self, transaction: Transaction, what: Any) -> None:
+        self._clear(transaction)
+        transaction.state = State.EMPTY
+        transaction.producer, transaction.last = what.producer, what.last
+        transaction.timeout_ms = what.timeout_ms
+
+    def _include(self, transaction: Transaction, what: Any) -> None:
+        if transaction.state is not State.ONGOING:
+            self._clear(transaction)
+            transaction.state = State.ONGOING
+            transaction.start_ms = transaction.changed_ms
+        for topic_id, queue_ids in what.partitions:
+            transaction.partitions.update((topic_id, queue_id) for queue_id in queue_ids)
+        transaction.groups.update(what.groups)
+
+    def _offsets(self, transaction: Transaction, what: Any) -> None:
+        pending = transaction.offsets.setdefault(what.group, {})
+        for offset in what.offsets:
+            partition = offset.topic_id, offset.queue_id
+            if partition not in pending:
+                self._count((what.group, *partition), 1)
+            pending[partition] = offset
+
+    def _prepare(self, transaction: Transaction, what: Any) -> None:
+        ending = transaction.ending = what.ending
+        transaction.state = State.PREPARE_COMMIT if ending.is_commit else State.PREPARE_ABORT
+
+    def _complete(self, transaction: Transaction, what: Any) -> None:
+        self._clear(transaction)
+        ending = what.ending
+        transaction.state = State.COMPLETE_COMMIT if ending.is_commit else State.COMPLETE_ABORT
+        transaction.producer, transaction.last = ending.next, ending.last
+
+    _APPLY: Final = {
+        Kind.INIT: _init,
+        Kind.ADD: _include,
+        Kind.OFFSETS: _offsets,
+        Kind.PREPARE: _prepare,
+        Kind.COMPLETE: _complete,
+    }
+
+    def _clear(self, transaction: Transaction) -> None:
+        """End what a transaction was made of."""
+        for group, pending in transaction.offsets.items():
+            for partition in pending:
+                self._count((group, *partition), -1)
+        transaction.partitions = set()
+        transaction.groups = set()
+        transaction.offsets = {}
+        transaction.ending = None
+        transaction.start_ms = -1
+
+    def _count(self, key: tuple[str, bytes, int], by: int) -> None:
+        count = self._pending.get(key, 0) + by
+        if count:
+            self._pending[key] = count
+        else:
+            del self._pending[key]
+
+    def _add(self, transaction: Transaction) -> Transaction:
+        self._ids[transaction.id] = transaction
+        transaction.place = self._roster.add(transaction)
+        return transaction
+
+    def _drop(self, transaction: Transaction) -> None:
+        self._clear(transaction)
+        self._roster.remove(transaction.place)
+        del self._ids[transaction.id]
+
+    def snapshot(self) -> Iterator[bytes]:
+        """Hand out all transactional ids; a large transaction counts as many."""
+        saved: list[_Saved] = []
+        cost = 0
+        for _, each in self._roster.walk():
+            cost += 1
+            if each is not None:
+                saved.append(_save(each))
+                cost += len(each.partitions) + sum(map(len, each.offsets.values()))
+            if cost >= self._slice_cost:
+                yield _encode(_Slice(FORMAT, saved))
+                saved, cost = [], 0
+        yield _encode(_Slice(FORMAT, saved))
+
+    def restore(self, slices: Iterable[bytes]) -> None:
+        """Replace everything by what the slices hold."""
+        self.clear()
+        what = "the transactions of a snapshot"
+        for piece in slices:
+            try:
+                part = _decode(piece)
+                check_format(part.version, FORMAT, what)
+                for saved in part.transactions:
+                    self._load(saved)
+            except (ValueError, msgspec.MsgspecError) as error:
+                raise StoreCorrupt(what, 0, str(error)) from error
+
+    def _load(self, saved: _Saved) -> None:
+        known = self._ids.get(saved.id)
+        if known is not None:
+            # It was removed and came again between two slices: the later one counts.
+            if known.position >= saved.position:
+                return
+            self._drop(known)
+        transaction = self._add(Transaction(saved.id))
+        transaction.state = State(saved.state)
+        transaction.producer, transaction.last = saved.producer, saved.last
+        transaction.timeout_ms, transaction.start_ms = saved.timeout_ms, saved.start_ms
+        transaction.changed_ms, transaction.position = saved.changed_ms, saved.position
+        transaction.partitions = set(saved.partitions)
+        transaction.groups = set(saved.groups)
+        transaction.ending = saved.ending
+        for group, offsets in saved.offsets.items():
+            pending = transaction.offsets[group] = {}
+            for offset in offsets:
+                pending[offset.topic_id, offset.queue_id] = offset
+                self._count((group, offset.topic_id, offset.queue_id), 1)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._roster.clear()
+        self._ids.clear()
+        self._pending.clear()
+
+    def prepared(self) -> list[Transaction]:
+        """Return those whose end was decided and is not done: a start goes on with them."""
+        return [each for each in self._ids.values() if each.state in PREPARED]
+
+
+def _save(transaction: Transaction) -> _Saved:
+    return _Saved(
+        id=transaction.id,
+        state=transaction.state.value,
+        producer=transaction.producer,
+        last=transaction.last,
+        timeout_ms=transaction.timeout_ms,
+        start_ms=transaction.start_ms,
+        changed_ms=transaction.changed_ms,
+        position=transaction.position,
+        partitions=sorted(transaction.partitions),
+        groups=sorted(transaction.groups),
+        offsets={group: list(each.values()) for group, each in transaction.offsets.items()},
+        ending=transaction.ending,
+    )

@@ -1,0 +1,105 @@
+"""Markers: the control batches that end a transaction in the partitions it wrote to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rockgate.gateway.kafka.errors import RequestError
+from rockgate.gateway.kafka.producers import Producers
+from rockgate.gateway.kafka.transactions.transaction import Ending, Partition
+from rockgate.gateway.kafka.transactions.unstable import FIRST, Unstable
+from rockgate.protocol.entry import pack_properties
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.records.batch import stamp
+from rockgate.protocol.kafka.records.control import Marker, MarkerType, build_marker
+from rockgate.store.appending import Intake
+from rockgate.store.commitlog import Draft
+from rockgate.store.store import Store
+
+COORDINATOR_EPOCH: Final = 0
+"""There is one coordinator, and it is never replaced."""
+
+
+class Markers:
+    """Writes markers, and tells those who know of open transactions."""
+
+    def __init__(self, *, store: Store, unstable: Unstable, producers: Producers) -> None:
+        self._appender = store.appender
+        self._queues = store.queues
+        self._reader = store.reader
+        self._clock = store.clock
+        self._epoch = store.epochs.current
+        self._unstable = unstable
+        self._producers = producers
+
+    def wanted(self, producer_id: int) -> list[Partition]:
+        """Return the partitions in which a producer's transaction is open."""
+        return self._unstable.partitions_of(producer_id)
+
+    def is_sync(self, partition: Partition) -> bool:
+        """Whether what is written to a partition counts only once it is on disk."""
+        queue = self._queues.find(*partition)
+        return queue is not None and queue.is_sync
+
+    def check_epoch(self, partition: Partition, producer_id: int, epoch: int) -> None:
+        """Refuse a marker of an older epoch than its producer has in a partition."""
+        known = self._producers.epoch_of(*partition, producer_id)
+        if epoch < known:
+            raise RequestError(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"producer {producer_id} has epoch {known} in this partition, the marker {epoch}",
+            )
+
+    def marker(self, producer_id: int, ending: Ending) -> Marker:
+        """Return the marker that says how a producer's transaction ended."""
+        kind = MarkerType.COMMIT if ending.is_commit else MarkerType.ABORT
+        return Marker(kind, producer_id, ending.marker_epoch, COORDINATOR_EPOCH)
+
+    def append(
+        self, marker: Marker, partitions: Sequence[Partition], states: Sequence[Intake]
+    ) -> None:
+        """Write a marker to partitions, in one atomic group with changes of state."""
+        now_ms = self._clock.now_ms()
+        body = bytes(build_marker(marker, timestamp=now_ms))
+        intakes = list(states)
+        firsts = []
+        for topic_id, queue_id in partitions:
+            first = self._unstable.first_of(topic_id, queue_id, marker.producer_id)
+            assert first is not None, "a marker ends an open transaction"
+            queue = self._queues.of(topic_id)[queue_id]
+            properties = pack_properties(((FIRST.decode(), str(first)),))
+            draft = Draft(
+                queue.topic,
+                queue_id,
+                -1,
+                body,
+                properties,
+                batch_count=1,
+                born_ms=now_ms,
+                stamp=self._stamp,
+            )
+            intakes.append(Intake(queue, draft))
+            firsts.append((queue, first))
+        appended = self._appender.group(intakes, is_upkeep=True)
+        is_abort = marker.type is MarkerType.ABORT
+        for (queue, first), done in zip(firsts, appended[len(states) :], strict=True):
+            key = queue.topic_id, queue.queue_id
+            self._producers.marked(
+                key,
+                marker.producer_id,
+                marker.producer_epoch,
+                position=done.position,
+                store_ms=done.store_ms,
+            )
+            self._unstable.ended(
+                key,
+                marker.producer_id,
+                first=first,
+                offset=done.offset,
+                is_abort=is_abort,
+                high_watermark=self._reader.high_watermark(queue),
+            )
+
+    def _stamp(self, view: memoryview, offset: int) -> None:
+        stamp(view, offset, self._epoch)

@@ -1,0 +1,207 @@
+"""One transactional id: its state, and what each request may do to it.
+
+docs/transactions.md has the table of states; this module is the table as code. It decides and
+changes nothing: a decision becomes an entry of the log, and the fold applies that.
+
+    state            begins by        ends by
+    EMPTY            INIT             ADD
+    ONGOING          ADD              COMPLETE, or PREPARE if it is large
+    PREPARE_*        PREPARE          COMPLETE
+    COMPLETE_*       COMPLETE         INIT, ADD, COMPLETE (an abort of nothing, version 2)
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, NamedTuple
+
+from rockgate.gateway.kafka.errors import RequestError
+from rockgate.protocol.kafka.errors import ErrorCode
+
+NO_ID: Final = -1
+NO_EPOCH: Final = -1
+EPOCH_MAX: Final = 32_766
+"""The last epoch that a producer is given; its markers may carry one more."""
+
+Partition = tuple[bytes, int]
+"""Topic id and queue."""
+
+
+class State(Enum):
+    """Where a transactional id stands; the values are what Kafka's tools show."""
+
+    EMPTY = "Empty"
+    ONGOING = "Ongoing"
+    PREPARE_COMMIT = "PrepareCommit"
+    PREPARE_ABORT = "PrepareAbort"
+    COMPLETE_COMMIT = "CompleteCommit"
+    COMPLETE_ABORT = "CompleteAbort"
+
+
+PREPARED: Final = frozenset((State.PREPARE_COMMIT, State.PREPARE_ABORT))
+
+
+class Offset(NamedTuple):
+    """An offset that counts once the transaction commits."""
+
+    topic_id: bytes
+    queue_id: int
+    offset: int
+    leader_epoch: int
+    metadata: str
+
+
+class Producer(NamedTuple):
+    """A producer id and its epoch."""
+
+    id: int
+    epoch: int
+
+
+class Ending(NamedTuple):
+    """How a transaction ends, and with what its producer goes on."""
+
+    is_commit: bool
+    marker_epoch: int
+    next: Producer
+    last: Producer
+
+
+class Transaction:
+    """What is known of one transactional id. Changed by the fold alone."""
+
+    __slots__ = (
+        "changed_ms",
+        "ending",
+        "groups",
+        "id",
+        "last",
+        "offsets",
+        "partitions",
+        "place",
+        "position",
+        "producer",
+        "start_ms",
+        "state",
+        "timeout_ms",
+    )
+
+    def __init__(self, id_: str) -> None:
+        self.id = id_
+        self.state = State.EMPTY
+        self.producer = Producer(NO_ID, NO_EPOCH)
+        self.last = Producer(NO_ID, NO_EPOCH)
+        """What a repeated request may still come with."""
+        self.timeout_ms = 0
+        self.start_ms = -1
+        self.changed_ms = 0
+        self.partitions: set[Partition] = set()
+        self.groups: set[str] = set()
+        self.offsets: dict[str, dict[Partition, Offset]] = {}
+        """Pending ones, by group."""
+        self.ending: Ending | None = None
+        """What was decided, while markers are being written."""
+        self.position = -1
+        self.place = -1
+
+    # Who asks
+
+    def check(self, producer: Producer) -> None:
+        """Refuse anybody but the current producer."""
+        if producer.id != self.producer.id:
+            raise RequestError(
+                ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+                f"transactional id {self.id} has producer {self.producer.id}, not {producer.id}",
+            )
+        if producer.epoch != self.producer.epoch:
+            raise RequestError(
+                ErrorCode.PRODUCER_FENCED,
+                f"producer {producer.id} of transactional id {self.id} has epoch "
+                f"{self.producer.epoch}, not {producer.epoch}",
+            )
+
+    def check_idle(self) -> None:
+        """Refuse what must wait until the end under way is done."""
+        if self.state in PREPARED:
+            raise RequestError(
+                ErrorCode.CONCURRENT_TRANSACTIONS,
+                f"the transaction of {self.id} is being ended",
+            )
+
+    # Beginning
+
+    def init(self, asked: Producer | None) -> Producer | None:
+        """Return the producer to go on with; None if the id needs a new producer id.
+
+        With `asked`, what the caller has: the answer to a repetition is the current one.
+        """
+        self.check_idle()
+        current = self.producer
+        if asked is not None and asked != current:
+            if asked == self.last and asked != (NO_ID, NO_EPOCH):
+                return current
+            raise RequestError(
+                ErrorCode.PRODUCER_FENCED,
+                f"transactional id {self.id} has producer {current.id} with epoch "
+                f"{current.epoch}, not {asked.id} with epoch {asked.epoch}",
+            )
+        return None if current.epoch >= EPOCH_MAX else Producer(current.id, current.epoch + 1)
+
+    # Ending
+
+    def end(self, caller: Producer, is_commit: bool, is_v2: bool, new_id: int) -> Ending | None:
+        """Return how the transaction ends; None if it has ended so, and was said before.
+
+        `new_id` is the producer id to go on with when the epochs of this one are used up.
+        """
+        if is_v2 and self._is_repeated(caller):
+            self._check_repeated(is_commit)
+            return None
+        self.check(caller)
+        if self.state is State.ONGOING:
+            return self.ending_by(is_commit, is_v2=is_v2, new_id=new_id)
+        if not is_v2:
+            self._check_repeated(is_commit)
+            return None
+        self.check_idle()
+        if is_commit:
+            raise self._out_of_turn(is_commit)
+        return self.ending_by(False, is_v2=True, new_id=new_id)
+
+    def ending_by(self, is_commit: bool, *, is_v2: bool, new_id: int = NO_ID) -> Ending:
+        """Return the end of a transaction, with its producer's epoch raised in version 2."""
+        current = self.producer
+        if not is_v2:
+            return Ending(is_commit, current.epoch, current, self.last)
+        raised = current.epoch + 1
+        following = (
+            Producer(new_id, 0) if current.epoch >= EPOCH_MAX else Producer(current.id, raised)
+        )
+        return Ending(is_commit, raised, following, current)
+
+    def fencing(self) -> Ending:
+        """Return the abort that its producer did not ask for: it is refused from now on."""
+        current = self.producer
+        raised = Producer(current.id, min(current.epoch + 1, EPOCH_MAX + 1))
+        return Ending(False, raised.epoch, raised, Producer(NO_ID, NO_EPOCH))
+
+    def _is_repeated(self, caller: Producer) -> bool:
+        if self.ending is not None:
+            return caller == self.ending.last
+        is_complete = self.state in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
+        return is_complete and caller == self.last
+
+    def _check_repeated(self, is_commit: bool) -> None:
+        done = State.COMPLETE_COMMIT if is_commit else State.COMPLETE_ABORT
+        if self.state is done:
+            return
+        if self.ending is not None and self.ending.is_commit == is_commit:
+            self.check_idle()
+        raise self._out_of_turn(is_commit)
+
+    def _out_of_turn(self, is_commit: bool) -> RequestError:
+        wanted = "committed" if is_commit else "aborted"
+        return RequestError(
+            ErrorCode.INVALID_TXN_STATE,
+            f"the transaction of {self.id} is {self.state.value} and cannot be {wanted}",
+        )

@@ -1,1 +1,0 @@
-"""The JSON bodies of requests and answers, by family. `javajson` reads and writes them."""
