@@ -10,10 +10,10 @@ from tests.gateway.kafka.world import CONFIG, World
 
 from rockgate.gateway.address import Address
 from rockgate.gateway.config.sections import TopicsConfig
+from rockgate.gateway.durability import Durability
 from rockgate.gateway.identity import Identity
 from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.cataloguing import Catalogue
-from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.protocol.kafka.schema import decode, encode

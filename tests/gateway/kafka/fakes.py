@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from rockgate.gateway.kafka.budget import Budget
+from rockgate.gateway.budget import Budget
 from rockgate.gateway.kafka.dispatch import Waiting
 from rockgate.gateway.kafka.handler import Answer
-from rockgate.gateway.kafka.limits import Limits
 from rockgate.gateway.kafka.peer import Peer
-from rockgate.gateway.kafka.receiving import Receiving
 from rockgate.gateway.kafka.session import Session
+from rockgate.gateway.limits import Limits
+from rockgate.gateway.receiving import Receiving
 from rockgate.protocol.kafka.connection import ClientConnection, Exchange
 from rockgate.protocol.kafka.keys import ApiKey
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.gateway.kafka.fakes import LIMITS, HandClock, Line
 
-from rockgate.gateway.kafka.budget import Budget
+from rockgate.gateway.budget import Budget
 from rockgate.gateway.kafka.errors import Disconnect
 from rockgate.protocol.kafka.errors import UnsupportedVersion
 

@@ -9,13 +9,13 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
 from rockgate.gateway.config import Config
+from rockgate.gateway.durability import Durability
 from rockgate.gateway.identity import Identity
 from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.brokerconfigs import broker_configs
 from rockgate.gateway.kafka.cataloguing import Catalogue
 from rockgate.gateway.kafka.dispatch import Dispatcher
 from rockgate.gateway.kafka.door import KafkaDoor
-from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.groups.expiry import Expiry
 from rockgate.gateway.kafka.groups.fold import SavedGroups
 from rockgate.gateway.kafka.groups.groups import Groups, new_member_id

@@ -18,17 +18,17 @@ from collections import deque
 from typing import Any, cast
 
 from rockgate.gateway.address import Address
+from rockgate.gateway.budget import Budget
 from rockgate.gateway.clock import Clock, Timer
 from rockgate.gateway.kafka import lines
-from rockgate.gateway.kafka.budget import Budget
 from rockgate.gateway.kafka.dispatch import Waiting
 from rockgate.gateway.kafka.ends import Dispatch, Sessions
 from rockgate.gateway.kafka.errors import Disconnect
 from rockgate.gateway.kafka.handler import Answer
-from rockgate.gateway.kafka.limits import Limits
 from rockgate.gateway.kafka.peer import Peer
-from rockgate.gateway.kafka.receiving import Receiving
-from rockgate.gateway.kafka.watch import Verdict, Watch
+from rockgate.gateway.limits import Limits
+from rockgate.gateway.receiving import Receiving
+from rockgate.gateway.watch import Verdict, Watch
 from rockgate.protocol.kafka.connection import Exchange, ServerConnection
 from rockgate.protocol.kafka.errors import ProtocolError
 

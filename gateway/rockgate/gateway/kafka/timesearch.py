@@ -16,7 +16,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
-from rockgate.gateway.kafka.warming import Warming
+from rockgate.gateway.warming import Warming
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.kafka.records.record import iterate_records
 from rockgate.store.bodies import Bodies

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from tests.gateway.kafka.world import World, call
 
-from rockgate.gateway.kafka.durability import Durability
+from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.expiry import Expiry
 from rockgate.gateway.kafka.groups.groups import Groups

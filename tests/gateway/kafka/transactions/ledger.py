@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from tests.gateway.kafka.world import NOW_MS, World, call
 
-from rockgate.gateway.kafka.durability import Durability
+from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.handlers.add_offsets_to_txn import AddOffsetsToTxn

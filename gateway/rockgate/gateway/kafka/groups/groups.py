@@ -19,7 +19,7 @@ from enum import Enum
 from typing import Any, NamedTuple, TypeVar, cast
 
 from rockgate.gateway.clock import Clock, Timer
-from rockgate.gateway.kafka.durability import Durability
+from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.events import (
     Arm,

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rockgate.gateway.config.sections import TopicsConfig
+from rockgate.gateway.durability import Durability
 from rockgate.gateway.identity import Identity
 from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.brokerconfigs import BrokerConfig
 from rockgate.gateway.kafka.cataloguing import Catalogue
 from rockgate.gateway.kafka.config import KafkaConfig
 from rockgate.gateway.kafka.configaltering import Alterable
-from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.fetching import PartitionReader
 from rockgate.gateway.kafka.fetchsessions import FetchSessions
 from rockgate.gateway.kafka.groups.config import GroupsConfig
@@ -65,9 +65,9 @@ from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.markers import Markers
 from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.gateway.kafka.transactions.writing import TransactionalWrites
-from rockgate.gateway.kafka.warming import Warming
 from rockgate.gateway.mapping import Transcoding
 from rockgate.gateway.waiting import Waiting
+from rockgate.gateway.warming import Warming
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.store.store import Store
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
+from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.errors import RequestError, coordinator_code
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.transactions.answers import fenced_code

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
 
+from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.configaltering import KEY, Alterable, Altering
 from rockgate.gateway.kafka.configchecks import read_all
-from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.repeats import once

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
 
-from rockgate.gateway.kafka.durability import Durability
+from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.errors import RequestError, explain
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.peer import Call

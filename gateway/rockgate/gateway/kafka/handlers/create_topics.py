@@ -29,10 +29,10 @@ from collections.abc import Set as AbstractSet
 from operator import attrgetter
 
 from rockgate.gateway.config.sections import TopicsConfig
+from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.configchecks import read_all
 from rockgate.gateway.kafka.configsources import source_of
-from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.errors import RequestError, explain
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.peer import Call

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 
-from rockgate.gateway.kafka.durability import Durability
+from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.errors import coordinator_code
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.peer import Call

@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
+from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.peer import Call
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.delete_records import (

@@ -18,8 +18,8 @@ from collections.abc import Set as AbstractSet
 from operator import attrgetter
 from typing import TypeAlias
 
+from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.errors import RequestError, explain
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.peer import Call

@@ -39,8 +39,8 @@ from rockgate.gateway.kafka.fetchsessions import FetchSessions
 from rockgate.gateway.kafka.gathering import Finder, Gathering
 from rockgate.gateway.kafka.handler import Answer, memory_max
 from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.warming import Warming
 from rockgate.gateway.waiting import Waiting
+from rockgate.gateway.warming import Warming
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot import fetch as hot
 from rockgate.protocol.kafka.hot.fetch import FetchedPartition, FetchedTopic

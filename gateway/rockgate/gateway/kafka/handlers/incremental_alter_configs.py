@@ -22,10 +22,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 from enum import IntEnum
 
+from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.configaltering import KEY, Alterable, Altering
 from rockgate.gateway.kafka.configchecks import check_together, known, read_value
 from rockgate.gateway.kafka.configkinds import ConfigKind, items_of
-from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.repeats import once

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import asyncio
 
-from rockgate.gateway.kafka.durability import Durability
+from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.producers import Producers

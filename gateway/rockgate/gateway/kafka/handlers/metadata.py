@@ -29,11 +29,11 @@ from operator import attrgetter
 from typing import TypeAlias
 
 from rockgate.gateway.config.sections import TopicsConfig
+from rockgate.gateway.durability import Durability
 from rockgate.gateway.identity import Identity
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.cataloguing import CLUSTER_OPERATIONS, NOT_ASKED, Catalogue
-from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.errors import RequestError, explain
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.peer import Call

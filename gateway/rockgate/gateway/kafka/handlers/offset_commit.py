@@ -23,8 +23,8 @@ from __future__ import annotations
 
 import asyncio
 
+from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.errors import coordinator_code
 from rockgate.gateway.kafka.groups import events
 from rockgate.gateway.kafka.groups.groups import Groups

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import asyncio
 
+from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.errors import RequestError, coordinator_code
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.groups.subscription import subscribed

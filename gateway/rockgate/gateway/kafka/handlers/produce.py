@@ -20,8 +20,8 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
+from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.errors import Disconnect, RequestError, code_of
 from rockgate.gateway.kafka.handler import Answer
 from rockgate.gateway.kafka.peer import Call

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import asyncio
 
+from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.groups import events
 from rockgate.gateway.kafka.groups.groups import Groups

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import asyncio
 
+from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.durability import Durability
 from rockgate.gateway.kafka.errors import RequestError, explain
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.transactions.markers import Markers

@@ -1,8 +1,39 @@
 """What one connection may hold and how long it may take: the settings that a session uses."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
-from rockgate.gateway.kafka.config import KafkaConfig
+
+class LimitsConfig(Protocol):
+    """The settings of a door that bound one connection."""
+
+    @property
+    def frame_bytes_max(self) -> int:
+        """Largest request."""
+
+    @property
+    def in_flight_max(self) -> int:
+        """Requests worked on at a time."""
+
+    @property
+    def in_flight_bytes_max(self) -> int:
+        """Request bytes held at a time."""
+
+    @property
+    def unread_bytes_max(self) -> int:
+        """Answer bytes that a client may leave unread."""
+
+    @property
+    def idle_ms_max(self) -> int:
+        """Time without a byte."""
+
+    @property
+    def frame_ms_max(self) -> int:
+        """Time for one request to arrive."""
+
+    @property
+    def unread_ms_max(self) -> int:
+        """Time for a client to take any byte of its answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +49,7 @@ class Limits:
     unread_seconds_max: float
 
     @classmethod
-    def of(cls, config: KafkaConfig) -> "Limits":
+    def of(cls, config: LimitsConfig) -> "Limits":
         """The limits that the settings ask for."""
         return cls(
             frame_bytes_max=config.frame_bytes_max,

@@ -1,7 +1,7 @@
 import pytest
 
-from rockgate.gateway.kafka.limits import Limits
-from rockgate.gateway.kafka.watch import Verdict, Watch
+from rockgate.gateway.limits import Limits
+from rockgate.gateway.watch import Verdict, Watch
 
 LIMITS = Limits(
     frame_bytes_max=1,

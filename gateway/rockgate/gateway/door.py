@@ -1,0 +1,97 @@
+"""A door: all its sessions, how many there may be, and how they end together."""
+
+import asyncio
+import logging
+from typing import Generic, Protocol, TypeVar
+
+from rockgate.gateway.budget import Budget
+from rockgate.gateway.receiving import Receiving
+
+log = logging.getLogger(__name__)
+
+
+class Kept(Protocol):
+    """A session, as its door sees it."""
+
+    held_bytes: int
+
+    def drain(self) -> None:
+        """Finish what was received, then close."""
+
+    def abort(self, reason: str | None = None) -> None:
+        """Close at once."""
+
+
+S = TypeVar("S", bound=Kept)
+
+
+class Door(Generic[S]):
+    """Keeps sessions. Owned by the app, which also owns the listener before it."""
+
+    def __init__(self, *, connections_max: int, total_bytes_max: int) -> None:
+        self._connections_max = connections_max
+        self._budget = Budget(total_bytes_max, self._close_largest)
+        self._receiving = Receiving()
+        self._sessions: set[S] = set()
+        self._last_id = 0
+        self._is_refusing = False
+        self._is_draining = False
+        self._emptied = asyncio.Event()
+
+    @property
+    def session_count(self) -> int:
+        """Connections held now."""
+        return len(self._sessions)
+
+    @property
+    def held_bytes(self) -> int:
+        """Request bytes held now by all connections."""
+        return self._budget.used
+
+    # Called by sessions
+
+    def opened(self, session: S) -> bool:
+        """Keep a new session, unless there are too many or the server stops."""
+        if self._is_draining:
+            return False
+        if len(self._sessions) >= self._connections_max:
+            # One line when it begins, not one for each: refusing must cost less than trying.
+            if not self._is_refusing:
+                log.warning("refusing connections, limit reached max=%d", self._connections_max)
+            self._is_refusing = True
+            return False
+        self._sessions.add(session)
+        return True
+
+    def lost(self, session: S) -> None:
+        """Forget a session."""
+        self._sessions.discard(session)
+        if self._is_refusing and len(self._sessions) <= self._connections_max * 9 // 10:
+            log.info("taking connections again connections=%d", len(self._sessions))
+            self._is_refusing = False
+        if not self._sessions:
+            self._emptied.set()
+
+    # Called by the app
+
+    async def drain(self, seconds_max: float) -> None:
+        """Let every session finish what it has received; those that take too long are cut off."""
+        self._is_draining = True
+        for session in list(self._sessions):
+            session.drain()
+        if not self._sessions:
+            return
+        self._emptied.clear()
+        try:
+            async with asyncio.timeout(seconds_max):
+                await self._emptied.wait()
+        except TimeoutError:
+            log.warning("cutting off connections that did not finish count=%d", self.session_count)
+            for session in list(self._sessions):
+                session.abort()
+            await self._emptied.wait()
+
+    def _close_largest(self) -> None:
+        """Requests hold twice what they may: the connection that holds most has to go."""
+        largest = max(self._sessions, key=lambda session: session.held_bytes)
+        largest.abort(f"it holds most of too much memory bytes={largest.held_bytes}")
