@@ -1,0 +1,93 @@
+"""Transactions that take too long, ids that nobody uses, and ends that a stop interrupted."""
+
+from __future__ import annotations
+
+import pytest
+from tests.gateway.kafka.transactions.ledger import ID_EXPIRY_MS, Ledger
+
+from rockgate.gateway.kafka.transactions import coordinator
+from rockgate.gateway.kafka.transactions.transaction import State
+from rockgate.protocol.kafka.errors import ErrorCode
+
+
+def test_a_transaction_that_is_late_is_aborted_and_its_producer_fenced() -> None:
+    ledger = Ledger()
+    ledger.topic()
+    producer = ledger.init(timeout_ms=1000).producer
+    ledger.write(producer, 0, b"a")
+    ledger.clock.advance(999)
+    ledger.deadlines.step()
+    assert ledger.bounds() == (0, 1)
+    ledger.clock.advance(1)
+    ledger.deadlines.step()
+    assert ledger.bounds() == (2, 2)
+    assert ledger.read() == []
+    assert ledger.end(producer, commit=True).code == ErrorCode.PRODUCER_FENCED
+    assert ledger.write(producer, 1, b"b") == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert ledger.init().code == 0
+
+
+def test_a_transaction_that_ended_in_time_is_left_alone_and_so_is_the_next() -> None:
+    ledger = Ledger()
+    ledger.topic()
+    producer = ledger.init(timeout_ms=1000).producer
+    ledger.write(producer, 0, b"a")
+    producer = ledger.end(producer, commit=True).producer
+    ledger.clock.advance(900)
+    ledger.write(producer, 0, b"b")
+    ledger.clock.advance(200)
+    ledger.deadlines.step()
+    assert ledger.end(producer, commit=True).code == 0
+    assert ledger.read() == [b"a", b"b"]
+
+
+def test_time_goes_on_over_a_restart() -> None:
+    ledger = Ledger()
+    ledger.topic()
+    producer = ledger.init(timeout_ms=1000).producer
+    ledger.write(producer, 0, b"a")
+    ledger.crash()
+    ledger.clock.advance(1000)
+    ledger.deadlines.step()
+    assert ledger.bounds() == (2, 2)
+
+
+def test_unused_ids_are_forgotten_and_open_ones_are_not() -> None:
+    ledger = Ledger()
+    ledger.topic()
+    ledger.init("unused")
+    busy = ledger.init("busy", timeout_ms=900_000).producer
+    ledger.clock.advance(ID_EXPIRY_MS - 1000)
+    ledger.write(busy, 0, b"a", id_="busy")
+    ledger.clock.advance(60_000)
+    while ledger.deadlines.step():
+        pass
+    assert ledger.folds.transactions.find("unused") is None
+    assert ledger.folds.transactions.find("busy") is not None
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 3])
+@pytest.mark.parametrize("is_commit", [False, True])
+def test_a_large_transaction_is_ended_by_and_by_and_over_a_kill(
+    monkeypatch: pytest.MonkeyPatch, steps: int, is_commit: bool
+) -> None:
+    monkeypatch.setattr(coordinator, "MARKERS_PER_GROUP", 2)
+    ledger = Ledger()
+    ledger.topic(partitions=7)
+    producer = ledger.init().producer
+    for partition in range(7):
+        ledger.write(producer, 0, b"%d" % partition, partition=partition)
+    ledger.commit_offset(producer, 5)
+    assert ledger.end(producer, commit=is_commit).code == 0
+    for _ in range(steps):
+        ledger.coordinator.step()
+    ledger.crash()
+    while ledger.coordinator.step():
+        pass
+    transaction = ledger.folds.transactions.find("tx")
+    assert transaction is not None
+    assert transaction.state is (State.COMPLETE_COMMIT if is_commit else State.COMPLETE_ABORT)
+    for partition in range(7):
+        assert ledger.bounds(partition) == (2, 2), "each partition has one marker"
+        assert ledger.read(partition) == ([b"%d" % partition] if is_commit else [])
+    assert ledger.committed_offset() == (0, 5 if is_commit else -1)

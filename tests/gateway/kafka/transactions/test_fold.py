@@ -1,0 +1,139 @@
+"""The folds of transactions keep what every fold must keep: see docs/state.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.budget import budget
+from tests.store.journals import MemoryJournal, change_at
+
+from rockgate.gateway.kafka.transactions import changes
+from rockgate.gateway.kafka.transactions.changes import TOPIC, Kind
+from rockgate.gateway.kafka.transactions.fold import Transactions
+from rockgate.gateway.kafka.transactions.transaction import Ending, Offset, Producer
+from rockgate.store.errors import FormatTooNew, StoreCorrupt
+
+IDS = st.sampled_from("abc")
+EPOCHS = st.integers(0, 9)
+TOPIC_IDS = (b"\x01" * 16, b"\x02" * 16)
+OPERATIONS = st.lists(
+    st.one_of(
+        st.tuples(st.just(Kind.INIT), IDS, EPOCHS),
+        st.tuples(st.just(Kind.ADD), IDS, st.integers(0, 3)),
+        st.tuples(st.just(Kind.OFFSETS), IDS, st.integers(0, 3)),
+        st.tuples(st.just(Kind.PREPARE), IDS, EPOCHS),
+        st.tuples(st.just(Kind.COMPLETE), IDS, EPOCHS),
+        st.tuples(st.just(Kind.REMOVE), IDS, st.just(0)),
+    ),
+    max_size=25,
+)
+
+
+def body_of(kind: Kind, id_: str, number: int) -> bytes:
+    producer = Producer(ord(id_), number)
+    change: changes.AnyChange
+    if kind is Kind.INIT:
+        change = changes.Init(id_, producer, Producer(-1, -1), 1000 + number)
+    elif kind is Kind.ADD:
+        change = changes.Add(id_, [(TOPIC_IDS[number % 2], [number])], [f"g{number}"])
+    elif kind is Kind.OFFSETS:
+        offset = Offset(TOPIC_IDS[number % 2], number, number * 10, -1, "m")
+        change = changes.Offsets(id_, f"g{number % 2}", [offset])
+    elif kind is Kind.REMOVE:
+        change = changes.Remove([id_])
+    else:
+        ending = Ending(bool(number % 2), number, producer, Producer(ord(id_), number - 1))
+        change = changes.End(id_, ending)
+    return changes.encode(kind, change)
+
+
+def make() -> tuple[Transactions, MemoryJournal]:
+    journal = MemoryJournal()
+    fold = Transactions(slice_cost=1)
+    journal.attach(fold)
+    return fold, journal
+
+
+def perform(journal: MemoryJournal, operations: Sequence[tuple[Kind, str, int]]) -> None:
+    for kind, id_, number in operations:
+        journal.append_state(TOPIC, body_of(kind, id_, number))
+
+
+def view(fold: Transactions) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        each.id: [(name, getattr(each, name)) for name in sorted(each.__slots__) if name != "place"]
+        for each in fold.all()
+    }
+    pending: dict[Any, int] = {}
+    for each in fold.all():
+        for group, offsets in each.offsets.items():
+            for partition in offsets:
+                key = (group, *partition)
+                pending[key] = pending.get(key, 0) + 1
+    for key in pending:
+        assert fold.is_pending(*key)
+    assert fold._pending == pending
+    return shown
+
+
+@settings(max_examples=budget("property_examples"), deadline=None)
+@given(OPERATIONS, st.integers(0, 25), st.integers(0, 3))
+def test_a_replay_from_any_snapshot_comes_to_the_same(
+    operations: list[tuple[Kind, str, int]], begin: int, pace: int
+) -> None:
+    fold, journal = make()
+    perform(journal, operations[:begin])
+    replay_from = journal.end
+    slices, left = [], operations[begin:]
+    for piece in fold.snapshot():
+        slices.append(piece)
+        step, left = left[:pace], left[pace:]
+        perform(journal, step)
+    perform(journal, left)
+    again = Transactions()
+    again.restore(slices)
+    for change in journal.changes:
+        if change.position >= replay_from:
+            again.apply(change)
+    assert view(again) == view(fold)
+
+
+@settings(max_examples=budget("property_examples"), deadline=None)
+@given(OPERATIONS, st.integers(0, 25))
+def test_replaying_any_prefix_twice_is_replaying_it_once(
+    operations: list[tuple[Kind, str, int]], count: int
+) -> None:
+    fold, journal = make()
+    perform(journal, operations[:count])
+    before = view(fold)
+    for change in journal.changes:
+        fold.apply(change)
+    assert view(fold) == before
+
+
+@pytest.mark.parametrize(
+    "body", [b"\x01", b"\x01\x63", b"\x01\x01\xc1", b"\x01\x02" + msgspec.msgpack.encode([1])]
+)
+def test_a_change_that_cannot_be_read_is_corrupt(body: bytes) -> None:
+    with pytest.raises(StoreCorrupt):
+        make()[0].apply(change_at(0, TOPIC, body))
+
+
+def test_a_later_format_is_refused() -> None:
+    with pytest.raises(FormatTooNew):
+        make()[0].apply(change_at(0, TOPIC, b"\x02\x01"))
+    with pytest.raises(FormatTooNew):
+        make()[0].restore([msgspec.msgpack.encode([2, []])])
+    with pytest.raises(StoreCorrupt):
+        make()[0].restore([b"\xc1"])
+
+
+def test_a_long_list_is_cut_so_that_no_change_is_too_large() -> None:
+    parts = changes.in_parts(list(range(100_000)), 64)
+    assert [item for part in parts for item in part] == list(range(100_000))
+    assert max(map(len, parts)) * 64 <= 1 << 20

@@ -1,0 +1,131 @@
+"""What administrators see of transactions, and what they can do about one that hangs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.gateway.kafka.transactions.ledger import Ledger
+
+from rockgate.gateway.kafka.patterns import compile_pattern
+from rockgate.gateway.kafka.transactions.transaction import Producer
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.keys import ApiKey
+from rockgate.protocol.kafka.messages.describe_transactions import DescribeTransactionsRequest
+from rockgate.protocol.kafka.messages.list_transactions import ListTransactionsRequest
+from rockgate.protocol.kafka.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+
+
+def busy_ledger() -> tuple[Ledger, Producer]:
+    ledger = Ledger()
+    ledger.topic(partitions=2)
+    ledger.init("idle")
+    producer = ledger.init("busy").producer
+    ledger.write(producer, 0, b"a", id_="busy", partition=1)
+    return ledger, producer
+
+
+def describe(ledger: Ledger, *ids: str) -> list[Any]:
+    request = DescribeTransactionsRequest(transactional_ids=[*ids])
+    states: list[Any] = ledger.send(ApiKey.DESCRIBE_TRANSACTIONS, request, 0).transaction_states
+    return states
+
+
+def listed(ledger: Ledger, version: int = 2, **filters: Any) -> list[str]:
+    answer = ledger.send(ApiKey.LIST_TRANSACTIONS, ListTransactionsRequest(**filters), version)
+    return sorted(each.transactional_id for each in answer.transaction_states)
+
+
+def test_a_transaction_is_described_with_its_partitions() -> None:
+    ledger, producer = busy_ledger()
+    busy, idle, unknown, empty = describe(ledger, "busy", "idle", "nobody", "")
+    assert (busy.transaction_state, busy.producer_id) == ("Ongoing", producer.id)
+    assert busy.transaction_start_time_ms == ledger.clock.now_ms()
+    assert [(each.topic, each.partitions) for each in busy.topics] == [("orders", [1])]
+    assert (idle.transaction_state, idle.transaction_start_time_ms) == ("Empty", -1)
+    assert unknown.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+    assert empty.error_code == ErrorCode.INVALID_REQUEST
+
+
+def test_the_list_is_filtered_by_state_producer_age_and_name() -> None:
+    ledger, producer = busy_ledger()
+    assert listed(ledger) == ["busy", "idle"]
+    assert listed(ledger, state_filters=["Ongoing"]) == ["busy"]
+    assert listed(ledger, state_filters=["Nonsense"]) == []
+    assert listed(ledger, producer_id_filters=[producer.id]) == ["busy"]
+    assert listed(ledger, transactional_id_pattern="id.*") == ["idle"]
+    assert listed(ledger, duration_filter=0) == []
+    ledger.clock.advance(5000)
+    assert listed(ledger, duration_filter=4000) == ["busy"]
+    answer = ledger.send(
+        ApiKey.LIST_TRANSACTIONS, ListTransactionsRequest(state_filters=["Nonsense"]), 0
+    )
+    assert answer.unknown_state_filters == ["Nonsense"]
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(", "(a*)*", "(a|a)*b", "(?=a)", "x" * 300, r"(.)\1", ".*.*.*.*.*"]
+)
+def test_a_pattern_that_could_take_for_ever_is_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        compile_pattern(pattern)
+    ledger, _ = busy_ledger()
+    answer = ledger.send(
+        ApiKey.LIST_TRANSACTIONS, ListTransactionsRequest(transactional_id_pattern=pattern), 2
+    )
+    assert answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"), [("(order|pay)-[0-9]+", "pay-12"), ("a?b{2,3}", "bbb"), ("", "")]
+)
+def test_ordinary_patterns_match_the_whole_name(pattern: str, text: str) -> None:
+    assert compile_pattern(pattern).fullmatch(text)
+    assert not compile_pattern(pattern).fullmatch(text + "!")
+
+
+def write_marker(
+    ledger: Ledger,
+    producer: Producer,
+    partition: int,
+    *,
+    commit: bool = False,
+    topic: str = "orders",
+) -> int:
+    named = WritableTxnMarkerTopic(name=topic, partition_indexes=[partition])
+    marker = WritableTxnMarker(
+        producer_id=producer.id,
+        producer_epoch=producer.epoch,
+        transaction_result=commit,
+        topics=[named],
+    )
+    request = WriteTxnMarkersRequest(markers=[marker])
+    answer = ledger.send(ApiKey.WRITE_TXN_MARKERS, request, 1)
+    return int(answer.markers[0].topics[0].partitions[0].error_code)
+
+
+def test_an_administrator_aborts_a_transaction_that_hangs() -> None:
+    ledger, producer = busy_ledger()
+    assert ledger.bounds(1) == (0, 1)
+    assert write_marker(ledger, producer, 1) == 0
+    assert ledger.bounds(1) == (2, 2)
+    assert ledger.read(1) == []
+    assert write_marker(ledger, producer, 1) == 0
+    assert ledger.bounds(1) == (2, 2), "there was nothing left to end"
+    # The producer's own end finds nothing to mark in that partition.
+    assert ledger.end(producer, commit=False, id_="busy").code == 0
+    assert ledger.bounds(1) == (2, 2)
+
+
+def test_a_marker_of_an_older_epoch_or_an_unknown_partition_is_refused() -> None:
+    ledger, _ = busy_ledger()
+    producer = ledger.init("busy").producer
+    ledger.write(producer, 0, b"b", id_="busy", partition=1)
+    older = Producer(producer.id, producer.epoch - 1)
+    assert write_marker(ledger, older, 1) == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert write_marker(ledger, producer, 7) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert write_marker(ledger, producer, 0, topic="x") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
