@@ -30,6 +30,7 @@ CONFIG = StoreConfig(
     flush="sync",
     checkpoint_bytes=6000,
     checkpoint_interval_ms=3_000,
+    upkeep_gap_ms=0,
     snapshot_bytes=9000,
     snapshot_interval_ms=7_000,
     key_index_slots=50,

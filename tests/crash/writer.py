@@ -36,6 +36,7 @@ def config(flush: str) -> StoreConfig:
         flush_interval_ms=5,
         checkpoint_bytes=96 << 10,
         checkpoint_interval_ms=50,
+        upkeep_gap_ms=0,
         snapshot_bytes=128 << 10,
         snapshot_interval_ms=80,
         retention_bytes=400 << 10,

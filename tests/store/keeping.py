@@ -24,6 +24,7 @@ CONFIG = StoreConfig(
     populate_ahead_bytes=4096,
     checkpoint_bytes=4096,
     checkpoint_interval_ms=1_000,
+    upkeep_gap_ms=0,
     snapshot_bytes=1 << 40,
     snapshot_interval_ms=1 << 40,
     retention_ms=-1,

@@ -27,7 +27,10 @@ SEGMENT = 64 << 10
 TOPIC = b"orders"
 ID = b"orders".ljust(16, b"\x01")
 CONFIG = StoreConfig(
-    segment_bytes=SEGMENT, checkpoint_bytes=16 << 10, checkpoint_interval_ms=10_000
+    segment_bytes=SEGMENT,
+    checkpoint_bytes=16 << 10,
+    checkpoint_interval_ms=10_000,
+    upkeep_gap_ms=1_000,
 )
 
 
@@ -143,7 +146,21 @@ def test_time_or_bytes_make_a_checkpoint_due() -> None:
     while parts.log.end - parts.file.newest.flushed < CONFIG.checkpoint_bytes:
         assert not parts.checkpointer.is_due()
         parts.append()
+    parts.clock.advance(1_000)
     assert parts.checkpointer.is_due()
+
+
+def test_under_load_bytes_make_the_next_one_due_only_after_a_pause() -> None:
+    parts = Parts(MemoryDisk())
+    for _ in range(3):
+        while parts.log.end - parts.file.newest.flushed < 4 * CONFIG.checkpoint_bytes:
+            parts.append()
+        assert not parts.checkpointer.is_due()
+        parts.clock.advance(999)
+        assert not parts.checkpointer.is_due()
+        parts.clock.advance(1)
+        assert parts.checkpointer.is_due()
+        parts.checkpointer.take()
 
 
 def test_only_one_is_taken_at_a_time() -> None:
@@ -267,10 +284,12 @@ def test_after_a_failure_only_time_makes_the_next_one_due() -> None:
     for _ in range(30):
         parts.append()
     disk.plan = Failing("create", "queueindex")
+    parts.clock.advance(1_000)
     assert parts.checkpointer.is_due()
     parts.checkpointer.take()
+    parts.clock.advance(9_999)
     assert not parts.checkpointer.is_due()
-    parts.clock.advance(10_000)
+    parts.clock.advance(1)
     assert parts.checkpointer.is_due()
 
 

@@ -3,6 +3,7 @@
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 from tests.waiting import wait_until
@@ -273,6 +274,14 @@ CONFIG = SnapshotConfig(bytes_since=1000, interval_ms=60_000, log_bytes_per_byte
 def test_enough_new_log_makes_a_snapshot_due() -> None:
     setup = Setup(Numbers("n", 1), config=CONFIG)
     assert [setup.due(size) for size in (0, 999, 1000)] == [False, False, True]
+
+
+def test_under_load_new_log_makes_the_next_one_due_only_after_a_pause() -> None:
+    setup = Setup(Numbers("n", 1), config=replace(CONFIG, gap_ms=700))
+    setup.clock.advance(699)
+    assert not setup.due(1 << 40)
+    setup.clock.advance(1)
+    assert setup.due(1 << 40)
 
 
 def test_any_new_log_makes_a_snapshot_due_after_some_time() -> None:

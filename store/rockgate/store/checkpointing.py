@@ -63,10 +63,13 @@ class Checkpointer:
         behind = self._log.end - self._file.newest.flushed
         if self.is_running or behind <= 0:
             return False
+        waited_ms = self._clock.monotonic_ms() - self._taken_ms
         # After a failure only time makes it due, or a full disk would be tried all the while.
+        # Under load there is a pause, for each takes fsyncs whatever little it has to tell: a
+        # start goes through entries as fast as they were appended, so it scans no longer for it.
         if behind >= self._config.checkpoint_bytes and not self._has_failed:
-            return True
-        return self._clock.monotonic_ms() - self._taken_ms >= self._config.checkpoint_interval_ms
+            return waited_ms >= min(self._config.upkeep_gap_ms, self._config.checkpoint_interval_ms)
+        return waited_ms >= self._config.checkpoint_interval_ms
 
     def take(self, done: Callable[[], None] | None = None) -> None:
         """Take a checkpoint; `done` is called when one that began after this call is there.

@@ -42,6 +42,9 @@ class StoreConfig:
     checkpoint_bytes: int = 32 * _MIB
     """How much new log makes a checkpoint due at once; a start after kill -9 scans this much."""
 
+    upkeep_gap_ms: int = 1_000
+    """Under load: how long bytes alone make no other checkpoint due, and no other snapshot."""
+
     snapshot_interval_ms: int = 60_000
     """How often the folded state is snapshot while the log grows."""
 

@@ -41,6 +41,9 @@ class SnapshotConfig:
     It bounds what a large state costs under load: at 8, an eighth of the log's own writing.
     """
 
+    gap_ms: int = 0
+    """How long after the last one new log alone makes none due."""
+
     retry_ms: int = 30_000
     """How long to wait after one that failed."""
 
@@ -211,6 +214,8 @@ class SnapshotTaker:
             return waited_ms >= self._config.retry_ms
         if is_wanted or waited_ms >= self._config.interval_ms:
             return True
+        if waited_ms < self._config.gap_ms:
+            return False
         newest = self._snapshots.newest
         size = newest.size if newest is not None else 0
         return bytes_since >= max(self._config.bytes_since, size * self._config.log_bytes_per_byte)

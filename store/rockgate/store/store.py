@@ -173,7 +173,9 @@ class Store:
             clock,
             lambda: self.log.end,
             SnapshotConfig(
-                bytes_since=config.snapshot_bytes, interval_ms=config.snapshot_interval_ms
+                bytes_since=config.snapshot_bytes,
+                interval_ms=config.snapshot_interval_ms,
+                gap_ms=config.upkeep_gap_ms,
             ),
         )
         self.snapshotting = Snapshotting(
