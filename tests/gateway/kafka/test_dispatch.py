@@ -9,7 +9,7 @@ import pytest
 from rockgate.gateway.address import Address
 from rockgate.gateway.kafka.dispatch import LARGE_SIZE, Dispatcher, Waiting
 from rockgate.gateway.kafka.errors import CODES, Disconnect, RequestError, code_of
-from rockgate.gateway.kafka.handler import Handler, row
+from rockgate.gateway.kafka.handler import Answer, Handler, row
 from rockgate.gateway.kafka.peer import Call, Peer
 from rockgate.protocol.kafka.connection import ClientConnection, Exchange, ServerConnection
 from rockgate.protocol.kafka.errors import ErrorCode, MalformedMessage, UnsupportedVersion
@@ -297,3 +297,37 @@ def test_every_kind_of_store_error_has_a_code(kind: type[Exception]) -> None:
 
 def test_a_bug_has_no_code() -> None:
     assert code_of(ValueError()) is None
+
+
+class Short(Scripted):
+    """A handler with a shortcut that knows one body only."""
+
+    def shortcut(self, body: memoryview, version: int) -> Answer | None:
+        timeout_ms = decode(InitProducerIdRequest, version, body).transaction_timeout_ms
+        if timeout_ms == 0:
+            raise ZeroDivisionError("oops")
+        response = InitProducerIdResponse(error_code=0, producer_id=-timeout_ms)
+        return [encode(response, version)] if timeout_ms == 1 else None
+
+
+def asking(timeout_ms: int) -> Exchange:
+    return exchange(encode(InitProducerIdRequest(transaction_timeout_ms=timeout_ms), VERSION))
+
+
+async def test_a_shortcut_answers_without_the_handler_or_leaves_the_request_to_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    handler = Short(ok)
+    table = Dispatcher(
+        [row(ApiKey.INIT_PRODUCER_ID, lambda _: handler, shortcut=lambda made: made.shortcut)],
+        None,
+    )
+    assert read(table.dispatch(asking(1), PEER)).producer_id == -1
+    assert handler.calls == []
+    assert read(table.dispatch(asking(2), PEER)).producer_id == 2
+    assert len(handler.calls) == 1
+    assert caplog.records == []
+    failed = read(table.dispatch(asking(0), PEER))
+    assert failed.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert len(handler.calls) == 1, "what a shortcut began is not tried again"
+    assert len(caplog.records) == 1

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from rockgate.gateway.kafka.errors import Disconnect, code_of
-from rockgate.gateway.kafka.handler import Answer, Handler, Row
+from rockgate.gateway.kafka.handler import Answer, Handler, Row, Shortcut
 from rockgate.gateway.kafka.peer import Call, Peer
 from rockgate.gateway.logs import shown
 from rockgate.protocol.kafka.connection import Exchange
@@ -23,6 +23,10 @@ log = logging.getLogger(__name__)
 Services = TypeVar("Services")
 LARGE_SIZE = 32 << 10
 """Bytes of a bulk request that are worth a thread: reading them takes some five milliseconds."""
+
+
+_Served = tuple[int, int, Row[Any], Handler[Any, Any], Shortcut | None]
+"""First and last version that are served, and by what."""
 
 
 class Waiting:
@@ -99,10 +103,12 @@ class Dispatcher:
         keys = [row.key for row in rows]
         assert keys == sorted(set(keys)), "the table is in key order, each key once"
         # With the versions as plain numbers: every request asks for them.
-        self._handlers: dict[int, tuple[int, int, Row[Any], Handler[Any, Any]]] = {
-            int(row.key): (row.versions.min, row.versions.max, row, row.make(services))
-            for row in rows
-        }
+        self._handlers: dict[int, _Served] = {}
+        for row in rows:
+            handler = row.make(services)
+            shortcut = None if row.shortcut is None else row.shortcut(handler)
+            versions = row.versions
+            self._handlers[int(row.key)] = (versions.min, versions.max, row, handler, shortcut)
 
     def dispatch(self, exchange: Exchange, peer: Peer) -> Answer | Waiting:
         """Call the handler; raises ProtocolError or Disconnect where only closing is left."""
@@ -111,12 +117,20 @@ class Dispatcher:
         found = self._handlers.get(header.api_key)
         if found is None:
             raise UnsupportedVersion(header.api_key, version)
-        low, high, row, handler = found
+        low, high, row, handler, shortcut = found
         if not low <= version <= high:
             if row.answer_unknown_version is None:
                 raise UnsupportedVersion(header.api_key, version)
             return row.answer_unknown_version()
         call = Call(version, header.client_id, peer)
+        if shortcut is not None:
+            try:
+                answer = shortcut(exchange.body, version)
+            except Exception as error:  # noqa: BLE001 # a bug: there is nothing that it may raise
+                request = row.decode(exchange.body, version)
+                return self.failed(row, handler, request, call, error)
+            if answer is not None:
+                return answer
         if row.is_bulk and len(exchange.body) >= LARGE_SIZE:
             return Reading(self, row, handler, call, exchange.body)
         request = None

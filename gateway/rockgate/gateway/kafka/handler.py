@@ -43,6 +43,10 @@ def memory_max(size: int) -> int:
     return max(usual, min(MEMORY_FACTOR * size + USUAL_SLACK, MEMORY_MAX))
 
 
+Shortcut: TypeAlias = Callable[[memoryview, int], Answer | None]
+"""Answers a body of a version at once; None, with nothing done, sends it the ordinary way."""
+
+
 class Handler(Protocol[Request, Response]):
     """Answers the requests of one API."""
 
@@ -74,6 +78,8 @@ class Row(Generic[Services]):
     encode: Encode
     answer_unknown_version: Callable[[], Answer] | None
     """What a version that is not served gets in place of a closed connection."""
+    shortcut: Callable[[Handler[Any, Any]], Shortcut] | None
+    """Where a handler has a way around decoding and encoding for what is asked most."""
     is_bulk: bool
     """Whether a large request is read beside the loop. What comes behind it on the connection may
     take effect before it does."""
@@ -87,6 +93,7 @@ def row(
     decode: Decode | None = None,
     encode: Encode | None = None,
     answer_unknown_version: Callable[[], Answer] | None = None,
+    shortcut: Callable[[Any], Shortcut] | None = None,
     is_bulk: bool = False,
 ) -> Row[Services]:
     """A row that serves what is declared, by the declared codec, unless it is told otherwise."""
@@ -108,6 +115,7 @@ def row(
         ),
         encode=encode or (_encode_bulk if is_bulk else _encode),
         answer_unknown_version=answer_unknown_version,
+        shortcut=shortcut,
         is_bulk=is_bulk,
     )
 

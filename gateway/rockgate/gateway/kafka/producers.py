@@ -66,6 +66,46 @@ class Producer:
         """The sequence of the last record; -1 before the first."""
         return self.batches[-1][1] if self.batches else -1
 
+    def check(self, header: BatchHeader) -> int | None:
+        """Return the first offset of a batch that was written before; None for a new one."""
+        first, epoch = header.base_sequence, header.producer_epoch
+        if epoch == self.epoch:
+            expected = (self.last_sequence + 1) % SEQUENCE_COUNT
+            # A client has so few in flight that the next one cannot be one of the last.
+            if first == expected:
+                return None
+            last = header.last_sequence
+            for known_first, known_last, offset in self.batches:
+                if known_first == first and known_last == last:
+                    return offset
+        elif epoch < self.epoch:
+            raise RequestError(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"producer {header.producer_id} has epoch {self.epoch}, the batch {epoch}",
+            )
+        else:
+            expected = 0
+        if first != expected:
+            raise RequestError(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"producer {header.producer_id} sent sequence {first}, {expected} was next",
+            )
+        return None
+
+    def record(self, header: BatchHeader, offset: int, position: int, store_ms: int) -> None:
+        """Remember a batch that was appended; one that is older than the last is known."""
+        if position <= self.position:
+            return
+        self.position = position
+        self.last_ms = store_ms
+        batches = self.batches
+        if header.producer_epoch != self.epoch:
+            self.epoch = header.producer_epoch
+            batches.clear()
+        batches.append((header.base_sequence, header.last_sequence, offset))
+        if len(batches) > WINDOW:
+            del batches[0]
+
 
 class _Saved(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A producer in a snapshot."""
@@ -120,32 +160,15 @@ class Producers:
 
     # Checking and remembering batches
 
+    def find(self, topic_id: bytes, queue_id: int, producer_id: int) -> Producer | None:
+        """Return what is remembered of a producer in a partition."""
+        producers = self._queues.get((topic_id, queue_id))
+        return producers.get(producer_id) if producers else None
+
     def check(self, topic_id: bytes, queue_id: int, header: BatchHeader) -> int | None:
         """Return the first offset of a batch that was written before; None for a new one."""
-        producers = self._queues.get((topic_id, queue_id))
-        producer = producers.get(header.producer_id) if producers else None
-        if producer is None:
-            return None
-        first, epoch = header.base_sequence, header.producer_epoch
-        if epoch < producer.epoch:
-            raise RequestError(
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"producer {header.producer_id} has epoch {producer.epoch}, the batch {epoch}",
-            )
-        if epoch > producer.epoch:
-            expected = 0
-        else:
-            last = header.last_sequence
-            for known_first, known_last, offset in producer.batches:
-                if known_first == first and known_last == last:
-                    return offset
-            expected = (producer.last_sequence + 1) % SEQUENCE_COUNT
-        if first != expected:
-            raise RequestError(
-                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"producer {header.producer_id} sent sequence {first}, {expected} was next",
-            )
-        return None
+        producer = self.find(topic_id, queue_id, header.producer_id)
+        return None if producer is None else producer.check(header)
 
     def record(
         self,
@@ -166,17 +189,7 @@ class Producers:
         if producer is None:
             producer = producers[header.producer_id] = Producer(key, header.producer_id)
             producer.place = self._roster.add(producer)
-        if position <= producer.position:
-            return
-        producer.position = position
-        producer.last_ms = store_ms
-        batches = producer.batches
-        if header.producer_epoch != producer.epoch:
-            producer.epoch = header.producer_epoch
-            batches.clear()
-        batches.append((header.base_sequence, header.last_sequence, offset))
-        if len(batches) > WINDOW:
-            del batches[0]
+        producer.record(header, offset, position, store_ms)
 
     def marked(
         self,

@@ -17,11 +17,13 @@ from rockgate.protocol.kafka.hot.produce import ProducedPartition
 from rockgate.protocol.kafka.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
+    ProduceResponse,
     TopicProduceData,
 )
 from rockgate.protocol.kafka.records import batch
 from rockgate.protocol.kafka.records.batch import Compression, TimestampType
 from rockgate.protocol.kafka.records.record import Record, build_batch, read_records
+from rockgate.protocol.kafka.schema import decode, encode
 from rockgate.store.config import StoreConfig
 from rockgate.store.errors import FlushTimeout, StoreFull
 
@@ -44,8 +46,16 @@ def idempotent(first: int, count: int = 1, *, epoch: int = 0, producer_id: int =
     )
 
 
+@pytest.fixture(autouse=True, params=["ordinary", "shortcut"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything that is said of producing holds for the shortcut as well."""
+    monkeypatch.setattr(Door, "tries_shortcut", request.param == "shortcut")
+
+
 class Door:
     """A Produce handler over a store in memory with the topic `orders` of two partitions."""
+
+    tries_shortcut = False
 
     def __init__(self, config: StoreConfig | None = None, **topic_config: str) -> None:
         self.world = World(config) if config else World()
@@ -79,9 +89,28 @@ class Door:
     def send(self, *batches: bytes | bytearray | None, **how: object) -> ProducedPartition:
         version = how.pop("version", 9)
         assert isinstance(version, int)
-        answer = self.handler.handle(self.request(*batches, **how), call(version))  # type: ignore[arg-type]
+        request = self.request(*batches, **how)  # type: ignore[arg-type]
+        if self.tries_shortcut and (taken := self.shortcut(request, version)) is not None:
+            return taken
+        answer = self.handler.handle(request, call(version))
         assert isinstance(answer, Produced)
         return answer.topics[0].partitions[-1]
+
+    def shortcut(self, request: ProduceRequest, version: int) -> ProducedPartition | None:
+        answer = self.handler.shortcut(memoryview(encode(request, version)), version)
+        if answer is None:
+            return None
+        response = decode(ProduceResponse, version, b"".join(answer))
+        (topic,) = response.responses
+        assert topic.name == (request.topic_data[0].name if version < 13 else "")
+        (told,) = topic.partition_responses
+        return ProducedPartition(
+            told.index,
+            told.error_code,
+            told.base_offset,
+            told.log_append_time_ms,
+            told.log_start_offset,
+        )
 
     def stored(self, partition: int = 0) -> list[bytes]:
         queue = self.world.queue(partition=partition)
@@ -263,3 +292,41 @@ async def test_a_disk_that_fails_is_told_to_those_who_wait() -> None:
     door.world.store.flusher.settle()
     with pytest.raises(FlushTimeout):
         await waiting
+
+
+# The shortcut
+
+
+def test_the_shortcut_takes_what_is_usual() -> None:
+    door = Door()
+    for version in range(9, 14):
+        request = door.request(batch_of(), topic_id=door.topic.id)
+        assert door.shortcut(request, version) is not None
+        assert door.shortcut(door.request(batch_of(), acks=1, topic_id=door.topic.id), version)
+    assert len(door.stored()) == 10
+
+
+def test_what_the_shortcut_leaves_alone_has_no_effect() -> None:
+    door = Door(max_message_bytes="1000")
+    requests = [
+        door.request(batch_of(), acks=0),
+        door.request(batch_of(), acks=2),
+        door.request(batch_of(), name="nobody"),
+        door.request(batch_of(), partition=2),
+        door.request(batch_of(), batch_of()),
+        door.request(None),
+        door.request(b"no batch at all"),
+        door.request(batch_of(200)),
+    ]
+    transactional = door.request(batch_of())
+    transactional.transactional_id = "one"
+    for request in [*requests, transactional]:
+        assert door.shortcut(request, 9) is None
+    assert door.shortcut(door.request(batch_of()), 8) is None, "only flexible versions"
+    assert door.stored() == []
+
+
+def test_the_shortcut_leaves_what_waits_for_the_disk_alone() -> None:
+    door = Door(SYNC)
+    assert door.shortcut(door.request(batch_of()), 9) is None
+    assert door.world.queue().next_offset == 0

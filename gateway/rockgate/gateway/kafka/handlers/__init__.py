@@ -184,6 +184,7 @@ HANDLERS: tuple[Row[Services], ...] = (
         ),
         decode=produce.decode,
         encode=produce.encode,
+        shortcut=lambda handler: handler.shortcut,
     ),
     row(ApiKey.FETCH, _fetch, decode=fetch.decode, encode=fetch.encode),
     row(ApiKey.LIST_OFFSETS, _list_offsets),

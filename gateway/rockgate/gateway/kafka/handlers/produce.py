@@ -33,6 +33,7 @@ from rockgate.gateway.logs import shown
 from rockgate.protocol.kafka.errors import ErrorCode, MalformedBatch
 from rockgate.protocol.kafka.hot import produce as hot
 from rockgate.protocol.kafka.hot.produce import ProducedPartition, ProducedTopic
+from rockgate.protocol.kafka.hot.single import decode_single, encode_single
 from rockgate.protocol.kafka.messages.produce import ProduceRequest, TopicProduceData
 from rockgate.protocol.kafka.records.batch import BatchHeader, stamp, stamp_append_time
 from rockgate.store.clock import Clock
@@ -105,6 +106,31 @@ class Produce:
             return produced
         return self._durability.after(self._durable_at, produced)
 
+    def shortcut(self, body: memoryview, version: int) -> Answer | None:
+        """Append the one batch of a usual request; None, and nothing done, for any other.
+
+        A batch that waits for the disk or that is refused is not usual.
+        """
+        found = decode_single(version, body)
+        if found is None:
+            return None
+        acks, named, name, index, records = found
+        if isinstance(name, str):
+            topic = self._topics.find(names.to_store(name))
+        else:
+            topic = self._topics.find_id(name)
+        if topic is None or acks == 0 or acks not in _ACKS:
+            return None
+        queues = self._queues.of(topic.id)
+        if not 0 <= index < len(queues) or queues[index].is_sync:
+            return None
+        self._transactional_id = None
+        try:
+            done = self._produce(topic, index, records, version, self._clock.now_ms())
+        except (MalformedBatch, RequestError, StoreError):
+            return None
+        return encode_single(named, index, done[2], done[3], done[4])
+
     def refuse(self, request: ProduceRequest, code: ErrorCode) -> Produced:
         """Say the same of every partition."""
         topics = [
@@ -151,9 +177,11 @@ class Produce:
         queue = queues[index]
         settings = self._settings.of(topic)
         body, header = take(records, version, settings, now_ms)
+        producer = None
         if header.producer_id >= 0:
             self._check_transaction((topic.id, index), header, version)
-            offset = self._producers.check(topic.id, index, header)
+            producer = self._producers.find(topic.id, index, header.producer_id)
+            offset = None if producer is None else producer.check(header)
             if offset is not None:
                 self._durable(queue, self._log.end)
                 return ProducedPartition(index, 0, offset, -1, queue.log_start)
@@ -164,14 +192,13 @@ class Produce:
             queue, body, count=header.record_count, record_ms=record_ms, stamp=stamping
         )
         if header.producer_id >= 0:
-            self._producers.record(
-                topic.id,
-                index,
-                header,
-                offset=appended.offset,
-                position=appended.position,
-                store_ms=appended.store_ms,
-            )
+            offset, position, store_ms = appended.offset, appended.position, appended.store_ms
+            if producer is not None:
+                producer.record(header, offset, position, store_ms)
+            else:
+                self._producers.record(
+                    topic.id, index, header, offset=offset, position=position, store_ms=store_ms
+                )
             if header.is_transactional:
                 self._writes.wrote((topic.id, index), header, appended.offset)
         self._durable(queue, appended.end)
