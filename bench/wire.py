@@ -17,9 +17,9 @@ from crc32c import crc32c
 
 from bench.peers.answers import Address
 from bench.rdkafka import LoadFailed
+from rockgate.protocol.frames import FrameReader
 from rockgate.protocol.kafka.connection import ClientConnection
 from rockgate.protocol.kafka.error_codes import ErrorCode
-from rockgate.protocol.kafka.frames import FrameReader
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages.init_producer_id import (
     InitProducerIdRequest,

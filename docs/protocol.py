@@ -1,14 +1,15 @@
-"""docs/protocol.md: which of Kafka's APIs are served, and what each topic config does here.
+"""docs/protocol.md: which of Kafka's APIs are served, and what the configs of topics and groups do.
 
 The APIs come from the table of handlers, their departures from the handlers' own docstrings, and
-the configs from the table of topic configs. Nothing of the page is written by hand.
+the configs from their tables. Nothing of the page is written by hand.
 """
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from rockgate.gateway.kafka.groupconfigs import GROUP_CONFIGS, GroupConfig
 from rockgate.gateway.kafka.handlers import HANDLERS
 from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS, TopicConfig
 from rockgate.protocol.kafka.api import APIS
@@ -20,7 +21,7 @@ FOLDER = "gateway/rockgate/gateway/kafka/handlers"
 SECTION = "Departs from Kafka"
 
 INTRODUCTION = """\
-<!-- Written by `make docs` from the table of handlers and the table of topic configs. -->
+<!-- Written by `make docs` from the table of handlers and the tables of configs. -->
 # Kafka's protocol
 
 What this server speaks of Kafka's wire, as clients are told by ApiVersions. The measure is Apache
@@ -37,6 +38,14 @@ INVALID_CONFIG, which names the nearest. A default that has a setting of the ser
 changed there ([operations.md](operations.md) has Kafka's names for settings).
 """
 
+GROUP_SECTION = """\
+
+## Group configs
+
+Every group config of Kafka 4.3 is known, checked within the bounds that a broker of Kafka has by
+default, kept by the group's name and described, whether the group exists or not.
+"""
+
 
 def render() -> str:
     """The whole page."""
@@ -50,6 +59,8 @@ def render() -> str:
         "",
         CONFIGS,
         *config_lines(),
+        GROUP_SECTION,
+        *table(GROUP_CONFIGS.values()),
     ]
     return "\n".join(lines) + "\n"
 
@@ -98,7 +109,7 @@ def config_lines() -> Iterator[str]:
     yield from table(config for config in configs if not config.has_effect and not config.is_ours)
 
 
-def table(configs: Iterator[TopicConfig]) -> Iterator[str]:
+def table(configs: Iterable[TopicConfig | GroupConfig]) -> Iterator[str]:
     """One line for each config."""
     yield "| config | default | takes | broker's name | what it is |"
     yield "|---|---|---|---|---|"

@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from rockgate.protocol.kafka.frames import FrameReader
+from rockgate.protocol.frames import FrameReader
 
 FRAME_BYTES_MAX = 2**31 - 1
 READ_SIZE = 64 * 1024

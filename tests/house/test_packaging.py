@@ -21,9 +21,10 @@ BASE_DEPENDENCIES = {"construct", "msgspec"}
 
 IMPORT_ALL_OF_SDK = """
 import importlib, pkgutil
-import rockgate.protocol, rockgate.sdk
-for module in pkgutil.walk_packages(rockgate.sdk.__path__, "rockgate.sdk."):
-    importlib.import_module(module.name)
+import rockgate.protocol.remoting, rockgate.sdk
+for package in (rockgate.sdk, rockgate.protocol.remoting):
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        importlib.import_module(module.name)
 """
 
 

@@ -482,3 +482,67 @@ def test_a_host_comes_back_as_it_was_packed(address: bytes) -> None:
     host = envelope.pack_host(address, 65535)
     assert len(host) == len(address) + 4
     assert envelope.unpack_host(host) == (address, 65535)
+
+
+# Batches made from a frame
+
+
+@settings(deadline=None, max_examples=budget("entry_examples"))
+@given(
+    topic=st.one_of(st.binary(max_size=400), st.sampled_from([b"%d", b"100%", b"%(a)s%%"])),
+    offset=st.one_of(st.integers(0, 2**63 - 1), st.sampled_from([9, 10, 99, 10**18])),
+    count=st.integers(1, envelope.COUNT_MAX),
+    body=st.binary(max_size=300),
+    numbers=st.tuples(int32, int64, int64, int64),
+    host=st.binary(min_size=8, max_size=8),
+)
+def test_a_batch_made_from_a_frame_has_the_bytes_of_one_packed_field_by_field(
+    topic: bytes,
+    offset: int,
+    count: int,
+    body: bytes,
+    numbers: tuple[int, int, int, int],
+    host: bytes,
+) -> None:
+    queue_id, position, born_ms, store_ms = numbers
+    values = {
+        "queue_id": queue_id,
+        "flag": 0,
+        "queue_offset": offset,
+        "position": position,
+        "born_ms": born_ms,
+        "born_host": bytes(8),
+        "store_ms": store_ms,
+        "store_host": host,
+        "reconsume_times": 0,
+        "prepared_offset": 0,
+    }
+    properties = envelope.batch_properties(count, offset)
+    whole = Parts(MAGIC_BATCH, INNER_BATCH, values, topic, body, properties).pack()
+    frame = envelope.batch_frame(topic, offset)
+    size = frame.size + len(body)
+    head, tail = envelope.pack_batch(
+        frame.tail,
+        body,
+        size,
+        len(body),
+        queue_id,
+        offset,
+        count,
+        position,
+        born_ms,
+        store_ms,
+        host,
+    )
+    assert head + body + tail == whole
+    assert len(whole) == size
+    assert offset < frame.until
+
+
+def test_a_frame_fits_the_offsets_of_as_many_digits_and_no_frame_fits_none() -> None:
+    assert envelope.NO_FRAME.until == 0
+    for offset in (0, 9, 10, 99, 100, 10**17):
+        frame = envelope.batch_frame(b"orders", offset)
+        assert frame.until == 10 ** len(str(offset))
+        assert envelope.batch_frame(b"orders", frame.until - 1) == frame
+        assert envelope.batch_frame(b"orders", frame.until).size == frame.size + 1

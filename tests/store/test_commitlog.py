@@ -137,6 +137,9 @@ def test_the_callers_flags_cannot_tie_an_entry_to_the_next() -> None:
 # Batches
 
 
+FRAME = envelope.batch_frame(TOPIC, 0)
+
+
 def stamped(view: memoryview, offset: int) -> None:
     view[:8] = offset.to_bytes(8)
 
@@ -148,7 +151,7 @@ def stamped(view: memoryview, offset: int) -> None:
             st.binary(min_size=8, max_size=SEGMENT // 3),
             st.integers(1, envelope.COUNT_MAX),
             st.integers(0, 1 << 40),
-            st.sampled_from([TOPIC, b"t" * 128]),
+            st.sampled_from([TOPIC, b"%d%%", b"t" * 128]),
         ),
         min_size=1,
         max_size=8,
@@ -167,7 +170,9 @@ def test_a_batch_appended_the_short_way_leaves_the_same_bytes(
     offset = 0
     for body, count, born_ms, topic in batches:
         draft = Draft(topic, 3, offset, body, b"", count, born_ms, stamp=stamped)
-        written = short.append_batch(topic, 3, offset, body, count, born_ms, stamped)
+        written = short.append_batch(
+            envelope.batch_frame(topic, offset), topic, 3, offset, body, count, born_ms, stamped
+        )
         assert usual.append(draft) == written
         offset += count
     assert usual.end == short.end
@@ -182,14 +187,14 @@ def test_a_batch_whose_stamp_fails_leaves_nothing() -> None:
 
     log = memory_log()
     with pytest.raises(ValueError, match="no stamp"):
-        log.append_batch(TOPIC, 0, 0, b"records", 1, 0, failing)
+        log.append_batch(FRAME, TOPIC, 0, 0, b"records", 1, 0, failing)
     assert log.end == 0
     assert bytes(log.slice(0, 200) or b"") == bytes(200)
 
 
 def test_a_batch_that_fits_no_segment_is_refused_the_short_way_too() -> None:
     with pytest.raises(EntryTooLarge):
-        memory_log().append_batch(TOPIC, 0, 0, bytes(SEGMENT), 1, 0, stamped)
+        memory_log().append_batch(FRAME, TOPIC, 0, 0, bytes(SEGMENT), 1, 0, stamped)
 
 
 # Limits

@@ -4,7 +4,7 @@ Receiving is one step of the loop: the transport asks for a buffer, fills it and
 the bytes are copied out, or belong to a large frame already. So one buffer serves all connections.
 """
 
-from rockgate.protocol.kafka.frames import Spares
+from rockgate.protocol.frames import Spares
 
 CHUNK_SIZE = 64 << 10
 """Enough for hundreds of small requests; what a large one has more is received in its place."""

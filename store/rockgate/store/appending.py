@@ -19,6 +19,8 @@ from rockgate.store.queuetable import QueueTable
 from rockgate.store.state import Change, State
 from rockgate.store.tags import tag_code
 
+_new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
+
 
 class Appended(NamedTuple):
     """What became of an append."""
@@ -98,14 +100,17 @@ class Appender:
             )
             position, size, store_ms = self._log.append(draft)
         else:
+            frame = queue.frame
+            if offset >= frame[2]:
+                frame = queue.frame = envelope.batch_frame(queue.topic, offset)
             position, size, store_ms = self._log.append_batch(
-                queue.topic, queue.queue_id, offset, body, count, record_ms, stamp
+                frame, queue.topic, queue.queue_id, offset, body, count, record_ms, stamp
             )
         queue.add(position, size, count, store_ms, record_ms)
         if not queue.is_dirty:
             self._queues.note(queue)
         self.on_append(queue)
-        return Appended(offset, position, position + size, store_ms)
+        return _new(Appended, (offset, position, position + size, store_ms))
 
     def message(self, queue: Queue, draft: Draft) -> Appended:
         """Append a message entry; topic, queue and offset of the draft are set here."""

@@ -17,12 +17,15 @@ from rockgate.protocol.entry import (
     BLANK_SIZE,
     CHECKSUM_SIZE,
     CONTINUES,
+    HEAD_SIZE_V4,
     MAGIC_V1,
     MAGIC_V2,
     TOPIC_SIZE_V1_MAX,
+    BatchFrame,
     Buffer,
     Entry,
     EntryError,
+    pack_batch,
 )
 from rockgate.store.clock import Clock
 from rockgate.store.errors import EntryTooLarge
@@ -35,8 +38,6 @@ NO_HOST = bytes(8)
 MOVED_SIZE = 128
 """What an entry may grow by when it is moved: the first append leaves room for it."""
 PROPERTIES_SIZE_MAX = envelope.PROPERTIES_SIZE_MAX - CHECKSUM_SIZE - MOVED_SIZE
-
-BATCH_TAIL_SIZE = envelope.tail_size(b"", b"", envelope.MAGIC_BATCH)
 
 _Shape = tuple[int, int, bytes, int]
 
@@ -85,7 +86,7 @@ class CommitLog:
         wake_allocator: Callable[[], None] = lambda: None,
     ) -> None:
         self._segments = segments
-        self._clock = clock
+        self._clock_ms = clock.now_ms
         self._store_host = store_host
         self._host_flag = envelope.STORE_HOST_V6 if len(store_host) > 8 else 0
         self._wake_allocator = wake_allocator
@@ -114,6 +115,7 @@ class CommitLog:
 
     def append_batch(
         self,
+        frame: BatchFrame,
         topic: bytes,
         queue_id: int,
         offset: int,
@@ -121,54 +123,51 @@ class CommitLog:
         count: int,
         born_ms: int,
         stamp: Stamp,
-    ) -> Written:
+    ) -> tuple[int, int, int]:
         """Append a batch without properties of its own: `append` for whoever does little else.
 
-        The bytes are the same. Whatever is not usual about it is left to `append`.
+        The frame is the topic's, for this offset. The bytes are the same, and so are the numbers
+        that it returns. Whatever is not usual is left to `append`.
         """
-        properties = envelope.batch_properties(count, offset)
+        tail_format, size, _ = frame
         body_size = len(body)
-        behind = BATCH_TAIL_SIZE + len(topic) + len(properties)
-        size = envelope.HEAD_SIZE_V4 + body_size + behind
+        size += body_size
         segment = self._segments.active
         position = self.end
         at = position - segment.start
-        is_usual = not self._host_flag and len(topic) <= TOPIC_SIZE_V1_MAX
-        if not is_usual or at + size + BLANK_SIZE + MOVED_SIZE > segment.size:
+        if self._host_flag or at + size + BLANK_SIZE + MOVED_SIZE > segment.size:
             draft = Draft(topic, queue_id, offset, body, b"", count, born_ms, stamp=stamp)
             return self.append(draft)
         mapping = segment.mapping
-        body_at = at + envelope.HEAD_SIZE_V4
+        body_at = at + HEAD_SIZE_V4
+        tail_at = body_at + body_size
         try:
             mapping.write(body_at, body)
-            stored = mapping.view[body_at : body_at + body_size]
+            stored = mapping.view[body_at:tail_at]
             stamp(stored, offset)
             store_ms = self._now_ms()
-            head = envelope.pack_plain_head(
+            head, tail = pack_batch(
+                tail_format,
+                stored,
                 size,
-                envelope.MAGIC_BATCH,
-                envelope.body_checksum(stored),
+                body_size,
                 queue_id,
-                0,
                 offset,
+                count,
                 position,
-                envelope.INNER_BATCH,
                 born_ms,
-                NO_HOST,
                 store_ms,
                 self._store_host,
-                0,
-                0,
-                body_size,
             )
-            tail = envelope.pack_tail(head, topic, properties, envelope.MAGIC_BATCH)
-            mapping.write(body_at + body_size, tail)
+            mapping.write(tail_at, tail)
             mapping.write(at, head)
         except Exception:
             self._wipe(size)
             raise
-        self._advance(position + size)
-        return Written(position, size, store_ms)
+        self.end = end = position + size
+        if end >= self._segments.prepare_at:
+            self._wake_allocator()
+        return position, size, store_ms
 
     def append_group(self, drafts: list[Draft]) -> list[Written]:
         """Append entries of which recovery keeps all or none; they lie in one segment."""
@@ -274,10 +273,11 @@ class CommitLog:
 
     def _now_ms(self) -> int:
         """Return the time, never earlier than that of the entry before."""
-        now_ms = self._clock.now_ms()
-        if now_ms > self.last_store_ms:
-            self.last_store_ms = now_ms
-        return self.last_store_ms
+        now_ms = self._clock_ms()
+        if now_ms < self.last_store_ms:
+            return self.last_store_ms
+        self.last_store_ms = now_ms
+        return now_ms
 
     # Reading
 
@@ -340,9 +340,9 @@ def walk_segment(
     end = limit - start
     read, peek = envelope.read, envelope.peek
     while at < end:
-        if not batches and size - at >= envelope.HEAD_SIZE_V4:
+        if not batches and size - at >= HEAD_SIZE_V4:
             total, magic = peek(view, at)
-            if magic == envelope.MAGIC_BATCH and total >= envelope.HEAD_SIZE_V4:
+            if magic == envelope.MAGIC_BATCH and total >= HEAD_SIZE_V4:
                 at += total
                 continue
         try:

@@ -18,6 +18,7 @@ from array import array
 from bisect import bisect_right, insort
 from collections.abc import Iterator
 
+from rockgate.protocol.entry import NO_FRAME
 from rockgate.store.queueindex import UNIT, UNIT_SIZE, PackedRun, Run, Unit, UnitFields
 from rockgate.store.queueruns import (
     MAX_MS,
@@ -80,6 +81,7 @@ class Queue:
         "_moved",
         "_runs",
         "_tail",
+        "frame",
         "is_dirty",
         "is_sync",
         "last_position",
@@ -96,6 +98,8 @@ class Queue:
         self.topic_id = topic_id
         self.queue_id = queue_id
         self.next_offset = 0
+        self.frame = NO_FRAME
+        """The envelope of the batches that are appended here; appending renews it."""
         self.log_start = 0
         """The first offset that may be read; it only grows."""
         self.max_ms = -1

@@ -53,6 +53,8 @@ class Segments:
         self._populate_ahead = min(populate_ahead, segment_size)
         # Other threads look the row up: it grows at its end, and is replaced when it shrinks.
         self._row: list[Segment] = []
+        self.active: Segment
+        """The segment that the writer is in: the last one. There is none before there are any."""
         self._prepared: Segment | None = None
         self.prepare_at = 0
         """The position from which on the writer wakes the allocator; it compares, no more."""
@@ -94,7 +96,7 @@ class Segments:
         if self._row and self._row[-1].end != start:
             reason = f"the file before it ends at {self._row[-1].end}: a file is missing"
             raise StoreCorrupt(self._path(name), start, reason)
-        self._row.append(Segment(start, mapping))
+        self._grow(Segment(start, mapping))
 
     def _path(self, name: str) -> str:
         return f"{self._directory.path}/{name}"
@@ -112,11 +114,6 @@ class Segments:
     def row(self) -> list[Segment]:
         """The segments, oldest first; a copy."""
         return list(self._row)
-
-    @property
-    def active(self) -> Segment:
-        """The segment that the writer is in."""
-        return self._row[-1]
 
     @property
     def start(self) -> int:
@@ -140,12 +137,16 @@ class Segments:
 
     # Growing
 
+    def _grow(self, segment: Segment) -> None:
+        self._row.append(segment)
+        self.active = segment
+
     def roll(self) -> Segment:
         """Start the next segment, which is there already unless the allocator fell behind."""
         with self._making:
             segment = self._prepared or self._make(self._row[-1].end)
             self._prepared = None
-            self._row.append(segment)
+            self._grow(segment)
         self.prepare_at = segment.start
         return segment
 
@@ -212,13 +213,15 @@ class Segments:
     def start_at(self, position: int) -> None:
         """Begin an empty row at a position, a multiple of the segment size."""
         assert not self._row, "the row has segments already"
-        self._row.append(self._make(position))
+        self._grow(self._make(position))
 
     def cut_after(self, position: int) -> None:
         """Remove every segment that starts behind a position."""
         while self._row and self._row[-1].start > position:
             segment = self._row[-1]
             self._row = self._row[:-1]
+            if self._row:
+                self.active = self._row[-1]
             segment.mapping.close()
             self._directory.remove(segment_name(segment.start))
             # One after the other, the last first: a cut of power never leaves a gap in the row.

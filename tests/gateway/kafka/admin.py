@@ -14,10 +14,22 @@ from rockgate.gateway.durability import Durability
 from rockgate.gateway.identity import Identity
 from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.cataloguing import Catalogue
+from rockgate.gateway.kafka.configaltering import (
+    Alterable,
+    GroupResources,
+    Resources,
+    ResourceType,
+    TopicResources,
+)
 from rockgate.gateway.kafka.listing import Listing
+from rockgate.gateway.kafka.loggers import LoggerLevels
+from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.protocol.kafka.schema import decode, encode
+from rockgate.store.state import Fold, Journal
+from rockgate.store.store import Store
 from rockgate.store.topic import Topic
+from rockgate.store.topics import Topics
 
 T = TypeVar("T")
 NODE_ID = 7
@@ -32,6 +44,13 @@ class Admin(World):
     topics_config = TopicsConfig()
     defaults = TopicDefaults()
 
+    def open_store(self) -> Store:
+        def folds(journal: Journal, topics: Topics) -> list[Fold]:
+            self.configs = ResourceConfigs(journal)
+            return [self.configs.fold]
+
+        return Store(self.disk.root(), self.config, self.clock, folds=folds)
+
     def open(self) -> None:
         super().open()
         topics = self.store.topics
@@ -40,6 +59,17 @@ class Admin(World):
         topics.on_deleted.append(self.catalogue.forget)
         self.durability = Durability(self.store)
         self.advertised = Advertised(configured=Address("here", 9092), bound=Address("b", 1))
+
+    def alterable(self, **more: Any) -> Alterable:
+        resources: dict[ResourceType, Resources] = {
+            ResourceType.TOPIC: TopicResources(
+                topics=self.store.topics, listing=self.listing, defaults=self.defaults
+            ),
+            ResourceType.GROUP: GroupResources(self.configs),
+            ResourceType.BROKER_LOGGER: LoggerLevels(),
+        }
+        given = {"node_id": NODE_ID, "broker_configs": {}, "resources": resources}
+        return Alterable(**{**given, **more})
 
     def names(self) -> list[str]:
         return sorted(topic.name for topic in self.store.topics)

@@ -5,7 +5,6 @@ from tests.gateway.kafka.admin import NODE_ID, Admin
 
 from rockgate.gateway.kafka.configaltering import (
     KEY,
-    Alterable,
     ResourceType,
     check_broker,
     unserved,
@@ -17,12 +16,11 @@ from rockgate.protocol.kafka.messages.alter_configs import AlterConfigsResource
 
 def test_a_topic_is_found_by_the_name_that_kafka_clients_know() -> None:
     admin = Admin()
-    topic = admin.topic("%DLQ%g")
-    alterable = Alterable(listing=admin.listing, node_id=NODE_ID, broker_configs={})
+    topic = admin.topic("%DLQ%g", segment_ms="5")
     asked = AlterConfigsResource(
         resource_type=ResourceType.TOPIC, resource_name="rmq.dlq.g", configs=[]
     )
-    assert alterable.topic(asked) is topic
+    assert admin.alterable().of(asked).config("rmq.dlq.g") is topic.config
     assert KEY(asked) == (2, "rmq.dlq.g")
 
 
@@ -40,5 +38,5 @@ def test_another_broker_is_not_there(name: str) -> None:
 
 
 def test_what_is_not_served_is_called_by_its_name() -> None:
-    assert unserved(8) == "resources of type broker logger have no configs here"
+    assert unserved(16) == "resources of type client metrics have no configs here"
     assert unserved(3) == "there is no resource type 3"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.house.checkout import ROOT
 
-from rockgate.gateway.kafka.configchecks import read_value
+from rockgate.gateway.kafka.configchecks import TOPICS
 from rockgate.gateway.kafka.configkinds import ConfigKind
 from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS, TopicConfig
@@ -36,10 +36,10 @@ def test_type_default_and_synonym_are_those_of_kafka(golden: dict[str, Any]) -> 
 @pytest.mark.parametrize(("name", "text", "code"), GOLDEN["verdicts"])
 def test_a_value_that_kafka_takes_is_taken_and_no_other(name: str, text: str, code: int) -> None:
     if code == 0:
-        read_value(name, text)
+        TOPICS.read_value(name, text)
     else:
         with pytest.raises(RequestError) as caught:
-            read_value(name, text)
+            TOPICS.read_value(name, text)
         assert caught.value.code == code
 
 

@@ -11,7 +11,7 @@ from rockgate.gateway.kafka.assembly import KafkaFolds
 from rockgate.gateway.kafka.fetching import PartitionReader
 from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
 from rockgate.gateway.kafka.peer import Call, Peer
-from rockgate.gateway.mapping import Transcoding
+from rockgate.gateway.mapping.batches import Transcoding
 from rockgate.gateway.waiting import Waiting
 from rockgate.gateway.warming import Warming
 from rockgate.protocol.entry import pack_properties

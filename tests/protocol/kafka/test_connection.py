@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.budget import budget
 
+from rockgate.protocol.frames import LENGTH
 from rockgate.protocol.kafka.api import ApiKey
 from rockgate.protocol.kafka.connection import (
     Buffer,
@@ -15,7 +16,6 @@ from rockgate.protocol.kafka.connection import (
     ServerConnection,
 )
 from rockgate.protocol.kafka.errors import MalformedFrame, ProtocolError, UnsupportedVersion
-from rockgate.protocol.kafka.frames import LENGTH
 from rockgate.protocol.kafka.headers import RequestHeader, encode_request_header
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.golden.values import plain
 
+from rockgate.protocol.frames import LENGTH
 from rockgate.protocol.kafka.api import APIS, Api, ApiKey
 from rockgate.protocol.kafka.connection import Buffer, ClientConnection, ServerConnection
-from rockgate.protocol.kafka.frames import LENGTH
 from rockgate.protocol.kafka.headers import (
     decode_request_header,
     decode_response_header,

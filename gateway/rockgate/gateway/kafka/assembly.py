@@ -23,6 +23,7 @@ from rockgate.gateway.kafka.handlers import HANDLERS, Services
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.producerexpiry import ProducerExpiry
 from rockgate.gateway.kafka.producers import Producers
+from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.gateway.kafka.topicsettings import SettingsCache
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
@@ -45,17 +46,22 @@ class KafkaFolds:
     groups: SavedGroups
     transactions: Transactions
     unstable: Unstable
+    configs: ResourceConfigs
 
     @classmethod
     def make(cls, journal: Journal, topics: Topics) -> "KafkaFolds":
         """Make them empty; the store restores them."""
         return cls(
-            Producers(journal, topics), SavedGroups(journal), Transactions(), Unstable(topics)
+            Producers(journal, topics),
+            SavedGroups(journal),
+            Transactions(),
+            Unstable(topics),
+            ResourceConfigs(journal),
         )
 
     def all(self) -> list[Fold]:
         """All of them, in the order that a snapshot has."""
-        return [self.producers, self.groups, self.transactions, self.unstable]
+        return [self.producers, self.groups, self.transactions, self.unstable, self.configs.fold]
 
 
 class KafkaAssembly:
@@ -128,12 +134,14 @@ class KafkaAssembly:
         store.topics.on_deleted += [settings.forget, catalogue.forget]
         return Services(
             identity=self.identity,
+            data_dir=str(config.server.data_dir.absolute()),
             advertised=advertised,
             store=store,
             producers=self.folds.producers,
             transactions=self.folds.transactions,
             unstable=self.folds.unstable,
             coordinator=self.coordinator,
+            configs=self.folds.configs,
             defaults=defaults,
             broker_configs=broker_configs(config, self.identity.node_id, defaults),
             settings=settings,

@@ -1,7 +1,7 @@
 """Changing the configs of resources: what AlterConfigs and IncrementalAlterConfigs have in common.
 
-Only topics can be changed. The server's own settings are read when it starts, and whoever tries is
-told which setting to change.
+Each type of resource says what configs there are, what is set, and takes a change. The server's own
+settings are read when it starts, and whoever tries to change one is told which it is.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import IntEnum
 from operator import attrgetter
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from rockgate.gateway.kafka.brokerconfigs import BrokerConfig
+from rockgate.gateway.kafka.configchecks import GROUPS, TOPICS, ConfigTable
 from rockgate.gateway.kafka.errors import RequestError, explain
 from rockgate.gateway.kafka.listing import Listing
+from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
+from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.store.errors import StoreError
 from rockgate.store.topic import Topic
@@ -59,33 +62,71 @@ class Resource(NamedResource, Protocol):
 
 Asked = TypeVar("Asked", bound=Resource)
 Result = TypeVar("Result")
-Plan = Callable[[Topic, Asked], Mapping[str, str]]
-"""The configs that a topic shall have, or RequestError."""
-Answer = Callable[[Asked, ErrorCode, str | None], Result]
 Key: TypeAlias = tuple[int, str]
 KEY: Callable[[NamedResource], Key] = attrgetter("resource_type", "resource_name")
 """What two mentions of one resource have in common."""
 
 
-class Alterable:
-    """Finds what may be altered."""
+class Resources(Protocol):
+    """All resources of one type."""
 
-    def __init__(
-        self, *, listing: Listing, node_id: int, broker_configs: Mapping[str, BrokerConfig]
-    ) -> None:
+    @property
+    def table(self) -> ConfigTable[Any]:
+        """What configs they can have."""
+        ...
+
+    def config(self, name: str) -> Mapping[str, str]:
+        """What is set for one of them, or RequestError."""
+        ...
+
+    def text(self, config: Mapping[str, str], name: str) -> str:
+        """What a config is for one that has this set."""
+        ...
+
+    def cost(self, name: str) -> int:
+        """How much work it is to change one of them."""
+        ...
+
+    def put(self, configs: Mapping[str, Mapping[str, str]]) -> None:
+        """Replace what is set for some of them."""
+        ...
+
+
+Plan = Callable[[Resources, Mapping[str, str], Asked], Mapping[str, str]]
+"""What shall be set for a resource that has something set, or RequestError."""
+Answer = Callable[[Asked, ErrorCode, str | None], Result]
+
+
+class TopicResources:
+    """Topics, as resources that have configs."""
+
+    table = TOPICS
+
+    def __init__(self, *, topics: Topics, listing: Listing, defaults: TopicDefaults) -> None:
+        self._topics = topics
         self._listing = listing
-        self._node_id = node_id
-        self._broker_configs = broker_configs
+        self._defaults = defaults
 
-    def topic(self, asked: Resource) -> Topic:
-        """The topic to be altered, or RequestError."""
-        if asked.resource_type == ResourceType.BROKER:
-            self._refuse_broker(asked)
-        if asked.resource_type != ResourceType.TOPIC:
-            raise RequestError(ErrorCode.INVALID_REQUEST, unserved(asked.resource_type))
-        if not asked.resource_name:
+    def config(self, name: str) -> Mapping[str, str]:
+        """What is set for a topic."""
+        return self._find(name).config
+
+    def text(self, config: Mapping[str, str], name: str) -> str:
+        """What holds for a topic."""
+        return self._defaults.text(config, name)
+
+    def cost(self, name: str) -> int:
+        """More for topics of many partitions."""
+        return CHANGE_COST + self._find(name).queue_count // _PARTITIONS_PER_COST
+
+    def put(self, configs: Mapping[str, Mapping[str, str]]) -> None:
+        """Alter topics, all of them at once."""
+        self._topics.set_config({self._find(name): config for name, config in configs.items()})
+
+    def _find(self, name: str) -> Topic:
+        if not name:
             raise RequestError(ErrorCode.INVALID_REQUEST, "a topic resource has a name")
-        topic = self._listing.find(asked.resource_name)
+        topic = self._listing.find(name)
         if topic is None:
             raise RequestError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no topic of this name"
@@ -95,6 +136,59 @@ class Alterable:
                 ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"topic {topic.name} is the server's own"
             )
         return topic
+
+
+class GroupResources:
+    """Groups, as resources that have configs; they need not exist."""
+
+    table = GROUPS
+
+    def __init__(self, configs: ResourceConfigs) -> None:
+        self._configs = configs
+
+    def config(self, name: str) -> Mapping[str, str]:
+        """What is set for a group."""
+        if not name:
+            raise RequestError(ErrorCode.INVALID_REQUEST, "a group resource has a name")
+        return self._configs.of(ResourceType.GROUP, name)
+
+    def text(self, config: Mapping[str, str], name: str) -> str:
+        """What holds for a group."""
+        return config.get(name, GROUPS.known(name).default)
+
+    def cost(self, name: str) -> int:
+        """The same for all."""
+        return CHANGE_COST
+
+    def put(self, configs: Mapping[str, Mapping[str, str]]) -> None:
+        """Keep what is set."""
+        self._configs.put(ResourceType.GROUP, configs)
+
+
+class Alterable:
+    """Finds what may be altered."""
+
+    def __init__(
+        self,
+        *,
+        resources: Mapping[ResourceType, Resources],
+        node_id: int,
+        broker_configs: Mapping[str, BrokerConfig],
+    ) -> None:
+        self._resources: dict[int, Resources] = dict(resources.items())
+        self._node_id = node_id
+        self._broker_configs = broker_configs
+
+    def of(self, asked: Resource) -> Resources:
+        """The resources that one belongs to, or RequestError."""
+        if asked.resource_type == ResourceType.BROKER:
+            self._refuse_broker(asked)
+        found = self._resources.get(asked.resource_type)
+        if found is None:
+            raise RequestError(ErrorCode.INVALID_REQUEST, unserved(asked.resource_type))
+        if asked.resource_type == ResourceType.BROKER_LOGGER:
+            check_this_broker(asked.resource_name, self._node_id)
+        return found
 
     def _refuse_broker(self, asked: Resource) -> None:
         check_broker(asked.resource_name, self._node_id)
@@ -113,48 +207,50 @@ class Altering(Generic[Asked, Result]):
     def __init__(
         self,
         *,
-        topics: Topics,
         alterable: Alterable,
         plan: Plan[Asked],
         answer: Answer[Asked, Result],
         repeated: AbstractSet[Key],
         is_dry: bool,
     ) -> None:
-        self._topics = topics
         self._alterable = alterable
         self._plan = plan
         self._answer = answer
         self._repeated = repeated
         self._is_dry = is_dry
         self._outcomes: list[tuple[Asked, RequestError | None]] = []
-        self._configs: dict[Topic, Mapping[str, str]] = {}
+        self._planned: dict[int, tuple[Resources, dict[str, Mapping[str, str]]]] = {}
 
     def take(self, asked: Asked, /) -> int:
         """Check what a resource shall become."""
+        name = asked.resource_name
         try:
             if KEY(asked) in self._repeated:
                 raise RequestError(
                     ErrorCode.INVALID_REQUEST, "the resource is named more than once"
                 )
-            topic = self._alterable.topic(asked)
+            resources = self._alterable.of(asked)
+            config = resources.config(name)
             _check_once(asked.configs)
-            self._configs[topic] = self._plan(topic, asked)
+            planned = self._plan(resources, config, asked)
         except RequestError as error:
             self._outcomes.append((asked, error))
             return 0
+        self._planned.setdefault(asked.resource_type, (resources, {}))[1][name] = planned
         self._outcomes.append((asked, None))
-        return CHANGE_COST + topic.queue_count // _PARTITIONS_PER_COST
+        return resources.cost(name)
 
     def finish(self) -> Sequence[Result]:
         """Alter all that passed."""
-        code, reason = ErrorCode.NONE, None
+        failed: dict[int, tuple[ErrorCode, str]] = {}
         if not self._is_dry:
-            try:
-                self._topics.set_config(self._configs)
-            except StoreError as error:
-                code, reason = explain(error)
+            for type_, (resources, configs) in self._planned.items():
+                try:
+                    resources.put(configs)
+                except (RequestError, StoreError) as error:
+                    failed[type_] = explain(error)
         return [
-            self._answer(asked, code, reason)
+            self._answer(asked, *failed.get(asked.resource_type, (ErrorCode.NONE, None)))
             if error is None
             else self._answer(asked, error.code, error.reason)
             for asked, error in self._outcomes
@@ -176,6 +272,13 @@ def check_broker(name: str, node_id: int) -> None:
         raise RequestError(
             ErrorCode.INVALID_REQUEST, f"there is no broker {name[:40]!r}, only {node_id}"
         )
+
+
+def check_this_broker(name: str, node_id: int) -> None:
+    """INVALID_REQUEST unless it is this node that is meant, by its id."""
+    if not name:
+        raise RequestError(ErrorCode.INVALID_REQUEST, "a broker logger resource names a broker")
+    check_broker(name, node_id)
 
 
 def _check_once(configs: Iterable[NamedConfig]) -> None:

@@ -49,6 +49,10 @@ class ConfigType:
     choices: tuple[str, ...] = ()
     is_replicas: bool = False
     """Whether it is Kafka's list of throttled replicas: `*`, or partition:broker pairs."""
+    pattern: str | None = None
+    """What else a text may look like besides its choices."""
+    shape: str = ""
+    """For people: what the pattern takes."""
 
     def read(self, text: str) -> str:
         """The one form of a value; ValueError says what is wrong with it."""
@@ -73,7 +77,8 @@ class ConfigType:
         if self.is_replicas:
             return "'*' or pairs PARTITION:BROKER"
         if self.choices:
-            return ("any of " if self.kind is ConfigKind.LIST else "") + ", ".join(self.choices)
+            choices = (*self.choices, self.shape) if self.shape else self.choices
+            return ("any of " if self.kind is ConfigKind.LIST else "") + ", ".join(choices)
         if self.kind is ConfigKind.BOOLEAN:
             return "true or false"
         if self.kind is ConfigKind.LIST:
@@ -125,7 +130,9 @@ class ConfigType:
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
 
     def _string(self, text: str) -> str:
-        if self.choices and text not in self.choices:
+        if not self.choices or text in self.choices:
+            return text
+        if self.pattern is None or not re.fullmatch(self.pattern, text):
             raise self._refusal(text)
         return text
 

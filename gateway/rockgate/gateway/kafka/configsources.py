@@ -1,4 +1,4 @@
-"""Where a topic's configs come from: itself, the server's settings, or the default.
+"""Where configs come from: their resource itself, the server's settings, or the default.
 
 The numbers are Kafka's (ConfigSource in DescribeConfigs).
 """
@@ -17,6 +17,8 @@ class ConfigSource(IntEnum):
     TOPIC = 1
     SERVER = 4
     DEFAULT = 5
+    LOGGER = 6
+    GROUP = 8
 
 
 def source_of(name: str, config: Mapping[str, str], defaults: TopicDefaults) -> ConfigSource:

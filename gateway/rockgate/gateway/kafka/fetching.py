@@ -35,8 +35,11 @@ from rockgate.store.warmth import Place
 class Transcoder(Protocol):
     """Knows how messages of the other side look as records."""
 
-    def batch(self, run: Sequence[Slice], epoch: int) -> Buffer:
-        """Return one record batch of all messages of a run, which are of one epoch."""
+    def batch(self, run: Sequence[Slice], epoch: int) -> tuple[Buffer, int]:
+        """Return one record batch of the first messages of a run, which are of one epoch.
+
+        And of how many: as many as can be had at once.
+        """
 
 
 Bounds = tuple[int, int, int]
@@ -48,6 +51,9 @@ batches it is."""
 
 SMALL_BYTES: Final = 1024
 """Batches smaller than this on average are joined: a copy costs less than so many buffers do."""
+
+RUN_BYTES_MAX: Final = 1 << 20
+"""Message entries that are made into a batch for one answer: about a millisecond."""
 
 _new: Final = tuple.__new__  # as NamedTuple's own, without its call
 
@@ -158,13 +164,17 @@ class PartitionReader:
             queue,
             offset,
             end,
-            size_max - size,
+            min(size_max - size, RUN_BYTES_MAX),
             at_least_one=at_least_one and not records,
             cold=cold,
         )
         for epoch, part in self._by_epoch(queue, run):
-            records.append(self._transcoder.batch(part, epoch))
-        return records, run[-1].unit.base + 1 if run else offset
+            batch, count = self._transcoder.batch(part, epoch)
+            records.append(batch)
+            offset = part[count - 1].unit.base + 1
+            if count < len(part):
+                break
+        return records, offset
 
     def _by_epoch(self, queue: Queue, run: list[Slice]) -> Iterator[tuple[int, list[Slice]]]:
         """Cut a run where a new epoch begins: a batch can name only one."""

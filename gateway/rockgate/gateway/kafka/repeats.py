@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TypeVar
 
@@ -21,3 +21,11 @@ def once(
         return items, frozenset()
     repeated = frozenset(each for each, count in Counter(keys).items() if count > 1)
     return dict(zip(keys, items, strict=True)).values(), repeated
+
+
+def merged(topics: Iterable[tuple[str, Iterable[int]]]) -> dict[str, list[int]]:
+    """Each topic and each of its partitions once: nobody gets one answer a million times."""
+    found: dict[str, dict[int, None]] = {}
+    for name, partitions in topics:
+        found.setdefault(name, {}).update(dict.fromkeys(partitions))
+    return {name: list(partitions) for name, partitions in found.items()}

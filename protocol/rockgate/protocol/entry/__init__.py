@@ -10,13 +10,15 @@ The layout is declared once in construct (`layout.LAYOUTS`), which is the refere
 `pack_tail`, `read` and `check` are the hand codec, and a parity test holds the two together. A
 server never loads the reference: construct takes longer to import than all the rest of this.
 
-Every entry ends with the property `__ECRC`: a CRC-32 over all bytes of the entry but the body
+Every entry ends with the part `__ECRC=`: a CRC-32 over all bytes of the entry but the body
 and the digits themselves. The body is covered by bodyCRC, which the checksum covers in turn, so
-any flipped byte is seen with one pass over the body. RocketMQ's decoders skip the property.
+any flipped byte is seen with one pass over the body. RocketMQ's decoders pass over it, for it has
+no name and value.
 
 This is a leaf: it knows neither Kafka nor remoting, and it is all of protocol the store imports.
 """
 
+from rockgate.protocol.entry.batchframe import NO_FRAME, BatchFrame, batch_frame, pack_batch
 from rockgate.protocol.entry.codec import (
     BODY_CRC_AT,
     HEAD_SIZE_V4,
@@ -31,7 +33,6 @@ from rockgate.protocol.entry.codec import (
     identify,
     pack_blank,
     pack_head,
-    pack_plain_head,
     pack_tail,
     peek,
     places,
@@ -104,6 +105,7 @@ __all__ = [
     "MOVED",
     "MULTI_TAGS",
     "NAME_END",
+    "NO_FRAME",
     "POSITION_AT",
     "PROPERTIES_SIZE_MAX",
     "PROPERTY_END",
@@ -114,9 +116,11 @@ __all__ = [
     "TRANSACTION_COMMIT",
     "TRANSACTION_PREPARED",
     "TRANSACTION_ROLLBACK",
+    "BatchFrame",
     "Buffer",
     "Entry",
     "EntryError",
+    "batch_frame",
     "batch_properties",
     "body_checksum",
     "body_of",
@@ -124,10 +128,10 @@ __all__ = [
     "get_property",
     "head_size",
     "identify",
+    "pack_batch",
     "pack_blank",
     "pack_head",
     "pack_host",
-    "pack_plain_head",
     "pack_properties",
     "pack_tail",
     "parse_properties",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any, Final, NamedTuple
 
+from rockgate.protocol.entry.checksum import crc32
 from rockgate.protocol.entry.format import (
     BORN_HOST_V6,
     CHECKSUM_NAME,
@@ -23,12 +24,6 @@ from rockgate.protocol.entry.format import (
     Buffer,
     EntryError,
 )
-
-try:
-    # The same CRC-32, four times as fast: half the time of appending 16 KB. The SDK does without.
-    from isal.isal_zlib import crc32
-except ImportError:
-    from zlib import crc32
 
 _HEX_DIGITS_END: Final = 9  # eight digits and the separator: what the checksum leaves out
 _COUNTED: Final = struct.Struct(f"{len(INNER_NUM)}s10sc")
@@ -142,10 +137,6 @@ def pack_head(
         prepared_offset,
         body_size,
     )
-
-
-pack_plain_head: Final = _HEADS[0].pack
-"""The same for two IPv4 hosts, which must be that wide: for whoever packs thousands a second."""
 
 
 def tail_size(topic: bytes, properties: bytes, magic: int) -> int:

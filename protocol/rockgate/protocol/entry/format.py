@@ -36,7 +36,8 @@ NAME_END: Final = b"\x01"
 PROPERTY_END: Final = b"\x02"
 INNER_NUM: Final = b"INNER_NUM\x01"
 INNER_BASE: Final = b"INNER_BASE\x01"
-CHECKSUM_NAME: Final = b"__ECRC\x01"
+# No NAME_END: RocketMQ's decoders pass over such a part, so no client sees it as a property.
+CHECKSUM_NAME: Final = b"__ECRC="
 CHECKSUM_SIZE: Final = len(CHECKSUM_NAME) + 8 + 1
 HOST_SIZE_V4: Final = 8  # address 4, port 4
 HOST_SIZE_V6: Final = 20  # address 16, port 4

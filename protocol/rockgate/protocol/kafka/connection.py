@@ -14,9 +14,9 @@ or what a request means; only its header is read.
 from collections import deque
 from typing import Final, TypeAlias
 
+from rockgate.protocol.frames import LENGTH, FrameReader, Spares
 from rockgate.protocol.kafka.api import ApiKey
 from rockgate.protocol.kafka.errors import MalformedFrame, ProtocolError
-from rockgate.protocol.kafka.frames import LENGTH, FrameReader, Spares
 from rockgate.protocol.kafka.headers import (
     RequestHeader,
     decode_request_header,

@@ -10,6 +10,7 @@
 travels inside a response, and the connection lives on.
 """
 
+from rockgate.protocol.errors import MalformedFrame, ProtocolError
 from rockgate.protocol.kafka.error_codes import ErrorCode
 
 __all__ = [
@@ -20,18 +21,6 @@ __all__ = [
     "ProtocolError",
     "UnsupportedVersion",
 ]
-
-
-class ProtocolError(Exception):
-    """The peer broke the protocol; nothing it sends after this can be trusted."""
-
-
-class MalformedFrame(ProtocolError):
-    """A frame's size or header cannot be read."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 class UnsupportedVersion(ProtocolError):

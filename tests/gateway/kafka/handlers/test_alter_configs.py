@@ -32,9 +32,7 @@ class World(Admin):
     def __init__(self, store: StoreConfig = CONFIG) -> None:
         super().__init__(store)
         self.topic("a", segment_ms="5")
-        self.handler = AlterConfigs(
-            topics=self.store.topics, alterable=alterable(self), durability=self.durability
-        )
+        self.handler = AlterConfigs(alterable=alterable(self), durability=self.durability)
 
     async def alter(
         self, *resources: tuple[int, str, Pairs], version: int = LATEST, dry: bool = False
@@ -54,11 +52,7 @@ class World(Admin):
 
 def alterable(admin: Admin) -> Alterable:
     config = gather(()).config
-    return Alterable(
-        listing=admin.listing,
-        node_id=NODE_ID,
-        broker_configs=broker_configs(config, NODE_ID, TopicDefaults.of(config)),
-    )
+    return admin.alterable(broker_configs=broker_configs(config, NODE_ID, TopicDefaults.of(config)))
 
 
 def resource(type_: int, name: str, pairs: Pairs) -> AlterConfigsResource:
@@ -116,7 +110,9 @@ async def test_what_other_protocols_keep_with_a_topic_stays() -> None:
             "settings are read when it starts",
         ),
         ((BROKER, "99", []), ErrorCode.INVALID_REQUEST, "no broker '99', only 7"),
-        ((GROUP, "g", []), ErrorCode.INVALID_REQUEST, "of type group have no configs"),
+        ((GROUP, "", []), ErrorCode.INVALID_REQUEST, "has a name"),
+        ((GROUP, "g", [("segment.ms", "1")]), ErrorCode.INVALID_CONFIG, "unknown group config"),
+        ((16, "m", []), ErrorCode.INVALID_REQUEST, "of type client metrics have no configs"),
         ((77, "g", []), ErrorCode.INVALID_REQUEST, "no resource type 77"),
     ],
 )
@@ -202,3 +198,14 @@ async def test_a_refusal_is_said_of_every_resource() -> None:
     request = AlterConfigsRequest(resources=[resource(TOPIC, "a", [])])
     refused: Any = await seen(world.handler.refuse(request, ErrorCode.NOT_CONTROLLER), LATEST)
     assert [(each.resource_name, each.error_code) for each in refused.responses] == [("a", 41)]
+
+
+async def test_a_group_s_configs_become_those_that_are_given() -> None:
+    world = World()
+    pairs = [("consumer.session.timeout.ms", "46000"), ("share.isolation.level", "read_committed")]
+    assert await world.alter((GROUP, "g", pairs)) == [("g", 0, None)]
+    assert world.configs.of(GROUP, "g") == dict(pairs)
+    assert await world.alter((GROUP, "g", pairs[:1])) == [("g", 0, None)]
+    assert world.configs.of(GROUP, "g") == dict(pairs[:1])
+    assert await world.alter((GROUP, "g", [])) == [("g", 0, None)]
+    assert list(world.configs.names(GROUP)) == []

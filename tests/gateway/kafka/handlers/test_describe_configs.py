@@ -9,6 +9,7 @@ from rockgate.gateway.config import gather
 from rockgate.gateway.config.sources import from_pairs
 from rockgate.gateway.kafka.brokerconfigs import broker_configs
 from rockgate.gateway.kafka.configkinds import ConfigKind
+from rockgate.gateway.kafka.groupconfigs import GROUP_CONFIGS
 from rockgate.gateway.kafka.handlers.describe_configs import DescribeConfigs
 from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
@@ -20,7 +21,7 @@ from rockgate.protocol.kafka.messages.describe_configs import (
 from rockgate.store.topicchanges import NewTopic
 
 LATEST = 4
-TOPIC, BROKER, GROUP = 2, 4, 32
+TOPIC, BROKER, LOGGER, GROUP = 2, 4, 8, 32
 Resource = tuple[int, str, Sequence[str] | None]
 
 
@@ -34,6 +35,7 @@ class World(Admin):
             defaults=self.defaults,
             node_id=NODE_ID,
             broker_configs=broker_configs(config, NODE_ID, self.defaults),
+            configs=self.configs,
         )
 
     async def describe(
@@ -51,7 +53,7 @@ class World(Admin):
         response = await seen(self.handler.handle(request, call(version)), version)
         return list(response.results)
 
-    async def configs(self, asked: Resource, **more: Any) -> dict[str, Any]:
+    async def configs_of(self, asked: Resource, **more: Any) -> dict[str, Any]:
         (result,) = await self.describe(asked, **more)
         assert (result.error_code, result.error_message) == (0, "")
         assert (result.resource_type, result.resource_name) == asked[:2]
@@ -76,7 +78,7 @@ def told(config: Any) -> list[tuple[str, str, int]]:
 async def test_a_topic_has_every_config(version: int, keys: Sequence[str] | None) -> None:
     world = World()
     world.topic("a", retention_ms="5")
-    found = await world.configs((TOPIC, "a", keys), version=version)
+    found = await world.configs_of((TOPIC, "a", keys), version=version)
     assert list(found) == list(TOPIC_CONFIGS)
     for name, config in found.items():
         own = name == "retention.ms"
@@ -91,15 +93,15 @@ async def test_only_the_keys_asked_for_are_described_and_unknown_ones_left_out()
     world = World()
     world.topic("a", segment_ms="5")
     keys = ["segment.ms", "no.such", "flush.ms", "segment.ms"]
-    assert list(await world.configs((TOPIC, "a", keys))) == ["segment.ms", "flush.ms"]
-    assert list(await world.configs((TOPIC, "a", ["no.such"]))) == []
+    assert list(await world.configs_of((TOPIC, "a", keys))) == ["segment.ms", "flush.ms"]
+    assert list(await world.configs_of((TOPIC, "a", ["no.such"]))) == []
 
 
 async def test_synonyms_lead_from_the_topic_to_the_default() -> None:
     world = World("log.retention.ms=77")
     world.topic("a", retention_ms="5", segment_bytes="2000000", message_type="DELAY")
     world.topic("b")
-    found = await world.configs((TOPIC, "a", None), synonyms=True)
+    found = await world.configs_of((TOPIC, "a", None), synonyms=True)
     assert told(found["retention.ms"]) == [
         ("retention.ms", "5", 1),
         ("log.retention.ms", "77", 4),
@@ -111,7 +113,7 @@ async def test_synonyms_lead_from_the_topic_to_the_default() -> None:
     ]
     assert told(found["max.message.bytes"]) == [("message.max.bytes", "1048588", 5)]
     assert told(found["message.type"]) == [("message.type", "DELAY", 1)]
-    other = await world.configs((TOPIC, "b", ["retention.ms"]), synonyms=True)
+    other = await world.configs_of((TOPIC, "b", ["retention.ms"]), synonyms=True)
     assert (other["retention.ms"].value, other["retention.ms"].config_source) == ("77", 4)
     assert told(other["retention.ms"]) == [
         ("log.retention.ms", "77", 4),
@@ -123,20 +125,20 @@ async def test_synonyms_lead_from_the_topic_to_the_default() -> None:
 async def test_documentation_is_given_when_asked_for(version: int) -> None:
     world = World()
     world.topic("a", cleanup_policy="compact")
-    found = await world.configs((TOPIC, "a", None), version=version, documentation=True)
+    found = await world.configs_of((TOPIC, "a", None), version=version, documentation=True)
     for name, config in found.items():
         assert config.documentation == TOPIC_CONFIGS[name].documentation
     assert "keeps every record" in found["cleanup.policy"].documentation
     assert "No effect here" in found["segment.bytes"].documentation
-    assert (await world.configs((TOPIC, "a", None)))["segment.ms"].documentation is None
+    assert (await world.configs_of((TOPIC, "a", None)))["segment.ms"].documentation is None
 
 
 async def test_what_was_altered_is_described_as_it_is_now() -> None:
     world = World()
     topic = world.topic("a")
-    assert (await world.configs((TOPIC, "a", None)))["retention.ms"].config_source == 5
+    assert (await world.configs_of((TOPIC, "a", None)))["retention.ms"].config_source == 5
     world.store.topics.set_config({topic: {"retention.ms": "9"}})
-    found = (await world.configs((TOPIC, "a", None)))["retention.ms"]
+    found = (await world.configs_of((TOPIC, "a", None)))["retention.ms"]
     assert (found.value, found.config_source) == ("9", 1)
 
 
@@ -148,8 +150,9 @@ async def test_what_was_altered_is_described_as_it_is_now() -> None:
         (TOPIC, "", ErrorCode.INVALID_TOPIC_EXCEPTION),
         (BROKER, "x", ErrorCode.INVALID_REQUEST),
         (BROKER, str(NODE_ID + 1), ErrorCode.INVALID_REQUEST),
-        (GROUP, "g", ErrorCode.INVALID_REQUEST),
-        (8, str(NODE_ID), ErrorCode.INVALID_REQUEST),
+        (GROUP, "", ErrorCode.INVALID_REQUEST),
+        (LOGGER, "", ErrorCode.INVALID_REQUEST),
+        (LOGGER, str(NODE_ID + 1), ErrorCode.INVALID_REQUEST),
         (16, "m", ErrorCode.INVALID_REQUEST),
         (0, "x", ErrorCode.INVALID_REQUEST),
         (77, "x", ErrorCode.INVALID_REQUEST),
@@ -183,7 +186,7 @@ async def test_a_resource_asked_for_twice_is_answered_once_with_all_keys() -> No
 @pytest.mark.parametrize("version", range(1, LATEST + 1))
 async def test_the_broker_has_the_server_s_settings_and_they_are_read_only(version: int) -> None:
     world = World("num.partitions=9")
-    found = await world.configs((BROKER, str(NODE_ID), None), version=version, synonyms=True)
+    found = await world.configs_of((BROKER, str(NODE_ID), None), version=version, synonyms=True)
     assert len(found) > 90
     assert all(config.read_only for config in found.values())
     for name in ("num.partitions", "topics.partitions"):
@@ -200,14 +203,14 @@ async def test_the_broker_has_the_server_s_settings_and_they_are_read_only(versi
 async def test_keys_and_documentation_of_the_broker() -> None:
     world = World()
     keys = ["auto.create.topics.enable", "no.such", "log.cleanup.policy"]
-    found = await world.configs((BROKER, str(NODE_ID), keys), documentation=True)
+    found = await world.configs_of((BROKER, str(NODE_ID), keys), documentation=True)
     assert list(found) == ["auto.create.topics.enable", "log.cleanup.policy"]
     assert "topics.auto_create" in found["auto.create.topics.enable"].documentation
     assert "cleanup.policy" in found["log.cleanup.policy"].documentation
 
 
 async def test_what_all_brokers_share_is_nothing() -> None:
-    assert await World().configs((BROKER, "", None)) == {}
+    assert await World().configs_of((BROKER, "", None)) == {}
 
 
 # Many
@@ -227,3 +230,26 @@ async def test_a_refusal_is_said_of_every_resource() -> None:
     request = DescribeConfigsRequest(resources=[resource((TOPIC, "a", None))])
     refused = await seen(world.handler.refuse(request, ErrorCode.NOT_CONTROLLER), LATEST)
     assert [(each.resource_name, each.error_code) for each in refused.results] == [("a", 41)]
+
+
+async def test_a_group_has_every_config_with_its_source_and_synonyms() -> None:
+    world = World()
+    session, heartbeat = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
+    world.configs.put(GROUP, {"g": {session: "46000"}})
+    found = await world.configs_of((GROUP, "g", None), synonyms=True, documentation=True)
+    assert list(found) == list(GROUP_CONFIGS)
+    assert (found[session].value, found[session].config_source) == ("46000", 8)
+    assert told(found[session]) == [(session, "46000", 8), (f"group.{session}", "45000", 5)]
+    assert (found[heartbeat].value, found[heartbeat].config_source) == ("5000", 5)
+    assert told(found[heartbeat]) == [(f"group.{heartbeat}", "5000", 5)]
+    assert all(config.documentation and not config.read_only for config in found.values())
+    assert list(await world.configs_of((GROUP, "other", [session, "x"]))) == [session]
+
+
+async def test_loggers_have_their_levels() -> None:
+    world = World()
+    found = await world.configs_of((LOGGER, str(NODE_ID), None))
+    assert {"root", "rockgate.gateway.kafka.session"} <= set(found)
+    assert {config.config_source for config in found.values()} == {6}
+    assert {config.value for config in found.values()} <= {"DEBUG", "INFO", "WARN", "ERROR"}
+    assert list(await world.configs_of((LOGGER, str(NODE_ID), ["root", "x"]))) == ["root"]

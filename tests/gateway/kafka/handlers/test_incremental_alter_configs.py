@@ -1,13 +1,12 @@
 import asyncio
+import logging
 from collections.abc import Mapping, Sequence
 
 import pytest
 from tests.gateway.kafka.admin import NODE_ID, SYNC, Admin, seen
 from tests.gateway.kafka.world import CONFIG, call
 
-from rockgate.gateway.kafka.configaltering import Alterable
 from rockgate.gateway.kafka.handlers.incremental_alter_configs import IncrementalAlterConfigs
-from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -17,7 +16,7 @@ from rockgate.protocol.kafka.messages.incremental_alter_configs import (
 from rockgate.store.config import StoreConfig
 
 LATEST = 1
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, LOGGER, GROUP = 2, 4, 8, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)
 Change = tuple[str, int, str | None]
 POLICY = "cleanup.policy"
@@ -28,10 +27,7 @@ class World(Admin):
         super().__init__(store)
         self.topic("a", 1, **config)
         self.handler = IncrementalAlterConfigs(
-            topics=self.store.topics,
-            alterable=Alterable(listing=self.listing, node_id=NODE_ID, broker_configs={}),
-            defaults=TopicDefaults(),
-            durability=self.durability,
+            alterable=self.alterable(), durability=self.durability
         )
 
     async def alter(
@@ -183,3 +179,60 @@ async def test_a_refusal_is_said_of_every_resource() -> None:
     world = World()
     refused = await seen(world.handler.refuse(request([]), ErrorCode.NOT_CONTROLLER), LATEST)
     assert [(each.resource_name, each.error_code) for each in refused.responses] == [("a", 41)]
+
+
+async def test_a_group_s_configs_are_kept_whether_it_exists_or_not() -> None:
+    world = World()
+    set_both = [("consumer.session.timeout.ms", SET, "46000"), ("share.isolation.level", SET, "x")]
+    code, reason = await world.alter(*set_both, name="g", type_=GROUP)
+    assert (code, "read_committed" in (reason or "")) == (ErrorCode.INVALID_CONFIG, True)
+    assert world.configs.of(GROUP, "g") == {}
+    assert await world.alter(set_both[0], name="g", type_=GROUP) == (0, None)
+    assert await world.alter(set_both[0], name="h", type_=GROUP, dry=True) == (0, None)
+    world.reopen()
+    assert world.configs.of(GROUP, "g") == {"consumer.session.timeout.ms": "46000"}
+    assert list(world.configs.names(GROUP)) == ["g"]
+
+
+async def test_what_is_taken_away_from_a_group_leaves_nothing_behind() -> None:
+    world = World()
+    change = ("consumer.heartbeat.interval.ms", SET, "6000")
+    await world.alter(change, name="g", type_=GROUP)
+    gone = [("consumer.heartbeat.interval.ms", DELETE, None), ("unknown", DELETE, None)]
+    assert await world.alter(*gone, name="g", type_=GROUP) == (0, None)
+    assert list(world.configs.names(GROUP)) == []
+    code, _ = await world.alter(change, name="", type_=GROUP)
+    assert code == ErrorCode.INVALID_REQUEST
+
+
+async def test_the_level_of_a_logger_is_changed_at_once_and_taken_away_again() -> None:
+    name = "rockgate.gateway.kafka.session"
+    logger, world = logging.getLogger(name), World()
+    node = str(NODE_ID)
+    try:
+        assert await world.alter((name, SET, "DEBUG"), name=node, type_=LOGGER) == (0, None)
+        assert logger.level == logging.DEBUG
+        code, reason = await world.alter((name, SET, "LOUD"), name=node, type_=LOGGER)
+        assert (code, "WARN" in (reason or "")) == (ErrorCode.INVALID_CONFIG, True)
+        assert await world.alter((name, DELETE, None), name=node, type_=LOGGER) == (0, None)
+        assert logger.level == logging.NOTSET
+    finally:
+        logger.setLevel(logging.NOTSET)
+
+
+@pytest.mark.parametrize(
+    ("change", "node", "code"),
+    [
+        (("nobody", SET, "INFO"), str(NODE_ID), ErrorCode.INVALID_CONFIG),
+        (("root", DELETE, None), str(NODE_ID), ErrorCode.INVALID_REQUEST),
+        (("root", APPEND, "INFO"), str(NODE_ID), ErrorCode.INVALID_CONFIG),
+        (("root", SET, "INFO"), str(NODE_ID + 1), ErrorCode.INVALID_REQUEST),
+        (("root", SET, "INFO"), "", ErrorCode.INVALID_REQUEST),
+    ],
+)
+async def test_a_logger_that_is_not_there_has_no_level(
+    change: Change, node: str, code: ErrorCode
+) -> None:
+    level = logging.getLogger().level
+    assert (await World().alter(change, name=node, type_=LOGGER))[0] == code
+    assert logging.getLogger().level == level

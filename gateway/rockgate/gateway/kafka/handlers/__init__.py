@@ -14,7 +14,13 @@ from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.brokerconfigs import BrokerConfig
 from rockgate.gateway.kafka.cataloguing import Catalogue
 from rockgate.gateway.kafka.config import KafkaConfig
-from rockgate.gateway.kafka.configaltering import Alterable
+from rockgate.gateway.kafka.configaltering import (
+    Alterable,
+    GroupResources,
+    Resources,
+    ResourceType,
+    TopicResources,
+)
 from rockgate.gateway.kafka.fetching import PartitionReader
 from rockgate.gateway.kafka.fetchsessions import FetchSessions
 from rockgate.gateway.kafka.groups.config import GroupsConfig
@@ -24,6 +30,10 @@ from rockgate.gateway.kafka.handlers import fetch, produce
 from rockgate.gateway.kafka.handlers.add_offsets_to_txn import AddOffsetsToTxn
 from rockgate.gateway.kafka.handlers.add_partitions_to_txn import AddPartitionsToTxn
 from rockgate.gateway.kafka.handlers.alter_configs import AlterConfigs
+from rockgate.gateway.kafka.handlers.alter_partition_reassignments import (
+    AlterPartitionReassignments,
+)
+from rockgate.gateway.kafka.handlers.alter_replica_log_dirs import AlterReplicaLogDirs
 from rockgate.gateway.kafka.handlers.api_versions import ApiVersions, unsupported
 from rockgate.gateway.kafka.handlers.create_partitions import CreatePartitions
 from rockgate.gateway.kafka.handlers.create_topics import CreateTopics
@@ -33,8 +43,12 @@ from rockgate.gateway.kafka.handlers.delete_topics import DeleteTopics
 from rockgate.gateway.kafka.handlers.describe_cluster import DescribeCluster
 from rockgate.gateway.kafka.handlers.describe_configs import DescribeConfigs
 from rockgate.gateway.kafka.handlers.describe_groups import DescribeGroups
+from rockgate.gateway.kafka.handlers.describe_log_dirs import DescribeLogDirs
+from rockgate.gateway.kafka.handlers.describe_producers import DescribeProducers
+from rockgate.gateway.kafka.handlers.describe_quorum import DescribeQuorum
 from rockgate.gateway.kafka.handlers.describe_topic_partitions import DescribeTopicPartitions
 from rockgate.gateway.kafka.handlers.describe_transactions import DescribeTransactions
+from rockgate.gateway.kafka.handlers.elect_leaders import ElectLeaders
 from rockgate.gateway.kafka.handlers.end_txn import EndTxn
 from rockgate.gateway.kafka.handlers.find_coordinator import FindCoordinator
 from rockgate.gateway.kafka.handlers.heartbeat import Heartbeat
@@ -42,8 +56,12 @@ from rockgate.gateway.kafka.handlers.incremental_alter_configs import Incrementa
 from rockgate.gateway.kafka.handlers.init_producer_id import InitProducerId
 from rockgate.gateway.kafka.handlers.join_group import JoinGroup
 from rockgate.gateway.kafka.handlers.leave_group import LeaveGroup
+from rockgate.gateway.kafka.handlers.list_config_resources import ListConfigResources
 from rockgate.gateway.kafka.handlers.list_groups import ListGroups
 from rockgate.gateway.kafka.handlers.list_offsets import ListOffsets
+from rockgate.gateway.kafka.handlers.list_partition_reassignments import (
+    ListPartitionReassignments,
+)
 from rockgate.gateway.kafka.handlers.list_transactions import ListTransactions
 from rockgate.gateway.kafka.handlers.metadata import Metadata
 from rockgate.gateway.kafka.handlers.offset_commit import OffsetCommit
@@ -52,11 +70,15 @@ from rockgate.gateway.kafka.handlers.offset_fetch import OffsetFetch
 from rockgate.gateway.kafka.handlers.offset_for_leader_epoch import OffsetForLeaderEpoch
 from rockgate.gateway.kafka.handlers.sync_group import SyncGroup
 from rockgate.gateway.kafka.handlers.txn_offset_commit import TxnOffsetCommit
+from rockgate.gateway.kafka.handlers.update_features import UpdateFeatures
 from rockgate.gateway.kafka.handlers.write_txn_markers import WriteTxnMarkers
 from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
 from rockgate.gateway.kafka.listing import Listing
+from rockgate.gateway.kafka.loggers import LoggerLevels
 from rockgate.gateway.kafka.producers import Producers
+from rockgate.gateway.kafka.queuesizes import QueueSizes
 from rockgate.gateway.kafka.replicas import Replicas
+from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
 from rockgate.gateway.kafka.timesearch import TimeSearch
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.gateway.kafka.topicsettings import SettingsCache
@@ -65,7 +87,7 @@ from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.markers import Markers
 from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.gateway.kafka.transactions.writing import TransactionalWrites
-from rockgate.gateway.mapping import Transcoding
+from rockgate.gateway.mapping.batches import Transcoding
 from rockgate.gateway.waiting import Waiting
 from rockgate.gateway.warming import Warming
 from rockgate.protocol.kafka.keys import ApiKey
@@ -77,12 +99,14 @@ class Services:
     """What handlers can be made of; the app brings it together, and no handler sees it."""
 
     identity: Identity
+    data_dir: str
     advertised: Advertised
     store: Store
     producers: Producers
     transactions: Transactions
     unstable: Unstable
     coordinator: Coordinator
+    configs: ResourceConfigs
     defaults: TopicDefaults
     broker_configs: Mapping[str, BrokerConfig]
     settings: SettingsCache
@@ -99,11 +123,25 @@ def _replicas(services: Services) -> Replicas:
     return Replicas(services.identity.node_id, is_strict=services.topics_config.replication_strict)
 
 
-def _alterable(services: Services) -> Alterable:
+def _alterable(services: Services, **more: Resources) -> Alterable:
+    resources: dict[ResourceType, Resources] = {
+        ResourceType.TOPIC: TopicResources(
+            topics=services.store.topics, listing=services.listing, defaults=services.defaults
+        ),
+        ResourceType.GROUP: GroupResources(services.configs),
+    }
     return Alterable(
-        listing=services.listing,
+        resources=resources | {ResourceType[name]: each for name, each in more.items()},
         node_id=services.identity.node_id,
         broker_configs=services.broker_configs,
+    )
+
+
+def _describe_log_dirs(services: Services) -> DescribeLogDirs:
+    store, sizes = services.store, QueueSizes()
+    store.topics.on_deleted.append(sizes.forget)
+    return DescribeLogDirs(
+        listing=services.listing, queues=store.queues, path=services.data_dir, sizes=sizes
     )
 
 
@@ -290,16 +328,21 @@ HANDLERS: tuple[Row[Services], ...] = (
             defaults=s.defaults,
             node_id=s.identity.node_id,
             broker_configs=s.broker_configs,
+            configs=s.configs,
         ),
         is_bulk=True,
     ),
     row(
         ApiKey.ALTER_CONFIGS,
-        lambda s: AlterConfigs(
-            topics=s.store.topics, alterable=_alterable(s), durability=Durability(s.store)
-        ),
+        lambda s: AlterConfigs(alterable=_alterable(s), durability=Durability(s.store)),
         is_bulk=True,
     ),
+    row(
+        ApiKey.ALTER_REPLICA_LOG_DIRS,
+        lambda s: AlterReplicaLogDirs(listing=s.listing, path=s.data_dir),
+        is_bulk=True,
+    ),
+    row(ApiKey.DESCRIBE_LOG_DIRS, _describe_log_dirs, is_bulk=True),
     row(
         ApiKey.CREATE_PARTITIONS,
         lambda s: CreatePartitions(
@@ -314,23 +357,39 @@ HANDLERS: tuple[Row[Services], ...] = (
         ApiKey.DELETE_GROUPS,
         lambda s: DeleteGroups(groups=s.groups, durability=Durability(s.store)),
     ),
+    row(ApiKey.ELECT_LEADERS, lambda s: ElectLeaders(s.listing), is_bulk=True),
     row(
         ApiKey.INCREMENTAL_ALTER_CONFIGS,
         lambda s: IncrementalAlterConfigs(
-            topics=s.store.topics,
-            alterable=_alterable(s),
-            defaults=s.defaults,
-            durability=Durability(s.store),
+            alterable=_alterable(s, BROKER_LOGGER=LoggerLevels()), durability=Durability(s.store)
         ),
         is_bulk=True,
     ),
+    row(
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        lambda s: AlterPartitionReassignments(listing=s.listing, node_id=s.identity.node_id),
+        is_bulk=True,
+    ),
+    row(ApiKey.LIST_PARTITION_REASSIGNMENTS, lambda _: ListPartitionReassignments()),
     row(
         ApiKey.OFFSET_DELETE,
         lambda s: OffsetDelete(store=s.store, groups=s.groups, durability=Durability(s.store)),
     ),
     row(
+        ApiKey.DESCRIBE_QUORUM,
+        lambda s: DescribeQuorum(
+            node_id=s.identity.node_id, advertised=s.advertised, store=s.store
+        ),
+    ),
+    row(ApiKey.UPDATE_FEATURES, lambda _: UpdateFeatures()),
+    row(
         ApiKey.DESCRIBE_CLUSTER,
         lambda s: DescribeCluster(identity=s.identity, advertised=s.advertised),
+    ),
+    row(
+        ApiKey.DESCRIBE_PRODUCERS,
+        lambda s: DescribeProducers(listing=s.listing, producers=s.producers),
+        is_bulk=True,
     ),
     row(
         ApiKey.DESCRIBE_TRANSACTIONS,
@@ -339,6 +398,13 @@ HANDLERS: tuple[Row[Services], ...] = (
     row(
         ApiKey.LIST_TRANSACTIONS,
         lambda s: ListTransactions(transactions=s.transactions, clock=s.store.clock),
+    ),
+    row(
+        ApiKey.LIST_CONFIG_RESOURCES,
+        lambda s: ListConfigResources(
+            listing=s.listing, node_id=s.identity.node_id, configs=s.configs
+        ),
+        is_bulk=True,
     ),
     row(
         ApiKey.DESCRIBE_TOPIC_PARTITIONS,

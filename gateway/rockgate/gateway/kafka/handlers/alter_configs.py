@@ -1,9 +1,10 @@
 """AlterConfigs: v0-2.
 
 Behaviour
-- A topic's configs become exactly those given; what is not given goes back to its default.
+- The configs of a topic or a group become exactly those given; what is not given goes back to its
+  default. A group need not exist.
 - Each resource succeeds or fails alone. One that is named twice, a config that is given twice and a
-  null value are INVALID_REQUEST; names and values that the table of topic configs does not have are
+  null value are INVALID_REQUEST; names and values that the table of its configs does not have are
   INVALID_CONFIG, and then nothing of that resource is changed.
 - The server's own settings cannot be changed: INVALID_REQUEST says which setting to change.
 - `validate_only` answers as if it had been done.
@@ -12,7 +13,7 @@ Versions
 - v2: flexible.
 
 Departs from Kafka
-- No setting of a broker, no group, client metrics or logger is altered.
+- No setting of a broker and no client metrics are altered.
 """
 
 from __future__ import annotations
@@ -20,13 +21,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 
 from rockgate.gateway.durability import Durability
-from rockgate.gateway.kafka.configaltering import KEY, Alterable, Altering
-from rockgate.gateway.kafka.configchecks import read_all
+from rockgate.gateway.kafka.configaltering import KEY, Alterable, Altering, Resources
 from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.repeats import once
 from rockgate.gateway.kafka.slices import Slicing
-from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.alter_configs import (
     AlterConfigsRequest,
@@ -35,15 +34,12 @@ from rockgate.protocol.kafka.messages.alter_configs import (
     AlterConfigsResponse,
 )
 from rockgate.protocol.kafka.schema import Encoded
-from rockgate.store.topic import Topic
-from rockgate.store.topics import Topics
 
 
 class AlterConfigs:
-    """Replaces the configs of topics."""
+    """Replaces the configs of topics and groups."""
 
-    def __init__(self, *, topics: Topics, alterable: Alterable, durability: Durability) -> None:
-        self._topics = topics
+    def __init__(self, *, alterable: Alterable, durability: Durability) -> None:
         self._alterable = alterable
         self._durability = durability
         self._slicing = Slicing(AlterConfigsResponse, AlterConfigsResourceResponse)
@@ -56,7 +52,6 @@ class AlterConfigs:
 
         def begin() -> Altering[AlterConfigsResource, AlterConfigsResourceResponse]:
             return Altering(
-                topics=self._topics,
                 alterable=self._alterable,
                 plan=_plan,
                 answer=_answer,
@@ -79,13 +74,16 @@ class AlterConfigs:
         )
 
 
-def _plan(topic: Topic, asked: AlterConfigsResource) -> Mapping[str, str]:
+def _plan(
+    resources: Resources, current: Mapping[str, str], asked: AlterConfigsResource
+) -> Mapping[str, str]:
     for config in asked.configs:
         if config.value is None:
             raise RequestError(ErrorCode.INVALID_REQUEST, f"{config.name[:80]} has no value")
     # What other protocols keep with a topic is not this one's to remove.
-    kept = {name: text for name, text in topic.config.items() if name not in TOPIC_CONFIGS}
-    return kept | read_all((config.name, config.value) for config in asked.configs)
+    table = resources.table
+    kept = {name: text for name, text in current.items() if name not in table}
+    return kept | table.read_all((config.name, config.value) for config in asked.configs)
 
 
 def _answer(

@@ -31,7 +31,7 @@ from operator import attrgetter
 from rockgate.gateway.config.sections import TopicsConfig
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.configchecks import read_all
+from rockgate.gateway.kafka.configchecks import TOPICS
 from rockgate.gateway.kafka.configsources import source_of
 from rockgate.gateway.kafka.errors import RequestError, explain
 from rockgate.gateway.kafka.listing import Listing
@@ -115,7 +115,7 @@ class CreateTopics:
         count = self._partition_count(asked)
         self._listing.check_room(planned_count + count)
         given = ((config.name, config.value) for config in asked.configs)
-        return NewTopic(name=name, queue_count=count, config=read_all(given))
+        return NewTopic(name=name, queue_count=count, config=TOPICS.read_all(given))
 
     def _partition_count(self, asked: CreatableTopic) -> int:
         count = asked.num_partitions

@@ -6,6 +6,8 @@ Behaviour
   the default, the nearest first.
 - This node, as a broker, has the server's settings, under our names and under Kafka's; all of them
   are read-only. The broker without a name (what all brokers share) has none.
+- A group has every config of the table of group configs, whether it exists or not. This node's
+  loggers have their levels.
 - Null or empty keys ask for all; keys that are not known are left out. A resource that is asked for
   twice is answered once, with the keys of both.
 - An unknown topic is UNKNOWN_TOPIC_OR_PARTITION, another broker or type INVALID_REQUEST.
@@ -15,7 +17,7 @@ Versions
 
 Departs from Kafka
 - A setting that somebody has set to its default is told as the default.
-- No group, client metrics or logger is described.
+- No client metrics are described.
 """
 
 from __future__ import annotations
@@ -23,14 +25,22 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from rockgate.gateway.kafka import names
+from rockgate.gateway.kafka import loggers, names
 from rockgate.gateway.kafka.brokerconfigs import BrokerConfig
-from rockgate.gateway.kafka.configaltering import KEY, ResourceType, check_broker, unserved
+from rockgate.gateway.kafka.configaltering import (
+    KEY,
+    ResourceType,
+    check_broker,
+    check_this_broker,
+    unserved,
+)
 from rockgate.gateway.kafka.configsources import ConfigSource, source_of
 from rockgate.gateway.kafka.errors import RequestError
+from rockgate.gateway.kafka.groupconfigs import GROUP_CONFIGS
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.repeats import once
+from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
 from rockgate.gateway.kafka.slices import Each, Slicing
 from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
@@ -63,7 +73,7 @@ class Asked(NamedTuple):
 
 
 class DescribeConfigs:
-    """Describes the configs of topics and of this server."""
+    """Describes the configs of topics, of groups and of this server."""
 
     def __init__(
         self,
@@ -72,8 +82,10 @@ class DescribeConfigs:
         defaults: TopicDefaults,
         node_id: int,
         broker_configs: Mapping[str, BrokerConfig],
+        configs: ResourceConfigs,
     ) -> None:
         self._listing = listing
+        self._configs = configs
         self._node_id = node_id
         self._broker_configs = broker_configs
         self._topic_entries = TopicEntries(defaults)
@@ -103,6 +115,10 @@ class DescribeConfigs:
                 return _result(asked, self._topic(asked, form))
             if asked.type == ResourceType.BROKER:
                 return _result(asked, self._broker(asked, form))
+            if asked.type == ResourceType.GROUP:
+                return _result(asked, self._group(asked, form))
+            if asked.type == ResourceType.BROKER_LOGGER:
+                return _result(asked, self._loggers(asked))
             raise RequestError(ErrorCode.INVALID_REQUEST, unserved(asked.type))
         except RequestError as error:
             return _result(asked, (), error.code, error.reason)
@@ -126,6 +142,24 @@ class DescribeConfigs:
         wanted = asked.keys or self._broker_configs
         found = (self._broker_configs.get(name) for name in wanted)
         return [_broker_entry(config, form) for config in found if config is not None]
+
+    def _group(self, asked: Asked, form: Form) -> list[DescribeConfigsResourceResult]:
+        if not asked.name:
+            raise RequestError(ErrorCode.INVALID_REQUEST, "a group resource has a name")
+        config = self._configs.of(ResourceType.GROUP, asked.name)
+        wanted = (name for name in asked.keys or GROUP_CONFIGS if name in GROUP_CONFIGS)
+        return [_group_entry(name, config, form) for name in wanted]
+
+    def _loggers(self, asked: Asked) -> list[DescribeConfigsResourceResult]:
+        check_this_broker(asked.name, self._node_id)
+        known = loggers.names()
+        return [
+            DescribeConfigsResourceResult(
+                name=name, value=loggers.level_of(name), config_source=ConfigSource.LOGGER
+            )
+            for name in (asked.keys or known)
+            if name in known
+        ]
 
 
 class TopicEntries:
@@ -172,6 +206,22 @@ class TopicEntries:
                 found.append(_synonym(described.broker, defaults[name], ConfigSource.SERVER))
             found.append(_synonym(described.broker, described.default, ConfigSource.DEFAULT))
         return found
+
+
+def _group_entry(name: str, config: Mapping[str, str], form: Form) -> DescribeConfigsResourceResult:
+    described, synonyms = GROUP_CONFIGS[name], []
+    if form.with_synonyms:
+        if name in config:
+            synonyms.append(_synonym(name, config[name], ConfigSource.GROUP))
+        synonyms.append(_synonym(described.broker, described.default, ConfigSource.DEFAULT))
+    return DescribeConfigsResourceResult(
+        name=name,
+        value=config.get(name, described.default),
+        config_source=ConfigSource.GROUP if name in config else ConfigSource.DEFAULT,
+        synonyms=synonyms,
+        config_type=described.type.kind,
+        documentation=described.documentation if form.with_documentation else None,
+    )
 
 
 def _broker_entry(config: BrokerConfig, form: Form) -> DescribeConfigsResourceResult:

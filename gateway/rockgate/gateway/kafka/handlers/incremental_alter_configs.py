@@ -1,11 +1,13 @@
 """IncrementalAlterConfigs: v0-1.
 
 Behaviour
-- Single configs of a topic are set (0), taken away (1), or, where they are lists, added to (2) and
-  taken from (3); a list that the topic does not have begins as its default. All others stay.
+- Single configs of a topic or a group are set (0), taken away (1), or, where they are lists, added
+  to (2) and taken from (3); a list that is not set begins as its default. All others stay. A group
+  need not exist.
+- The levels of this node's loggers are set and taken away until the server stops.
 - Each resource succeeds or fails alone. One that is named twice, a config that is given twice, an
-  unknown operation and a null value to set are INVALID_REQUEST; what the table of topic configs
-  does not take is INVALID_CONFIG, and then nothing of that resource is changed.
+  unknown operation and a null value to set are INVALID_REQUEST; what the table of its configs does
+  not take is INVALID_CONFIG, and then nothing of that resource is changed.
 - To take away what is not there, or not known, is done already.
 - The server's own settings cannot be changed: INVALID_REQUEST says which setting to change.
 - `validate_only` answers as if it had been done.
@@ -14,7 +16,7 @@ Versions
 - v1: flexible.
 
 Departs from Kafka
-- No setting of a broker, no group, client metrics or logger is altered.
+- No setting of a broker and no client metrics are altered.
 """
 
 from __future__ import annotations
@@ -23,15 +25,12 @@ from collections.abc import Awaitable, Mapping
 from enum import IntEnum
 
 from rockgate.gateway.durability import Durability
-from rockgate.gateway.kafka.configaltering import KEY, Alterable, Altering
-from rockgate.gateway.kafka.configchecks import check_together, known, read_value
-from rockgate.gateway.kafka.configkinds import ConfigKind, items_of
+from rockgate.gateway.kafka.configaltering import KEY, Alterable, Altering, Resources
+from rockgate.gateway.kafka.configkinds import items_of
 from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.repeats import once
 from rockgate.gateway.kafka.slices import Slicing
-from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
-from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -41,8 +40,6 @@ from rockgate.protocol.kafka.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from rockgate.protocol.kafka.schema import Encoded
-from rockgate.store.topic import Topic
-from rockgate.store.topics import Topics
 
 
 class Operation(IntEnum):
@@ -55,19 +52,10 @@ class Operation(IntEnum):
 
 
 class IncrementalAlterConfigs:
-    """Changes single configs of topics."""
+    """Changes single configs of topics, groups and loggers."""
 
-    def __init__(
-        self,
-        *,
-        topics: Topics,
-        alterable: Alterable,
-        defaults: TopicDefaults,
-        durability: Durability,
-    ) -> None:
-        self._topics = topics
+    def __init__(self, *, alterable: Alterable, durability: Durability) -> None:
         self._alterable = alterable
-        self._defaults = defaults
         self._durability = durability
         self._slicing = Slicing(IncrementalAlterConfigsResponse, AlterConfigsResourceResponse)
 
@@ -79,9 +67,8 @@ class IncrementalAlterConfigs:
 
         def begin() -> Altering[AlterConfigsResource, AlterConfigsResourceResponse]:
             return Altering(
-                topics=self._topics,
                 alterable=self._alterable,
-                plan=self._plan,
+                plan=_plan,
                 answer=_answer,
                 repeated=repeated,
                 is_dry=request.validate_only,
@@ -103,36 +90,42 @@ class IncrementalAlterConfigs:
             responses=[_answer(asked, code, code.meaning) for asked in request.resources]
         )
 
-    def _plan(self, topic: Topic, asked: AlterConfigsResource) -> Mapping[str, str]:
-        planned = dict(topic.config)
-        for change in asked.configs:
-            self._change(planned, change)
-        check_together(planned)
-        return planned
 
-    def _change(self, planned: dict[str, str], change: AlterableConfig) -> None:
-        name, value = change.name, change.value
-        if change.config_operation == Operation.DELETE:
-            if name in TOPIC_CONFIGS:
-                planned.pop(name, None)
-            return
-        if value is None:
-            raise RequestError(ErrorCode.INVALID_REQUEST, f"{name[:80]} has no value")
-        if change.config_operation != Operation.SET:
-            value = self._listed(planned, change, value)
-        planned[name] = read_value(name, value)
+def _plan(
+    resources: Resources, current: Mapping[str, str], asked: AlterConfigsResource
+) -> Mapping[str, str]:
+    planned = dict(current)
+    for change in asked.configs:
+        _change(resources, planned, change)
+    resources.table.check_together(planned)
+    return planned
 
-    def _listed(self, planned: Mapping[str, str], change: AlterableConfig, value: str) -> str:
-        """A list with elements added to it or taken from it."""
-        name, operation = change.name, change.config_operation
-        if operation not in (Operation.APPEND, Operation.SUBTRACT):
-            raise RequestError(ErrorCode.INVALID_REQUEST, f"there is no operation {operation}")
-        if known(name).type.kind is not ConfigKind.LIST:
-            raise RequestError(ErrorCode.INVALID_CONFIG, f"{name} is not a list")
-        items, given = items_of(self._defaults.text(planned, name)), items_of(value)
-        if operation == Operation.APPEND:
-            return ",".join([*items, *given])
-        return ",".join(item for item in items if item not in given)
+
+def _change(resources: Resources, planned: dict[str, str], change: AlterableConfig) -> None:
+    name, value = change.name, change.value
+    if change.config_operation == Operation.DELETE:
+        if name in resources.table:
+            planned.pop(name, None)
+        return
+    if value is None:
+        raise RequestError(ErrorCode.INVALID_REQUEST, f"{name[:80]} has no value")
+    if change.config_operation != Operation.SET:
+        value = _listed(resources, planned, change, value)
+    planned[name] = resources.table.read_value(name, value)
+
+
+def _listed(
+    resources: Resources, planned: Mapping[str, str], change: AlterableConfig, value: str
+) -> str:
+    """A list with elements added to it or taken from it."""
+    name, operation = change.name, change.config_operation
+    if operation not in (Operation.APPEND, Operation.SUBTRACT):
+        raise RequestError(ErrorCode.INVALID_REQUEST, f"there is no operation {operation}")
+    resources.table.check_list(name)
+    items, given = items_of(resources.text(planned, name)), items_of(value)
+    if operation == Operation.APPEND:
+        return ",".join([*items, *given])
+    return ",".join(item for item in items if item not in given)
 
 
 def _answer(

@@ -4,6 +4,7 @@ from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
     Array,
     Bool,
+    Encoded,
     Int16,
     Int32,
     Nullable,
@@ -65,4 +66,6 @@ class AlterPartitionReassignmentsResponse:
     allow_replication_factor_change: bool = field(Bool, "1+", default=True)
     error_code: int = field(Int16)
     error_message: str | None = field(NullableString)
-    responses: list[ReassignableTopicResponse] = field(Array(ReassignableTopicResponse))
+    responses: list[ReassignableTopicResponse | Encoded] = field(
+        Array(ReassignableTopicResponse, encoded=True)
+    )

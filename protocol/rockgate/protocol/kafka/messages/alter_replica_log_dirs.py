@@ -3,6 +3,7 @@
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
     Array,
+    Encoded,
     Int16,
     Int32,
     String,
@@ -58,4 +59,6 @@ class AlterReplicaLogDirsResponse:
     """The outcome for each partition."""
 
     throttle_time_ms: int = field(Int32)
-    results: list[AlterReplicaLogDirTopicResult] = field(Array(AlterReplicaLogDirTopicResult))
+    results: list[AlterReplicaLogDirTopicResult | Encoded] = field(
+        Array(AlterReplicaLogDirTopicResult, encoded=True)
+    )

@@ -3,6 +3,7 @@
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
     Array,
+    Encoded,
     Int16,
     Int32,
     Int64,
@@ -64,4 +65,4 @@ class DescribeProducersResponse:
     """The producers found."""
 
     throttle_time_ms: int = field(Int32)
-    topics: list[TopicResponse] = field(Array(TopicResponse))
+    topics: list[TopicResponse | Encoded] = field(Array(TopicResponse, encoded=True))

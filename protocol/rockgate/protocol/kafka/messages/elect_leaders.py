@@ -6,6 +6,7 @@ From v1 `election_type` tells preferred (0) from unclean (1). Null topics mean a
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
     Array,
+    Encoded,
     Int8,
     Int16,
     Int32,
@@ -58,4 +59,6 @@ class ElectLeadersResponse:
 
     throttle_time_ms: int = field(Int32)
     error_code: int = field(Int16, "1+")
-    replica_election_results: list[ReplicaElectionResult] = field(Array(ReplicaElectionResult))
+    replica_election_results: list[ReplicaElectionResult | Encoded] = field(
+        Array(ReplicaElectionResult, encoded=True)
+    )

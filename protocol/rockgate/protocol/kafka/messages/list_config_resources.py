@@ -7,6 +7,7 @@ means all of them; the types are those of DescribeConfigs.
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
     Array,
+    Encoded,
     Int8,
     Int16,
     Int32,
@@ -38,4 +39,4 @@ class ListConfigResourcesResponse:
 
     throttle_time_ms: int = field(Int32)
     error_code: int = field(Int16)
-    config_resources: list[ConfigResource] = field(Array(ConfigResource))
+    config_resources: list[ConfigResource | Encoded] = field(Array(ConfigResource, encoded=True))

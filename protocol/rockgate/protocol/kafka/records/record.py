@@ -62,20 +62,44 @@ def iterate_records(view: Buffer, *, size_max: int = codecs.SIZE_MAX) -> Iterato
     `size_max` bounds what they may decompress to.
     """
     header = batch.read_header(view)
-    data = codecs.decompress(
+    return walk_records(open_records(view, header, size_max=size_max), header)
+
+
+def open_records(view: Buffer, header: BatchHeader, *, size_max: int = codecs.SIZE_MAX) -> bytes:
+    """The records of a batch in plain, at most `size_max` bytes of them, as `walk_records` takes
+    them."""
+    return codecs.decompress(
         memoryview(view)[batch.HEADER_SIZE :], header.compression, size_max=size_max
     )
-    return _walk(data, header)
 
 
-def _walk(data: bytes, header: BatchHeader) -> Iterator[Record]:
+def skip_records(data: bytes, at: int, count: int) -> int:
+    """The place behind `count` records that start at `at`; only their lengths are looked at."""
+    try:
+        for _ in range(count):
+            n = data[at]
+            at += 1
+            if n > 127:
+                n, at = _long_varint(data, at, n)
+            if n & 1:
+                raise MalformedBatch(f"length {_signed(n)} of a record at byte {at}")
+            at += n >> 1
+    except (IndexError, _Overlong):
+        raise MalformedBatch("the batch ends inside a record") from None
+    return at
+
+
+def walk_records(
+    data: bytes, header: BatchHeader, *, at: int = 0, first: int = 0
+) -> Iterator[Record]:
+    """The records of a batch from the one with index `first` on, which starts at `at`."""
     base_offset, base_timestamp = header.base_offset, header.base_timestamp
     append_time = header.timestamp_type is TimestampType.LOG_APPEND_TIME
-    last_delta, previous_delta = header.last_offset_delta, -1
-    at, index = 0, 0
+    last_delta, previous_delta = header.last_offset_delta, first - 1
+    index = first
     # One-byte varints are read in place: a call for each would double the time of the loop.
     try:
-        for index in range(header.record_count):
+        for index in range(first, header.record_count):
             n = data[at]
             at += 1
             if n > 127:

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.budget import budget
 
+from rockgate.protocol.frames import LENGTH, FrameReader
 from rockgate.protocol.kafka.errors import MalformedFrame
-from rockgate.protocol.kafka.frames import LENGTH, FrameReader
 
 MIB = 1024 * 1024
 

@@ -3,9 +3,9 @@
 import random
 
 import pytest
-from tests.protocol.kafka.test_frames import framed
+from tests.protocol.test_frames import framed
 
-from rockgate.protocol.kafka.frames import (
+from rockgate.protocol.frames import (
     LENGTH,
     ROOM_MIN,
     SPARE_SIZE,

@@ -19,7 +19,7 @@ linear in the bytes, however they are split; frames that came before a broken on
 import struct
 from typing import Final, TypeAlias
 
-from rockgate.protocol.kafka.errors import MalformedFrame
+from rockgate.protocol.errors import MalformedFrame
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 

@@ -1,0 +1,93 @@
+"""AlterPartitionReassignments: v0-1.
+
+Behaviour
+- A partition can be "moved" to where it is: this node alone. Any other set of brokers, none, or one
+  broker twice is INVALID_REPLICA_ASSIGNMENT.
+- To stop a move (null) is NO_REASSIGNMENT_IN_PROGRESS: none is ever under way.
+- An unknown topic or partition is UNKNOWN_TOPIC_OR_PARTITION.
+
+Versions
+- v1: whether the number of replicas may change; it cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+
+from rockgate.gateway.kafka.listing import Listing
+from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.slices import Each, Slicing
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignablePartitionResponse,
+    ReassignableTopic,
+    ReassignableTopicResponse,
+)
+from rockgate.store.topic import Topic
+
+
+class AlterPartitionReassignments:
+    """Takes moves to where everything is, and no others."""
+
+    def __init__(self, *, listing: Listing, node_id: int) -> None:
+        self._listing = listing
+        self._node_id = node_id
+        self._slicing = Slicing(AlterPartitionReassignmentsResponse, ReassignableTopicResponse)
+
+    def handle(
+        self, request: AlterPartitionReassignmentsRequest, call: Call
+    ) -> AlterPartitionReassignmentsResponse | Awaitable[AlterPartitionReassignmentsResponse]:
+        """Check each partition, in slices if there are many."""
+        return self._slicing.work(
+            request.topics,
+            lambda: Each(self._topic),
+            lambda topics: AlterPartitionReassignmentsResponse(
+                allow_replication_factor_change=request.allow_replication_factor_change,
+                error_message=None,
+                responses=topics,
+            ),
+            call.version,
+        )
+
+    def refuse(
+        self, request: AlterPartitionReassignmentsRequest, code: ErrorCode
+    ) -> AlterPartitionReassignmentsResponse:
+        """One error for all of it."""
+        return AlterPartitionReassignmentsResponse(error_code=code, error_message=code.meaning)
+
+    def _topic(self, asked: ReassignableTopic) -> ReassignableTopicResponse:
+        topic = self._listing.find(asked.name)
+        return ReassignableTopicResponse(
+            name=asked.name, partitions=[self._partition(topic, each) for each in asked.partitions]
+        )
+
+    def _partition(
+        self, topic: Topic | None, asked: ReassignablePartition
+    ) -> ReassignablePartitionResponse:
+        code, reason = self._check(topic, asked)
+        return ReassignablePartitionResponse(
+            partition_index=asked.partition_index, error_code=code, error_message=reason
+        )
+
+    def _check(
+        self, topic: Topic | None, asked: ReassignablePartition
+    ) -> tuple[ErrorCode, str | None]:
+        if topic is None or not 0 <= asked.partition_index < topic.queue_count:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            return code, code.meaning
+        if asked.replicas is None:
+            return ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, None
+        if asked.replicas == [self._node_id]:
+            return ErrorCode.NONE, None
+        return ErrorCode.INVALID_REPLICA_ASSIGNMENT, self._why_not(asked.replicas)
+
+    def _why_not(self, replicas: Sequence[int]) -> str:
+        if not replicas:
+            return "the list of replicas is empty"
+        for broker in replicas:
+            if broker != self._node_id:
+                return f"there is no broker {broker}, only {self._node_id}"
+        return f"broker {self._node_id} is named more than once"

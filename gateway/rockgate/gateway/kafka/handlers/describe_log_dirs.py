@@ -1,0 +1,94 @@
+"""DescribeLogDirs: v1-5.
+
+Behaviour
+- There is one directory, the data directory. A partition's size is what its batches and messages
+  take in the shared commit log, envelopes included; nothing lags and nothing moves elsewhere.
+- Null asks for every topic; an empty list for none. What is unknown is left out.
+- The disk is asked beside the loop; large queues are counted a little at a time, and only what came
+  since they were counted last.
+
+Versions
+- v2: flexible.  v3: an error for all.  v4: the disk's size.  v5: cordoned directories: none is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Iterable
+
+from rockgate.gateway.kafka import names
+from rockgate.gateway.kafka.listing import Listing
+from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.queuesizes import QueueSizes
+from rockgate.gateway.kafka.repeats import merged
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+from rockgate.store.queuetable import QueueTable
+
+SLICE_COUNT = 200
+"""Partitions looked at before others get their turn."""
+
+
+class DescribeLogDirs:
+    """Measures partitions."""
+
+    def __init__(
+        self, *, listing: Listing, queues: QueueTable, path: str, sizes: QueueSizes
+    ) -> None:
+        self._listing = listing
+        self._queues = queues
+        self._path = path
+        self._sizes = sizes
+
+    async def handle(self, request: DescribeLogDirsRequest, call: Call) -> DescribeLogDirsResponse:
+        """Measure what is asked for."""
+        loop = asyncio.get_running_loop()
+        disk = await loop.run_in_executor(None, shutil.disk_usage, self._path)
+        result = DescribeLogDirsResult(
+            log_dir=self._path,
+            topics=await self._measure(self._asked(request)),
+            total_bytes=disk.total,
+            usable_bytes=disk.free,
+        )
+        return DescribeLogDirsResponse(results=[result])
+
+    def refuse(self, request: DescribeLogDirsRequest, code: ErrorCode) -> DescribeLogDirsResponse:
+        """One error for all of it; before v3 no directory says as much."""
+        return DescribeLogDirsResponse(error_code=code)
+
+    def _asked(self, request: DescribeLogDirsRequest) -> Iterable[tuple[str, list[int] | None]]:
+        if request.topics is None:
+            return ((names.to_kafka(topic.name), None) for topic in self._listing)
+        return merged((each.topic, each.partitions) for each in request.topics).items()
+
+    async def _measure(
+        self, asked: Iterable[tuple[str, list[int] | None]]
+    ) -> list[DescribeLogDirsTopic]:
+        found: list[DescribeLogDirsTopic] = []
+        count = 0
+        for name, indexes in asked:
+            topic = self._listing.find(name)
+            queues = self._queues.of(topic.id) if topic is not None else []
+            partitions = []
+            for index in range(len(queues)) if indexes is None else indexes:
+                if not 0 <= index < len(queues):
+                    continue
+                for _ in self._sizes.measure(queues[index]):
+                    await asyncio.sleep(0)
+                size = self._sizes.size(queues[index])
+                partitions.append(
+                    DescribeLogDirsPartition(partition_index=index, partition_size=size)
+                )
+                count += 1
+                if count % SLICE_COUNT == 0:
+                    await asyncio.sleep(0)
+            if partitions:
+                found.append(DescribeLogDirsTopic(name=name, partitions=partitions))
+        return found

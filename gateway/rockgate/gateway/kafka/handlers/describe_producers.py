@@ -1,0 +1,101 @@
+"""DescribeProducers: v0.
+
+Behaviour
+- The idempotent producers that a partition remembers, each with its epoch, its last sequence and
+  when it last wrote.
+- An unknown topic or partition is UNKNOWN_TOPIC_OR_PARTITION; a name that no topic can have is
+  INVALID_TOPIC_EXCEPTION.
+
+Departs from Kafka
+- The time is the server's when the batch came, not that of its last record.
+- A partition that is named twice is answered once.
+- No producer has a transaction, until they exist here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+from rockgate.gateway.kafka import names
+from rockgate.gateway.kafka.listing import Listing
+from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.producers import Producer, Producers
+from rockgate.gateway.kafka.repeats import merged
+from rockgate.gateway.kafka.slices import Each, Slicing
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+from rockgate.store.topic import Topic
+
+NO_COORDINATOR = -1
+
+
+class DescribeProducers:
+    """Describes who has written."""
+
+    def __init__(self, *, listing: Listing, producers: Producers) -> None:
+        self._listing = listing
+        self._producers = producers
+        self._slicing = Slicing(DescribeProducersResponse, TopicResponse)
+
+    def handle(
+        self, request: DescribeProducersRequest, call: Call
+    ) -> DescribeProducersResponse | Awaitable[DescribeProducersResponse]:
+        """Describe each partition, in slices if there are many topics."""
+        return self._slicing.work(
+            _merged(request).items(),
+            lambda: Each(self._topic),
+            lambda topics: DescribeProducersResponse(topics=topics),
+            call.version,
+        )
+
+    def refuse(
+        self, request: DescribeProducersRequest, code: ErrorCode
+    ) -> DescribeProducersResponse:
+        """Say the same of every partition."""
+        return DescribeProducersResponse(
+            topics=[
+                TopicResponse(name=name, partitions=[_refused(index, code) for index in indexes])
+                for name, indexes in _merged(request).items()
+            ]
+        )
+
+    def _topic(self, asked: tuple[str, list[int]]) -> TopicResponse:
+        name, indexes = asked
+        topic = self._listing.find(name)
+        return TopicResponse(
+            name=name, partitions=[self._partition(name, topic, index) for index in indexes]
+        )
+
+    def _partition(self, name: str, topic: Topic | None, index: int) -> PartitionResponse:
+        if topic is None and not names.is_legal(name):
+            return _refused(index, ErrorCode.INVALID_TOPIC_EXCEPTION)
+        if topic is None or not 0 <= index < topic.queue_count:
+            return _refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return PartitionResponse(
+            partition_index=index,
+            active_producers=[_state(each) for each in self._producers.of(topic.id, index)],
+        )
+
+
+def _merged(request: DescribeProducersRequest) -> dict[str, list[int]]:
+    return merged((each.name, each.partition_indexes) for each in request.topics)
+
+
+def _state(producer: Producer) -> ProducerState:
+    return ProducerState(
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        last_sequence=producer.last_sequence,
+        last_timestamp=producer.last_ms,
+        coordinator_epoch=NO_COORDINATOR,
+    )
+
+
+def _refused(index: int, code: ErrorCode) -> PartitionResponse:
+    return PartitionResponse(partition_index=index, error_code=code, error_message=code.meaning)

@@ -1,0 +1,93 @@
+"""DescribeQuorum: v0-2.
+
+Behaviour
+- The quorum of the metadata log, `__cluster_metadata`-0, is this node: leader and only voter, as
+  far as the commit log goes, since the start's epoch.
+- A request for anything else, or for more, is UNKNOWN_TOPIC_OR_PARTITION for all of it.
+
+Versions
+- v1: times of replicas.  v2: directories and addresses.
+
+Departs from Kafka
+- Metadata lies in the one commit log, so the high watermark is a position of that and not a count
+  of metadata records.
+"""
+
+from __future__ import annotations
+
+from rockgate.gateway.kafka.advertised import Advertised
+from rockgate.gateway.kafka.peer import Call
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    Listener,
+    Node,
+    PartitionData,
+    PartitionQuorum,
+    ReplicaState,
+    TopicData,
+    TopicQuorum,
+)
+from rockgate.store.store import Store
+
+METADATA = "__cluster_metadata"
+LISTENER = "PLAINTEXT"
+_ALL = [TopicData(topic_name=METADATA, partitions=[PartitionData(partition_index=0)])]
+
+
+class DescribeQuorum:
+    """Describes a quorum of one."""
+
+    def __init__(self, *, node_id: int, advertised: Advertised, store: Store) -> None:
+        self._node_id = node_id
+        self._advertised = advertised
+        self._store = store
+
+    def handle(self, request: DescribeQuorumRequest, call: Call) -> DescribeQuorumResponse:
+        """Describe this node."""
+        if request.topics != _ALL:
+            return DescribeQuorumResponse(topics=_unknown(request))
+        address = self._advertised.address_for(call.peer)
+        listener = Listener(name=LISTENER, host=address.host, port=address.port)
+        return DescribeQuorumResponse(
+            topics=[TopicQuorum(topic_name=METADATA, partitions=[self._quorum()])],
+            nodes=[Node(node_id=self._node_id, listeners=[listener])],
+        )
+
+    def refuse(self, request: DescribeQuorumRequest, code: ErrorCode) -> DescribeQuorumResponse:
+        """One error for all of it."""
+        return DescribeQuorumResponse(error_code=code, error_message=code.meaning)
+
+    def _quorum(self) -> PartitionQuorum:
+        store, now_ms = self._store, self._store.clock.now_ms()
+        voter = ReplicaState(
+            replica_id=self._node_id,
+            log_end_offset=store.log.end,
+            last_fetch_timestamp=now_ms,
+            last_caught_up_timestamp=now_ms,
+        )
+        return PartitionQuorum(
+            leader_id=self._node_id,
+            leader_epoch=store.epochs.current,
+            high_watermark=store.log.end,
+            current_voters=[voter],
+        )
+
+
+def _unknown(request: DescribeQuorumRequest) -> list[TopicQuorum]:
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return [
+        TopicQuorum(
+            topic_name=topic.topic_name,
+            partitions=[
+                PartitionQuorum(
+                    partition_index=each.partition_index,
+                    error_code=code,
+                    error_message=code.meaning,
+                )
+                for each in topic.partitions
+            ],
+        )
+        for topic in request.topics
+    ]

@@ -1,0 +1,103 @@
+"""ElectLeaders: v0-2.
+
+Behaviour
+- Every partition is led by this node, its only replica, so no election is needed, clean or not:
+  ELECTION_NOT_NEEDED for each partition that is asked for. Who asks for all (null) gets every topic
+  without a partition, as Kafka leaves out those that need nothing.
+- An unknown topic or partition is UNKNOWN_TOPIC_OR_PARTITION.
+- An unknown kind of election is INVALID_REQUEST for all.
+
+Versions
+- v1: kinds of elections, an error for all.  v2: flexible.
+
+Departs from Kafka
+- A partition that is named twice is answered once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterable
+
+from rockgate.gateway.kafka import names
+from rockgate.gateway.kafka.listing import Listing
+from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.repeats import merged
+from rockgate.gateway.kafka.slices import Each, Slicing
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+)
+
+_KINDS = (0, 1)
+
+
+class ElectLeaders:
+    """Tells that the right one leads."""
+
+    def __init__(self, listing: Listing) -> None:
+        self._listing = listing
+        self._slicing = Slicing(ElectLeadersResponse, ReplicaElectionResult)
+
+    def handle(
+        self, request: ElectLeadersRequest, call: Call
+    ) -> ElectLeadersResponse | Awaitable[ElectLeadersResponse]:
+        """Look at each partition, in slices if there are many."""
+        # An empty list is refused by nobody, whatever kind it asks for.
+        if request.election_type not in _KINDS and request.topic_partitions != []:
+            reason = f"there is no election type {request.election_type}"
+            return _refused(request, ErrorCode.INVALID_REQUEST, reason)
+        return self._slicing.work(
+            self._asked(request),
+            lambda: Each(self._elect),
+            lambda results: ElectLeadersResponse(replica_election_results=results),
+            call.version,
+        )
+
+    def refuse(self, request: ElectLeadersRequest, code: ErrorCode) -> ElectLeadersResponse:
+        """Say the same of every partition, and of the whole."""
+        return _refused(request, code, code.meaning)
+
+    def _asked(self, request: ElectLeadersRequest) -> Iterable[tuple[str, list[int]]]:
+        if request.topic_partitions is None:
+            return ((names.to_kafka(topic.name), []) for topic in self._listing)
+        return _merged(request).items()
+
+    def _elect(self, asked: tuple[str, list[int]]) -> ReplicaElectionResult:
+        name, partitions = asked
+        topic = self._listing.find(name)
+        count = topic.queue_count if topic is not None else 0
+        needless, unknown = ErrorCode.ELECTION_NOT_NEEDED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return _result(
+            name, ((index, needless if 0 <= index < count else unknown) for index in partitions)
+        )
+
+
+def _merged(request: ElectLeadersRequest) -> dict[str, list[int]]:
+    return merged((each.topic, each.partitions) for each in request.topic_partitions or ())
+
+
+def _result(
+    name: str, codes: Iterable[tuple[int, ErrorCode]], reason: str | None = None
+) -> ReplicaElectionResult:
+    return ReplicaElectionResult(
+        topic=name,
+        partition_result=[
+            PartitionResult(
+                partition_id=index, error_code=code, error_message=reason or code.meaning
+            )
+            for index, code in codes
+        ],
+    )
+
+
+def _refused(request: ElectLeadersRequest, code: ErrorCode, reason: str) -> ElectLeadersResponse:
+    return ElectLeadersResponse(
+        error_code=code,
+        replica_election_results=[
+            _result(name, ((index, code) for index in partitions), reason)
+            for name, partitions in _merged(request).items()
+        ],
+    )

@@ -1,0 +1,79 @@
+"""ListConfigResources: v0-1.
+
+Behaviour
+- Everything that has configs, by type: topics, this node as a broker and for its loggers, and
+  groups that somebody configured. Of client metrics there are none.
+- No types ask for all. A type that does not exist is UNSUPPORTED_VERSION, and then nothing is
+  listed.
+
+Versions
+- v0: client metrics alone.  v1: types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterator
+from collections.abc import Set as AbstractSet
+
+from rockgate.gateway.kafka import names
+from rockgate.gateway.kafka.configaltering import ResourceType
+from rockgate.gateway.kafka.listing import Listing
+from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
+from rockgate.gateway.kafka.slices import Each, Slicing
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+
+_TYPES: AbstractSet[int] = frozenset(ResourceType)
+
+
+class ListConfigResources:
+    """Lists what has configs."""
+
+    def __init__(self, *, listing: Listing, node_id: int, configs: ResourceConfigs) -> None:
+        self._listing = listing
+        self._node_id = node_id
+        self._configs = configs
+        self._slicing = Slicing(ListConfigResourcesResponse, ConfigResource)
+
+    def handle(
+        self, request: ListConfigResourcesRequest, call: Call
+    ) -> ListConfigResourcesResponse | Awaitable[ListConfigResourcesResponse]:
+        """List all of some types, in slices if there are many."""
+        types: AbstractSet[int] = set(request.resource_types)
+        if call.version == 0:
+            types = {ResourceType.CLIENT_METRICS}
+        if not types <= _TYPES:
+            return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+        return self._slicing.work(
+            self._found(types or _TYPES),
+            lambda: Each(_resource),
+            lambda resources: ListConfigResourcesResponse(config_resources=resources),
+            call.version,
+        )
+
+    def refuse(
+        self, request: ListConfigResourcesRequest, code: ErrorCode
+    ) -> ListConfigResourcesResponse:
+        """One error for all of it."""
+        return ListConfigResourcesResponse(error_code=code)
+
+    def _found(self, types: AbstractSet[int]) -> Iterator[tuple[int, str]]:
+        if ResourceType.GROUP in types:
+            for name in list(self._configs.names(ResourceType.GROUP)):
+                yield ResourceType.GROUP, name
+        for ours in (ResourceType.BROKER_LOGGER, ResourceType.BROKER):
+            if ours in types:
+                yield ours, str(self._node_id)
+        if ResourceType.TOPIC in types:
+            for topic in self._listing:
+                yield ResourceType.TOPIC, names.to_kafka(topic.name)
+
+
+def _resource(found: tuple[int, str]) -> ConfigResource:
+    type_, name = found
+    return ConfigResource(resource_name=name, resource_type=type_)

@@ -1,0 +1,30 @@
+"""ListPartitionReassignments: v0.
+
+Behaviour
+- Nothing is ever being moved: there is one node. Partitions that are unknown are not moved either.
+"""
+
+from __future__ import annotations
+
+from rockgate.gateway.kafka.peer import Call
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+
+
+class ListPartitionReassignments:
+    """Tells that nothing moves."""
+
+    def handle(
+        self, request: ListPartitionReassignmentsRequest, call: Call
+    ) -> ListPartitionReassignmentsResponse:
+        """List no moves."""
+        return ListPartitionReassignmentsResponse(error_message=None)
+
+    def refuse(
+        self, request: ListPartitionReassignmentsRequest, code: ErrorCode
+    ) -> ListPartitionReassignmentsResponse:
+        """One error for all of it."""
+        return ListPartitionReassignmentsResponse(error_code=code, error_message=code.meaning)

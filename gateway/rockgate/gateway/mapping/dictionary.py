@@ -1,0 +1,282 @@
+"""Key, headers and null of a record as properties of a message, and back. Nothing is lost.
+
+docs/mapping.md has the table. A header whose name and value are text is a property of that name.
+One that is named like a property of RocketMQ's own gets a prefix, so that it is never taken for it;
+one that cannot be text (null, empty, binary, a name that comes twice) is coded, with its place. All
+names made up here begin with `__KAFKA_`, and a header that begins with `__` is prefixed too, so no
+header can pass for one of them.
+
+Both directions take any bytes and never fail: what is not as it should be is an ordinary header.
+"""
+
+from __future__ import annotations
+
+import re
+from binascii import Error as Base64Error
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from rockgate.protocol.entry import PROPERTIES_SIZE_MAX
+from rockgate.protocol.kafka.records.record import Header
+
+KEYS: Final = b"KEYS"
+TAGS: Final = "TAGS"
+
+OWN: Final = b"__KAFKA_"
+NAMED: Final = b"__KAFKA_H_"
+"""Before the name of a header that would else be taken for a property of the system's own."""
+CODED: Final = b"__KAFKA_X_"
+"""Before a header's place: `.`, base64 of its name and, unless null, `:`, base64 of its value."""
+EXACT_KEY: Final = b"__KAFKA_KEY"
+"""`:` and base64 of a key that is not one word of text."""
+NULL: Final = b"__KAFKA_NULL"
+"""1 for a record whose value is null: a tombstone."""
+DROPPED: Final = b"__KAFKA_DROPPED"
+"""What of the record did not fit."""
+SKIPPED: Final = b"__KAFKA_SKIPPED"
+"""The size of a message that no client could have taken; its body is not there."""
+
+SIZE_MAX: Final = PROPERTIES_SIZE_MAX - 1024
+"""Of the properties of one record. What is left is for those that a send-back or a move adds."""
+
+SYSTEM: Final = frozenset(
+    {
+        "1ST_POP_TIME",
+        "ARRIVE_TIME",
+        "BORN_TIMESTAMP",
+        "BUYER_ID",
+        "CHECK_IMMUNITY_TIME_IN_SECONDS",
+        "CLUSTER",
+        "CONSUME_START_TIME",
+        "CORRECTION_FLAG",
+        "CORRELATION_ID",
+        "DELAY",
+        "DLQ_ORIGIN_MESSAGE_ID",
+        "DLQ_ORIGIN_TOPIC",
+        "DUP_INFO",
+        "EXTEND_UNIQ_INFO",
+        "INNER_BASE",
+        "INNER_MULTI_DISPATCH",
+        "INNER_MULTI_QUEUE_OFFSET",
+        "INNER_NUM",
+        "INSTANCE_ID",
+        "KEYS",
+        "MAX_OFFSET",
+        "MAX_RECONSUME_TIMES",
+        "MIN_OFFSET",
+        "MQ2_FLAG",
+        "MSG_REGION",
+        "MSG_TYPE",
+        "ORIGIN_MESSAGE_ID",
+        "PGROUP",
+        "POP_CK",
+        "POP_CK_OFFSET",
+        "PROPERTY_FORWARD_QUEUE_ID",
+        "PUSH_REPLY_TIME",
+        "REAL_QID",
+        "REAL_TOPIC",
+        "RECONSUME_TIME",
+        "REDIRECT",
+        "REPLY_TO_CLIENT",
+        "RETRY_TOPIC",
+        "TIMER_DELAY_LEVEL",
+        "TIMER_DELAY_MS",
+        "TIMER_DELAY_SEC",
+        "TIMER_DELIVER_MS",
+        "TIMER_DEL_UNIQKEY",
+        "TIMER_DEQUEUE_MS",
+        "TIMER_ENQUEUE_MS",
+        "TIMER_OUT_MS",
+        "TIMER_ROLL_LABEL",
+        "TIMER_ROLL_TIMES",
+        "TRACE_CONTEXT",
+        "TRACE_ON",
+        "TRANSACTION_CHECK_TIMES",
+        "TRANSFER_FLAG",
+        "TRAN_MSG",
+        "TRAN_PREPARED_QUEUE_OFFSET",
+        "TTL",
+        "UNIQ_KEY",
+        "WAIT",
+    }
+)
+"""Names that mean something to RocketMQ. TAGS is not among them: a tag is its application's own."""
+
+_DROPPED_SIZE: Final = 64
+"""Room for the mark of what did not fit."""
+_INDEX: Final = re.compile(rb"0|[1-9][0-9]{0,8}")
+
+is_word: Final = re.compile(rb"[\x21-\x7e]+").fullmatch
+"""Whether bytes are one word of plain text, which is nearly every key."""
+
+
+class Words(NamedTuple):
+    """What the properties of a message say of a record."""
+
+    key: bytes | None
+    is_null: bool
+    headers: list[tuple[bytes, bytes | None]]
+
+
+# Record to message
+
+
+def pack_record(key: bytes | None, headers: Sequence[Header], is_null: bool) -> bytes:
+    """Return the properties of a record, of at most SIZE_MAX bytes."""
+    parts: list[bytes] = [b"%b\x011\x02" % NULL] if is_null else []
+    size = sum(map(len, parts))
+    is_key_dropped = False
+    if key is not None:
+        packed = _pack_key(key)
+        is_key_dropped = size + len(packed) > SIZE_MAX - _DROPPED_SIZE
+        if not is_key_dropped:
+            parts.append(packed)
+            size += len(packed)
+    packed_headers = _pack_headers(headers) if headers else ()
+    dropped_count = 0
+    for packed in packed_headers:
+        if size + len(packed) > SIZE_MAX - _DROPPED_SIZE:
+            dropped_count += 1
+            continue
+        parts.append(packed)
+        size += len(packed)
+    if is_key_dropped or dropped_count:
+        what = b"key " if is_key_dropped else b""
+        parts.append(b"%b\x01%bheaders=%d\x02" % (DROPPED, what, dropped_count))
+    return b"".join(parts)
+
+
+def _pack_key(key: bytes) -> bytes:
+    if is_word(key):
+        return b"KEYS\x01%b\x02" % key
+    shown = b"KEYS\x01%b\x02" % key if is_text(key) else b""
+    if shown and b" " not in key:
+        return shown
+    return b"%b%b\x01:%b\x02" % (shown, EXACT_KEY, _base64(key))
+
+
+def _pack_headers(headers: Sequence[Header]) -> list[bytes]:
+    packed: list[bytes] = []
+    seen: set[str] = set()
+    for index, (name, value) in enumerate(headers):
+        prefix = _plain_prefix(name) if value and name not in seen else b""
+        if value and prefix and is_text(value):
+            packed.append(b"%b%b\x02" % (prefix, value))
+        else:
+            coded = _base64(name.encode("utf-8", "surrogatepass"))
+            if value is not None:
+                coded = b"%b:%b" % (coded, _base64(value))
+            # A coded name is never empty, so that no client drops the property with its value.
+            packed.append(b"%b%d\x01.%b\x02" % (CODED, index, coded))
+        seen.add(name)
+    return packed
+
+
+@lru_cache(maxsize=4096)
+def _plain_prefix(name: str) -> bytes:
+    """Return how a plain header's property begins; nothing if the name cannot be plain."""
+    encoded = name.encode("utf-8", "surrogatepass")
+    if not encoded or not is_text(encoded):
+        return b""
+    if name in SYSTEM or name.startswith("__"):
+        return NAMED + encoded + b"\x01"
+    return encoded + b"\x01"
+
+
+def is_text(value: bytes) -> bool:
+    """Whether every client reads the bytes as one property value, and as they are."""
+    if not value or b"\x01" in value or b"\x02" in value:
+        return False
+    if value.isascii():
+        return True
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _base64(data: bytes) -> bytes:
+    return b2a_base64(data, newline=False)
+
+
+# Message to record
+
+
+def read_message(properties: bytes, hidden: frozenset[bytes] = frozenset()) -> Words:
+    """Return what a message's properties say of a record; `hidden` ones are no headers."""
+    headers: list[tuple[bytes, bytes | None]] = []
+    coded: dict[int, tuple[bytes, bytes | None]] = {}
+    keys = exact = None
+    is_null = False
+    for part in properties.split(b"\x02"):
+        name, separator, value = part.partition(b"\x01")
+        if not separator or not name or name in hidden:
+            continue
+        if name == KEYS:
+            keys = value
+        elif not name.startswith(OWN):
+            headers.append((_name(name), value))
+        elif name == NULL and value == b"1":
+            is_null = True
+        elif name == EXACT_KEY and (read := _read_key(value)) is not None:
+            exact = read
+        elif name.startswith(CODED) and (found := _read_coded(name, value)) is not None:
+            coded[found[0]] = found[1]
+        elif name.startswith(NAMED) and len(name) > len(NAMED):
+            headers.append((_name(name[len(NAMED) :]), value))
+        else:
+            headers.append((_name(name), value))
+    # Ascending places: each then has all the headers before it that it had in the record.
+    for index in sorted(coded):
+        headers.insert(index, coded[index])
+    key, rest = _split_keys(keys, exact)
+    if rest is not None:
+        headers.append((KEYS, rest))
+    return Words(key, is_null, headers)
+
+
+def first_key(keys: bytes) -> bytes | None:
+    """Return the first of the words of KEYS, None if there is none."""
+    return next((word for word in keys.split(b" ") if word), None)
+
+
+def _split_keys(keys: bytes | None, exact: bytes | None) -> tuple[bytes | None, bytes | None]:
+    """Return the record's key, and KEYS if the key does not say all of it."""
+    if exact is not None:
+        is_said = keys is None or (keys == exact and is_text(exact))
+        return exact, None if is_said else keys
+    if keys is None:
+        return None, None
+    key = first_key(keys)
+    return key, None if key == keys else keys
+
+
+def _read_key(value: bytes) -> bytes | None:
+    return _from_base64(value[1:]) if value[:1] == b":" else None
+
+
+def _read_coded(name: bytes, value: bytes) -> tuple[int, tuple[bytes, bytes | None]] | None:
+    index = name[len(CODED) :]
+    if not _INDEX.fullmatch(index) or value[:1] != b".":
+        return None
+    coded_name, separator, coded_value = value[1:].partition(b":")
+    read_name = _from_base64(coded_name)
+    read_value = _from_base64(coded_value) if separator else None
+    if read_name is None or (separator and read_value is None):
+        return None
+    return int(index), (_name(read_name), read_value)
+
+
+def _from_base64(data: bytes) -> bytes | None:
+    try:
+        return a2b_base64(data, strict_mode=True)
+    except Base64Error:
+        return None
+
+
+def _name(name: bytes) -> bytes:
+    """Return a header's name: it is text on Kafka's wire, and clients may refuse anything else."""
+    return name if name.isascii() else name.decode("utf-8", "replace").encode()

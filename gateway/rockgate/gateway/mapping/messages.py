@@ -1,0 +1,357 @@
+"""One batch entry as RocketMQ messages, made as far as somebody reads.
+
+A batch is opened once. Its records become messages in chunks of about half a millisecond, each one
+piece of bytes in which the messages lie one behind the other, so that a pull without a filter is a
+slice and a pull of 32 messages does not pay for the ten thousand behind them. All that the messages
+of a batch have in common is packed once.
+
+Control batches have no messages. A batch that turns out to be damaged has those in front of the
+damage. Either way all its offsets are stepped over.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import Final, NamedTuple
+
+from rockgate.gateway.mapping import names
+from rockgate.gateway.mapping.address import NAMELESS, POSITION_BITS
+from rockgate.gateway.mapping.dictionary import SKIPPED, TAGS, is_text, is_word, pack_record
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import (
+    BORN_HOST_V6,
+    STORE_HOST_V6,
+    TOPIC_SIZE_V1_MAX,
+    Entry,
+    body_checksum,
+    parse_properties,
+)
+from rockgate.protocol.kafka.errors import MalformedBatch
+from rockgate.protocol.kafka.records.batch import BatchHeader, read_header
+from rockgate.protocol.kafka.records.record import open_records, skip_records, walk_records
+from rockgate.store.tags import tag_code
+
+CHUNK_COUNT: Final = 200
+CHUNK_BYTES: Final = 1 << 20
+"""Records of one chunk, and about their bytes: what is made at once."""
+OPEN_BYTES_MAX: Final = 64 << 20
+"""What a batch may decompress to."""
+
+AcceptsCode = Callable[[int], bool]
+"""Whether a message with this tag code may be wanted; 0 is the code of none."""
+Accepts = Callable[[Mapping[str, str]], bool]
+"""Whether a message with these properties is wanted."""
+
+_SIZE_I16: Final = struct.Struct(">h")
+_NO_HEADER: Final = BatchHeader(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+_OVERHEAD: Final = 2048
+_RECORD_OVERHEAD: Final = 120
+"""What an opened batch takes besides its bytes, and for each message in a chunk, about."""
+
+
+class Cut(NamedTuple):
+    """Messages of one entry, for one answer."""
+
+    buffers: list[memoryview]
+    size: int
+    message_count: int
+    next_offset: int
+    """From where to read on: behind all that was looked at, wanted or not."""
+
+
+class _Chunk(NamedTuple):
+    first: int
+    """Index of its first record."""
+    end: int
+    """Index behind its last record."""
+    offsets: list[int]
+    places: list[int]
+    """Where each message starts, and where the last one ends."""
+    codes: list[int]
+    data: memoryview
+
+
+class Messages:
+    """The messages of one batch entry."""
+
+    def __init__(self, entry: Entry, header: BatchHeader, data: bytes, bytes_max: int) -> None:
+        self._message_bytes_max = bytes_max
+        self.base = entry.queue_offset
+        self.end = entry.queue_offset + entry.offset_count
+        """The offset behind the batch."""
+        # The envelope's offset is the one that counts.
+        self._header = header._replace(base_offset=entry.queue_offset)
+        self._data = data
+        self._count = header.record_count if data else 0
+        self._left = self._count
+        """Records that are in no chunk yet."""
+        self._is_dense = header.record_count == header.last_offset_delta + 1
+        self._chunks: list[_Chunk] = []
+        self._marks: dict[int, int] = {0: 0}
+        """Where records start in the data, by index: those behind chunks."""
+        self._head = _Head(entry)
+        self.size = len(data) + _OVERHEAD
+        """Bytes that it holds, about."""
+        self.damage: MalformedBatch | None = None
+        """Why the records from some place on cannot be read."""
+
+    @classmethod
+    def open(cls, view: memoryview, *, message_bytes_max: int) -> Messages:
+        """Open the batch of the entry that fills `view`; MalformedBatch if that cannot be."""
+        entry = envelope.read(view)
+        body = view[entry.body_at : entry.body_at + entry.body_size]
+        header = read_header(body)
+        is_empty = header.is_control or not header.record_count
+        data = b"" if is_empty else open_records(body, header, size_max=OPEN_BYTES_MAX)
+        if not data and not is_empty:
+            raise MalformedBatch(f"{header.record_count} records in no bytes")
+        if header.last_offset_delta != entry.offset_count - 1 or header.record_count < 0:
+            raise MalformedBatch(
+                f"{header.record_count} records over an offset delta of {header.last_offset_delta},"
+                f" the entry has {entry.offset_count}"
+            )
+        return cls(entry, header, data, message_bytes_max)
+
+    @classmethod
+    def unreadable(cls, view: memoryview) -> Messages:
+        """Return no messages for a batch that cannot be opened: its offsets are stepped over."""
+        return cls(envelope.read(view), _NO_HEADER, b"", 0)
+
+    def select(
+        self,
+        offset: int,
+        *,
+        count_max: int,
+        size_max: int,
+        accepts_code: AcceptsCode | None = None,
+        accepts: Accepts | None = None,
+    ) -> Cut:
+        """Return messages from `offset` on: at least one, even a large one, unless none is wanted.
+
+        What is made for it is one chunk at most, so the answer may end inside the batch, and with a
+        filter it may be empty; `next_offset` is always behind `offset`.
+        """
+        chunk = self._chunk(offset)
+        if chunk is None:
+            return Cut([], 0, 0, max(self.end, offset + 1))
+        places = chunk.places
+        start = bisect_left(chunk.offsets, offset)
+        if accepts_code is None and accepts is None:
+            stop = min(start + count_max, len(chunk.offsets))
+            if places[stop] - places[start] > size_max:
+                stop = bisect_right(places, places[start] + size_max, start, stop) - 1
+                stop = max(stop, start + 1)
+            piece = chunk.data[places[start] : places[stop]]
+            return Cut([piece], len(piece), stop - start, self._behind(chunk, stop))
+        buffers: list[memoryview] = []
+        size, run_at, index = 0, -1, start
+        count = 0
+        for index in range(start, len(chunk.offsets)):
+            is_wanted = accepts_code is None or accepts_code(chunk.codes[index])
+            if is_wanted and accepts is not None:
+                is_wanted = accepts(self._properties(chunk, index))
+            length = places[index + 1] - places[index]
+            is_full = is_wanted and (count >= count_max or (count and size + length > size_max))
+            if run_at >= 0 and (is_full or not is_wanted):
+                buffers.append(chunk.data[places[run_at] : places[index]])
+                run_at = -1
+            if is_full:
+                return Cut(buffers, size, count, chunk.offsets[index])
+            if is_wanted:
+                run_at = index if run_at < 0 else run_at
+                size += length
+                count += 1
+        if run_at >= 0:
+            buffers.append(chunk.data[places[run_at] :])
+        return Cut(buffers, size, count, self._behind(chunk, len(chunk.offsets)))
+
+    def message(self, offset: int) -> memoryview | None:
+        """Return the message of one offset; None if there is none."""
+        chunk = self._chunk(offset) if self.base <= offset < self.end else None
+        if chunk is None:
+            return None
+        index = bisect_left(chunk.offsets, offset)
+        if chunk.offsets[index] != offset:
+            return None
+        return chunk.data[chunk.places[index] : chunk.places[index + 1]]
+
+    def _behind(self, chunk: _Chunk, stop: int) -> int:
+        if stop < len(chunk.offsets):
+            return chunk.offsets[stop]
+        return self.end if chunk.end >= self._count else chunk.offsets[-1] + 1
+
+    def _properties(self, chunk: _Chunk, index: int) -> Mapping[str, str]:
+        at = chunk.places[index]
+        body_at = at + self._head.size
+        (body_size,) = _U32.unpack_from(chunk.data, body_at - 4)
+        properties_at = body_at + body_size + len(self._head.topic) + 2
+        return parse_properties(bytes(chunk.data[properties_at : chunk.places[index + 1]]))
+
+    # Making
+
+    def _chunk(self, offset: int) -> _Chunk | None:
+        """Return the chunk with the first message at or behind an offset; None if there is none."""
+        chunks = self._chunks
+        if self._is_dense:
+            index = max(0, offset - self.base)
+            at = bisect_right(chunks, index, key=_first_of) - 1
+            if at >= 0 and index < chunks[at].end:
+                return chunks[at]
+            return self._make(index) if index < self._count else None
+        # Offsets are missing: only reading from the front tells which record has which.
+        while not chunks or chunks[-1].offsets[-1] < offset:
+            if self._make(chunks[-1].end if chunks else 0) is None:
+                return None
+        return chunks[bisect_left(chunks, offset, key=_last_of)]
+
+    def _make(self, index: int) -> _Chunk | None:
+        """Make the chunk that starts with a record, and remember it."""
+        chunks, marks = self._chunks, self._marks
+        if index >= self._count:
+            return None
+        before = bisect_right(chunks, index, key=_first_of)
+        limit = chunks[before].first if before < len(chunks) else self._count
+        try:
+            mark = max(known for known in marks if known <= index)
+            at = skip_records(self._data, marks[mark], index - mark)
+        except MalformedBatch as damage:
+            self._give_up(index, damage)
+            return None
+        chunk = self._encode(index, min(limit, index + CHUNK_COUNT), at)
+        if chunk is None:
+            return None
+        chunks.insert(before, chunk)
+        self.size += len(chunk.data) + _RECORD_OVERHEAD * len(chunk.offsets)
+        self._left -= chunk.end - index
+        if self._left:
+            marks[chunk.end] = skip_records(self._data, at, chunk.end - index)
+        else:
+            self.size -= len(self._data)
+            self._data = b""
+        return chunk
+
+    def _give_up(self, index: int, damage: MalformedBatch) -> None:
+        self.damage = damage
+        self._count = min(self._count, index)
+
+    def _encode(self, first: int, limit: int, at: int) -> _Chunk | None:
+        """Make messages of the records from `first` on, which starts at `at` in the data."""
+        head = self._head
+        pack, magic, queue, flags, middle = head.pack, head.magic, head.queue, head.flags, head.rest
+        head_size, topic, bare_tail = head.size, head.topic, head.bare_tail
+        base, position, size_max = self.base, head.position, self._message_bytes_max
+        parts: list[bytes] = []
+        offsets: list[int] = []
+        places = [0]
+        codes: list[int] = []
+        total = 0
+        records = walk_records(self._data, self._header, at=at, first=first)
+        try:
+            for offset, timestamp, key, value, headers in islice(records, limit - first):
+                code = 0
+                if headers or value is None:
+                    properties = pack_record(key, headers, value is None)
+                    tail = b"%b%b%b" % (topic, _SIZE_I16.pack(len(properties)), properties)
+                    code = _code(headers)
+                elif key is None:
+                    tail = bare_tail
+                elif len(key) < 250 and is_word(key):
+                    tail = b"%b%bKEYS\x01%b\x02" % (topic, _KEY_SIZES[len(key)], key)
+                else:
+                    properties = pack_record(key, (), False)
+                    tail = b"%b%b%b" % (topic, _SIZE_I16.pack(len(properties)), properties)
+                body = value or b""
+                body_size = len(body)
+                size = head_size + body_size + len(tail)
+                if size > size_max:
+                    tail = _marker(topic, size, key)
+                    body, body_size, code = b"", 0, 0
+                    size = head_size + len(tail)
+                index = offset - base + 1
+                parts.append(
+                    pack(
+                        size,
+                        magic,
+                        body_checksum(body),
+                        queue,
+                        offset,
+                        position | (index if index < NAMELESS else NAMELESS) << POSITION_BITS,
+                        flags,
+                        timestamp,
+                        middle,
+                        body_size,
+                    )
+                )
+                parts.append(body)
+                parts.append(tail)
+                total += size
+                offsets.append(offset)
+                places.append(total)
+                codes.append(code)
+                if total >= CHUNK_BYTES:
+                    break
+        except MalformedBatch as damage:
+            self._give_up(first + len(offsets), damage)
+        if not offsets:
+            return None
+        end = first + len(offsets)
+        return _Chunk(first, end, offsets, places, codes, memoryview(b"".join(parts)))
+
+
+class _Head:
+    """What the envelopes of all messages of a batch have in common."""
+
+    def __init__(self, entry: Entry) -> None:
+        topic = names.to_rocketmq(entry.topic.decode("utf-8", "surrogateescape")).encode(
+            "utf-8", "surrogateescape"
+        )
+        hosts = entry.sys_flag & (BORN_HOST_V6 | STORE_HOST_V6)
+        self.rest = b"%b%b%b%b" % (
+            entry.born_host,
+            entry.store_ms.to_bytes(8, "big", signed=True),
+            entry.store_host,
+            bytes(12),
+        )
+        """Born host, store time and host, reconsume times, prepared offset."""
+        layout = struct.Struct(f">I4sI8sqq4sq{len(self.rest)}sI")
+        self.pack = layout.pack
+        self.size = layout.size
+        self.magic = envelope.topic_magic(topic).to_bytes(4, "big")
+        self.queue = entry.queue_id.to_bytes(4, "big", signed=True) + bytes(4)
+        self.flags = hosts.to_bytes(4, "big")
+        is_short = len(topic) <= TOPIC_SIZE_V1_MAX
+        self.topic = len(topic).to_bytes(1 if is_short else 2, "big") + topic
+        """With its length in front."""
+        self.bare_tail = self.topic + bytes(2)
+        self.position = entry.position
+
+
+_U32: Final = struct.Struct(">I")
+_KEY_SIZES: Final = [_SIZE_I16.pack(len(b"KEYS\x01\x02") + size) for size in range(250)]
+
+
+def _first_of(chunk: _Chunk) -> int:
+    return chunk.first
+
+
+def _last_of(chunk: _Chunk) -> int:
+    return chunk.offsets[-1]
+
+
+def _code(headers: tuple[tuple[str, bytes | None], ...]) -> int:
+    """Return the tag code of a record: of its first header TAGS, if that became the property."""
+    for name, value in headers:
+        if name == TAGS:
+            return tag_code(value) if value and is_text(value) else 0
+    return 0
+
+
+def _marker(topic: bytes, size: int, key: bytes | None) -> bytes:
+    """Return what stands behind the empty body of a message that no client could have taken."""
+    properties = b"%b\x01%d\x02" % (SKIPPED, size)
+    if key is not None and len(key) < 250 and is_word(key):
+        properties += b"KEYS\x01%b\x02" % key
+    return b"%b%b%b" % (topic, _SIZE_I16.pack(len(properties)), properties)

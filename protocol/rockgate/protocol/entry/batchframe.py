@@ -1,0 +1,82 @@
+"""A batch entry's envelope with all made ahead that is the same from one batch to the next.
+
+What a topic's batches have in common is their tail: the topic's name, the names of the properties
+and the sizes of both, which change only when an offset takes one more digit. A `BatchFrame` holds
+it as a format; `pack_batch` fills in what is left. The bytes are those of `pack_head` and
+`pack_tail`; a property test compares them.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from rockgate.protocol.entry.checksum import crc32
+from rockgate.protocol.entry.codec import HEAD_SIZE_V4, batch_properties, pack_tail, tail_size
+from rockgate.protocol.entry.format import HOST_SIZE_V4, INNER_BATCH, MAGIC_BATCH, Buffer
+
+# The head of `codec` without flag, reconsume times, prepared offset and the producer's host.
+_HEAD: Final = struct.Struct(f">IIIi4xqqIq{HOST_SIZE_V4}xq{HOST_SIZE_V4}s12xI")
+_NUMBERS: Final = b"INNER_NUM\x01%010d\x02INNER_BASE\x01%d\x02"
+
+
+class BatchFrame(NamedTuple):
+    """The envelope of batches of one topic, with two IPv4 hosts and no properties of its own."""
+
+    tail: bytes
+    """A format for count and offset; what it gives ends where the checksum's digits begin."""
+    size: int
+    """What the envelope takes: an entry is that much larger than its body."""
+    until: int
+    """The first offset that needs another frame."""
+
+
+NO_FRAME: Final = BatchFrame(b"", 0, 0)
+"""A frame that fits no offset, to begin with."""
+
+
+@lru_cache(maxsize=4_096)
+def _frame(topic: bytes, digits: int) -> BatchFrame:
+    properties = batch_properties(1, 10 ** (digits - 1) if digits > 1 else 0)
+    whole = pack_tail(b"", topic, properties, MAGIC_BATCH)
+    before, _, behind = whole.rpartition(properties)
+    tail = before.replace(b"%", b"%%") + _NUMBERS + behind[: -len(b"01234567\x02")]
+    size = HEAD_SIZE_V4 + tail_size(topic, properties, MAGIC_BATCH)
+    return BatchFrame(tail, size, 10**digits)
+
+
+def batch_frame(topic: bytes, offset: int) -> BatchFrame:
+    """Return the frame for a batch of a topic that begins at an offset."""
+    return _frame(topic, len(str(offset)))
+
+
+def pack_batch(
+    tail: bytes,
+    body: Buffer,
+    size: int,
+    body_size: int,
+    queue_id: int,
+    offset: int,
+    count: int,
+    position: int,
+    born_ms: int,
+    store_ms: int,
+    store_host: bytes,
+) -> tuple[bytes, bytes]:
+    """Return what stands in front of a batch's body and what behind; `size` is the entry's."""
+    head = _HEAD.pack(
+        size,
+        MAGIC_BATCH,
+        crc32(body) & 0x7FFFFFFF,
+        queue_id,
+        offset,
+        position,
+        INNER_BATCH,
+        born_ms,
+        store_ms,
+        store_host,
+        body_size,
+    )
+    covered = tail % (count, offset)
+    return head, b"%b%08x\x02" % (covered, crc32(covered, crc32(head)))

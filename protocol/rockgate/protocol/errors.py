@@ -1,0 +1,19 @@
+"""What can go wrong on either wire before anybody asks what a message means.
+
+    ProtocolError            the peer broke the protocol: the connection is closed
+    └── MalformedFrame       a size or a header that cannot be read
+
+Each wire's own `errors` module goes on from here.
+"""
+
+
+class ProtocolError(Exception):
+    """The peer broke the protocol; nothing it sends after this can be trusted."""
+
+
+class MalformedFrame(ProtocolError):
+    """A frame's size or header cannot be read."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason

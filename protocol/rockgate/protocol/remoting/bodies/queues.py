@@ -1,0 +1,114 @@
+"""Message queues by name, as bodies mention them, and what is said about each."""
+
+import msgspec
+
+from rockgate.protocol.remoting.javajson import Keyed
+
+
+class MessageQueue(msgspec.Struct, frozen=True, kw_only=True, rename="camel", order=True, eq=True):
+    """One queue of one topic at one broker."""
+
+    broker_name: str
+    queue_id: int
+    topic: str
+
+
+class LockBody(msgspec.Struct, kw_only=True, rename="camel"):
+    """41 and 42: queues that one member of a group wants for itself, or gives up."""
+
+    client_id: str
+    consumer_group: str
+    mq_set: list[MessageQueue] = []
+    only_this_broker: bool = False
+
+
+class LockedBody(msgspec.Struct, kw_only=True):
+    """41's answer: the queues that are the client's now."""
+
+    lock_ok_mq_set: list[MessageQueue] = msgspec.field(default=[], name="lockOKMQSet")
+
+
+class QueueBounds(msgspec.Struct, kw_only=True, rename="camel"):
+    """What one queue holds, and when it was last written to."""
+
+    last_update_timestamp: int = 0
+    max_offset: int = 0
+    min_offset: int = 0
+
+
+class TopicStats(msgspec.Struct, kw_only=True, rename="camel"):
+    """202's answer."""
+
+    offset_table: Keyed[MessageQueue, QueueBounds]
+    topic_put_tps: float = 0.0
+
+
+class QueueProgress(msgspec.Struct, kw_only=True, rename="camel"):
+    """How far a group is in one queue."""
+
+    broker_offset: int = 0
+    consumer_offset: int = 0
+    last_timestamp: int = 0
+    pull_offset: int = 0
+
+
+class ConsumeStats(msgspec.Struct, kw_only=True, rename="camel"):
+    """208's answer."""
+
+    consume_tps: float = 0.0
+    offset_table: Keyed[MessageQueue, QueueProgress]
+
+
+class OffsetTable(msgspec.Struct, kw_only=True, rename="camel"):
+    """222's answer and 220's body: the offset that each queue was set to."""
+
+    offset_table: Keyed[MessageQueue, int]
+
+
+class QueueTimeSpan(msgspec.Struct, kw_only=True, rename="camel"):
+    """Between which times one queue is read."""
+
+    message_queue: MessageQueue
+    min_time_stamp: int = -1
+    max_time_stamp: int = -1
+    consume_time_stamp: int = -1
+    delay_time: int = 0
+
+
+class QueueTimeSpans(msgspec.Struct, kw_only=True, rename="camel"):
+    """303's answer."""
+
+    consume_time_span_set: list[QueueTimeSpan] = []
+
+
+class QueueAssignment(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
+    """One queue that a client shall read, and by pull or by pop."""
+
+    message_queue: MessageQueue
+    mode: str = ""
+    attachments: dict[str, str] | None = None
+
+
+class AssignmentBody(msgspec.Struct, kw_only=True, rename="camel"):
+    """400: which queues shall this client read?"""
+
+    client_id: str
+    consumer_group: str
+    topic: str
+    message_model: str = "CLUSTERING"
+    strategy_name: str | None = None
+
+
+class AssignmentAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+    """400's answer."""
+
+    message_queue_assignments: list[QueueAssignment] = []
+
+
+class RequestModeBody(msgspec.Struct, kw_only=True, rename="camel"):
+    """401: a group reads a topic by pull or by pop from now on."""
+
+    consumer_group: str
+    topic: str
+    mode: str
+    pop_share_queue_num: int = 0

@@ -1,0 +1,299 @@
+"""One command of the wire, in both header encodings: a request or an answer, and its body.
+
+    length 4 | encoding 1, header length 3 | header | body
+
+The header is JSON or RocketMQ's binary form; a frame says which, and nothing is negotiated. We
+read both and answer each request in its own. docs/remoting.md draws the bytes.
+
+A header's fields are text by name, whatever they mean; `headers` gives them types.
+"""
+
+import struct
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from rockgate.protocol.errors import MalformedFrame
+from rockgate.protocol.remoting.codes import (
+    ONEWAY_FLAG,
+    RESPONSE_FLAG,
+    VERSION,
+    Language,
+    request_name,
+)
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+Fields: TypeAlias = dict[str, str]
+
+JSON: Final = 0
+BINARY: Final = 1
+HEADER_SIZE_MAX: Final = 0xFFFFFF
+"""What three bytes of length can say."""
+BODY_SIZE_LIMIT: Final = 2**31 - 1 - 4 - HEADER_SIZE_MAX
+
+_PREFIX: Final = struct.Struct(">II")
+_MARK: Final = struct.Struct(">I")
+# code, language, version, opaque, flag
+_FIXED: Final = struct.Struct(">hBhii")
+_I16: Final = struct.Struct(">h")
+_I32: Final = struct.Struct(">i")
+_LANGUAGES: Final = {language.value: language.name for language in Language}
+_LANGUAGE_NUMBERS: Final = {language.name: language.value for language in Language}
+
+
+class Command:
+    """A request or an answer. Nobody changes one that was received."""
+
+    __slots__ = (
+        "body",
+        "code",
+        "encoding",
+        "fields",
+        "flag",
+        "header",
+        "language",
+        "opaque",
+        "remark",
+        "size",
+        "version",
+    )
+
+    def __init__(
+        self,
+        code: int,
+        fields: Fields | None = None,
+        body: Buffer = b"",
+        *,
+        opaque: int = 0,
+        flag: int = 0,
+        remark: str | None = None,
+        encoding: int = JSON,
+        version: int = VERSION,
+        language: str = "PYTHON",
+        header: Any = None,
+        size: int = 0,
+    ) -> None:
+        self.code = code
+        self.fields = {} if fields is None else fields
+        self.body = body
+        self.opaque = opaque
+        self.flag = flag
+        self.remark = remark
+        self.encoding = encoding
+        self.version = version
+        self.language = language
+        self.header = header
+        """The fields with their types, where a hand codec has read them already."""
+        self.size = size
+        """Bytes of the whole frame: what this command holds in memory."""
+
+    def __repr__(self) -> str:
+        kind = "answer" if self.is_answer else request_name(self.code)
+        return f"Command({kind}, code {self.code}, opaque {self.opaque}, {len(self.body)} bytes)"
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether this answers a request of ours."""
+        return bool(self.flag & RESPONSE_FLAG)
+
+    @property
+    def is_oneway(self) -> bool:
+        """Whether nobody waits for an answer to this."""
+        return bool(self.flag & ONEWAY_FLAG)
+
+
+class _Header(msgspec.Struct, rename="camel", gc=False):
+    """A JSON header as it comes: any of its keys may be missing but the code."""
+
+    code: int
+    ext_fields: dict[str, str] = msgspec.field(default_factory=dict)
+    flag: int = 0
+    language: str = "JAVA"
+    opaque: int = 0
+    remark: str | None = None
+    version: int = 0
+
+
+class _Written(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, gc=False):
+    """A JSON header as it leaves: keys in the order of their names, as Java writes them."""
+
+    code: int
+    ext_fields: dict[str, str] | None = None
+    flag: int
+    language: str
+    opaque: int
+    remark: str | None = None
+    serialize_type: str = msgspec.field(name="serializeTypeCurrentRPC")
+    version: int
+
+
+_decode_json: Final = msgspec.json.Decoder(_Header).decode
+_encode_json: Final = msgspec.json.Encoder().encode
+_escape: Final = msgspec.json.Encoder().encode
+
+
+# Reading
+
+
+def split(frame: memoryview) -> tuple[int, memoryview, memoryview]:
+    """Encoding, header and body of a frame; the header's length is checked against the frame's."""
+    if len(frame) < _MARK.size:
+        raise MalformedFrame(f"frame of {len(frame)} bytes has no header length")
+    (mark,) = _MARK.unpack_from(frame)
+    encoding, end = mark >> 24, 4 + (mark & HEADER_SIZE_MAX)
+    if end > len(frame):
+        raise MalformedFrame(f"header of {end - 4} bytes in a frame of {len(frame)}")
+    if encoding > BINARY:
+        raise MalformedFrame(f"header encoding {encoding} is unknown")
+    return encoding, frame[4:end], frame[end:]
+
+
+def decode(frame: memoryview) -> Command:
+    """The command in a frame, or MalformedFrame."""
+    encoding, head, body = split(frame)
+    if encoding == BINARY:
+        return _decode_binary(head, body, len(frame))
+    return decode_json(head, body, len(frame))
+
+
+def decode_json(head: memoryview, body: memoryview, size: int) -> Command:
+    """The command with this JSON header."""
+    try:
+        read = _decode_json(head)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
+        raise MalformedFrame(f"JSON header: {wrong}") from None
+    _check_numbers(read.code, read.opaque, read.flag)
+    return Command(
+        read.code,
+        read.ext_fields,
+        body,
+        opaque=read.opaque,
+        flag=read.flag,
+        remark=read.remark,
+        version=read.version,
+        language=read.language,
+        size=size,
+    )
+
+
+def _check_numbers(code: int, opaque: int, flag: int) -> None:
+    for name, value in (("code", code), ("opaque", opaque), ("flag", flag)):
+        if not -0x80000000 <= value <= 0x7FFFFFFF:
+            raise MalformedFrame(f"JSON header: {name} {value} is no 32-bit number")
+
+
+def _decode_binary(head: memoryview, body: memoryview, size: int) -> Command:
+    try:
+        code, language, version, opaque, flag = _FIXED.unpack_from(head)
+        remark, at = _take(head, _FIXED.size, _I32, "remark")
+        packed, _ = _take(head, at, _I32, "fields")
+        fields = _decode_fields(bytes(packed))
+        text = str(remark, "utf-8") if remark else None
+    except struct.error:
+        raise MalformedFrame(f"binary header of {len(head)} bytes is cut off") from None
+    except UnicodeDecodeError as wrong:
+        raise MalformedFrame(f"binary header: {wrong}") from None
+    return Command(
+        code,
+        fields,
+        body,
+        opaque=opaque,
+        flag=flag,
+        remark=text,
+        encoding=BINARY,
+        version=version,
+        language=_LANGUAGES.get(language, "OTHER"),
+        size=size,
+    )
+
+
+def _decode_fields(packed: bytes) -> Fields:
+    """Name length 2, name, value length 4, value, and so on: a send has thirteen of them."""
+    fields: Fields = {}
+    at, end = 0, len(packed)
+    number = int.from_bytes
+    while at < end:
+        value_at = at + 2 + number(packed[at : at + 2], "big")
+        start = value_at + 4
+        following = start + number(packed[value_at:start], "big")
+        if following > end or start > end:
+            raise MalformedFrame(
+                f"binary header: the field at byte {at} passes the {end} there are"
+            )
+        fields[packed[at + 2 : value_at].decode()] = packed[start:following].decode()
+        at = following
+    return fields
+
+
+def _take(data: memoryview, at: int, length: struct.Struct, what: str) -> tuple[memoryview, int]:
+    """The bytes behind a length at `at`, and where they end."""
+    (size,) = length.unpack_from(data, at)
+    start = at + length.size
+    if not 0 <= size <= len(data) - start:
+        raise MalformedFrame(
+            f"binary header: {what} of {size} bytes at byte {at}, {len(data) - start} are left"
+        )
+    return data[start : start + size], start + size
+
+
+# Writing
+
+
+def encode(command: Command) -> bytes:
+    """Everything of a command's frame but the body, which follows it as it is."""
+    if command.encoding == BINARY:
+        head = _encode_binary(command)
+    else:
+        head = _encode_json(
+            _Written(
+                code=command.code,
+                ext_fields=command.fields or None,
+                flag=command.flag,
+                language=command.language,
+                opaque=command.opaque,
+                remark=command.remark,
+                serialize_type="JSON",
+                version=command.version,
+            )
+        )
+    return lead(command.encoding, head, len(command.body))
+
+
+def lead(encoding: int, head: bytes, body_size: int) -> bytes:
+    """A frame up to its body, around a header that is encoded already."""
+    size = len(head)
+    assert size <= HEADER_SIZE_MAX, f"{size} bytes do not fit a header"
+    assert body_size <= BODY_SIZE_LIMIT, f"{body_size} bytes do not fit a frame"
+    return _PREFIX.pack(4 + size + body_size, encoding << 24 | size) + head
+
+
+def escape(text: str) -> bytes:
+    """A text as JSON has it, in its quotes: for headers that are put together by hand."""
+    return _escape(text)
+
+
+def _encode_binary(command: Command) -> bytes:
+    remark = (command.remark or "").encode()
+    fields = b"".join(
+        _I16.pack(len(packed := name.encode()))
+        + packed
+        + _I32.pack(len(value := text.encode()))
+        + value
+        for name, text in command.fields.items()
+    )
+    return b"".join(
+        (
+            _FIXED.pack(
+                # Two bytes are what this encoding has: RocketMQ cuts a larger code off as well.
+                (command.code + 0x8000 & 0xFFFF) - 0x8000,
+                _LANGUAGE_NUMBERS.get(command.language, Language.OTHER),
+                command.version,
+                command.opaque,
+                command.flag,
+            ),
+            _I32.pack(len(remark)),
+            remark,
+            _I32.pack(len(fields)),
+            fields,
+        )
+    )

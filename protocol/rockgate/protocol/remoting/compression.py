@@ -1,0 +1,99 @@
+"""Compressed bodies of messages and of broker registrations: zlib always, lz4 and zstd if there.
+
+The kind of compression lies in a message's sysFlag. zlib is the standard library's; the others
+come with cramjam, which a server has and an SDK may have. What comes out is bounded by the caller,
+and memory is taken as the output grows, not as the input promises.
+"""
+
+import zlib
+from enum import IntEnum
+from typing import Any, Final
+
+from rockgate.protocol.entry import COMPRESSED
+from rockgate.protocol.remoting.command import Buffer
+from rockgate.protocol.remoting.errors import MalformedContent
+
+try:
+    import cramjam
+
+    _cramjam: Any = cramjam
+except ImportError:
+    _cramjam = None
+
+SIZE_MAX: Final = 64 * 1024 * 1024
+"""How much one body may become, unless the caller says otherwise."""
+KIND_MASK: Final = 7 << 8
+_STEP: Final = 64 * 1024
+
+
+class Compression(IntEnum):
+    """The kinds, as they lie in bits 8 to 10 of a sysFlag; no bits at all means zlib."""
+
+    ZLIB_OF_OLD = 0
+    LZ4 = 1 << 8
+    ZSTD = 2 << 8
+    ZLIB = 3 << 8
+
+
+def compression_of(sys_flag: int) -> Compression | None:
+    """How a body with this sysFlag is compressed, if it is."""
+    if not sys_flag & COMPRESSED:
+        return None
+    try:
+        return Compression(sys_flag & KIND_MASK)
+    except ValueError:
+        raise MalformedContent(f"compression {sys_flag >> 8 & 7} is unknown") from None
+
+
+def decompress(data: Buffer, kind: Compression, *, size_max: int = SIZE_MAX) -> bytes:
+    """What was compressed, at most `size_max` bytes, or MalformedContent."""
+    if kind in (Compression.ZLIB, Compression.ZLIB_OF_OLD):
+        return _inflate(data, size_max)
+    if _cramjam is None:
+        raise MalformedContent(f"{kind.name} needs cramjam, which is not installed")
+    return _by_cramjam(data, kind, size_max)
+
+
+def compress(data: Buffer, kind: Compression, level: int = 5) -> bytes:
+    """`data` compressed; the level means something for zlib only."""
+    if kind in (Compression.ZLIB, Compression.ZLIB_OF_OLD):
+        return zlib.compress(data, level)
+    if _cramjam is None:
+        raise MalformedContent(f"{kind.name} needs cramjam, which is not installed")
+    if kind is Compression.LZ4:
+        stream = _cramjam.lz4.Compressor(content_checksum=False, block_linked=False)
+        stream.compress(bytes(data))
+        return bytes(stream.finish())
+    return bytes(_cramjam.zstd.compress(data))
+
+
+def _inflate(data: Buffer, size_max: int) -> bytes:
+    stream = zlib.decompressobj()
+    try:
+        # One byte more than may be: a bound of 0 would mean none to zlib.
+        out = stream.decompress(data, size_max + 1)
+    except zlib.error as wrong:
+        raise MalformedContent(f"zlib: {wrong}") from None
+    if len(out) > size_max:
+        raise MalformedContent(f"zlib: more than {size_max} bytes")
+    if not stream.eof:
+        raise MalformedContent("zlib: the stream is cut off")
+    return out
+
+
+def _by_cramjam(data: Buffer, kind: Compression, size_max: int) -> bytes:
+    codec = _cramjam.lz4 if kind is Compression.LZ4 else _cramjam.zstd
+    size = min(size_max, max(_STEP, 4 * len(data)))
+    while True:
+        out = bytearray(size)
+        try:
+            written: int = codec.decompress_into(data, out)
+        except (_cramjam.DecompressionError, OSError, ValueError) as wrong:
+            # Only the text tells a full buffer from bad input.
+            if "failed to write whole buffer" not in str(wrong):
+                raise MalformedContent(f"{kind.name.lower()}: {wrong}") from None
+            if size >= size_max:
+                raise MalformedContent(f"{kind.name.lower()}: more than {size_max} bytes") from None
+            size = min(size_max, size * 4)
+        else:
+            return bytes(memoryview(out)[:written])

@@ -1,0 +1,145 @@
+"""Both ends of a remoting connection without the connection: bytes in, commands and bytes out.
+
+    receive_data(data)          the commands that `data` completes: requests of the peer's, and
+                                answers to requests of ours, in the order they came
+    respond(request, answer)    an answer, in any order; the request's number tells which it is for
+    request(code, …)            a request of our own, which either end may send at any time
+    data_to_send()              everything queued, for one `writelines`
+
+Unlike Kafka's wire, answers come in any order: a pull may wait while later sends are answered. A
+broken stream raises ProtocolError only after every command before the break was handed out.
+Nothing here knows sockets, time or what a request means. Server and client are the same class.
+"""
+
+from typing import Final
+
+from rockgate.protocol.errors import ProtocolError
+from rockgate.protocol.frames import FrameReader
+from rockgate.protocol.remoting.codes import ONEWAY_FLAG, RESPONSE_FLAG
+from rockgate.protocol.remoting.command import JSON, Buffer, Command, Fields, encode
+from rockgate.protocol.remoting.errors import TooManyPending
+from rockgate.protocol.remoting.hot.reading import decode
+
+FRAME_BYTES_MAX: Final = 16 * 1024 * 1024
+"""RocketMQ's own default (com.rocketmq.remoting.frameMaxLength)."""
+PENDING_MAX: Final = 65_536
+"""Requests of ours that may wait for their answers at the same time."""
+
+
+class Connection:
+    """One end. `pending` are our requests by number, until their answers come or are given up."""
+
+    def __init__(
+        self,
+        *,
+        frame_bytes_max: int = FRAME_BYTES_MAX,
+        pending_max: int = PENDING_MAX,
+        encoding: int = JSON,
+        language: str = "PYTHON",
+    ) -> None:
+        self.encoding = encoding
+        self.language = language
+        self.pending_max = pending_max
+        self.pending: dict[int, int] = {}
+        """The code of each request of ours that waits, by its number."""
+        self._reader = FrameReader(frame_bytes_max)
+        self._out: list[Buffer] = []
+        self._next_opaque = 0
+        self._error: ProtocolError | None = None
+
+    # Receiving
+
+    def receive_data(self, data: Buffer) -> list[Command]:
+        """The commands that `data` completes. `data` must not change afterwards.
+
+        Raises what is wrong with the stream, but commands before the break are returned first:
+        the error is then raised by the next call, which may bring no data. An answer that nobody
+        waits for (any more) is dropped: its request may have been given up.
+        """
+        commands: list[Command] = []
+        if self._error is None:
+            try:
+                for frame in self._reader.feed(data):
+                    command = decode(frame)
+                    if command.flag & RESPONSE_FLAG and (
+                        self.pending.pop(command.opaque, None) is None
+                    ):
+                        continue
+                    commands.append(command)
+            except ProtocolError as broken:
+                self._error = broken
+        if not commands:
+            self.raise_broken()
+        return commands
+
+    def raise_broken(self) -> None:
+        """Raise what broke the stream, if something did."""
+        error = self._error or self._reader.error
+        if error is not None:
+            raise error
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the stream cannot be read any further."""
+        return self._error is not None or self._reader.error is not None
+
+    # Sending
+
+    def respond(self, request: Command, answer: Command) -> None:
+        """Queue the answer to a request, in the request's encoding; a one-way one gets none."""
+        if request.flag & ONEWAY_FLAG:
+            return
+        answer.opaque = request.opaque
+        answer.flag = RESPONSE_FLAG
+        answer.encoding = request.encoding
+        self._out.append(encode(answer))
+        if len(answer.body):
+            self._out.append(answer.body)
+
+    def send_encoded(self, buffers: list[Buffer]) -> None:
+        """Queue a frame that a hand codec wrote."""
+        self._out += buffers
+
+    def request(
+        self,
+        code: int,
+        fields: Fields | None = None,
+        body: Buffer = b"",
+        *,
+        oneway: bool = False,
+    ) -> int:
+        """Queue a request and return its number, which its answer will carry."""
+        opaque = self._number()
+        command = Command(
+            code,
+            fields,
+            body,
+            opaque=opaque,
+            flag=ONEWAY_FLAG if oneway else 0,
+            encoding=self.encoding,
+            language=self.language,
+        )
+        if not oneway:
+            self.pending[opaque] = code
+        self._out.append(encode(command))
+        if len(body):
+            self._out.append(body)
+        return opaque
+
+    def give_up(self, opaque: int) -> None:
+        """Stop waiting for an answer; if it comes after all, it is dropped."""
+        self.pending.pop(opaque, None)
+
+    def data_to_send(self) -> list[Buffer]:
+        """The buffers of everything queued, in that order; each is given once."""
+        out, self._out = self._out, []
+        return out
+
+    def _number(self) -> int:
+        if len(self.pending) >= self.pending_max:
+            raise TooManyPending(f"{len(self.pending)} requests wait for their answers")
+        opaque = self._next_opaque
+        while opaque in self.pending:
+            opaque = opaque + 1 & 0x7FFFFFFF
+        self._next_opaque = opaque + 1 & 0x7FFFFFFF
+        return opaque

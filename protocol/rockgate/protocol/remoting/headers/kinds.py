@@ -1,0 +1,12 @@
+"""Numbers that fit Java's types, which headers are made of; and the header with nothing in it."""
+
+from typing import Annotated, TypeAlias
+
+import msgspec
+
+Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+class NoHeader(msgspec.Struct, frozen=True):
+    """Nothing is read; everything there is lies in the body."""

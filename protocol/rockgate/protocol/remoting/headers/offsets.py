@@ -1,0 +1,97 @@
+"""Headers of bounds and progress: minimum, maximum, by time; committed, reset, compared."""
+
+import msgspec
+
+from rockgate.protocol.remoting.headers.kinds import Int32, Int64
+
+
+class QueueHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """31 and 32: one queue."""
+
+    topic: str
+    queue_id: Int32
+
+
+class MaxOffsetHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """30: the end of one queue."""
+
+    topic: str
+    queue_id: Int32
+    committed: bool = True
+
+
+class SearchOffsetHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """29: the offset of a time in one queue; the last message of that time for UPPER."""
+
+    topic: str
+    queue_id: Int32
+    timestamp: Int64
+    boundary_type: str = "LOWER"
+
+
+class OffsetAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """An offset."""
+
+    offset: Int64
+
+
+class TimestampAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A time in milliseconds."""
+
+    timestamp: Int64
+
+
+class QueryConsumerOffsetHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """14: how far a group is in one queue."""
+
+    consumer_group: str
+    topic: str
+    queue_id: Int32
+    set_zero_if_not_found: bool | None = None
+
+
+class UpdateConsumerOffsetHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """15: a group is this far in one queue."""
+
+    consumer_group: str
+    topic: str
+    queue_id: Int32
+    commit_offset: Int64
+
+
+class ConsumeStatsHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """208: how far a group is behind, in one topic or in all."""
+
+    consumer_group: str
+    topic: str | None = None
+
+
+class ConsumeTimeSpanHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """303: the times between which a group reads."""
+
+    topic: str
+    group: str
+
+
+class ResetOffsetHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """222 and 220: set a group back, or forward, to a time or an offset."""
+
+    topic: str
+    group: str
+    queue_id: Int32 = -1
+    offset: Int64 | None = None
+    timestamp: Int64 = -1
+    is_force: bool = False
+
+
+class GroupHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """343 and 352: one group."""
+
+    group: str
+
+
+class SubscriptionByConsumerHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """345: what a group subscribes to in a topic."""
+
+    group: str
+    topic: str

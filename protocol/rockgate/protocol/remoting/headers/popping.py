@@ -1,0 +1,67 @@
+"""Headers of pop: messages that are hidden for a while instead of owned by a queue's reader."""
+
+import msgspec
+
+from rockgate.protocol.remoting.headers.kinds import Int32, Int64
+
+
+class PopHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """200050: messages of any queue, hidden from others for a time."""
+
+    consumer_group: str
+    topic: str
+    queue_id: Int32
+    max_msg_nums: Int32
+    invisible_time: Int64
+    poll_time: Int64
+    born_time: Int64
+    init_mode: Int32
+    exp_type: str | None = None
+    exp: str | None = None
+    order: bool = False
+    attempt_id: str | None = None
+    bname: str | None = None
+
+
+class PoppedHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """When and for how long the messages of the body were hidden."""
+
+    pop_time: Int64
+    invisible_time: Int64
+    revive_qid: Int32
+    rest_num: Int64
+    start_offset_info: str | None = None
+    msg_offset_info: str | None = None
+    order_count_info: str | None = None
+
+
+class AckHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """200051: one message is done."""
+
+    consumer_group: str
+    topic: str
+    queue_id: Int32
+    extra_info: str
+    offset: Int64
+    bname: str | None = None
+
+
+class ChangeInvisibleHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """200053: hide one message for another time."""
+
+    consumer_group: str
+    topic: str
+    queue_id: Int32
+    extra_info: str
+    offset: Int64
+    invisible_time: Int64
+    suspend: bool = False
+    bname: str | None = None
+
+
+class ChangedInvisibleHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """When it was hidden, and for how long."""
+
+    pop_time: Int64
+    invisible_time: Int64
+    revive_qid: Int32

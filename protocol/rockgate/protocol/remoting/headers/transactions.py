@@ -1,0 +1,31 @@
+"""Headers of half messages: the decision (37) and the question about it (39)."""
+
+import msgspec
+
+from rockgate.protocol.remoting.headers.kinds import Int32, Int64
+
+
+class EndTransactionHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """37: commit (8), roll back (12) or nothing known yet (0)."""
+
+    producer_group: str
+    topic: str | None = None
+    tran_state_table_offset: Int64
+    commit_log_offset: Int64
+    commit_or_rollback: Int32
+    from_transaction_check: bool = False
+    msg_id: str | None = None
+    transaction_id: str | None = None
+    bname: str | None = None
+
+
+class CheckTransactionHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """39: what became of this half message? The message itself is the body."""
+
+    topic: str | None = None
+    tran_state_table_offset: Int64
+    commit_log_offset: Int64
+    msg_id: str | None = None
+    transaction_id: str | None = None
+    offset_msg_id: str | None = None
+    bname: str | None = None

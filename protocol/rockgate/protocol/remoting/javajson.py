@@ -1,0 +1,165 @@
+"""JSON as Java's library writes it: maps whose keys are objects or bare numbers.
+
+    {"offsetTable":{{"brokerName":"a","queueId":0,"topic":"t"}:{"maxOffset":1}},"tps":0.0}
+    {"brokerAddrs":{0:"127.0.0.1:10911"}}
+
+Neither is legal JSON. A body declares such a map as `Keyed[Key, Value]`; `encode` writes it so, and
+`decode` reads it, whether its keys are objects, bare numbers or quoted texts. Legal JSON takes the
+short way: it is read at once.
+
+Every body is read through here. Nesting is bounded, and the work is linear in the bytes.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, Generic, TypeVar, get_args
+
+import msgspec
+
+from rockgate.protocol.remoting.command import Buffer
+from rockgate.protocol.remoting.errors import MalformedRequest
+
+K = TypeVar("K")
+V = TypeVar("V")
+T = TypeVar("T")
+
+DEPTH_MAX: Final = 32
+
+_TOKEN: Final = re.compile(rb'\s+|"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s"{}\[\]:,]+', re.DOTALL)
+
+
+class Keyed(Generic[K, V]):
+    """A map with keys that JSON does not have; `items` is the map."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: Mapping[K, V] | None = None) -> None:
+        self.items: dict[K, V] = dict(items or {})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Keyed) and self.items == other.items
+
+    __hash__ = None  # type: ignore[assignment]  # a map is not a key
+
+    def __repr__(self) -> str:
+        return f"Keyed({self.items!r})"
+
+
+def encode(value: object) -> bytes:
+    """A body's bytes. Field names leave as they are declared; None is left out by declaration."""
+    return _ENCODER.encode(value)
+
+
+def decode(data: Buffer, kind: type[T], what: str) -> T:
+    """A body of this kind; MalformedRequest, which begins with `what`, if it is none."""
+    try:
+        return msgspec.json.decode(data, type=kind, dec_hook=_read_keyed)
+    except (msgspec.ValidationError, UnicodeDecodeError) as wrong:
+        raise MalformedRequest(what, str(wrong)) from None
+    except (msgspec.DecodeError, RecursionError) as wrong:
+        try:
+            legal = legalise(bytes(data))
+        except ValueError:
+            raise MalformedRequest(what, str(wrong)) from None
+    try:
+        return msgspec.json.decode(legal, type=kind, dec_hook=_read_keyed)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
+        raise MalformedRequest(what, str(wrong)) from None
+
+
+def legalise(data: bytes) -> bytes:
+    """The same as legal JSON: a key that is no text becomes the text of its JSON."""
+    out: list[bytes] = []
+    end = _copy_value(data, _skip(data, 0), out, DEPTH_MAX)
+    if _skip(data, end) != len(data):
+        raise ValueError(f"something follows the value, at byte {end}")
+    return b"".join(out)
+
+
+def _write_keyed(value: object) -> object:
+    if isinstance(value, Keyed):
+        pairs = b",".join(
+            _ENCODER.encode(key) + b":" + _ENCODER.encode(item) for key, item in value.items.items()
+        )
+        return msgspec.Raw(b"{" + pairs + b"}")
+    raise NotImplementedError(f"{type(value).__name__} has no JSON")
+
+
+_ENCODER: Final = msgspec.json.Encoder(enc_hook=_write_keyed)
+
+
+def _read_keyed(kind: type, value: Any) -> Any:
+    origin = getattr(kind, "__origin__", kind)
+    if origin is not Keyed:
+        raise NotImplementedError(f"{kind!r} is not read from JSON")
+    if not isinstance(value, dict):
+        raise ValueError(f"expected a map, got {type(value).__name__}")
+    key_kind, value_kind = get_args(kind)
+    keyed: Keyed[Any, Any] = Keyed()
+    for key, item in value.items():
+        read = key if key_kind is str else msgspec.json.decode(key, type=key_kind)
+        keyed.items[read] = msgspec.convert(item, value_kind, dec_hook=_read_keyed)
+    return keyed
+
+
+def _copy_value(data: bytes, at: int, out: list[bytes], depth: int) -> int:
+    """Copy the value at `at` to `out`, legal; returns where it ends."""
+    if depth == 0:
+        raise ValueError(f"nested deeper than {DEPTH_MAX}")
+    token, end = _token(data, at)
+    if token == b"{":
+        return _copy_items(data, end, out, depth, b"}")
+    if token == b"[":
+        return _copy_items(data, end, out, depth, b"]")
+    if token in (b"}", b"]", b":", b","):
+        raise ValueError(f"{token!r} where a value should be, at byte {at}")
+    out.append(token)
+    return end
+
+
+def _copy_items(data: bytes, at: int, out: list[bytes], depth: int, closing: bytes) -> int:
+    out.append(b"{" if closing == b"}" else b"[")
+    at = _skip(data, at)
+    token, end = _token(data, at)
+    while token != closing:
+        if closing == b"}":
+            at = _copy_key(data, at, out, depth)
+        at = _skip(data, _copy_value(data, at, out, depth - 1))
+        token, end = _token(data, at)
+        if token == b",":
+            out.append(token)
+            at = _skip(data, end)
+        elif token != closing:
+            raise ValueError(f"{token!r} between values, at byte {at}")
+    out.append(closing)
+    return end
+
+
+def _copy_key(data: bytes, at: int, out: list[bytes], depth: int) -> int:
+    """Copy the key at `at` and its colon; returns where the value begins."""
+    if data[at : at + 1] == b'"':
+        token, end = _token(data, at)
+        out.append(token)
+    else:
+        parts: list[bytes] = []
+        end = _copy_value(data, at, parts, depth - 1)
+        out.append(msgspec.json.encode(b"".join(parts).decode()))
+    end = _skip(data, end)
+    token, after = _token(data, end)
+    if token != b":":
+        raise ValueError(f"{token!r} behind a key, at byte {end}")
+    out.append(token)
+    return _skip(data, after)
+
+
+def _token(data: bytes, at: int) -> tuple[bytes, int]:
+    found = _TOKEN.match(data, at)
+    if found is None:
+        raise ValueError(f"no JSON at byte {at}")
+    return found[0], found.end()
+
+
+def _skip(data: bytes, at: int) -> int:
+    while at < len(data) and data[at] in b" \t\r\n":
+        at += 1
+    return at

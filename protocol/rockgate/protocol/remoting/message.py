@@ -1,0 +1,198 @@
+"""Messages as they travel: in a pull's answer whole, in a batch send in short.
+
+A message in an answer has the envelope of `protocol.entry`, which is also how it lies in the log:
+a server hands out the bytes of the log as they are. `decode` is for those who look inside (the SDK,
+and the gateway where it must); `encode` writes a message that lies in no log.
+
+A batch send's body is its messages one after another in a shorter form:
+
+    size 4 | magic 4 | bodyCRC 4 | flag 4 | body size 4, body | properties size 2, properties
+"""
+
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import EntryError, get_property, parse_properties, unpack_host
+from rockgate.protocol.remoting.command import Buffer
+from rockgate.protocol.remoting.compression import SIZE_MAX, compression_of, decompress
+from rockgate.protocol.remoting.errors import MalformedContent
+from rockgate.protocol.remoting.ids import offset_message_id
+
+_BATCHED: Final = struct.Struct(">iIIii")
+_U16: Final = struct.Struct(">H")
+_TOPIC_V1: Final = struct.Struct(">b")
+_TOPIC_V2: Final = struct.Struct(">h")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """A message that was received: what its producer set, and where and when it was stored."""
+
+    topic: str
+    body: bytes
+    properties: dict[str, str] = field(default_factory=dict)
+    flag: int = 0
+    sys_flag: int = 0
+    queue_id: int = 0
+    queue_offset: int = 0
+    position: int = 0
+    born_ms: int = 0
+    born_host: tuple[bytes, int] = (b"\0\0\0\0", 0)
+    store_ms: int = 0
+    store_host: tuple[bytes, int] = (b"\0\0\0\0", 0)
+    reconsume_times: int = 0
+    prepared_offset: int = 0
+    body_crc: int = 0
+    size: int = 0
+
+    @property
+    def offset_message_id(self) -> str:
+        """Where it lies, as RocketMQ writes it."""
+        return offset_message_id(*self.store_host, self.position)
+
+    @property
+    def message_id(self) -> str:
+        """The id that its producer gave it, or else where it lies."""
+        return self.properties.get("UNIQ_KEY") or self.offset_message_id
+
+
+def decode(data: Buffer, at: int = 0, *, size_max: int = SIZE_MAX) -> Message:
+    """The message that starts at `at`, its body decompressed; MalformedContent if it is none."""
+    try:
+        read = envelope.read(data, at)
+    except EntryError as wrong:
+        raise MalformedContent(f"message at byte {at}: {wrong.reason}") from None
+    if read.is_batch:
+        raise MalformedContent(f"message at byte {at}: it is a batch entry")
+    body = bytes(data[read.body_at : read.body_at + read.body_size])
+    kind = compression_of(read.sys_flag)
+    packed = bytes(data[read.properties_at : read.properties_at + read.properties_size])
+    return Message(
+        topic=read.topic.decode("utf-8", "surrogateescape"),
+        body=body if kind is None else decompress(body, kind, size_max=size_max),
+        properties=parse_properties(packed),
+        flag=read.flag,
+        sys_flag=read.sys_flag,
+        queue_id=read.queue_id,
+        queue_offset=read.queue_offset,
+        position=read.position,
+        born_ms=read.born_ms,
+        born_host=unpack_host(read.born_host),
+        store_ms=read.store_ms,
+        store_host=unpack_host(read.store_host),
+        reconsume_times=read.reconsume_times,
+        prepared_offset=read.prepared_offset,
+        body_crc=read.body_crc,
+        size=read.total_size,
+    )
+
+
+def decode_all(data: Buffer, *, size_max: int = SIZE_MAX) -> Iterator[Message]:
+    """All messages of a pull's answer; `size_max` bounds what all of them become together."""
+    at, left = 0, size_max
+    while at < len(data):
+        message = decode(data, at, size_max=left)
+        yield message
+        left -= len(message.body)
+        at += message.size
+
+
+def encode(
+    *,
+    topic: bytes,
+    body: Buffer,
+    properties: bytes,
+    queue_id: int,
+    queue_offset: int,
+    position: int,
+    born_ms: int,
+    born_host: bytes,
+    store_ms: int,
+    store_host: bytes,
+    flag: int = 0,
+    sys_flag: int = 0,
+    reconsume_times: int = 0,
+    prepared_offset: int = 0,
+) -> bytes:
+    """A message's bytes for an answer, without the checksum that an entry in the log ends with.
+
+    Hosts are packed (`entry.pack_host`); their widths must agree with `sys_flag`.
+    """
+    magic = envelope.topic_magic(topic)
+    prefix = _TOPIC_V1 if magic == envelope.MAGIC_V1 else _TOPIC_V2
+    tail = prefix.pack(len(topic)) + topic + _U16.pack(len(properties)) + properties
+    head = envelope.pack_head(
+        total_size=envelope.head_size(sys_flag) + len(body) + len(tail),
+        magic=magic,
+        body_crc=envelope.body_checksum(body),
+        queue_id=queue_id,
+        flag=flag,
+        queue_offset=queue_offset,
+        position=position,
+        sys_flag=sys_flag,
+        born_ms=born_ms,
+        born_host=born_host,
+        store_ms=store_ms,
+        store_host=store_host,
+        reconsume_times=reconsume_times,
+        prepared_offset=prepared_offset,
+        body_size=len(body),
+    )
+    return b"".join((head, body, tail))
+
+
+class Batched(NamedTuple):
+    """One message of a batch send."""
+
+    flag: int
+    body: memoryview
+    properties: bytes
+
+    def property(self, name: bytes) -> bytes | None:
+        """The value of one property, if the message has it."""
+        return get_property(self.properties, name)
+
+
+def decode_batch(data: Buffer, *, count_max: int = 1_000_000) -> list[Batched]:
+    """The messages of a batch send's body; every size is checked before it is used."""
+    view = memoryview(data)
+    found: list[Batched] = []
+    at, end = 0, len(view)
+    while at < end:
+        if len(found) == count_max:
+            raise MalformedContent(f"batch of more than {count_max} messages")
+        if end - at < _BATCHED.size + 2:
+            raise MalformedContent(f"batch: message {len(found)} is cut off at byte {at}")
+        size, _, _, flag, body_size = _BATCHED.unpack_from(view, at)
+        body_at = at + _BATCHED.size
+        if not _BATCHED.size + 2 <= size <= end - at or not 0 <= body_size <= size:
+            raise MalformedContent(f"batch: message {len(found)} has size {size} at byte {at}")
+        body_end = body_at + body_size
+        if body_end + 2 > at + size:
+            raise MalformedContent(f"batch: message {len(found)} has a body of {body_size} bytes")
+        (properties_size,) = _U16.unpack_from(view, body_end)
+        if body_end + 2 + properties_size != at + size:
+            raise MalformedContent(
+                f"batch: message {len(found)} has properties of {properties_size} bytes"
+            )
+        properties = bytes(view[body_end + 2 : at + size])
+        found.append(Batched(flag, view[body_at:body_end], properties))
+        at += size
+    return found
+
+
+def encode_batch(messages: Iterable[tuple[int, bytes, bytes]]) -> bytes:
+    """The body of a batch send, of each message's flag, body and packed properties."""
+    parts: list[bytes] = []
+    for flag, body, properties in messages:
+        size = _BATCHED.size + len(body) + 2 + len(properties)
+        parts += (
+            _BATCHED.pack(size, 0, 0, flag, len(body)),
+            body,
+            _U16.pack(len(properties)),
+            properties,
+        )
+    return b"".join(parts)

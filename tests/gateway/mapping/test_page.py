@@ -1,0 +1,53 @@
+"""docs/mapping.md says what the code does."""
+
+from __future__ import annotations
+
+import re
+
+from tests.house.checkout import ROOT
+
+from rockgate.gateway.mapping import address, dictionary, messages, names, transcoder
+from rockgate.gateway.mapping.batches import COMPRESSED_BODY, INFLATED_BYTES_MAX
+
+PAGE = (ROOT / "docs/mapping.md").read_text()
+
+
+def test_the_page_lists_every_system_property() -> None:
+    listed = PAGE.split("dictionary.SYSTEM -->")[1].split("<!-- end -->")[0]
+    assert re.findall(r"`([^`]+)`", listed) == sorted(dictionary.SYSTEM)
+
+
+def test_the_page_names_every_property_that_is_made_up() -> None:
+    table = PAGE.split("### Properties that are made up here")[1].split("\n\n")[1]
+    named = re.findall(r"^\| `([^`]+)`", table, re.MULTILINE)
+    made_up = (
+        dictionary.NAMED,
+        dictionary.CODED,
+        dictionary.EXACT_KEY,
+        dictionary.NULL,
+        dictionary.DROPPED,
+        dictionary.SKIPPED,
+    )
+    assert named == [name.decode() for name in made_up]
+    assert all(name.startswith(dictionary.OWN) for name in made_up)
+    assert COMPRESSED_BODY.decode() in PAGE
+
+
+def test_the_page_gives_the_bounds() -> None:
+    for bound in (dictionary.SIZE_MAX, address.INDEX_MAX + 1, messages.CHUNK_COUNT):
+        assert f"{bound:,}" in PAGE
+    assert messages.CHUNK_BYTES == 1 << 20 and "about 1 MiB" in PAGE
+    assert (transcoder.HEAVY_COMPRESSED, transcoder.HEAVY_PLAIN) == (32 << 10, 4 << 20)
+    assert "(32 KiB compressed, 4 MiB plain)" in PAGE
+    assert INFLATED_BYTES_MAX == 256 << 10 and "256 KiB" in PAGE
+
+
+def test_the_page_draws_the_address_as_it_is() -> None:
+    assert address.POSITION_BITS == 44 and "63   62 … 44                       43 … 0" in PAGE
+
+
+def test_the_page_has_the_names_as_they_are() -> None:
+    table = PAGE.split("### Names")[1].split("\n\n")[1]
+    for store, rocketmq in re.findall(r"^\| `(\S+)` \| `(\S+)` \|", table, re.MULTILINE):
+        assert names.to_rocketmq(store) == rocketmq.replace("\\|", "|")
+    assert f"over {names.NAME_SIZE_MAX} bytes" in table
