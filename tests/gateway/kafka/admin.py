@@ -23,13 +23,9 @@ from rockgate.gateway.kafka.configaltering import (
 )
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.loggers import LoggerLevels
-from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.protocol.kafka.schema import decode, encode
-from rockgate.store.state import Fold, Journal
-from rockgate.store.store import Store
 from rockgate.store.topic import Topic
-from rockgate.store.topics import Topics
 
 T = TypeVar("T")
 NODE_ID = 7
@@ -44,15 +40,9 @@ class Admin(World):
     topics_config = TopicsConfig()
     defaults = TopicDefaults()
 
-    def open_store(self) -> Store:
-        def folds(journal: Journal, topics: Topics) -> list[Fold]:
-            self.configs = ResourceConfigs(journal)
-            return [self.configs.fold]
-
-        return Store(self.disk.root(), self.config, self.clock, folds=folds)
-
     def open(self) -> None:
         super().open()
+        self.configs = self.folds.configs
         topics = self.store.topics
         self.listing = Listing(topics, self.topics_config.partitions_max)
         self.catalogue = Catalogue(NODE_ID, self.store.epochs.current)

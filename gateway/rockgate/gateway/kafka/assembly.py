@@ -19,7 +19,8 @@ from rockgate.gateway.kafka.door import KafkaDoor
 from rockgate.gateway.kafka.groups.expiry import Expiry
 from rockgate.gateway.kafka.groups.fold import SavedGroups
 from rockgate.gateway.kafka.groups.groups import Groups, new_member_id
-from rockgate.gateway.kafka.handlers import HANDLERS, Services
+from rockgate.gateway.kafka.handlers import HANDLERS
+from rockgate.gateway.kafka.handlers.services import Services
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.producerexpiry import ProducerExpiry
 from rockgate.gateway.kafka.producers import Producers

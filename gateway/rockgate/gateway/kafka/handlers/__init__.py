@@ -4,29 +4,9 @@ One line per API, in key order. A row's `make` picks, of all services, what its 
 handler imports another.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
-from rockgate.gateway.config.sections import TopicsConfig
 from rockgate.gateway.durability import Durability
-from rockgate.gateway.identity import Identity
-from rockgate.gateway.kafka.advertised import Advertised
-from rockgate.gateway.kafka.brokerconfigs import BrokerConfig
-from rockgate.gateway.kafka.cataloguing import Catalogue
-from rockgate.gateway.kafka.config import KafkaConfig
-from rockgate.gateway.kafka.configaltering import (
-    Alterable,
-    GroupResources,
-    Resources,
-    ResourceType,
-    TopicResources,
-)
-from rockgate.gateway.kafka.fetching import PartitionReader
-from rockgate.gateway.kafka.fetchsessions import FetchSessions
-from rockgate.gateway.kafka.groups.config import GroupsConfig
-from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.handler import Row, row
-from rockgate.gateway.kafka.handlers import fetch, produce
+from rockgate.gateway.kafka.handlers import fetch, produce, services
 from rockgate.gateway.kafka.handlers.add_offsets_to_txn import AddOffsetsToTxn
 from rockgate.gateway.kafka.handlers.add_partitions_to_txn import AddPartitionsToTxn
 from rockgate.gateway.kafka.handlers.alter_configs import AlterConfigs
@@ -43,7 +23,6 @@ from rockgate.gateway.kafka.handlers.delete_topics import DeleteTopics
 from rockgate.gateway.kafka.handlers.describe_cluster import DescribeCluster
 from rockgate.gateway.kafka.handlers.describe_configs import DescribeConfigs
 from rockgate.gateway.kafka.handlers.describe_groups import DescribeGroups
-from rockgate.gateway.kafka.handlers.describe_log_dirs import DescribeLogDirs
 from rockgate.gateway.kafka.handlers.describe_producers import DescribeProducers
 from rockgate.gateway.kafka.handlers.describe_quorum import DescribeQuorum
 from rockgate.gateway.kafka.handlers.describe_topic_partitions import DescribeTopicPartitions
@@ -58,156 +37,19 @@ from rockgate.gateway.kafka.handlers.join_group import JoinGroup
 from rockgate.gateway.kafka.handlers.leave_group import LeaveGroup
 from rockgate.gateway.kafka.handlers.list_config_resources import ListConfigResources
 from rockgate.gateway.kafka.handlers.list_groups import ListGroups
-from rockgate.gateway.kafka.handlers.list_offsets import ListOffsets
-from rockgate.gateway.kafka.handlers.list_partition_reassignments import (
-    ListPartitionReassignments,
-)
+from rockgate.gateway.kafka.handlers.list_partition_reassignments import ListPartitionReassignments
 from rockgate.gateway.kafka.handlers.list_transactions import ListTransactions
 from rockgate.gateway.kafka.handlers.metadata import Metadata
 from rockgate.gateway.kafka.handlers.offset_commit import OffsetCommit
 from rockgate.gateway.kafka.handlers.offset_delete import OffsetDelete
 from rockgate.gateway.kafka.handlers.offset_fetch import OffsetFetch
-from rockgate.gateway.kafka.handlers.offset_for_leader_epoch import OffsetForLeaderEpoch
+from rockgate.gateway.kafka.handlers.services import Services
 from rockgate.gateway.kafka.handlers.sync_group import SyncGroup
 from rockgate.gateway.kafka.handlers.txn_offset_commit import TxnOffsetCommit
 from rockgate.gateway.kafka.handlers.update_features import UpdateFeatures
-from rockgate.gateway.kafka.handlers.write_txn_markers import WriteTxnMarkers
-from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
-from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.loggers import LoggerLevels
-from rockgate.gateway.kafka.producers import Producers
-from rockgate.gateway.kafka.queuesizes import QueueSizes
-from rockgate.gateway.kafka.replicas import Replicas
-from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
-from rockgate.gateway.kafka.timesearch import TimeSearch
-from rockgate.gateway.kafka.topicdefaults import TopicDefaults
-from rockgate.gateway.kafka.topicsettings import SettingsCache
-from rockgate.gateway.kafka.transactions.coordinator import Coordinator
-from rockgate.gateway.kafka.transactions.fold import Transactions
-from rockgate.gateway.kafka.transactions.markers import Markers
-from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.gateway.kafka.transactions.writing import TransactionalWrites
-from rockgate.gateway.mapping.batches import Transcoding
-from rockgate.gateway.waiting import Waiting
-from rockgate.gateway.warming import Warming
 from rockgate.protocol.kafka.keys import ApiKey
-from rockgate.store.store import Store
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Services:
-    """What handlers can be made of; the app brings it together, and no handler sees it."""
-
-    identity: Identity
-    data_dir: str
-    advertised: Advertised
-    store: Store
-    producers: Producers
-    transactions: Transactions
-    unstable: Unstable
-    coordinator: Coordinator
-    configs: ResourceConfigs
-    defaults: TopicDefaults
-    broker_configs: Mapping[str, BrokerConfig]
-    settings: SettingsCache
-    listing: Listing
-    catalogue: Catalogue
-    waiting: Waiting
-    groups: Groups
-    groups_config: GroupsConfig
-    topics_config: TopicsConfig
-    kafka_config: KafkaConfig
-
-
-def _replicas(services: Services) -> Replicas:
-    return Replicas(services.identity.node_id, is_strict=services.topics_config.replication_strict)
-
-
-def _alterable(services: Services, **more: Resources) -> Alterable:
-    resources: dict[ResourceType, Resources] = {
-        ResourceType.TOPIC: TopicResources(
-            topics=services.store.topics, listing=services.listing, defaults=services.defaults
-        ),
-        ResourceType.GROUP: GroupResources(services.configs),
-    }
-    return Alterable(
-        resources=resources | {ResourceType[name]: each for name, each in more.items()},
-        node_id=services.identity.node_id,
-        broker_configs=services.broker_configs,
-    )
-
-
-def _describe_log_dirs(services: Services) -> DescribeLogDirs:
-    store, sizes = services.store, QueueSizes()
-    store.topics.on_deleted.append(sizes.forget)
-    return DescribeLogDirs(
-        listing=services.listing, queues=store.queues, path=services.data_dir, sizes=sizes
-    )
-
-
-class _Reading:
-    """What the handlers that read are made of."""
-
-    def __init__(self, store: Store, unstable: Unstable) -> None:
-        self.epochs = LeaderEpochs(store.epochs, store.bodies)
-        self.warming = Warming(store.warmth, store.log)
-        self.reader = PartitionReader(
-            reader=store.reader,
-            bodies=store.bodies,
-            epochs=self.epochs,
-            transcoder=Transcoding(),
-            unstable=unstable,
-        )
-        self.search = TimeSearch(store.bodies, self.epochs, self.warming)
-
-
-def _fetch(services: Services) -> fetch.Fetch:
-    config, reading = services.kafka_config, _Reading(services.store, services.unstable)
-    return fetch.Fetch(
-        store=services.store,
-        waiting=services.waiting,
-        sessions=FetchSessions(
-            services.waiting,
-            services.store.clock,
-            sessions_max=config.fetch_sessions_max,
-            partitions_max=config.fetch_session_partitions_max,
-        ),
-        reader=reading.reader,
-        warming=reading.warming,
-        bytes_max=config.fetch_bytes_max,
-    )
-
-
-def _list_offsets(services: Services) -> ListOffsets:
-    reading = _Reading(services.store, services.unstable)
-    return ListOffsets(
-        store=services.store,
-        reader=reading.reader,
-        epochs=reading.epochs,
-        search=reading.search,
-        warming=reading.warming,
-    )
-
-
-def _offset_for_leader_epoch(services: Services) -> OffsetForLeaderEpoch:
-    reading = _Reading(services.store, services.unstable)
-    return OffsetForLeaderEpoch(
-        store=services.store,
-        reader=reading.reader,
-        epochs=reading.epochs,
-        warming=reading.warming,
-    )
-
-
-def _write_txn_markers(services: Services) -> WriteTxnMarkers:
-    store, producers, unstable = services.store, services.producers, services.unstable
-    return WriteTxnMarkers(
-        topics=store.topics,
-        markers=Markers(store=store, unstable=unstable, producers=producers),
-        unstable=unstable,
-        durability=Durability(store),
-    )
-
 
 HANDLERS: tuple[Row[Services], ...] = (
     row(
@@ -224,8 +66,8 @@ HANDLERS: tuple[Row[Services], ...] = (
         encode=produce.encode,
         shortcut=lambda handler: handler.shortcut,
     ),
-    row(ApiKey.FETCH, _fetch, decode=fetch.decode, encode=fetch.encode),
-    row(ApiKey.LIST_OFFSETS, _list_offsets),
+    row(ApiKey.FETCH, services.fetch, decode=fetch.decode, encode=fetch.encode),
+    row(ApiKey.LIST_OFFSETS, services.list_offsets),
     row(
         ApiKey.METADATA,
         lambda s: Metadata(
@@ -274,7 +116,7 @@ HANDLERS: tuple[Row[Services], ...] = (
         lambda s: CreateTopics(
             topics=s.store.topics,
             listing=s.listing,
-            replicas=_replicas(s),
+            replicas=services.replicas(s),
             defaults=s.defaults,
             config=s.topics_config,
             durability=Durability(s.store),
@@ -295,7 +137,7 @@ HANDLERS: tuple[Row[Services], ...] = (
             producers=s.producers, coordinator=s.coordinator, durability=Durability(s.store)
         ),
     ),
-    row(ApiKey.OFFSET_FOR_LEADER_EPOCH, _offset_for_leader_epoch),
+    row(ApiKey.OFFSET_FOR_LEADER_EPOCH, services.offset_for_leader_epoch),
     row(
         ApiKey.ADD_PARTITIONS_TO_TXN,
         lambda s: AddPartitionsToTxn(
@@ -310,7 +152,7 @@ HANDLERS: tuple[Row[Services], ...] = (
         ApiKey.END_TXN,
         lambda s: EndTxn(coordinator=s.coordinator, durability=Durability(s.store)),
     ),
-    row(ApiKey.WRITE_TXN_MARKERS, _write_txn_markers),
+    row(ApiKey.WRITE_TXN_MARKERS, services.write_txn_markers),
     row(
         ApiKey.TXN_OFFSET_COMMIT,
         lambda s: TxnOffsetCommit(
@@ -334,7 +176,7 @@ HANDLERS: tuple[Row[Services], ...] = (
     ),
     row(
         ApiKey.ALTER_CONFIGS,
-        lambda s: AlterConfigs(alterable=_alterable(s), durability=Durability(s.store)),
+        lambda s: AlterConfigs(alterable=services.alterable(s), durability=Durability(s.store)),
         is_bulk=True,
     ),
     row(
@@ -342,13 +184,13 @@ HANDLERS: tuple[Row[Services], ...] = (
         lambda s: AlterReplicaLogDirs(listing=s.listing, path=s.data_dir),
         is_bulk=True,
     ),
-    row(ApiKey.DESCRIBE_LOG_DIRS, _describe_log_dirs, is_bulk=True),
+    row(ApiKey.DESCRIBE_LOG_DIRS, services.describe_log_dirs, is_bulk=True),
     row(
         ApiKey.CREATE_PARTITIONS,
         lambda s: CreatePartitions(
             topics=s.store.topics,
             listing=s.listing,
-            replicas=_replicas(s),
+            replicas=services.replicas(s),
             durability=Durability(s.store),
         ),
         is_bulk=True,
@@ -361,7 +203,8 @@ HANDLERS: tuple[Row[Services], ...] = (
     row(
         ApiKey.INCREMENTAL_ALTER_CONFIGS,
         lambda s: IncrementalAlterConfigs(
-            alterable=_alterable(s, BROKER_LOGGER=LoggerLevels()), durability=Durability(s.store)
+            alterable=services.alterable(s, BROKER_LOGGER=LoggerLevels()),
+            durability=Durability(s.store),
         ),
         is_bulk=True,
     ),

@@ -1,0 +1,171 @@
+"""What handlers are made of, and how those are made that need more than one line.
+
+The app brings the services together; a row of the table picks, of all of them, what its handler
+uses, and no handler sees the whole.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rockgate.gateway.config.sections import TopicsConfig
+from rockgate.gateway.durability import Durability
+from rockgate.gateway.identity import Identity
+from rockgate.gateway.kafka.advertised import Advertised
+from rockgate.gateway.kafka.brokerconfigs import BrokerConfig
+from rockgate.gateway.kafka.cataloguing import Catalogue
+from rockgate.gateway.kafka.config import KafkaConfig
+from rockgate.gateway.kafka.configaltering import (
+    Alterable,
+    GroupResources,
+    Resources,
+    ResourceType,
+    TopicResources,
+)
+from rockgate.gateway.kafka.fetching import PartitionReader
+from rockgate.gateway.kafka.fetchsessions import FetchSessions
+from rockgate.gateway.kafka.groups.config import GroupsConfig
+from rockgate.gateway.kafka.groups.groups import Groups
+from rockgate.gateway.kafka.handlers.describe_log_dirs import DescribeLogDirs
+from rockgate.gateway.kafka.handlers.fetch import Fetch
+from rockgate.gateway.kafka.handlers.list_offsets import ListOffsets
+from rockgate.gateway.kafka.handlers.offset_for_leader_epoch import OffsetForLeaderEpoch
+from rockgate.gateway.kafka.handlers.write_txn_markers import WriteTxnMarkers
+from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
+from rockgate.gateway.kafka.listing import Listing
+from rockgate.gateway.kafka.producers import Producers
+from rockgate.gateway.kafka.queuesizes import QueueSizes
+from rockgate.gateway.kafka.replicas import Replicas
+from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
+from rockgate.gateway.kafka.timesearch import TimeSearch
+from rockgate.gateway.kafka.topicdefaults import TopicDefaults
+from rockgate.gateway.kafka.topicsettings import SettingsCache
+from rockgate.gateway.kafka.transactions.coordinator import Coordinator
+from rockgate.gateway.kafka.transactions.fold import Transactions
+from rockgate.gateway.kafka.transactions.markers import Markers
+from rockgate.gateway.kafka.transactions.unstable import Unstable
+from rockgate.gateway.mapping.batches import Transcoding
+from rockgate.gateway.waiting import Waiting
+from rockgate.gateway.warming import Warming
+from rockgate.store.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """What handlers can be made of; the app brings it together, and no handler sees it."""
+
+    identity: Identity
+    data_dir: str
+    advertised: Advertised
+    store: Store
+    producers: Producers
+    transactions: Transactions
+    unstable: Unstable
+    coordinator: Coordinator
+    configs: ResourceConfigs
+    defaults: TopicDefaults
+    broker_configs: Mapping[str, BrokerConfig]
+    settings: SettingsCache
+    listing: Listing
+    catalogue: Catalogue
+    waiting: Waiting
+    groups: Groups
+    groups_config: GroupsConfig
+    topics_config: TopicsConfig
+    kafka_config: KafkaConfig
+
+
+def replicas(services: Services) -> Replicas:
+    """Return the rules about replicas, of which there is one."""
+    return Replicas(services.identity.node_id, is_strict=services.topics_config.replication_strict)
+
+
+def alterable(services: Services, **more: Resources) -> Alterable:
+    """Return what configs can be altered, and more by its type."""
+    resources: dict[ResourceType, Resources] = {
+        ResourceType.TOPIC: TopicResources(
+            topics=services.store.topics, listing=services.listing, defaults=services.defaults
+        ),
+        ResourceType.GROUP: GroupResources(services.configs),
+    }
+    return Alterable(
+        resources=resources | {ResourceType[name]: each for name, each in more.items()},
+        node_id=services.identity.node_id,
+        broker_configs=services.broker_configs,
+    )
+
+
+def describe_log_dirs(services: Services) -> DescribeLogDirs:
+    """Make DescribeLogDirs, with sizes that forget deleted topics."""
+    store, sizes = services.store, QueueSizes()
+    store.topics.on_deleted.append(sizes.forget)
+    return DescribeLogDirs(
+        listing=services.listing, queues=store.queues, path=services.data_dir, sizes=sizes
+    )
+
+
+class _Reading:
+    """What the handlers that read are made of."""
+
+    def __init__(self, store: Store, unstable: Unstable) -> None:
+        self.epochs = LeaderEpochs(store.epochs, store.bodies)
+        self.warming = Warming(store.warmth, store.log)
+        self.reader = PartitionReader(
+            reader=store.reader,
+            bodies=store.bodies,
+            epochs=self.epochs,
+            transcoder=Transcoding(),
+            unstable=unstable,
+        )
+        self.search = TimeSearch(store.bodies, self.epochs, self.warming)
+
+
+def fetch(services: Services) -> Fetch:
+    """Make Fetch with its sessions."""
+    config, reading = services.kafka_config, _Reading(services.store, services.unstable)
+    return Fetch(
+        store=services.store,
+        waiting=services.waiting,
+        sessions=FetchSessions(
+            services.waiting,
+            services.store.clock,
+            sessions_max=config.fetch_sessions_max,
+            partitions_max=config.fetch_session_partitions_max,
+        ),
+        reader=reading.reader,
+        warming=reading.warming,
+        bytes_max=config.fetch_bytes_max,
+    )
+
+
+def list_offsets(services: Services) -> ListOffsets:
+    """Make ListOffsets."""
+    reading = _Reading(services.store, services.unstable)
+    return ListOffsets(
+        store=services.store,
+        reader=reading.reader,
+        epochs=reading.epochs,
+        search=reading.search,
+        warming=reading.warming,
+    )
+
+
+def offset_for_leader_epoch(services: Services) -> OffsetForLeaderEpoch:
+    """Make OffsetForLeaderEpoch."""
+    reading = _Reading(services.store, services.unstable)
+    return OffsetForLeaderEpoch(
+        store=services.store,
+        reader=reading.reader,
+        epochs=reading.epochs,
+        warming=reading.warming,
+    )
+
+
+def write_txn_markers(services: Services) -> WriteTxnMarkers:
+    """Make WriteTxnMarkers."""
+    store, producers, unstable = services.store, services.producers, services.unstable
+    return WriteTxnMarkers(
+        topics=store.topics,
+        markers=Markers(store=store, unstable=unstable, producers=producers),
+        unstable=unstable,
+        durability=Durability(store),
+    )
