@@ -311,7 +311,7 @@ def _read_all(store: Store, queue: Queue) -> Iterator[tuple[int, int, bytes]]:
             assert entry.topic == queue.topic
             key = envelope.get_property(envelope.properties_of(view, entry), b"KEYS")
             if key is not None:
-                found = store.find_by_key(queue.topic, key, limit=9)
+                found = store.lookup.by_key(queue.topic, key, limit=9)
                 assert unit.position in found, f"key {key!r} does not lead to {unit.position}"
             yield unit.base, unit.offset_count, bytes(envelope.body_of(view))
         offset = slices[-1].unit.base + slices[-1].unit.offset_count

@@ -34,12 +34,12 @@ def test_what_was_missed_is_found_after_catching_up_in_slices() -> None:
         store.appender.message(queue, Draft(b"", 0, 0, b"x" * 100, b"KEYS\x01k%d\x02" % n)).position
         for n in range(40)
     ]
-    assert store.find_by_key(b"orders", b"k7", limit=5) == []
+    assert store.lookup.by_key(b"orders", b"k7", limit=5) == []
     turns = 1
     while catch_up(store.log, store.keys, 1_000):
         turns += 1
     assert turns > 5
-    found = [store.find_by_key(b"orders", b"k%d" % n, limit=5) for n in range(40)]
+    found = [store.lookup.by_key(b"orders", b"k%d" % n, limit=5) for n in range(40)]
     assert found == [[position] for position in positions]
 
 
@@ -51,7 +51,7 @@ def test_a_start_indexes_keys_that_are_not_on_disk_yet() -> None:
     position = store.appender.message(store.queue(topic, 0), draft).position
     again = Store(disk.killed().root(), CONFIG, clock)
     for key in (b"u1", b"a", b"b"):
-        assert again.find_by_key(b"orders", key, limit=5) == [position]
+        assert again.lookup.by_key(b"orders", key, limit=5) == [position]
     assert isinstance(again.keys, KeyIndex)
 
 
@@ -72,5 +72,5 @@ def test_a_disk_that_stays_full_does_not_keep_the_loop_busy() -> None:
     store.keys.prepare()
     while catch_up(store.log, store.keys, 1_000):
         store.keys.prepare()
-    found = [store.find_by_key(b"orders", b"k%d" % n, limit=5) for n in range(25)]
+    found = [store.lookup.by_key(b"orders", b"k%d" % n, limit=5) for n in range(25)]
     assert found == [[position] for position in positions]

@@ -431,7 +431,7 @@ def _keyed(keeping: Keeping, key: str) -> bytes:
 
 
 def _found(keeping: Keeping, key: str) -> list[bytes]:
-    positions = keeping.store.find_by_key(b"long", key.encode(), limit=10)
+    positions = keeping.store.lookup.by_key(b"long", key.encode(), limit=10)
     found = [keeping.store.log.read(position) for position in positions]
     return [bytes(view[e.body_at : e.body_at + e.body_size]) for view, e in filter(None, found)]
 

@@ -26,6 +26,7 @@ from rockgate.gateway.http.session import HttpDoor
 from rockgate.gateway.identity import identify
 from rockgate.gateway.kafka.assembly import KafkaAssembly, KafkaFolds
 from rockgate.gateway.listener import Listener
+from rockgate.gateway.mapping.keys import record_keys
 from rockgate.gateway.storage import Ticking, close_store, open_store, posting
 from rockgate.gateway.tuning import Freezer, tune_allocator, tune_collector
 from rockgate.gateway.waiting import Waiting
@@ -128,7 +129,7 @@ class Server:
             made.append(KafkaFolds.make(journal, topics))
             return made[0].all()
 
-        store = await open_store(data_dir, self.config.store, folds)
+        store = await open_store(data_dir, self.config.store, folds, record_keys)
         resources.callback(close_store, store)
         store.start(posting(asyncio.get_running_loop()))
         return store, made[0]

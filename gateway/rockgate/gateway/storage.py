@@ -15,6 +15,7 @@ from rockgate.gateway.errors import StartError
 from rockgate.store.background import Post
 from rockgate.store.clock import SystemClock
 from rockgate.store.config import StoreConfig
+from rockgate.store.entrykeys import RecordKeys, no_keys
 from rockgate.store.errors import StoreError
 from rockgate.store.files import DiskDirectory
 from rockgate.store.store import MakeFolds, Store
@@ -26,7 +27,10 @@ log = logging.getLogger(__name__)
 
 
 async def open_store(
-    path: Path, config: StoreConfig, folds: MakeFolds = lambda journal, topics: ()
+    path: Path,
+    config: StoreConfig,
+    folds: MakeFolds = lambda journal, topics: (),
+    record_keys: RecordKeys = no_keys,
 ) -> Store:
     """Recover and open the log in a thread, so that probes are answered meanwhile.
 
@@ -34,7 +38,9 @@ async def open_store(
     """
     try:
         return await asyncio.to_thread(
-            lambda: Store(DiskDirectory(path), config, SystemClock(), folds=folds)
+            lambda: Store(
+                DiskDirectory(path), config, SystemClock(), folds=folds, record_keys=record_keys
+            )
         )
     except (StoreError, ValueError) as error:
         raise StartError(f"cannot open the store in {path}: {error}") from error

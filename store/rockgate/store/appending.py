@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from rockgate.protocol import entry as envelope
-from rockgate.protocol.entry import Buffer
+from rockgate.protocol.entry import INDEXED, Buffer
 from rockgate.store.commitlog import NO_HOST, CommitLog, Draft, Stamp, Written
 from rockgate.store.consumequeue import Queue
 from rockgate.store.errors import StoreError
@@ -39,6 +39,9 @@ class Keys(Protocol):
         self, topic: bytes, properties: bytes, position: int, store_ms: int, sys_flag: int = 0
     ) -> None:
         """Index an entry's keys."""
+
+    def put_batch(self, topic: bytes, body: memoryview, position: int, store_ms: int) -> None:
+        """Index a batch's records by their keys."""
 
 
 class Intake(NamedTuple):
@@ -99,6 +102,8 @@ class Appender:
                 stamp=stamp,
             )
             position, size, store_ms = self._log.append(draft)
+            if sys_flag & INDEXED and self._keys is not None:
+                self._keys.put_batch(queue.topic, memoryview(body), position, store_ms)
         else:
             frame = queue.frame
             if offset >= frame[2]:
@@ -167,7 +172,13 @@ class Appender:
         )
         if not queue.is_dirty:
             self._queues.note(queue)
-        if self._keys is not None and draft.properties and not draft.batch_count:
+        if self._keys is None:
+            return
+        if draft.batch_count:
+            if draft.sys_flag & INDEXED:
+                body = memoryview(draft.body)
+                self._keys.put_batch(queue.topic, body, written.position, written.store_ms)
+        elif draft.properties:
             self._keys.put_entry(
                 queue.topic,
                 draft.properties,

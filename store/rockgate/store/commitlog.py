@@ -39,6 +39,10 @@ MOVED_SIZE = 128
 """What an entry may grow by when it is moved: the first append leaves room for it."""
 PROPERTIES_SIZE_MAX = envelope.PROPERTIES_SIZE_MAX - CHECKSUM_SIZE - MOVED_SIZE
 
+# The byte of the flags, and its bit, that says whether a batch's keys are indexed.
+_INDEXED_AT = envelope.SYS_FLAG_AT + 1
+_INDEXED_BIT = envelope.INDEXED >> 16
+
 _Shape = tuple[int, int, bytes, int]
 
 
@@ -314,7 +318,8 @@ class CommitLog:
     ) -> Iterator[tuple[memoryview, Entry]]:
         """Yield the entries of a range in order; each must be whole, its checksums are not taken.
 
-        Without `batches` those are passed over unread, which is for a range that was checked.
+        Without `batches` those whose keys are not indexed are passed over unread, which is for a
+        range that was checked.
         Raises EntryError where the bytes are not an entry that belongs at its place.
         """
         position = start
@@ -342,7 +347,8 @@ def walk_segment(
     while at < end:
         if not batches and size - at >= HEAD_SIZE_V4:
             total, magic = peek(view, at)
-            if magic == envelope.MAGIC_BATCH and total >= HEAD_SIZE_V4:
+            is_batch = magic == envelope.MAGIC_BATCH and total >= HEAD_SIZE_V4
+            if is_batch and not view[at + _INDEXED_AT] & _INDEXED_BIT:
                 at += total
                 continue
         try:

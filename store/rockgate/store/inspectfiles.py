@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import EntryError
 from rockgate.store.checkpoint import Checkpoint, read_slots
+from rockgate.store.entrykeys import keys_of
 from rockgate.store.errors import FormatTooNew, StoreCorrupt
 from rockgate.store.files import Buffer, Directory, Mapping
 from rockgate.store.keyfile import ENTRY, HEADER, SLOT, KeyFile, Shape, key_hash
-from rockgate.store.keyindex import keys_of
 from rockgate.store.logwalk import Row, whole_entry
 from rockgate.store.queueindex import UNIT, IndexDamaged, IndexFile, parse_name
 from rockgate.store.snapshotfile import Header, SnapshotReader
@@ -218,9 +218,14 @@ def _fits(row: Row, position: int, key_crc: int, begin_ms: int, seconds: int) ->
         entry = whole_entry(segment, position)
     except EntryError:
         return False
-    keys = keys_of(envelope.properties_of(segment.mapping.view, entry))
-    if not any(key_hash(entry.topic, key) == key_crc for key in keys):
-        return False
+    # What keys a batch has is for others to know: bodies stay closed here.
+    if entry.is_batch:
+        if not entry.sys_flag & envelope.INDEXED:
+            return False
+    else:
+        keys = keys_of(envelope.properties_of(segment.mapping.view, entry))
+        if not any(key_hash(entry.topic, key) == key_crc for key in keys):
+            return False
     elapsed = (entry.store_ms - begin_ms) // 1000
     return seconds == max(-_SECONDS_MAX, min(_SECONDS_MAX, elapsed))
 

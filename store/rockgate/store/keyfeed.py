@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from rockgate.protocol import entry as envelope
-from rockgate.protocol.entry import TRANSACTION_ROLLBACK, Entry
 from rockgate.store.commitlog import CommitLog
-from rockgate.store.keyindex import KeyIndex, Missed, keys_of
+from rockgate.store.entrykeys import entry_keys
+from rockgate.store.keyindex import KeyIndex, Missed
 
 
 def catch_up(log: CommitLog, keys: KeyIndex, size_max: int) -> bool:
@@ -20,16 +19,8 @@ def catch_up(log: CommitLog, keys: KeyIndex, size_max: int) -> bool:
         if entry.position - start >= size_max:
             end = entry.position
             break
-        found = _keys(view, entry)
+        found = entry_keys(view, entry, keys.record_keys)
         if found:
             missed.append((entry.topic, found, entry.position, entry.store_ms))
     keys.catch_up(missed, end=end, is_all=end == log.end)
     return keys.missed_from is not None
-
-
-def _keys(view: memoryview, entry: Entry) -> list[bytes]:
-    if entry.queue_offset < 0 or entry.is_batch:
-        return []
-    if entry.sys_flag & TRANSACTION_ROLLBACK == TRANSACTION_ROLLBACK:
-        return []
-    return keys_of(envelope.properties_of(view, entry))

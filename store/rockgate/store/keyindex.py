@@ -24,9 +24,8 @@ from rockgate.protocol.entry import (
     TRANSACTION_ROLLBACK,
     Entry,
     EntryError,
-    get_property,
-    properties_of,
 )
+from rockgate.store.entrykeys import RecordKeys, entry_keys, keys_of, no_keys
 from rockgate.store.errors import StoreFull
 from rockgate.store.files import Directory
 from rockgate.store.keyfile import KeyFile, Shape
@@ -69,20 +68,11 @@ def _name(start: int, shape: Shape) -> str:
     return f"{start:020d}-{shape.slot_count}-{shape.entry_count}"
 
 
-def keys_of(properties: bytes) -> list[bytes]:
-    """Return the keys a message is found by: its unique key, then each part of its KEYS."""
-    keys = []
-    unique = get_property(properties, b"UNIQ_KEY")
-    if unique:
-        keys.append(unique)
-    parts = get_property(properties, b"KEYS")
-    if parts:
-        keys += [key for key in parts.split(b" ") if key]
-    return keys
-
-
 def loader(
-    log: Log, end: int, is_shown: Callable[[memoryview, Entry], bool] = lambda view, entry: True
+    log: Log,
+    end: int,
+    is_shown: Callable[[memoryview, Entry], bool] = lambda view, entry: True,
+    record_keys: RecordKeys = no_keys,
 ) -> Load:
     """Return a loader for `query`: the entries in front of `end` that may be shown.
 
@@ -99,7 +89,7 @@ def loader(
         view, entry = found
         if entry.position != position or not is_shown(view, entry):
             return None
-        return Loaded(entry.topic, keys_of(properties_of(view, entry)), entry.store_ms)
+        return Loaded(entry.topic, entry_keys(view, entry, record_keys), entry.store_ms)
 
     return load
 
@@ -109,9 +99,15 @@ class KeyIndex:
 
     wants_batches = False
 
-    def __init__(self, directory: Directory, shape: Shape = DEFAULT_SHAPE) -> None:
+    def __init__(
+        self,
+        directory: Directory,
+        shape: Shape = DEFAULT_SHAPE,
+        record_keys: RecordKeys = no_keys,
+    ) -> None:
         self._directory = directory
         self._shape = shape
+        self.record_keys = record_keys
         # Replaced, never changed in place: the flushing thread walks it.
         self._row: list[KeyFile] = []
         self._prepared: KeyFile | None = None
@@ -204,10 +200,16 @@ class KeyIndex:
     # Putting: the store's thread
 
     def dispatch(self, view: memoryview, entry: Entry) -> None:
-        """Index an entry of the log as the append of it did: state and batches have no keys."""
-        if entry.queue_offset >= 0 and not entry.is_batch:
-            properties = properties_of(view, entry)
-            self.put_entry(entry.topic, properties, entry.position, entry.store_ms, entry.sys_flag)
+        """Index an entry of the log as the append of it did."""
+        keys = entry_keys(view, entry, self.record_keys)
+        if keys:
+            self.put(entry.topic, keys, entry.position, entry.store_ms)
+
+    def put_batch(self, topic: bytes, body: memoryview, position: int, store_ms: int) -> None:
+        """Index a batch whose flag says so by the keys of its records."""
+        keys = self.record_keys(body)
+        if keys:
+            self.put(topic, keys, position, store_ms)
 
     def put_entry(
         self, topic: bytes, properties: bytes, position: int, store_ms: int, sys_flag: int = 0

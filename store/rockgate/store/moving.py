@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, Protocol
 
 from rockgate.protocol import entry as envelope
-from rockgate.protocol.entry import CONTINUES, MOVED, Entry, EntryError
+from rockgate.protocol.entry import CONTINUES, INDEXED, MOVED, Entry, EntryError
 from rockgate.store.background import Jobs, run_job
 from rockgate.store.commitlog import CommitLog, Draft
 from rockgate.store.consumequeue import Queue
@@ -40,6 +40,9 @@ class Keys(Protocol):
 
     def put_entry(self, topic: bytes, properties: bytes, position: int, store_ms: int) -> None:
         """Index an entry's keys."""
+
+    def put_batch(self, topic: bytes, body: memoryview, position: int, store_ms: int) -> None:
+        """Index a batch's records by their keys."""
 
 
 class _Picked(NamedTuple):
@@ -121,8 +124,12 @@ class Mover:
             base, written.position, written.size, entry.offset_count, store_ms, max_ms, tag_code
         )
         self._queues.put_moved(queue, moved)
-        if self._keys is not None and not entry.is_batch:
-            self._keys.put_entry(queue.topic, properties, written.position, store_ms)
+        if self._keys is not None:
+            if not entry.is_batch:
+                self._keys.put_entry(queue.topic, properties, written.position, store_ms)
+            elif entry.sys_flag & INDEXED:
+                body = view[entry.body_at : entry.body_at + entry.body_size]
+                self._keys.put_batch(queue.topic, body, written.position, store_ms)
         self.moved_count += 1
         self.moved_bytes += written.size
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
-from rockgate.protocol.entry import Entry
 from rockgate.store.appending import Appender
 from rockgate.store.background import InlineJobs, Jobs, Post, ThreadJobs, Worker
 from rockgate.store.bodies import Bodies
@@ -21,7 +20,8 @@ from rockgate.store.clock import Clock
 from rockgate.store.commitlog import NO_HOST, CommitLog
 from rockgate.store.config import StoreConfig
 from rockgate.store.consumequeue import Queue
-from rockgate.store.dispatch import QueueFeed, StateFeed, owner_of
+from rockgate.store.dispatch import QueueFeed, StateFeed
+from rockgate.store.entrykeys import RecordKeys, no_keys
 from rockgate.store.epochs import TOPIC as EPOCH_TOPIC
 from rockgate.store.epochs import Epochs
 from rockgate.store.errors import StoreClosed, StoreError, UnknownQueue
@@ -29,7 +29,8 @@ from rockgate.store.files import Directory
 from rockgate.store.flush import Flusher
 from rockgate.store.keyfeed import catch_up
 from rockgate.store.keyfile import Shape
-from rockgate.store.keyindex import FOREVER_MS, KeyIndex, loader
+from rockgate.store.keyindex import KeyIndex
+from rockgate.store.lookup import Lookup
 from rockgate.store.opening import ABORT, Found, find_log, replay
 from rockgate.store.progress import Progress
 from rockgate.store.queuetable import QueueTable
@@ -83,6 +84,7 @@ class Store:
         clock: Clock,
         *,
         folds: MakeFolds = lambda journal, topics: (),
+        record_keys: RecordKeys = no_keys,
         store_host: bytes = NO_HOST,
         new_topic_id: Callable[[], bytes] = random_topic_id,
     ) -> None:
@@ -90,6 +92,7 @@ class Store:
         self.config = config
         self.clock = clock
         self._directory = directory
+        self._record_keys = record_keys
         self._is_closed = False
         self._jobs: Jobs = InlineJobs()
         self._threads: list[Worker] = []
@@ -151,6 +154,13 @@ class Store:
             self._segments, clock, cold_bytes=config.cold_bytes, run_start=self.found.end
         )
         self.bodies = Bodies(self.log, self.warmth)
+        self.lookup = Lookup(
+            log=self.log,
+            topics=self.topics,
+            queues=self.queues,
+            reader=self.reader,
+            keys=self.keys,
+        )
 
     def _make_upkeep(self) -> None:
         """Make what checkpoints, snapshots and removes."""
@@ -232,7 +242,7 @@ class Store:
         if not config.key_index:
             return
         shape = Shape(config.key_index_slots, config.key_index_entries)
-        self.keys = KeyIndex(self._directory.child("index"), shape)
+        self.keys = KeyIndex(self._directory.child("index"), shape, self._record_keys)
         start = self.keys.recover(log_end=self.log.end, rebuild_from=self.log.start)
         if self.log.end - start > _KEYS_AT_ONCE:
             self.keys.missed_from = start
@@ -314,28 +324,6 @@ class Store:
         if not 0 <= queue_id < len(queues):
             raise UnknownQueue(topic.name, queue_id)
         return queues[queue_id]
-
-    def find_by_key(
-        self, topic: bytes, key: bytes, *, limit: int, begin_ms: int = 0, end_ms: int = FOREVER_MS
-    ) -> list[int]:
-        """Return positions of messages with a unique key or one of KEYS, newest first."""
-        if self.keys is None:
-            return []
-        load = loader(self.log, self.log.end, self._is_shown)
-        return self.keys.query(topic, key, load=load, limit=limit, begin_ms=begin_ms, end_ms=end_ms)
-
-    def _is_shown(self, view: memoryview, entry: Entry) -> bool:
-        """Whether a reader of the entry's queue would get this very entry."""
-        topic = owner_of(self.topics, view, entry)
-        queue = self.queues.find(topic.id, entry.queue_id) if topic is not None else None
-        if queue is None:
-            return False
-        offset = entry.queue_offset
-        if not queue.log_start <= offset < self.reader.high_watermark(queue):
-            return False
-        # While an entry and its moved copy are both there, one of them counts.
-        unit = queue.find(offset)
-        return unit is not None and unit.position == entry.position
 
     def tick(self) -> bool:
         """Do what is due, a little at a time; say whether to be called again soon."""

@@ -26,6 +26,7 @@ def test_a_topic_without_a_config_has_the_defaults() -> None:
         compression=None,
         needs_keys=False,
         is_validating=False,
+        is_indexed=False,
     )
     assert not settings().opens_batches
 

@@ -12,6 +12,7 @@ from rockgate.gateway.kafka.fetching import PartitionReader
 from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
 from rockgate.gateway.kafka.peer import Call, Peer
 from rockgate.gateway.mapping.batches import Transcoding
+from rockgate.gateway.mapping.keys import record_keys
 from rockgate.gateway.waiting import Waiting
 from rockgate.gateway.warming import Warming
 from rockgate.protocol.entry import pack_properties
@@ -66,7 +67,9 @@ class World:
             self.folds = KafkaFolds.make(journal, topics)
             return self.folds.all()
 
-        return Store(self.disk.root(), self.config, self.clock, folds=folds)
+        return Store(
+            self.disk.root(), self.config, self.clock, folds=folds, record_keys=record_keys
+        )
 
     def reopen(self) -> None:
         """Stop and start: the next epoch begins."""
@@ -98,6 +101,7 @@ class World:
         value: bytes = b"value",
         compression: Compression = Compression.NONE,
         append_time: int | None = None,
+        sys_flag: int = 0,
     ) -> Appended:
         """Append one batch with a record for each time, as Produce does."""
         records = [Record(index, time, b"key", value) for index, time in enumerate(times)]
@@ -115,6 +119,7 @@ class World:
             count=len(records),
             record_ms=max(times) if append_time is None else append_time,
             stamp=stamped,
+            sys_flag=sys_flag,
         )
 
     def message(

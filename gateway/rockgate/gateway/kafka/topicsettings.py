@@ -37,6 +37,8 @@ class TopicSettings:
     """Whether a record without a key is refused, as compaction could never place it."""
     is_validating: bool
     """Whether every batch is opened and each of its records checked."""
+    is_indexed: bool
+    """Whether records are found by their key."""
 
     @property
     def opens_batches(self) -> bool:
@@ -76,4 +78,5 @@ class SettingsCache:
             compression=_CODECS.get(text("compression.type")),
             needs_keys="compact" in items_of(text("cleanup.policy")),
             is_validating=text("validate.batches") == "true",
+            is_indexed=text("message.index") == "true",
         )

@@ -25,6 +25,8 @@ CONTINUES: Final = 1 << 17
 """The next entry belongs to the same atomic group: recovery keeps all of it or none."""
 DELAYED: Final = 1 << 18
 """The batch holds records that wait for their time; readers get it rewritten without them."""
+INDEXED: Final = 1 << 19
+"""The keys of the batch's records are in the key index."""
 
 BLANK_SIZE: Final = 8
 TOPIC_SIZE_V1_MAX: Final = 127

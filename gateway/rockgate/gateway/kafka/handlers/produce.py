@@ -30,6 +30,7 @@ from rockgate.gateway.kafka.taking import Buffer, take
 from rockgate.gateway.kafka.topicsettings import SettingsCache
 from rockgate.gateway.kafka.transactions.writing import TransactionalWrites
 from rockgate.gateway.logs import shown
+from rockgate.protocol.entry import INDEXED
 from rockgate.protocol.kafka.errors import ErrorCode, MalformedBatch
 from rockgate.protocol.kafka.hot import produce as hot
 from rockgate.protocol.kafka.hot.produce import ProducedPartition, ProducedTopic
@@ -189,7 +190,12 @@ class Produce:
         if settings.is_append_time:
             stamping, record_ms, append_ms = self._append_time_stamp(now_ms), now_ms, now_ms
         appended = self._appender.batch(
-            queue, body, count=header.record_count, record_ms=record_ms, stamp=stamping
+            queue,
+            body,
+            count=header.record_count,
+            record_ms=record_ms,
+            stamp=stamping,
+            sys_flag=INDEXED if settings.is_indexed else 0,
         )
         if header.producer_id >= 0:
             offset, position, store_ms = appended.offset, appended.position, appended.store_ms
