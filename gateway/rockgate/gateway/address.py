@@ -5,6 +5,7 @@ It parses and prints and never resolves a name. IPv6 hosts are written in bracke
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 PORT_MAX = 65_535
 HOST_CHARS_MAX = 253
@@ -53,3 +54,8 @@ class Address:
 
 
 CLOSED = Address("off", 0)
+
+
+def socket_address(name: Any) -> Address:
+    """A socket's name as a value; a connection that is already gone has none."""
+    return Address(str(name[0]), int(name[1])) if name else Address("unknown", 0)

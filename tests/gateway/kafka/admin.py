@@ -23,6 +23,8 @@ from rockgate.gateway.kafka.configaltering import (
 )
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.loggers import LoggerLevels
+from rockgate.gateway.kafka.quotas.config import QuotasConfig
+from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.protocol.kafka.schema import decode, encode
 from rockgate.store.topic import Topic
@@ -43,6 +45,8 @@ class Admin(World):
     def open(self) -> None:
         super().open()
         self.configs = self.folds.configs
+        self.quotas = self.folds.quotas
+        self.throttling = Throttling(kept=self.quotas, config=QuotasConfig(), clock=self.hand)
         topics = self.store.topics
         self.listing = Listing(topics, self.topics_config.partitions_max)
         self.catalogue = Catalogue(NODE_ID, self.store.epochs.current)

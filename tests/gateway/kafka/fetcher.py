@@ -7,10 +7,14 @@ from collections.abc import Awaitable, Mapping, Sequence
 from itertools import count
 
 from tests.gateway.kafka.world import World, call
+from tests.store.journals import MemoryJournal
 
 from rockgate.gateway.kafka.fetchsessions import FetchSessions
 from rockgate.gateway.kafka.handlers import fetch
 from rockgate.gateway.kafka.handlers.fetch import Fetch, Fetched
+from rockgate.gateway.kafka.quotas.config import QuotasConfig
+from rockgate.gateway.kafka.quotas.kept import KeptQuotas
+from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.protocol.kafka.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -47,6 +51,10 @@ class Asked:
         self.topic_id = topic_id
 
 
+def no_quotas() -> KeptQuotas:
+    return KeptQuotas(MemoryJournal())
+
+
 class Fetcher:
     """Sends requests to the handler and reads its answers from the wire."""
 
@@ -58,6 +66,7 @@ class Fetcher:
         bytes_max: int = 55 * MIB,
         sessions_max: int = 1000,
         partitions_max: int = 100_000,
+        throttling: Throttling | None = None,
     ) -> None:
         self.world = world
         self.version = version
@@ -76,6 +85,8 @@ class Fetcher:
             reader=world.partitions,
             warming=world.warming,
             bytes_max=bytes_max,
+            throttling=throttling
+            or Throttling(kept=no_quotas(), config=QuotasConfig(), clock=world.hand),
         )
 
     def request(

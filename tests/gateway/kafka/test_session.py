@@ -376,3 +376,32 @@ async def test_every_request_has_its_lines_at_debug(caplog: pytest.LogCaptureFix
     assert marks == ["=", "<", ">", "="]
     assert all("connection=7" in record.message for record in caplog.records)
     assert "api=API_VERSIONS version=0 correlation_id=0 client_id=test" in caplog.text
+
+
+async def test_a_client_that_has_to_wait_is_answered_and_then_not_read_from(line: Line) -> None:
+    def answer(body: bytes) -> list[bytes]:
+        line.session._peer.throttle_ms = 2_000 if body == b"greedy" else 0
+        return [body]
+
+    line.script.answer = answer  # type: ignore[assignment] # it answers with bytes
+    line.send(b"first", b"greedy", b"third")
+    assert line.answers() == [b"first", b"greedy"]
+    assert not line.transport.reads
+    line.clock.advance(1.9)
+    assert line.script.started == [b"first", b"greedy"]
+    line.clock.advance(0.2)
+    assert line.answers() == [b"third"]
+    assert line.transport.reads
+
+
+async def test_a_client_that_has_to_wait_does_not_hold_up_a_stop(line: Line) -> None:
+    def answer(body: bytes) -> list[bytes]:
+        line.session._peer.throttle_ms = 60_000 if body == b"greedy" else 0
+        return [body]
+
+    line.script.answer = answer  # type: ignore[assignment] # it answers with bytes
+    line.send(b"greedy", b"second")
+    line.session.drain()
+    assert line.answers() == [b"greedy", b"second"]
+    assert line.transport.is_lost
+    assert line.clock.timers == []

@@ -14,6 +14,7 @@ from rockgate.gateway.address import Address
 from rockgate.gateway.http.config import HttpConfig
 from rockgate.gateway.kafka.config import KafkaConfig
 from rockgate.gateway.kafka.groups.config import GroupsConfig
+from rockgate.gateway.kafka.quotas.config import QuotasConfig
 from rockgate.gateway.kafka.transactions.config import TransactionsConfig
 from rockgate.store.config import StoreConfig
 
@@ -94,5 +95,6 @@ class Config:
     http: HttpConfig
     topics: TopicsConfig
     groups: GroupsConfig
+    quotas: QuotasConfig
     transactions: TransactionsConfig
     store: StoreConfig

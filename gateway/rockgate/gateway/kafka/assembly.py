@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from rockgate.gateway.config import Config
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.identity import Identity
+from rockgate.gateway.kafka.accounting import Accounting, counting
 from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.brokerconfigs import broker_configs
 from rockgate.gateway.kafka.cataloguing import Catalogue
@@ -24,6 +25,8 @@ from rockgate.gateway.kafka.handlers.services import Services
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.producerexpiry import ProducerExpiry
 from rockgate.gateway.kafka.producers import Producers
+from rockgate.gateway.kafka.quotas.kept import KeptQuotas
+from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.gateway.kafka.topicsettings import SettingsCache
@@ -33,6 +36,7 @@ from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.markers import Markers
 from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.gateway.listener import Listener
+from rockgate.gateway.telemetry.requests import RequestStats
 from rockgate.gateway.waiting import Waiting
 from rockgate.store.state import Fold, Journal
 from rockgate.store.store import Store
@@ -48,6 +52,7 @@ class KafkaFolds:
     transactions: Transactions
     unstable: Unstable
     configs: ResourceConfigs
+    quotas: KeptQuotas
 
     @classmethod
     def make(cls, journal: Journal, topics: Topics) -> "KafkaFolds":
@@ -58,11 +63,19 @@ class KafkaFolds:
             Transactions(),
             Unstable(topics),
             ResourceConfigs(journal),
+            KeptQuotas(journal),
         )
 
     def all(self) -> list[Fold]:
         """All of them, in the order that a snapshot has."""
-        return [self.producers, self.groups, self.transactions, self.unstable, self.configs.fold]
+        return [
+            self.producers,
+            self.groups,
+            self.transactions,
+            self.unstable,
+            self.configs.fold,
+            self.quotas.fold,
+        ]
 
 
 class KafkaAssembly:
@@ -91,9 +104,17 @@ class KafkaAssembly:
         config, loop = self.config, asyncio.get_running_loop()
         groups = self._groups(resources)
         advertised = Advertised(configured=config.kafka.advertise, bound=listener.address)
-        dispatcher = Dispatcher(HANDLERS, self._services(advertised, groups))
-        door_config = replace(config.kafka, connections_max=connections_max)
-        door = KafkaDoor(door_config, dispatcher, loop)
+        quotas = self.folds.quotas
+        throttling = Throttling(kept=quotas, config=config.quotas, clock=loop)
+        services = self._services(advertised, groups, throttling)
+        stats = RequestStats()
+        dispatcher = Dispatcher(counting(HANDLERS, stats), services)
+        door = KafkaDoor(
+            replace(config.kafka, connections_max=connections_max),
+            Accounting(dispatcher, stats=stats, throttling=throttling),
+            loop,
+            is_welcome=throttling.is_welcome,
+        )
         resources.push_async_callback(door.drain, config.server.drain_ms_max / 1000)
         resources.callback(self.waiting.finish)
         resources.callback(groups.finish)
@@ -127,7 +148,7 @@ class KafkaAssembly:
         coordinator.resume()
         return coordinator
 
-    def _services(self, advertised: Advertised, groups: Groups) -> Services:
+    def _services(self, advertised: Advertised, groups: Groups, throttling: Throttling) -> Services:
         config, store = self.config, self.store
         defaults = TopicDefaults.of(config)
         settings = SettingsCache(defaults)
@@ -143,6 +164,8 @@ class KafkaAssembly:
             unstable=self.folds.unstable,
             coordinator=self.coordinator,
             configs=self.folds.configs,
+            quotas=self.folds.quotas,
+            throttling=throttling,
             defaults=defaults,
             broker_configs=broker_configs(config, self.identity.node_id, defaults),
             settings=settings,

@@ -1,5 +1,7 @@
 """Kafka's door: makes the sessions of its connections."""
 
+from collections.abc import Callable
+
 from rockgate.gateway.clock import Clock
 from rockgate.gateway.door import Door
 from rockgate.gateway.kafka.config import KafkaConfig
@@ -11,13 +13,22 @@ from rockgate.gateway.limits import Limits
 class KafkaDoor(Door[Session]):
     """Makes sessions and keeps them."""
 
-    def __init__(self, config: KafkaConfig, dispatch: Dispatch, clock: Clock) -> None:
+    def __init__(
+        self,
+        config: KafkaConfig,
+        dispatch: Dispatch,
+        clock: Clock,
+        *,
+        is_welcome: Callable[[str], bool] = lambda address: True,
+    ) -> None:
+        """`is_welcome` says whether one more connection may come from an address."""
         super().__init__(
             connections_max=config.connections_max, total_bytes_max=config.total_bytes_max
         )
         self._limits = Limits.of(config)
         self._dispatch = dispatch
         self._clock = clock
+        self._is_welcome = is_welcome
 
     def session(self) -> Session:
         """The protocol of a connection that has just been accepted."""
@@ -31,3 +42,7 @@ class KafkaDoor(Door[Session]):
             clock=self._clock,
             receiving=self._receiving,
         )
+
+    def opened(self, session: Session) -> bool:
+        """Keep a new session, unless its address has had too many of late."""
+        return self._is_welcome(session.remote_host) and super().opened(session)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+import asyncio
+from typing import TYPE_CHECKING, Any, Protocol
 
-from rockgate.gateway.kafka.dispatch import Waiting
 from rockgate.gateway.kafka.handler import Answer
 from rockgate.gateway.kafka.peer import Peer
 from rockgate.protocol.kafka.connection import Exchange
@@ -13,10 +13,23 @@ if TYPE_CHECKING:
     from rockgate.gateway.kafka.session import Session
 
 
+class Promise(Protocol):
+    """An answer that is not there yet."""
+
+    @property
+    def future(self) -> asyncio.Future[Any]:
+        """Tells when it is there."""
+        ...
+
+    def answer(self) -> Answer:
+        """The answer, once `future` is done; raises what closes the connection."""
+        ...
+
+
 class Dispatch(Protocol):
     """What answers requests."""
 
-    def dispatch(self, exchange: Exchange, peer: Peer, /) -> Answer | Waiting:
+    def dispatch(self, exchange: Exchange, peer: Peer, /) -> Answer | Promise:
         """The answer, or the promise of one."""
         ...
 

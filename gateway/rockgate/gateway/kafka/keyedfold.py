@@ -7,7 +7,7 @@ writer of a record wins by position.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -61,8 +61,8 @@ class KeyedFold(Generic[K, V]):
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(list[tuple[key, value | None]]).decode
         self._decode_slice = msgspec.msgpack.Decoder(list[tuple[key, value, int]]).decode
-        self.version = 0
-        """Grows with every change that is taken in."""
+        self.on_changed: list[Callable[[], None]] = []
+        """Called after something has changed; `restore` calls none."""
 
     # Reading
 
@@ -107,15 +107,13 @@ class KeyedFold(Generic[K, V]):
             items = self._decode(body[1:])
         except msgspec.MsgspecError as error:
             raise StoreCorrupt(self._what, change.position, str(error)) from error
-        self.version += 1
         for key, value in items:
             if value is not None:
                 self._set(key, value, change.position)
-                continue
-            record = self._records.get(key)
-            if record is not None and record.position < change.position:
-                self._roster.remove(record.place)
-                del self._records[key]
+            else:
+                self._remove(key, change.position)
+        for listener in self.on_changed:
+            listener()
 
     def _set(self, key: K, value: V, position: int) -> None:
         record = self._records.get(key)
@@ -124,6 +122,12 @@ class KeyedFold(Generic[K, V]):
             record.place = self._roster.add(record)
         elif record.position < position:
             record.value, record.position = value, position
+
+    def _remove(self, key: K, position: int) -> None:
+        record = self._records.get(key)
+        if record is not None and record.position < position:
+            self._roster.remove(record.place)
+            del self._records[key]
 
     def snapshot(self) -> Iterator[bytes]:
         """Hand out all records, some hundred to a slice."""
@@ -156,7 +160,6 @@ class KeyedFold(Generic[K, V]):
         """Forget everything."""
         self._records.clear()
         self._roster.clear()
-        self.version += 1
 
 
 def _body(items: Sequence[bytes]) -> bytes:

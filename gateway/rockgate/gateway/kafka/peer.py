@@ -2,11 +2,22 @@
 
 from rockgate.gateway.address import Address
 
+ANONYMOUS = "ANONYMOUS"
+"""The user of a connection that has not said who it is."""
+
 
 class Peer:
     """The other end of a connection; made when it is accepted, told more by its first request."""
 
-    __slots__ = ("connection_id", "local", "remote", "software", "software_version")
+    __slots__ = (
+        "connection_id",
+        "local",
+        "remote",
+        "software",
+        "software_version",
+        "throttle_ms",
+        "user",
+    )
 
     def __init__(self, *, connection_id: int, local: Address, remote: Address) -> None:
         self.connection_id = connection_id
@@ -17,6 +28,10 @@ class Peer:
         self.software = "unknown"
         """What the client calls itself in ApiVersions, once it has."""
         self.software_version = "unknown"
+        self.user = ANONYMOUS
+        """Who it is, for quotas."""
+        self.throttle_ms = 0
+        """How long the session shall read nothing from it, once its next answer has left."""
 
     def __str__(self) -> str:
         return f"connection={self.connection_id} peer={self.remote}"

@@ -8,7 +8,7 @@ futures that handlers return, and in one timer.
 Invariants
 - Reading stops while too much is in flight, unread by the client, or held by all connections
   together, so a connection's memory is bounded by its limits.
-- A request is started only while the client reads its answers.
+- A request is started only while the client reads its answers, and has not been told to wait.
 - The bytes counted in the budget are those received and not yet answered; none stay behind when
   the connection is lost, and no handler's future is left waiting.
 """
@@ -17,14 +17,14 @@ import asyncio
 from collections import deque
 from typing import Any, cast
 
-from rockgate.gateway.address import Address
+from rockgate.gateway.address import socket_address
 from rockgate.gateway.budget import Budget
 from rockgate.gateway.clock import Clock, Timer
 from rockgate.gateway.kafka import lines
-from rockgate.gateway.kafka.dispatch import Waiting
-from rockgate.gateway.kafka.ends import Dispatch, Sessions
+from rockgate.gateway.kafka.ends import Dispatch, Promise, Sessions
 from rockgate.gateway.kafka.errors import Disconnect
 from rockgate.gateway.kafka.handler import Answer
+from rockgate.gateway.kafka.mute import Mute
 from rockgate.gateway.kafka.peer import Peer
 from rockgate.gateway.limits import Limits
 from rockgate.gateway.receiving import Receiving
@@ -53,6 +53,7 @@ class Session(asyncio.BufferedProtocol):
         "_is_reading",
         "_is_unread",
         "_limits",
+        "_mute",
         "_partial_bytes",
         "_peer",
         "_receiving",
@@ -100,7 +101,7 @@ class Session(asyncio.BufferedProtocol):
         # Handed out by the connection and not started yet.
         self._backlog: deque[Exchange] = deque()
         # Started and not answered yet.
-        self._waiting: dict[Exchange, Waiting] = {}
+        self._waiting: dict[Exchange, Promise] = {}
         # Answered, but perhaps behind an earlier request that is not.
         self._unsent_bytes = 0
         # Received, but of no request that the connection has handed out.
@@ -112,6 +113,7 @@ class Session(asyncio.BufferedProtocol):
         self._is_unread = False
         self._is_draining = False
         self._is_closing = False
+        self._mute = Mute(clock, self._go_on)
         self._debug = lines.is_debugging()
 
     # Called by the transport
@@ -122,8 +124,8 @@ class Session(asyncio.BufferedProtocol):
         self._transport = transport = cast(asyncio.Transport, transport)
         self._peer = Peer(
             connection_id=self.connection_id,
-            local=_address(transport.get_extra_info("sockname")),
-            remote=_address(transport.get_extra_info("peername")),
+            local=socket_address(transport.get_extra_info("sockname")),
+            remote=socket_address(transport.get_extra_info("peername")),
         )
         if not self._sessions.opened(self):
             self._is_closing = True
@@ -175,6 +177,7 @@ class Session(asyncio.BufferedProtocol):
         self._is_closing = True
         if self._timer is not None:
             self._timer.cancel()
+        self._mute.end()
         waiting, self._waiting = self._waiting, {}
         for each in waiting.values():
             each.future.cancel()
@@ -188,9 +191,15 @@ class Session(asyncio.BufferedProtocol):
 
     # Called by the door
 
+    @property
+    def remote_host(self) -> str:
+        """Where the connection comes from."""
+        return self._peer.remote.host
+
     def drain(self) -> None:
         """Read nothing more, answer what was received, then close."""
         self._is_draining = True
+        self._mute.end()
         self._go_on()
 
     def abort(self, reason: str | None = None) -> None:
@@ -245,7 +254,7 @@ class Session(asyncio.BufferedProtocol):
             if unwritten >= write_size or self._unsent_bytes >= unread_bytes_max:
                 self._write()
                 unwritten = 0
-            if self._is_unread or self._unsent_bytes >= unread_bytes_max:
+            if self._is_unread or self._mute.is_on or self._unsent_bytes >= unread_bytes_max:
                 self._write()
                 return
             unwritten += self._start(backlog.popleft())
@@ -282,6 +291,8 @@ class Session(asyncio.BufferedProtocol):
         freed = exchange.size + LENGTH_SIZE
         self.held_bytes -= freed
         self._budget.give(freed)
+        if self._peer.throttle_ms:
+            self._mute.begin(self._peer)
         if self._debug:
             lines.answer(exchange, self._peer, sum(map(len, answer)))
         if not self._waiting and not self._backlog:
@@ -320,7 +331,7 @@ class Session(asyncio.BufferedProtocol):
             self._transport.resume_reading()
 
     def _has_room(self) -> bool:
-        if self._is_unread or self._backlog:
+        if self._is_unread or self._backlog or self._mute.is_on:
             return False
         if self._waiting:
             # Without one in flight there is always room: one may be larger than the room for many.
@@ -383,8 +394,3 @@ class Session(asyncio.BufferedProtocol):
             self._timer.cancel()
         self._timer = self._clock.call_later(self._limits.unread_seconds_max, self._transport.abort)
         self._transport.close()
-
-
-def _address(name: Any) -> Address:
-    """A socket's name as a value; a connection that is already gone has none."""
-    return Address(str(name[0]), int(name[1])) if name else Address("unknown", 0)

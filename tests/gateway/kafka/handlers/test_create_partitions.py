@@ -35,6 +35,7 @@ class World(Admin):
             listing=self.listing,
             replicas=Replicas(NODE_ID, is_strict=False),
             durability=self.durability,
+            throttling=self.throttling,
         )
 
     async def grow(
@@ -175,3 +176,15 @@ async def test_a_refusal_is_said_of_every_topic() -> None:
     request = CreatePartitionsRequest(topics=[topic("a", 5)])
     refused = await seen(world.handler.refuse(request, ErrorCode.NOT_CONTROLLER), LATEST)
     assert [(each.name, each.error_code) for each in refused.results] == [("a", 41)]
+
+
+async def test_partitions_beyond_the_client_s_quota_are_refused() -> None:
+    world = World()
+    world.topic("b", 1)
+    world.quotas.put({(("client-id", None),): {"controller_mutation_rate": 1.0}})
+    grown = await world.grow(topic("a", 15), topic("b", 2))
+    assert [each.error_code for each in grown] == [0, ErrorCode.THROTTLING_QUOTA_EXCEEDED]
+    assert (world.get("a").queue_count, world.get("b").queue_count) == (15, 1)
+    # An older client cannot be told so, and has to wait instead.
+    (told,) = await world.grow(topic("b", 2), version=2)
+    assert (told.error_code, world.get("b").queue_count) == (0, 2)

@@ -43,6 +43,7 @@ class World(Admin):
             defaults=defaults or TopicDefaults(),
             config=self.topics_config,
             durability=self.durability,
+            throttling=self.throttling,
         )
 
     async def create(
@@ -294,3 +295,17 @@ async def test_a_refusal_is_said_of_every_topic() -> None:
     request = CreateTopicsRequest(topics=[topic("a"), topic("b")])
     refused = await seen(world.handler.refuse(request, ErrorCode.NOT_CONTROLLER), LATEST)
     assert [(each.name, each.error_code) for each in refused.topics] == [("a", 41), ("b", 41)]
+
+
+async def test_partitions_beyond_the_client_s_quota_are_refused() -> None:
+    world = World()
+    world.quotas.put({(("client-id", None),): {"controller_mutation_rate": 1.0}})
+    made = await world.create(topic("a", partitions=12), topic("b", partitions=1))
+    assert [each.error_code for each in made] == [0, ErrorCode.THROTTLING_QUOTA_EXCEEDED]
+    assert world.names() == ["a"]
+    # To ask whether it could be done takes nothing from the quota.
+    (told,) = await world.create(topic("b", partitions=1), dry=True)
+    assert told.error_code == 0
+    world.hand.advance(1)
+    (told,) = await world.create(topic("b", partitions=1))
+    assert told.error_code == 0

@@ -24,7 +24,10 @@ class World(Admin):
         for name in names:
             self.topic(name, 2)
         self.handler = DeleteTopics(
-            topics=self.store.topics, listing=self.listing, durability=self.durability
+            topics=self.store.topics,
+            listing=self.listing,
+            durability=self.durability,
+            throttling=self.throttling,
         )
 
     async def delete(self, *asked: str | bytes | DeleteTopicState, version: int = LATEST) -> Any:
@@ -195,3 +198,11 @@ async def test_a_refusal_is_said_of_every_topic(version: int) -> None:
     asked = request("a") if version >= 6 else DeleteTopicsRequest(topic_names=["a"])
     refused = await seen(world.handler.refuse(asked, ErrorCode.NOT_CONTROLLER), version)
     assert [(each.name, each.error_code) for each in refused.responses] == [("a", 41)]
+
+
+async def test_partitions_beyond_the_client_s_quota_are_kept() -> None:
+    world = World("a", "b")
+    world.quotas.put({(("client-id", None),): {"controller_mutation_rate": 0.1}})
+    codes = [code for _, _, code in await world.delete("a", "b")]
+    assert codes == [0, ErrorCode.THROTTLING_QUOTA_EXCEEDED]
+    assert world.names() == ["b"]

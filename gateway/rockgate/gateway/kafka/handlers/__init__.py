@@ -9,6 +9,7 @@ from rockgate.gateway.kafka.handler import Row, row
 from rockgate.gateway.kafka.handlers import fetch, produce, services
 from rockgate.gateway.kafka.handlers.add_offsets_to_txn import AddOffsetsToTxn
 from rockgate.gateway.kafka.handlers.add_partitions_to_txn import AddPartitionsToTxn
+from rockgate.gateway.kafka.handlers.alter_client_quotas import AlterClientQuotas
 from rockgate.gateway.kafka.handlers.alter_configs import AlterConfigs
 from rockgate.gateway.kafka.handlers.alter_partition_reassignments import (
     AlterPartitionReassignments,
@@ -20,6 +21,7 @@ from rockgate.gateway.kafka.handlers.create_topics import CreateTopics
 from rockgate.gateway.kafka.handlers.delete_groups import DeleteGroups
 from rockgate.gateway.kafka.handlers.delete_records import DeleteRecords
 from rockgate.gateway.kafka.handlers.delete_topics import DeleteTopics
+from rockgate.gateway.kafka.handlers.describe_client_quotas import DescribeClientQuotas
 from rockgate.gateway.kafka.handlers.describe_cluster import DescribeCluster
 from rockgate.gateway.kafka.handlers.describe_configs import DescribeConfigs
 from rockgate.gateway.kafka.handlers.describe_groups import DescribeGroups
@@ -120,13 +122,17 @@ HANDLERS: tuple[Row[Services], ...] = (
             defaults=s.defaults,
             config=s.topics_config,
             durability=Durability(s.store),
+            throttling=s.throttling,
         ),
         is_bulk=True,
     ),
     row(
         ApiKey.DELETE_TOPICS,
         lambda s: DeleteTopics(
-            topics=s.store.topics, listing=s.listing, durability=Durability(s.store)
+            topics=s.store.topics,
+            listing=s.listing,
+            durability=Durability(s.store),
+            throttling=s.throttling,
         ),
         is_bulk=True,
     ),
@@ -192,6 +198,7 @@ HANDLERS: tuple[Row[Services], ...] = (
             listing=s.listing,
             replicas=services.replicas(s),
             durability=Durability(s.store),
+            throttling=s.throttling,
         ),
         is_bulk=True,
     ),
@@ -217,6 +224,16 @@ HANDLERS: tuple[Row[Services], ...] = (
     row(
         ApiKey.OFFSET_DELETE,
         lambda s: OffsetDelete(store=s.store, groups=s.groups, durability=Durability(s.store)),
+    ),
+    row(
+        ApiKey.DESCRIBE_CLIENT_QUOTAS,
+        lambda s: DescribeClientQuotas(s.quotas),
+        is_bulk=True,
+    ),
+    row(
+        ApiKey.ALTER_CLIENT_QUOTAS,
+        lambda s: AlterClientQuotas(quotas=s.quotas, durability=Durability(s.store)),
+        is_bulk=True,
     ),
     row(
         ApiKey.DESCRIBE_QUORUM,

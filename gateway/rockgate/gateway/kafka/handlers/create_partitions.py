@@ -20,6 +20,7 @@ from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.errors import RequestError, explain
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.repeats import once
 from rockgate.gateway.kafka.replicas import Replicas
 from rockgate.gateway.kafka.slices import Slicing
@@ -37,15 +38,23 @@ from rockgate.store.topicchanges import QUEUE_COUNT_MAX
 from rockgate.store.topics import Topics
 
 CHANGE_COST = 5
+STRICT_SINCE = 3
 
 
 class CreatePartitions:
     """Gives topics more partitions."""
 
     def __init__(
-        self, *, topics: Topics, listing: Listing, replicas: Replicas, durability: Durability
+        self,
+        *,
+        topics: Topics,
+        listing: Listing,
+        replicas: Replicas,
+        durability: Durability,
+        throttling: Throttling,
     ) -> None:
         self._topics = topics
+        self._throttling = throttling
         self._listing = listing
         self._replicas = replicas
         self._durability = durability
@@ -58,7 +67,7 @@ class CreatePartitions:
         asked, repeated = once(request.topics, attrgetter("name"))
 
         def begin() -> Growing:
-            return Growing(self, repeated, is_dry=request.validate_only)
+            return Growing(self, repeated, call, is_dry=request.validate_only)
 
         def respond(
             results: list[CreatePartitionsTopicResult | Encoded],
@@ -105,6 +114,10 @@ class CreatePartitions:
         self._listing.check_room(planned_count + count - had)
         return topic
 
+    def charge(self, call: Call, count: int) -> None:
+        """Count partitions that shall come; RequestError if the client's quota is used up."""
+        self._throttling.take_partitions(call, count, is_strict=call.version >= STRICT_SINCE)
+
     def grow(self, counts: Mapping[Topic, int]) -> None:
         """Let topics grow."""
         self._topics.grow(counts)
@@ -114,9 +127,15 @@ class Growing:
     """A slice of topics that are to grow."""
 
     def __init__(
-        self, handler: CreatePartitions, repeated: AbstractSet[str], *, is_dry: bool
+        self,
+        handler: CreatePartitions,
+        repeated: AbstractSet[str],
+        call: Call,
+        *,
+        is_dry: bool,
     ) -> None:
         self._handler = handler
+        self._call = call
         self._repeated = repeated
         self._is_dry = is_dry
         self._planned_count = 0
@@ -129,12 +148,14 @@ class Growing:
             if asked.name in self._repeated:
                 raise RequestError(ErrorCode.INVALID_REQUEST, "the topic is named more than once")
             topic = self._handler.plan(asked, self._planned_count)
+            more = asked.count - topic.queue_count
+            if not self._is_dry:
+                self._handler.charge(self._call, more)
         except RequestError as error:
             self._outcomes.append(_refused(asked.name, error.code, error.reason))
             return 0
         self._grown[topic] = asked.count
         self._outcomes.append(asked.name)
-        more = asked.count - topic.queue_count
         self._planned_count += more
         return CHANGE_COST + more
 

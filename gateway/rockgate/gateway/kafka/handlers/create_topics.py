@@ -36,6 +36,7 @@ from rockgate.gateway.kafka.configsources import source_of
 from rockgate.gateway.kafka.errors import RequestError, explain
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.repeats import once
 from rockgate.gateway.kafka.replicas import REPLICATION_FACTOR, Replicas, check_numbering
 from rockgate.gateway.kafka.slices import Slicing
@@ -56,6 +57,7 @@ from rockgate.store.topics import Topics
 
 CREATION_COST = 5
 CONFIGS_SINCE = 5
+STRICT_SINCE = 6
 SERVER_S_CHOICE = -1
 _KEPT_MAX = 64
 
@@ -72,8 +74,10 @@ class CreateTopics:
         defaults: TopicDefaults,
         config: TopicsConfig,
         durability: Durability,
+        throttling: Throttling,
     ) -> None:
         self._topics = topics
+        self._throttling = throttling
         self._listing = listing
         self._replicas = replicas
         self._partitions = config.partitions
@@ -88,7 +92,7 @@ class CreateTopics:
         asked, repeated = once(request.topics, attrgetter("name"))
 
         def begin() -> Creating:
-            return Creating(self, repeated, call.version, is_dry=request.validate_only)
+            return Creating(self, repeated, call, is_dry=request.validate_only)
 
         def respond(
             topics: list[CreatableTopicResult | Encoded],
@@ -140,6 +144,10 @@ class CreateTopics:
             self._replicas.check_factor(asked.replication_factor)
         return count
 
+    def charge(self, call: Call, count: int) -> None:
+        """Count partitions that shall come; RequestError if the client's quota is used up."""
+        self._throttling.take_partitions(call, count, is_strict=call.version >= STRICT_SINCE)
+
     def create(self, news: Sequence[NewTopic]) -> Mapping[str, bytes]:
         """Create topics; return their ids."""
         return {topic.name: topic.id for topic in self._topics.create_many(news)}
@@ -160,11 +168,11 @@ class Creating:
     """A slice of topics to be created."""
 
     def __init__(
-        self, handler: CreateTopics, repeated: AbstractSet[str], version: int, *, is_dry: bool
+        self, handler: CreateTopics, repeated: AbstractSet[str], call: Call, *, is_dry: bool
     ) -> None:
         self._handler = handler
         self._repeated = repeated
-        self._version = version
+        self._call = call
         self._is_dry = is_dry
         self._planned_count = 0
         self._outcomes: list[NewTopic | CreatableTopicResult] = []
@@ -175,6 +183,8 @@ class Creating:
             if asked.name in self._repeated:
                 raise RequestError(ErrorCode.INVALID_REQUEST, "the topic is named more than once")
             new = self._handler.plan(asked, self._planned_count)
+            if not self._is_dry:
+                self._handler.charge(self._call, new.queue_count)
         except RequestError as error:
             self._outcomes.append(_refused(asked.name, error.code, error.reason))
             return 0
@@ -196,7 +206,7 @@ class Creating:
                     for each in self._outcomes
                 ]
         return [
-            self._handler.created(each, ids.get(each.name, ZERO_UUID), self._version)
+            self._handler.created(each, ids.get(each.name, ZERO_UUID), self._call.version)
             if isinstance(each, NewTopic)
             else each
             for each in self._outcomes

@@ -23,6 +23,7 @@ from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.errors import RequestError, explain
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.repeats import once
 from rockgate.gateway.kafka.slices import Slicing
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -38,6 +39,7 @@ from rockgate.store.topic import Topic
 from rockgate.store.topics import Topics
 
 IDS_SINCE = 6
+STRICT_SINCE = 5
 DELETION_COST = 4
 _PARTITIONS_PER_COST = 8
 Key: TypeAlias = tuple[str | None, bytes]
@@ -47,8 +49,11 @@ KEY: Callable[[DeleteTopicState], Key] = attrgetter("name", "topic_id")
 class DeleteTopics:
     """Deletes topics."""
 
-    def __init__(self, *, topics: Topics, listing: Listing, durability: Durability) -> None:
+    def __init__(
+        self, *, topics: Topics, listing: Listing, durability: Durability, throttling: Throttling
+    ) -> None:
         self._topics = topics
+        self._throttling = throttling
         self._listing = listing
         self._durability = durability
         self._slicing = Slicing(DeleteTopicsResponse, DeletableTopicResult)
@@ -61,7 +66,7 @@ class DeleteTopics:
         repeated |= self._named_both_ways(asked)
 
         def begin() -> Deleting:
-            return Deleting(self, repeated)
+            return Deleting(self, repeated, call)
 
         def respond(
             responses: list[DeletableTopicResult | Encoded],
@@ -103,6 +108,10 @@ class DeleteTopics:
             )
         return topic
 
+    def charge(self, call: Call, count: int) -> None:
+        """Count partitions that shall go; RequestError if the client's quota is used up."""
+        self._throttling.take_partitions(call, count, is_strict=call.version >= STRICT_SINCE)
+
     def delete(self, topics: Sequence[Topic]) -> None:
         """Delete topics that are there."""
         self._topics.delete(topics)
@@ -123,8 +132,9 @@ class DeleteTopics:
 class Deleting:
     """A slice of topics to be deleted."""
 
-    def __init__(self, handler: DeleteTopics, repeated: AbstractSet[Key]) -> None:
+    def __init__(self, handler: DeleteTopics, repeated: AbstractSet[Key], call: Call) -> None:
         self._handler = handler
+        self._call = call
         self._repeated = repeated
         self._outcomes: list[tuple[DeleteTopicState, Topic] | DeletableTopicResult] = []
 
@@ -132,6 +142,7 @@ class Deleting:
         """Look for a topic."""
         try:
             topic = self._handler.find(asked, self._repeated)
+            self._handler.charge(self._call, topic.queue_count)
         except RequestError as error:
             self._outcomes.append(_refused(asked, error.code, error.reason))
             return 0

@@ -25,6 +25,8 @@ Departs from Kafka
 - In a session, partitions whose turn comes after `max_bytes` are used up are not looked at: that
   their high watermark moved is told with a later answer.
 - A request by a follower is refused: there is none.
+- An answer that takes a client beyond `consumer_byte_rate` has its records all the same; Kafka
+  sends it without, to be fetched again.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ from rockgate.gateway.kafka.fetchsessions import FetchSessions
 from rockgate.gateway.kafka.gathering import Finder, Gathering
 from rockgate.gateway.kafka.handler import Answer, memory_max
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.waiting import Waiting
 from rockgate.gateway.warming import Warming
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -83,6 +86,7 @@ class Fetch:
         reader: PartitionReader,
         warming: Warming,
         bytes_max: int,
+        throttling: Throttling,
     ) -> None:
         self._finder = Finder(store.topics, store.queues)
         self._waiting = waiting
@@ -90,6 +94,7 @@ class Fetch:
         self._reader = reader
         self._warming = warming
         self._bytes_max = bytes_max
+        self._throttling = throttling
 
     def handle(self, request: FetchRequest, call: Call) -> Fetched | Awaitable[Fetched]:
         """Read what there is, or wait until there is enough."""
@@ -99,9 +104,12 @@ class Fetch:
         if isinstance(session, ErrorCode):
             return Fetched([], session)
         gathering = Gathering(session, self._finder, self._reader)
+        bytes_max = min(request.max_bytes, self._bytes_max)
+        if self._throttling.is_on:
+            bytes_max = self._throttling.fetch_bytes_max(call, bytes_max)
         gathering.limit(
-            min_bytes=request.min_bytes,
-            max_bytes=min(request.max_bytes, self._bytes_max),
+            min_bytes=min(request.min_bytes, bytes_max),
+            max_bytes=bytes_max,
             is_committed=request.isolation_level == READ_COMMITTED,
         )
         session.take_news()

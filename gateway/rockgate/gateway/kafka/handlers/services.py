@@ -34,6 +34,8 @@ from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.producers import Producers
 from rockgate.gateway.kafka.queuesizes import QueueSizes
+from rockgate.gateway.kafka.quotas.kept import KeptQuotas
+from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.replicas import Replicas
 from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
 from rockgate.gateway.kafka.timesearch import TimeSearch
@@ -62,6 +64,8 @@ class Services:
     unstable: Unstable
     coordinator: Coordinator
     configs: ResourceConfigs
+    quotas: KeptQuotas
+    throttling: Throttling
     defaults: TopicDefaults
     broker_configs: Mapping[str, BrokerConfig]
     settings: SettingsCache
@@ -134,6 +138,7 @@ def fetch(services: Services) -> Fetch:
         reader=reading.reader,
         warming=reading.warming,
         bytes_max=config.fetch_bytes_max,
+        throttling=services.throttling,
     )
 
 

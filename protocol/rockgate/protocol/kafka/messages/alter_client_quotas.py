@@ -4,6 +4,7 @@ from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
     Array,
     Bool,
+    Encoded,
     Float64,
     Int16,
     Int32,
@@ -62,4 +63,4 @@ class AlterClientQuotasResponse:
     """The outcome for each entity."""
 
     throttle_time_ms: int = field(Int32)
-    entries: list[EntryResult] = field(Array(EntryResult))
+    entries: list[EntryResult | Encoded] = field(Array(EntryResult, encoded=True))

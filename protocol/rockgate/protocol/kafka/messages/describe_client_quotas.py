@@ -8,6 +8,7 @@ from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
     Array,
     Bool,
+    Encoded,
     Float64,
     Int8,
     Int16,
@@ -69,4 +70,4 @@ class DescribeClientQuotasResponse:
     throttle_time_ms: int = field(Int32)
     error_code: int = field(Int16)
     error_message: str | None = field(NullableString)
-    entries: list[EntryData] | None = field(Nullable(Array(EntryData)))
+    entries: list[EntryData | Encoded] | None = field(Nullable(Array(EntryData, encoded=True)))

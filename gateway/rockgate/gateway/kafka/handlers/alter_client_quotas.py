@@ -1,0 +1,137 @@
+"""AlterClientQuotas: v0-1.
+
+Behaviour
+- Quotas of users, client ids and addresses are set and removed; docs/quotas.md says which there are
+  and what becomes of a client that goes beyond.
+- Each entity succeeds or fails alone. What an entity or a quota cannot be is INVALID_REQUEST, and
+  so is an entity, or a quota of it, that is given twice.
+- To remove what is not there, or not known, is done already.
+- `validate_only` answers as if it had been done.
+
+Versions
+- v1: flexible.
+
+Departs from Kafka
+- An address is given as such: names are not looked up.
+- A quota that is not a number is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+from rockgate.gateway.durability import Durability
+from rockgate.gateway.kafka.errors import RequestError, explain
+from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.quotas.entities import Entity, check_quota, read_entity, refuse
+from rockgate.gateway.kafka.quotas.kept import KeptQuotas
+from rockgate.gateway.kafka.repeats import once
+from rockgate.gateway.kafka.slices import Slicing
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    EntryData,
+    EntryResult,
+)
+from rockgate.protocol.kafka.schema import Encoded
+from rockgate.store.errors import StoreError
+
+CHANGE_COST = 5
+Given = tuple[tuple[str, str | None], ...]
+
+
+class AlterClientQuotas:
+    """Sets quotas."""
+
+    def __init__(self, *, quotas: KeptQuotas, durability: Durability) -> None:
+        self._quotas = quotas
+        self._durability = durability
+        self._slicing = Slicing(AlterClientQuotasResponse, EntryResult)
+
+    def handle(
+        self, request: AlterClientQuotasRequest, call: Call
+    ) -> AlterClientQuotasResponse | Awaitable[AlterClientQuotasResponse]:
+        """Set quotas, or only say whether they could be."""
+        asked, repeated = once(request.entries, _given)
+
+        def begin() -> Setting:
+            return Setting(self._quotas, repeated, is_dry=request.validate_only)
+
+        def respond(
+            entries: list[EntryResult | Encoded],
+        ) -> AlterClientQuotasResponse | Awaitable[AlterClientQuotasResponse]:
+            response = AlterClientQuotasResponse(entries=entries)
+            return response if request.validate_only else self._durability.after_changes(response)
+
+        return self._slicing.work(asked, begin, respond, call.version)
+
+    def refuse(
+        self, request: AlterClientQuotasRequest, code: ErrorCode
+    ) -> AlterClientQuotasResponse:
+        """Say the same of every entity."""
+        return AlterClientQuotasResponse(
+            entries=[_result(asked, code, code.meaning) for asked in request.entries]
+        )
+
+
+class Setting:
+    """A slice of entities whose quotas are to be set."""
+
+    def __init__(self, quotas: KeptQuotas, repeated: AbstractSet[Given], *, is_dry: bool) -> None:
+        self._quotas = quotas
+        self._repeated = repeated
+        self._is_dry = is_dry
+        self._planned: dict[Entity, Mapping[str, float]] = {}
+        self._outcomes: list[tuple[EntryData, RequestError | None]] = []
+
+    def take(self, asked: EntryData, /) -> int:
+        """Check what an entity shall have."""
+        try:
+            if _given(asked) in self._repeated:
+                raise refuse("the entity is named more than once")
+            entity = read_entity(_given(asked))
+            if entity in self._planned:
+                raise refuse("the entity is named more than once")
+            self._planned[entity] = self._plan(entity, asked)
+        except RequestError as error:
+            self._outcomes.append((asked, error))
+            return 0
+        self._outcomes.append((asked, None))
+        return CHANGE_COST
+
+    def _plan(self, entity: Entity, asked: EntryData) -> Mapping[str, float]:
+        planned = dict(self._quotas.of(entity))
+        if len({change.key for change in asked.ops}) < len(asked.ops):
+            raise refuse("a quota is named more than once")
+        for change in asked.ops:
+            if change.remove:
+                planned.pop(change.key, None)
+            else:
+                check_quota(entity, change.key, change.value)
+                planned[change.key] = change.value
+        return planned
+
+    def finish(self) -> Sequence[EntryResult]:
+        """Set all that passed."""
+        code, reason = ErrorCode.NONE, None
+        if not self._is_dry:
+            try:
+                self._quotas.put(self._planned)
+            except (RequestError, StoreError) as error:
+                code, reason = explain(error)
+        return [
+            _result(asked, code, reason)
+            if error is None
+            else _result(asked, error.code, error.reason)
+            for asked, error in self._outcomes
+        ]
+
+
+def _given(asked: EntryData) -> Given:
+    return tuple((part.entity_type, part.entity_name) for part in asked.entity)
+
+
+def _result(asked: EntryData, code: ErrorCode, reason: str | None) -> EntryResult:
+    return EntryResult(error_code=code, error_message=reason, entity=asked.entity)

@@ -1,0 +1,122 @@
+"""DescribeClientQuotas: v0-1.
+
+Behaviour
+- Every entity that has quotas and matches all components: the exact name (0), the default (1), or
+  any of that type (2). `strict` leaves out entities with parts that no component names; without
+  components it leaves out all.
+- An unknown type is UNSUPPORTED_VERSION; an unknown match, a type twice, a name where none belongs
+  or none where one does, and an address beside a user or client id are INVALID_REQUEST.
+
+Versions
+- v1: flexible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from enum import IntEnum
+
+from rockgate.gateway.kafka.errors import RequestError
+from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.quotas.entities import IP, TYPES, Entity, refuse
+from rockgate.gateway.kafka.quotas.kept import KeptQuotas
+from rockgate.gateway.kafka.slices import Each, Slicing
+from rockgate.gateway.logs import shown
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.describe_client_quotas import (
+    ComponentData,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+    EntityData,
+    EntryData,
+    ValueData,
+)
+
+
+class Match(IntEnum):
+    """How a component finds its part of an entity."""
+
+    EXACT = 0
+    DEFAULT = 1
+    ANY = 2
+
+
+class DescribeClientQuotas:
+    """Describes quotas."""
+
+    def __init__(self, quotas: KeptQuotas) -> None:
+        self._quotas = quotas
+        self._slicing = Slicing(DescribeClientQuotasResponse, EntryData)
+
+    def handle(
+        self, request: DescribeClientQuotasRequest, call: Call
+    ) -> DescribeClientQuotasResponse | Awaitable[DescribeClientQuotasResponse]:
+        """Describe what matches, in slices if there are many."""
+        try:
+            wanted = _read(request.components)
+        except RequestError as error:
+            return DescribeClientQuotasResponse(
+                error_code=error.code, error_message=error.reason, entries=None
+            )
+        found = [
+            (entity, quotas)
+            for entity, quotas in self._quotas.items()
+            if _is_matched(dict(entity), wanted, request.strict)
+        ]
+        return self._slicing.work(
+            found,
+            lambda: Each(_entry),
+            lambda entries: DescribeClientQuotasResponse(error_message=None, entries=entries),
+            call.version,
+        )
+
+    def refuse(
+        self, request: DescribeClientQuotasRequest, code: ErrorCode
+    ) -> DescribeClientQuotasResponse:
+        """One error for all of it."""
+        return DescribeClientQuotasResponse(
+            error_code=code, error_message=code.meaning, entries=None
+        )
+
+
+def _read(components: Sequence[ComponentData]) -> Mapping[str, ComponentData]:
+    found: dict[str, ComponentData] = {}
+    for each in components:
+        if not each.entity_type:
+            raise refuse("a component has an entity type")
+        if each.entity_type not in TYPES:
+            raise RequestError(
+                ErrorCode.UNSUPPORTED_VERSION, f"there is no entity type {shown(each.entity_type)}"
+            )
+        if each.entity_type in found:
+            raise refuse(f"{each.entity_type} is named more than once")
+        if each.match_type not in tuple(Match):
+            raise refuse(f"there is no match type {each.match_type}")
+        if (each.match_type == Match.EXACT) != (each.match is not None):
+            raise refuse("a name is given for an exact match, and for no other")
+        found[each.entity_type] = each
+    if IP in found and len(found) > 1:
+        raise refuse("an ip is an entity by itself, without user or client-id")
+    return found
+
+
+def _is_matched(
+    entity: Mapping[str, str | None], wanted: Mapping[str, ComponentData], is_strict: bool
+) -> bool:
+    if is_strict and len(entity) != len(wanted):
+        return False
+    for type_, component in wanted.items():
+        if type_ not in entity:
+            return False
+        # The name of an exact match is never null, and that of the default is.
+        if component.match_type != Match.ANY and entity[type_] != component.match:
+            return False
+    return True
+
+
+def _entry(found: tuple[Entity, Mapping[str, float]]) -> EntryData:
+    entity, quotas = found
+    return EntryData(
+        entity=[EntityData(entity_type=type_, entity_name=name) for type_, name in entity],
+        values=[ValueData(key=quota, value=value) for quota, value in sorted(quotas.items())],
+    )

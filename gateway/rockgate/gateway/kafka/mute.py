@@ -1,0 +1,47 @@
+"""A connection that has been told to wait: nothing is read from it until that time is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rockgate.gateway.clock import Clock, Timer
+from rockgate.gateway.kafka.peer import Peer
+
+
+class Mute:
+    """On while a client has to wait. Owned by its session."""
+
+    __slots__ = ("_clock", "_go_on", "_timer", "_until", "is_on")
+
+    def __init__(self, clock: Clock, go_on: Callable[[], None]) -> None:
+        self._clock = clock
+        self._go_on = go_on
+        self._timer: Timer | None = None
+        self._until = 0.0
+        self.is_on = False
+
+    def begin(self, peer: Peer) -> None:
+        """Wait as long as the peer was told to; of several times the longest counts."""
+        self._until = max(self._until, self._clock.time() + peer.throttle_ms / 1000)
+        peer.throttle_ms = 0
+        self.is_on = True
+        if self._timer is None:
+            self._arm()
+
+    def end(self) -> None:
+        """Wait no longer."""
+        self.is_on = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _arm(self) -> None:
+        self._timer = self._clock.call_later(self._until - self._clock.time(), self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._clock.time() < self._until:
+            self._arm()
+            return
+        self.is_on = False
+        self._go_on()

@@ -1,0 +1,81 @@
+"""Whom a quota can be set for, and which quotas there are: what clients give, checked.
+
+An entity is known by its parts in order of type; a part without a name is the default of its type.
+Every refusal is INVALID_REQUEST with a sentence.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+
+from rockgate.gateway.kafka.errors import RequestError
+from rockgate.gateway.logs import shown
+from rockgate.protocol.kafka.errors import ErrorCode
+
+USER: Final = "user"
+CLIENT_ID: Final = "client-id"
+IP: Final = "ip"
+TYPES: Final = (CLIENT_ID, IP, USER)
+
+PRODUCER_BYTES: Final = "producer_byte_rate"
+CONSUMER_BYTES: Final = "consumer_byte_rate"
+REQUEST_PERCENTAGE: Final = "request_percentage"
+MUTATIONS: Final = "controller_mutation_rate"
+CONNECTIONS: Final = "connection_creation_rate"
+
+_OF_CLIENTS: Final = frozenset({PRODUCER_BYTES, CONSUMER_BYTES, REQUEST_PERCENTAGE, MUTATIONS})
+_OF_ADDRESSES: Final = frozenset({CONNECTIONS})
+_WHOLE: Final = frozenset({PRODUCER_BYTES, CONSUMER_BYTES, CONNECTIONS})
+_LONG_MAX: Final = (1 << 63) - 1
+NAME_CHARS_MAX: Final = 1_000
+
+Part: TypeAlias = tuple[str, str | None]
+Entity: TypeAlias = tuple[Part, ...]
+
+
+def refuse(reason: str) -> RequestError:
+    """A refusal of what a client gave."""
+    return RequestError(ErrorCode.INVALID_REQUEST, reason)
+
+
+def read_entity(parts: Iterable[Part]) -> Entity:
+    """An entity in its one form. Of a type that is named twice the last holds, as in Kafka."""
+    found: dict[str, str | None] = {}
+    for type_, name in parts:
+        if type_ not in TYPES:
+            raise refuse(f"there is no entity type {shown(type_)}, only {', '.join(TYPES)}")
+        if name == "":
+            raise refuse(f"an empty {type_} is not a name; null is the default")
+        if name is not None and len(name) > NAME_CHARS_MAX:
+            raise refuse(f"the {type_} is longer than {NAME_CHARS_MAX} characters")
+        found[type_] = _address(name) if type_ == IP and name is not None else name
+    if not found:
+        raise refuse("an entity has at least one part")
+    if IP in found and len(found) > 1:
+        raise refuse("an ip is an entity by itself, without user or client-id")
+    return tuple(sorted(found.items()))
+
+
+def _address(name: str) -> str:
+    try:
+        return str(ipaddress.ip_address(name))
+    except ValueError:
+        raise refuse(f"{shown(name)} is not an address; names are not looked up") from None
+
+
+def check_quota(entity: Entity, quota: str, value: float) -> None:
+    """Refuse a quota that the entity cannot have, or a value that it cannot take."""
+    is_address = entity[0][0] == IP
+    known = _OF_ADDRESSES if is_address else _OF_CLIENTS
+    if quota not in known:
+        whom = "an address" if is_address else "users and clients"
+        raise refuse(
+            f"there is no quota {shown(quota)} for {whom}, only {', '.join(sorted(known))}"
+        )
+    if not math.isfinite(value) or value <= 0:
+        raise refuse(f"{quota} wants a number above 0, not {value}")
+    if quota in _WHOLE and (value > _LONG_MAX or value != int(value)):
+        raise refuse(f"{quota} wants a whole number of at most 63 bits, not {value}")

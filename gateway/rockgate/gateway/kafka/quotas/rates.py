@@ -1,0 +1,79 @@
+"""Rates over the last windows, and buckets of tokens: how far beyond a quota somebody is.
+
+Time is a parameter, in milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+
+class Rate:
+    """What came in the last windows, and how long to wait until that is no more than allowed."""
+
+    __slots__ = ("_count", "_samples", "_window_ms")
+
+    def __init__(self, window_count: int, window_ms: int) -> None:
+        self._count = window_count
+        self._window_ms = window_ms
+        # When each window began, when something last came in it, and how much in all.
+        self._samples: deque[list[float]] = deque()
+
+    def record(self, value: float, now_ms: float) -> None:
+        """Count what came."""
+        samples = self._samples
+        if samples and now_ms - samples[-1][0] < self._window_ms:
+            last = samples[-1]
+            last[1] = now_ms
+            last[2] += value
+        else:
+            samples.append([now_ms, now_ms, value])
+            if len(samples) > self._count + 1:
+                samples.popleft()
+
+    def measure(self, now_ms: float) -> tuple[float, float]:
+        """What came a second, and over how many milliseconds that was measured."""
+        samples, window_ms = self._samples, self._window_ms
+        while samples and now_ms - samples[0][1] >= self._count * window_ms:
+            samples.popleft()
+        elapsed_ms = now_ms - samples[0][0] if samples else 0.0
+        missing = self._count - 1 - elapsed_ms // window_ms
+        if missing > 0:
+            elapsed_ms += missing * window_ms
+        return sum(sample[2] for sample in samples) / elapsed_ms * 1000, elapsed_ms
+
+    def throttle_ms(self, limit: float, now_ms: float) -> int:
+        """How long to wait until what came is no more than so much a second."""
+        rate, elapsed_ms = self.measure(now_ms)
+        return round((rate - limit) / limit * elapsed_ms) if rate > limit else 0
+
+    def is_idle(self, now_ms: float) -> bool:
+        """Whether nothing is left to be remembered."""
+        samples = self._samples
+        return not samples or now_ms - samples[-1][1] >= self._count * self._window_ms
+
+
+class Bucket:
+    """Tokens that come back at a rate, up to as many as all windows hold; it may be overdrawn."""
+
+    __slots__ = ("_at_ms", "_seconds", "tokens")
+
+    def __init__(self, window_count: int, window_ms: int, limit: float, now_ms: float) -> None:
+        self._seconds = window_count * window_ms / 1000
+        self._at_ms = now_ms
+        self.tokens = self._seconds * limit
+
+    def refill(self, limit: float, now_ms: float) -> None:
+        """Let tokens come that time has brought."""
+        came = (now_ms - self._at_ms) / 1000 * limit
+        self.tokens = min(self._seconds * limit, self.tokens + came)
+        self._at_ms = now_ms
+
+    def throttle_ms(self, limit: float) -> int:
+        """How long until it is not overdrawn."""
+        return round(-self.tokens / limit * 1000) if self.tokens < 0 else 0
+
+    def is_full(self, limit: float, now_ms: float) -> bool:
+        """Whether nothing is left to be remembered."""
+        self.refill(limit, now_ms)
+        return self.tokens >= self._seconds * limit

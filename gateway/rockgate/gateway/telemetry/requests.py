@@ -1,0 +1,36 @@
+"""Requests counted by API: how long they took, how large they were, which errors they got."""
+
+from __future__ import annotations
+
+from rockgate.gateway.telemetry.durations import Durations
+
+
+class ApiStats(Durations):
+    """What is known of the requests of one API: how long they took, and more."""
+
+    __slots__ = ("answer_bytes", "errors", "request_bytes")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.request_bytes = 0
+        self.answer_bytes = 0
+        self.errors: dict[int, int] = {}
+        """Answers by error code; those without one are not counted here."""
+
+    def count_error(self, code: int) -> None:
+        """Count an answer that tells of an error."""
+        self.errors[code] = self.errors.get(code, 0) + 1
+
+
+class RequestStats:
+    """The requests of one door."""
+
+    def __init__(self) -> None:
+        self.apis: dict[int, ApiStats] = {}
+
+    def of(self, api_key: int) -> ApiStats:
+        """The numbers of an API."""
+        stats = self.apis.get(api_key)
+        if stats is None:
+            stats = self.apis[api_key] = ApiStats()
+        return stats

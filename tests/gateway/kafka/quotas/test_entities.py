@@ -1,0 +1,70 @@
+import pytest
+
+from rockgate.gateway.kafka.errors import RequestError
+from rockgate.gateway.kafka.quotas.entities import Part, check_quota, read_entity
+from rockgate.protocol.kafka.errors import ErrorCode
+
+CLIENT = (("client-id", "c"),)
+ADDRESS = (("ip", "10.0.0.1"),)
+
+
+def test_an_entity_has_its_parts_in_order_of_type() -> None:
+    assert read_entity([("user", "u"), ("client-id", None)]) == (
+        ("client-id", None),
+        ("user", "u"),
+    )
+    assert read_entity([("client-id", "a"), ("client-id", "b")]) == (("client-id", "b"),)
+    assert read_entity([("ip", "::0001")]) == (("ip", "::1"),)
+    assert read_entity([("ip", None)]) == (("ip", None),)
+
+
+@pytest.mark.parametrize(
+    ("parts", "reason"),
+    [
+        ([], "at least one part"),
+        ([("nobody", "x")], "no entity type nobody"),
+        ([("client-id", "")], "empty client-id"),
+        ([("user", "u" * 1_001)], "longer than 1000"),
+        ([("ip", "localhost")], "not an address"),
+        ([("ip", "10.0.0.1"), ("user", "u")], "by itself"),
+    ],
+)
+def test_what_is_no_entity_is_refused(parts: list[Part], reason: str) -> None:
+    with pytest.raises(RequestError, match=reason) as caught:
+        read_entity(parts)
+    assert caught.value.code is ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize(
+    ("entity", "quota", "value"),
+    [
+        (CLIENT, "producer_byte_rate", 1.0),
+        (CLIENT, "consumer_byte_rate", 2.0**62),
+        (CLIENT, "request_percentage", 0.5),
+        (CLIENT, "controller_mutation_rate", 2.5),
+        (ADDRESS, "connection_creation_rate", 5.0),
+    ],
+)
+def test_quotas_are_numbers_above_zero(entity: tuple[Part, ...], quota: str, value: float) -> None:
+    check_quota(entity, quota, value)
+    for wrong in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(RequestError, match="wants a number above 0"):
+            check_quota(entity, quota, wrong)
+
+
+@pytest.mark.parametrize(
+    ("entity", "quota", "value", "reason"),
+    [
+        (CLIENT, "producer_byte_rate", 1.5, "whole number"),
+        (CLIENT, "producer_byte_rate", 1e300, "whole number"),
+        (ADDRESS, "connection_creation_rate", 5.5, "whole number"),
+        (CLIENT, "connection_creation_rate", 5.0, "no quota connection_creation_rate for users"),
+        (ADDRESS, "producer_byte_rate", 5.0, "no quota producer_byte_rate for an address"),
+        (CLIENT, "nothing", 5.0, "no quota nothing"),
+    ],
+)
+def test_what_is_no_quota_is_refused(
+    entity: tuple[Part, ...], quota: str, value: float, reason: str
+) -> None:
+    with pytest.raises(RequestError, match=reason):
+        check_quota(entity, quota, value)

@@ -1,0 +1,46 @@
+from tests.gateway.kafka.fakes import HandClock
+from tests.gateway.kafka.world import call
+
+from rockgate.gateway.kafka.mute import Mute
+
+
+class World:
+    def __init__(self) -> None:
+        self.clock = HandClock()
+        self.gone_on: list[float] = []
+        self.mute = Mute(self.clock, lambda: self.gone_on.append(self.clock.now))
+
+    def begin(self, wait_ms: int) -> None:
+        peer = call(0).peer
+        peer.throttle_ms = wait_ms
+        self.mute.begin(peer)
+        assert peer.throttle_ms == 0
+
+
+def test_a_wait_ends_by_itself() -> None:
+    world = World()
+    assert not world.mute.is_on
+    world.begin(500)
+    world.clock.advance(0.49)
+    assert world.mute.is_on and world.gone_on == []
+    world.clock.advance(0.02)
+    assert not world.mute.is_on and world.gone_on == [1000.5]
+
+
+def test_of_several_waits_the_longest_counts() -> None:
+    world = World()
+    world.begin(500)
+    world.clock.advance(0.1)
+    world.begin(1_000)
+    world.begin(10)
+    world.clock.advance(0.9)
+    assert world.mute.is_on
+    world.clock.advance(0.2)
+    assert not world.mute.is_on and world.gone_on == [1001.1]
+
+
+def test_a_wait_can_be_ended() -> None:
+    world = World()
+    world.begin(500)
+    world.mute.end()
+    assert not world.mute.is_on and world.clock.timers == []
