@@ -1,7 +1,8 @@
 """Reading: slices of the log for a queue's offsets, never beyond what may be shown.
 
 What a reader sees ends at the high watermark: under sync flush that is what is on disk, so that
-nothing is shown which a power cut could take back; under async it is the end.
+nothing is shown which a power cut could take back; under async it is the end. A queue that is
+turned to sync goes on showing what it has shown.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class Reader:
 
     def high_watermark(self, queue: Queue) -> int:
         """Return the offset behind the last one that a reader may see."""
-        return queue.end_before(self._flusher.flushed) if queue.is_sync else queue.next_offset
+        if not queue.is_sync:
+            return queue.next_offset
+        return max(queue.shown_end, queue.end_before(self._flusher.flushed))
 
     def read(self, queue: Queue, offset: int, size_max: int) -> list[Slice]:
         """Return entries from the one that holds `offset` on, whole ones, by total size.

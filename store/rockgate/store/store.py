@@ -252,7 +252,7 @@ class Store:
     def _make_queues(self, topic: Topic) -> None:
         is_sync = self.config.flush == "sync" or topic.config.get(FLUSH_EACH) == "1"
         for queue in self.queues.create(topic.encoded, topic.id, topic.queue_count):
-            queue.is_sync = is_sync
+            queue.turn(is_sync=is_sync)
 
     def _set_log_starts(self, topic: Topic, starts: Mapping[int, int]) -> None:
         queues = self.queues.of(topic.id)
