@@ -62,6 +62,8 @@ class Report:
     """Who it was measured beside, and in which version."""
     samples: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     """For each case and each contender all samples; the case's name says the unit."""
+    command: str = ""
+    """What to type to run it again; empty if that is `python -m bench` and the name."""
     notes: dict[str, Any] = field(default_factory=dict)
     bars: list[Bar] = field(default_factory=list)
 
@@ -77,7 +79,7 @@ def write(report: Report, folder: Path = FOLDER) -> Path:
     content = {
         "benchmark": report.name,
         "question": report.question,
-        "command": f"python -m bench {report.name}",
+        "command": report.command or f"python -m bench {report.name}",
         "time": now.isoformat(timespec="seconds"),
         "commit": commit(),
         "machine": machine(),
