@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from docs import filemap, protocol, rows, settings
+from docs import filemap, metrics, protocol, rows, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -18,6 +18,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     filemap.PAGE: filemap.render,
     settings.PAGE: settings.render,
     protocol.PAGE: protocol.render,
+    metrics.PAGE: metrics.render,
     "docs/requirements.md": rows.render,
 }
 

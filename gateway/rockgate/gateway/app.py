@@ -11,6 +11,7 @@ import os
 import resource
 import signal
 import sys
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -28,6 +29,10 @@ from rockgate.gateway.kafka.assembly import KafkaAssembly, KafkaFolds
 from rockgate.gateway.listener import Listener
 from rockgate.gateway.mapping.keys import record_keys
 from rockgate.gateway.storage import Ticking, close_store, open_store, posting
+from rockgate.gateway.telemetry.loop import LoopWatch
+from rockgate.gateway.telemetry.process import ProcessSource
+from rockgate.gateway.telemetry.storesource import StoreSource
+from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.gateway.tuning import Freezer, tune_allocator, tune_collector
 from rockgate.gateway.waiting import Waiting
 from rockgate.store.state import Fold, Journal
@@ -102,18 +107,28 @@ class Server:
         self._leave_off("remoting", config.remoting.listen)
         self._leave_off("namesrv", config.namesrv.listen)
 
-        http = HttpDoor(config.http, pages(lambda: self.phase))
+        watch = LoopWatch(asyncio.get_running_loop())
+        resources.callback(watch.stop)
+        telemetry = Telemetry()
+        telemetry.sources.append(ProcessSource(watch, time.time()))
+        http = HttpDoor(config.http, pages(lambda: self.phase, telemetry.page))
         resources.callback(http.close)
         await http_listener.listen(http.session, backlog=HTTP_BACKLOG)
 
         store, folds = await self._open(resources, data_dir)
+        telemetry.sources.append(StoreSource(store))
         waiting = Waiting()
         waiting.follow(store)
         identity = identify(data_dir, config.server.node_id)
         log.info("opened node_id=%d cluster_id=%s", identity.node_id, identity.cluster_id)
 
         kafka = KafkaAssembly(
-            config=config, identity=identity, store=store, folds=folds, waiting=waiting
+            config=config,
+            identity=identity,
+            store=store,
+            folds=folds,
+            waiting=waiting,
+            telemetry=telemetry,
         )
         self._tick(resources, [store.tick, *kafka.upkeep()])
         await kafka.open(resources, kafka_listener, _connections_max(config))

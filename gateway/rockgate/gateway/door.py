@@ -44,6 +44,11 @@ class Door(Generic[S]):
         return len(self._sessions)
 
     @property
+    def made_count(self) -> int:
+        """Connections since the start."""
+        return self._last_id
+
+    @property
     def held_bytes(self) -> int:
         """Request bytes held now by all connections."""
         return self._budget.used

@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from time import perf_counter
 
 from rockgate.store.clock import Clock
 from rockgate.store.config import StoreConfig
@@ -46,6 +47,8 @@ class Flusher:
         """Everything before this position is on disk."""
         self.failure: OSError | None = None
         self.fsync_count = 0
+        self.on_synced: Callable[[float], None] = lambda seconds: None
+        """Told how long each fsync took, by the thread that waited for it."""
         self._stepping = threading.Lock()
 
     # The store's thread
@@ -95,12 +98,14 @@ class Flusher:
             start = self.flushed
             if end <= start or self.failure is not None:
                 return False
+            began = perf_counter()
             try:
                 self._sync(start, end)
             except OSError as error:
                 self.failure = error
                 return True
             self.fsync_count += 1
+            self.on_synced(perf_counter() - began)
             self._thorough_ms = self._clock.monotonic_ms()
             self.flushed = end
             return True

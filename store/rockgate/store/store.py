@@ -318,6 +318,11 @@ class Store:
 
     # Life
 
+    @property
+    def segments(self) -> Segments:
+        """The log's files, to be looked at."""
+        return self._segments
+
     def queue(self, topic: Topic, queue_id: int) -> Queue:
         """Return one queue of a topic; UnknownQueue if it has no such."""
         queues = self.queues.of(topic.id)

@@ -20,7 +20,9 @@ class Door:
 
     def __init__(self, config: HttpConfig) -> None:
         self.phase = "ready"
-        self.door = HttpDoor(config, {**pages(lambda: self.phase), "/broken": broken})
+        self.metrics: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        made = pages(lambda: self.phase, lambda: self.metrics)
+        self.door = HttpDoor(config, {**made, "/broken": broken})
         self.listener = Listener.bind("http", Address("127.0.0.1", 0))
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -132,3 +134,38 @@ async def _rest(reader: asyncio.StreamReader) -> bytes:
         return await reader.read()
     except ConnectionResetError:
         return b""
+
+
+async def test_a_page_may_take_its_time(door: Door) -> None:
+    asked = asyncio.ensure_future(door.ask(b"GET /metrics HTTP/1.1\r\n\r\n"))
+    await until(lambda: len(door.door.sessions) == 1, "the connection is held")
+    assert b"ok" in await door.ask(b"GET /health HTTP/1.1\r\n\r\n")
+    door.metrics.set_result("rockgate_lag 5\n")
+    answer = await asked
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert b"Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n" in answer
+    assert answer.endswith(b"\r\n\r\nrockgate_lag 5\n")
+
+
+async def test_a_half_closed_client_gets_a_page_that_takes_its_time(door: Door) -> None:
+    asked = asyncio.ensure_future(door.ask(b"GET /metrics HTTP/1.1\r\n\r\n", then_eof=True))
+    await until(lambda: len(door.door.sessions) == 1, "the connection is held")
+    door.metrics.set_result("rockgate_lag 5\n")
+    assert (await asked).endswith(b"rockgate_lag 5\n")
+
+
+async def test_a_late_page_s_bug_costs_one_answer(
+    door: Door, caplog: pytest.LogCaptureFixture
+) -> None:
+    door.metrics.set_exception(RuntimeError("a late bug"))
+    assert (await door.ask(b"GET /metrics HTTP/1.1\r\n\r\n")).startswith(b"HTTP/1.1 500 ")
+    assert "page failed path=/metrics" in caplog.text and "a late bug" in caplog.text
+
+
+async def test_a_client_that_goes_away_ends_its_page(door: Door) -> None:
+    _, writer = await door.connect()
+    writer.write(b"GET /metrics HTTP/1.1\r\n\r\n")
+    await until(lambda: len(door.door.sessions) == 1, "the connection is held")
+    writer.transport.abort()
+    await door.emptied()
+    await until(door.metrics.cancelled, "nobody waits for the page")

@@ -10,6 +10,7 @@ from rockgate.gateway.kafka.ends import Promise
 from rockgate.gateway.kafka.handler import Answer
 from rockgate.gateway.kafka.handlers import HANDLERS
 from rockgate.gateway.kafka.peer import Peer
+from rockgate.gateway.kafka.traffic import Traffic
 from rockgate.gateway.telemetry.requests import RequestStats
 from rockgate.protocol.kafka.api import APIS
 from rockgate.protocol.kafka.connection import Exchange
@@ -138,7 +139,7 @@ def test_an_answer_without_such_a_place_stays_as_it_is() -> None:
 
 def test_errors_are_counted_as_answers_are_written() -> None:
     stats = RequestStats()
-    rows = {row.key: row for row in counting(HANDLERS, stats)}
+    rows = {row.key: row for row in counting(HANDLERS, stats, Traffic())}
     row = rows[ApiKey.HEARTBEAT]
     assert row.encode(HeartbeatResponse(error_code=27), 0) == [b"\x00\x1b"]
     row.encode(HeartbeatResponse(), 0)

@@ -16,6 +16,7 @@ from rockgate.gateway.kafka.config import KafkaConfig
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.quotas.config import QuotasConfig
 from rockgate.gateway.kafka.transactions.config import TransactionsConfig
+from rockgate.gateway.telemetry.config import MetricsConfig
 from rockgate.store.config import StoreConfig
 
 LogLevel = Literal["error", "warning", "info", "debug"]
@@ -97,4 +98,5 @@ class Config:
     groups: GroupsConfig
     quotas: QuotasConfig
     transactions: TransactionsConfig
+    metrics: MetricsConfig
     store: StoreConfig

@@ -10,7 +10,7 @@ class HttpConfig:
     """The door for probes and monitoring."""
 
     listen: Address = field(default=Address("127.0.0.1", 8080))
-    """Address of `/health` and `/ready`; `off` closes the door and port 0 takes a free one."""
+    """Address of `/health`, `/ready` and `/metrics`; `off` closes the door, port 0 is any free."""
     connections_max: int = field(default=64, metadata={"minimum": 1, "maximum": 10_000})
     """Connections held at a time; one more is closed as it arrives."""
     exchange_ms_max: int = field(default=5_000, metadata={"minimum": 10, "maximum": 600_000})

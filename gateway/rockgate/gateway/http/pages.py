@@ -2,15 +2,20 @@
 
 `/health` answers while the process runs its loop; `/ready` answers 200 only between the ready line
 and the stop, so that a load balancer sends clients elsewhere while the server starts or drains.
+`/metrics` is for Prometheus; docs/metrics.md lists what it tells.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from rockgate.gateway.http.session import Answer, Page
+from rockgate.gateway.telemetry.exposition import CONTENT_TYPE
 
 
-def pages(phase: Callable[[], str]) -> Mapping[str, Page]:
-    """Every page by its path; `phase` says `starting`, `ready` or `stopping`."""
+def pages(phase: Callable[[], str], telemetry: Callable[[], Awaitable[str]]) -> Mapping[str, Page]:
+    """Every page by its path.
+
+    `phase` says `starting`, `ready` or `stopping`; `telemetry` puts the metrics together.
+    """
 
     def health() -> Answer:
         return Answer(body=b"ok\n")
@@ -19,4 +24,7 @@ def pages(phase: Callable[[], str]) -> Mapping[str, Page]:
         now = phase()
         return Answer(status=200 if now == "ready" else 503, body=f"{now}\n".encode())
 
-    return {"/health": health, "/ready": ready}
+    async def metrics() -> Answer:
+        return Answer(body=(await telemetry()).encode(), content_type=CONTENT_TYPE)
+
+    return {"/health": health, "/ready": ready, "/metrics": metrics}

@@ -7,7 +7,7 @@ answer away from the peer.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import cast
@@ -28,7 +28,8 @@ class Answer:
     content_type: str = "text/plain; charset=utf-8"
 
 
-Page = Callable[[], Answer]
+Page = Callable[[], Answer | Awaitable[Answer]]
+"""Makes an answer, at once or by and by."""
 
 
 class HttpDoor:
@@ -59,6 +60,8 @@ class HttpSession(asyncio.Protocol):
         self._dropped_bytes = 0
         self._transport: asyncio.Transport | None = None
         self._deadline: asyncio.TimerHandle | None = None
+        self._page: asyncio.Future[Answer] | None = None
+        self._is_half_closed = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start the exchange's clock, or turn the connection away when there are too many."""
@@ -76,6 +79,8 @@ class HttpSession(asyncio.Protocol):
         self._door.sessions.discard(self)
         if self._deadline is not None:
             self._deadline.cancel()
+        if self._page is not None:
+            self._page.cancel()
 
     def data_received(self, data: bytes) -> None:
         """Read on until the head is whole."""
@@ -88,30 +93,49 @@ class HttpSession(asyncio.Protocol):
             self._send(refusal(refused), is_head=False)
             return
         if request is not None:
-            self._send(self._answer(request), is_head=request.is_head)
+            self._is_answered = True
+            self._answer(request)
 
     def eof_received(self) -> bool:
         """The peer has sent all it will: what is written still leaves, then all is closed."""
-        return False
+        self._is_half_closed = True
+        return self._page is not None and not self._page.done()
 
     def close(self) -> None:
         """Close after what is written has left."""
         if self._transport is not None:
             self._transport.close()
 
-    def _answer(self, request: Request) -> Answer:
+    def _answer(self, request: Request) -> None:
         page = self._door.pages.get(request.path)
         if page is None:
-            return Answer(status=404, body=b"no such page\n")
+            self._send(Answer(status=404, body=b"no such page\n"), is_head=request.is_head)
+            return
         try:
-            return page()
-        except Exception:  # A page's bug must cost this answer and nothing else
-            log.exception("page failed path=%s", request.path)
-            return Answer(status=500, body=b"this page failed; the log says why\n")
+            answer = page()
+        except Exception:  # noqa: BLE001 # a page's bug must cost this answer and nothing else
+            answer = _failed(request)
+        if isinstance(answer, Answer):
+            self._send(answer, is_head=request.is_head)
+            return
+        self._page = asyncio.ensure_future(answer)
+        self._page.add_done_callback(lambda page: self._answer_late(request, page))
+
+    def _answer_late(self, request: Request, page: "asyncio.Future[Answer]") -> None:
+        """A page that took its time is there; the connection may be gone by now."""
+        if page.cancelled():
+            return
+        try:
+            answer = page.result()
+        except Exception:  # noqa: BLE001 # as above
+            answer = _failed(request)
+        self._send(answer, is_head=request.is_head)
 
     def _send(self, answer: Answer, *, is_head: bool) -> None:
         assert self._transport is not None
         self._is_answered = True
+        if self._transport.is_closing():
+            return
         head = [
             f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}",
             f"Content-Type: {answer.content_type}",
@@ -123,7 +147,7 @@ class HttpSession(asyncio.Protocol):
             head.append("Allow: GET, HEAD")
         written = "\r\n".join([*head, "", ""]).encode("ascii")
         self._transport.write(written if is_head else written + answer.body)
-        if self._transport.can_write_eof():
+        if self._transport.can_write_eof() and not self._is_half_closed:
             self._transport.write_eof()
         else:
             self._transport.close()
@@ -133,6 +157,11 @@ class HttpSession(asyncio.Protocol):
         self._dropped_bytes += size
         if self._dropped_bytes > DROPPED_BYTES_MAX:
             self._transport.abort()
+
+
+def _failed(request: Request) -> Answer:
+    log.exception("page failed path=%s", request.path)
+    return Answer(status=500, body=b"this page failed; the log says why\n")
 
 
 def refusal(refused: Refused) -> Answer:

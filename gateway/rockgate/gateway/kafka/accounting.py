@@ -20,6 +20,7 @@ from rockgate.gateway.kafka.ends import Dispatch, Promise
 from rockgate.gateway.kafka.handler import Answer, Encode, Row
 from rockgate.gateway.kafka.peer import Peer
 from rockgate.gateway.kafka.quotas.throttling import Throttling
+from rockgate.gateway.kafka.traffic import Traffic
 from rockgate.gateway.telemetry.durations import BOUNDS
 from rockgate.gateway.telemetry.requests import ApiStats, RequestStats
 from rockgate.protocol.kafka.api import APIS, ApiKey
@@ -144,16 +145,21 @@ class Accounting:
         return told(answer, header.api_key, header.api_version, wait_ms)
 
 
-def counting(rows: Sequence[Row[Services]], stats: RequestStats) -> tuple[Row[Services], ...]:
-    """The table of handlers, with every response looked at for its error as it is written."""
+def counting(
+    rows: Sequence[Row[Services]], stats: RequestStats, traffic: Traffic
+) -> tuple[Row[Services], ...]:
+    """The table of handlers, with every response looked at as it is written."""
 
     def counted(api_key: int, encode: Encode) -> Encode:
         find = first_partition_error if api_key in _HOT else first_error
+        is_fetch = api_key == ApiKey.FETCH
 
         def encode_counted(response: Any, version: int) -> Answer:
             code = find(response)
             if code:
                 stats.of(api_key).count_error(code)
+            if is_fetch:
+                traffic.count(response.topics)
             return encode(response, version)
 
         return encode_counted

@@ -22,6 +22,7 @@ from rockgate.gateway.kafka.groups.fold import SavedGroups
 from rockgate.gateway.kafka.groups.groups import Groups, new_member_id
 from rockgate.gateway.kafka.handlers import HANDLERS
 from rockgate.gateway.kafka.handlers.services import Services
+from rockgate.gateway.kafka.kafkasource import GroupSource, RequestSource, TopicSource
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.producerexpiry import ProducerExpiry
 from rockgate.gateway.kafka.producers import Producers
@@ -30,6 +31,7 @@ from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.gateway.kafka.topicsettings import SettingsCache
+from rockgate.gateway.kafka.traffic import Traffic
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.deadlines import Deadlines
 from rockgate.gateway.kafka.transactions.fold import Transactions
@@ -37,6 +39,7 @@ from rockgate.gateway.kafka.transactions.markers import Markers
 from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.gateway.listener import Listener
 from rockgate.gateway.telemetry.requests import RequestStats
+from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.gateway.waiting import Waiting
 from rockgate.store.state import Fold, Journal
 from rockgate.store.store import Store
@@ -89,12 +92,14 @@ class KafkaAssembly:
         store: Store,
         folds: KafkaFolds,
         waiting: Waiting,
+        telemetry: Telemetry,
     ) -> None:
         self.config = config
         self.identity = identity
         self.store = store
         self.folds = folds
         self.waiting = waiting
+        self.telemetry = telemetry
         self.coordinator = self._coordinator()
 
     async def open(
@@ -107,14 +112,21 @@ class KafkaAssembly:
         quotas = self.folds.quotas
         throttling = Throttling(kept=quotas, config=config.quotas, clock=loop)
         services = self._services(advertised, groups, throttling)
-        stats = RequestStats()
-        dispatcher = Dispatcher(counting(HANDLERS, stats), services)
+        stats, traffic = RequestStats(), Traffic()
+        dispatcher = Dispatcher(counting(HANDLERS, stats, traffic), services)
         door = KafkaDoor(
             replace(config.kafka, connections_max=connections_max),
             Accounting(dispatcher, stats=stats, throttling=throttling),
             loop,
             is_welcome=throttling.is_welcome,
         )
+        self.telemetry.sources += [
+            RequestSource(stats=stats, door=door, throttling=throttling),
+            TopicSource(
+                listing=services.listing, store=self.store, traffic=traffic, config=config.metrics
+            ),
+            GroupSource(groups=groups, store=self.store, config=config.metrics),
+        ]
         resources.push_async_callback(door.drain, config.server.drain_ms_max / 1000)
         resources.callback(self.waiting.finish)
         resources.callback(groups.finish)

@@ -1,0 +1,47 @@
+"""docs/metrics.md: what `/metrics` tells, from the table of metrics."""
+
+from collections.abc import Iterator
+
+from rockgate.gateway.telemetry.durations import BOUNDS
+from rockgate.gateway.telemetry.metrics import METRICS
+
+PAGE = "docs/metrics.md"
+
+INTRODUCTION = """\
+<!-- Written by `make docs` from the table of metrics. -->
+# Metrics
+
+`http://HOST:PORT/metrics` of the HTTP door (`http.listen`) tells these to Prometheus, in its text
+format. Counting costs a request a few additions; the rest is put together when somebody asks, a
+little at a time, so that a page of a thousand groups holds nobody up.
+
+Topics and groups are many, so the series about them are bounded (`metrics.topics_max`,
+`metrics.groups_max`), and others say how many are not shown. The names of errors and APIs are
+Kafka's. What a client has to wait for is in [quotas.md](quotas.md).
+
+```yaml
+scrape_configs:
+  - job_name: rockgate
+    static_configs:
+      - targets: ["127.0.0.1:8080"]
+```
+"""
+
+
+def render() -> str:
+    """The whole page."""
+    return "\n".join([INTRODUCTION, *lines(), "", *buckets()]) + "\n"
+
+
+def lines() -> Iterator[str]:
+    """A table of the metrics in the order of their sources."""
+    yield "| metric | kind | labels | what it is |"
+    yield "|---|---|---|---|"
+    for metric in METRICS.values():
+        labels = ", ".join(f"`{label}`" for label in metric.labels) or "-"
+        yield f"| `{metric.name}` | {metric.kind.value} | {labels} | {metric.about} |"
+
+
+def buckets() -> Iterator[str]:
+    """What histograms are cut into."""
+    yield "Histograms have these buckets, in seconds: " + ", ".join(f"{x:g}" for x in BOUNDS) + "."

@@ -1,0 +1,145 @@
+"""What Kafka's door tells: requests, connections, throttled clients, topics, groups and their lag.
+
+Topics and groups are many, so they are walked over with pauses, and only some have series.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from heapq import nlargest
+
+from rockgate.gateway.kafka import names
+from rockgate.gateway.kafka.door import KafkaDoor
+from rockgate.gateway.kafka.groups.events import State
+from rockgate.gateway.kafka.groups.groups import Groups
+from rockgate.gateway.kafka.listing import Listing
+from rockgate.gateway.kafka.queuesizes import QueueSizes
+from rockgate.gateway.kafka.quotas.throttling import Throttling
+from rockgate.gateway.kafka.traffic import Traffic
+from rockgate.gateway.telemetry import metrics
+from rockgate.gateway.telemetry.config import MetricsConfig
+from rockgate.gateway.telemetry.exposition import Exposition
+from rockgate.gateway.telemetry.requests import RequestStats
+from rockgate.protocol.kafka.api import APIS, ApiKey
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.store.store import Store
+from rockgate.store.topic import Topic
+
+_PIECE = 100
+"""Queues or offsets looked at before others may get their turn."""
+
+
+class RequestSource:
+    """Tells of requests and connections."""
+
+    def __init__(self, *, stats: RequestStats, door: KafkaDoor, throttling: Throttling) -> None:
+        self._stats = stats
+        self._door = door
+        self._throttling = throttling
+
+    def __call__(self, page: Exposition) -> Iterator[None]:
+        """Tell."""
+        for key, stats in sorted(self._stats.apis.items()):
+            api = APIS[ApiKey(key)].name
+            page.add_durations(metrics.REQUESTS, stats, api)
+            page.add(metrics.REQUEST_BYTES, stats.request_bytes, api)
+            page.add(metrics.ANSWER_BYTES, stats.answer_bytes, api)
+            for code, count in sorted(stats.errors.items()):
+                page.add(metrics.ERRORS, count, api, _error_name(code))
+            yield
+        page.add(metrics.CONNECTIONS, self._door.session_count)
+        page.add(metrics.CONNECTIONS_MADE, self._door.made_count)
+        page.add(metrics.HELD, self._door.held_bytes)
+        for quota, throttled in self._throttling.throttled.items():
+            page.add(metrics.THROTTLED, throttled.count, quota)
+            page.add(metrics.THROTTLED_SECONDS, throttled.total_ms / 1000, quota)
+
+
+class TopicSource:
+    """Tells of topics."""
+
+    def __init__(
+        self, *, listing: Listing, store: Store, traffic: Traffic, config: MetricsConfig
+    ) -> None:
+        self._listing = listing
+        self._store = store
+        self._traffic = traffic
+        self._topics_max = config.topics_max
+        self._sizes = QueueSizes()
+        store.topics.on_deleted += [self._sizes.forget, traffic.forget]
+
+    def __call__(self, page: Exposition) -> Iterator[None]:
+        """Tell, topic by topic."""
+        count = 0
+        for topic in self._listing:
+            count += 1
+            if count <= self._topics_max:
+                yield from self._topic(page, topic)
+            yield
+        page.add(metrics.TOPICS, count)
+        page.add(metrics.PARTITIONS, self._listing.partition_count)
+        page.add(metrics.TOPICS_HIDDEN, max(0, count - self._topics_max))
+
+    def _topic(self, page: Exposition, topic: Topic) -> Iterator[None]:
+        messages = size = 0
+        for index, queue in enumerate(self._store.queues.of(topic.id)):
+            messages += queue.next_offset
+            yield from self._sizes.measure(queue)
+            size += self._sizes.size(queue)
+            if index % _PIECE == 0:
+                yield
+        name = names.to_kafka(topic.name)
+        page.add(metrics.TOPIC_MESSAGES, messages, name)
+        page.add(metrics.TOPIC_BYTES, size, name)
+        page.add(metrics.TOPIC_FETCHED, self._traffic.fetched(topic), name)
+
+
+class GroupSource:
+    """Tells of groups and how far behind they are."""
+
+    def __init__(self, *, groups: Groups, store: Store, config: MetricsConfig) -> None:
+        self._groups = groups
+        self._store = store
+        self._groups_max = config.groups_max
+
+    def __call__(self, page: Exposition) -> Iterator[None]:
+        """Tell, group by group."""
+        states = Counter[str]({state.value: 0 for state in State})
+        lags: list[tuple[int, str, str]] = []
+        for name in list(self._groups.names()):
+            shown = self._groups.shown(name)
+            if shown is None:
+                # It went while others were looked at.
+                continue
+            states[shown.state.value] += 1
+            lags += self._lags(name)
+            yield
+        for state, count in states.items():
+            page.add(metrics.GROUPS, count, state)
+        page.add(metrics.LAG, sum(lag for lag, *_ in lags))
+        for lag, name, topic in nlargest(self._groups_max, lags):
+            page.add(metrics.GROUP_LAG, lag, name, topic)
+        page.add(metrics.LAGS_HIDDEN, max(0, len(lags) - self._groups_max))
+
+    def _lags(self, group: str) -> list[tuple[int, str, str]]:
+        """The lag of a group by topic; what it has of topics that are gone does not count."""
+        lags: dict[bytes, int] = {}
+        for topic_id, queue_id, committed in self._store.progress.fetch_group(group):
+            queue = self._store.queues.find(topic_id, queue_id)
+            if queue is not None:
+                behind = max(0, queue.next_offset - max(committed.offset, queue.log_start))
+                lags[topic_id] = lags.get(topic_id, 0) + behind
+        found = []
+        for topic_id, lag in lags.items():
+            topic = self._store.topics.find_id(topic_id)
+            if topic is not None:
+                found.append((lag, group, names.to_kafka(topic.name)))
+        return found
+
+
+def _error_name(code: int) -> str:
+    try:
+        return ErrorCode(code).name
+    except ValueError:
+        return str(code)

@@ -1,0 +1,70 @@
+"""Prometheus' text format: metrics with their values, written down.
+
+By hand, because it is little, because it can be done a bit at a time, and because the usual library
+takes longer to import than the server to start. A test reads it with that library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rockgate.gateway.telemetry.durations import Durations
+from rockgate.gateway.telemetry.metrics import METRICS, Kind, Metric
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Exposition:
+    """A page under way."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, list[str]] = {}
+
+    def add(self, metric: Metric, value: float, *labels: str) -> None:
+        """Tell a value; its labels in the order of the metric's."""
+        assert metric.kind is not Kind.HISTOGRAM, metric.name
+        self._of(metric).append(f"{metric.name}{_labels(metric, labels)} {_number(value)}")
+
+    def add_durations(self, metric: Metric, durations: Durations, *labels: str) -> None:
+        """Tell a histogram."""
+        assert metric.kind is Kind.HISTOGRAM, metric.name
+        lines, name, count = self._of(metric), metric.name, 0
+        for bound, more in zip((*durations.bounds, "+Inf"), durations.counts, strict=True):
+            count += more
+            inside = _labels(metric, labels, f'le="{bound}"')
+            lines.append(f"{name}_bucket{inside} {count}")
+        lines.append(f"{name}_sum{_labels(metric, labels)} {_number(durations.seconds)}")
+        lines.append(f"{name}_count{_labels(metric, labels)} {count}")
+
+    def text(self) -> str:
+        """The page: every metric that has a value, with what it means."""
+        parts: list[str] = []
+        for name, lines in self._lines.items():
+            metric = METRICS[name]
+            parts.append(f"# HELP {name} {metric.about}")
+            parts.append(f"# TYPE {name} {metric.kind.value}")
+            parts += lines
+        return "\n".join([*parts, ""])
+
+    def _of(self, metric: Metric) -> list[str]:
+        return self._lines.setdefault(metric.name, [])
+
+
+def _labels(metric: Metric, values: Sequence[str], more: str = "") -> str:
+    assert len(values) == len(metric.labels), metric.name
+    pairs = [
+        f'{name}="{_escaped(value)}"' for name, value in zip(metric.labels, values, strict=True)
+    ]
+    if more:
+        pairs.append(more)
+    return f"{{{','.join(pairs)}}}" if pairs else ""
+
+
+def _escaped(value: str) -> str:
+    # A line separator that Python knows and the format does not would still end the line for some.
+    text = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return text if text.isprintable() else text.encode("ascii", "backslashreplace").decode()
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else repr(float(value))

@@ -1,0 +1,33 @@
+"""How late the loop is: a timer that looks at the clock when it rings."""
+
+from __future__ import annotations
+
+from rockgate.gateway.clock import Clock, Timer
+from rockgate.gateway.telemetry.durations import Durations
+
+INTERVAL_SECONDS = 0.1
+
+
+class LoopWatch:
+    """Counts how late its timer rings: whatever held the loop up, held the timer up too."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.lateness = Durations()
+        self._timer: Timer | None = None
+        self._arm()
+
+    def stop(self) -> None:
+        """Look no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _arm(self) -> None:
+        self._due = self._clock.time() + INTERVAL_SECONDS
+        self._timer = self._clock.call_later(INTERVAL_SECONDS, self._ring)
+
+    def _ring(self) -> None:
+        # A timer may ring a little early.
+        self.lateness.add(max(0.0, self._clock.time() - self._due))
+        self._arm()

@@ -1,0 +1,182 @@
+"""Every metric that the server has, by name. docs/metrics.md is made of it.
+
+A source that gives a value names its metric from here, so that nothing is told that is not
+described, and nothing described is forgotten (a test looks).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Kind(Enum):
+    """What a metric's number means, in Prometheus' words."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric."""
+
+    name: str
+    kind: Kind
+    about: str
+    labels: tuple[str, ...] = ()
+
+
+_COUNTER, _GAUGE, _HISTOGRAM = Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM
+
+INFO = Metric("rockgate_info", _GAUGE, "Always 1; its label says which version runs.", ("version",))
+CPU = Metric("process_cpu_seconds_total", _COUNTER, "Processor time, user and system together.")
+MEMORY = Metric("process_resident_memory_bytes", _GAUGE, "Resident memory, mapped log included.")
+ANONYMOUS = Metric(
+    "rockgate_anonymous_memory_bytes", _GAUGE, "Resident memory that no file is behind."
+)
+FILES = Metric("process_open_fds", _GAUGE, "Open file descriptors.")
+STARTED = Metric("process_start_time_seconds", _GAUGE, "When the process began, since the epoch.")
+LATENESS = Metric(
+    "rockgate_loop_lateness_seconds",
+    _HISTOGRAM,
+    "How late the loop's turns come: looked at ten times a second. Stalls are its upper buckets.",
+)
+SCRAPE = Metric(
+    "rockgate_scrape_seconds", _GAUGE, "How long it took to put the last page like this together."
+)
+
+REQUESTS = Metric(
+    "rockgate_kafka_request_seconds",
+    _HISTOGRAM,
+    "Time from the start of a request to its answer, by API; waiting (Fetch, JoinGroup) included.",
+    ("api",),
+)
+ERRORS = Metric(
+    "rockgate_kafka_errors_total",
+    _COUNTER,
+    "Answers that tell of an error, by API and the first error in them.",
+    ("api", "error"),
+)
+REQUEST_BYTES = Metric(
+    "rockgate_kafka_request_bytes_total", _COUNTER, "Bytes of answered requests, by API.", ("api",)
+)
+ANSWER_BYTES = Metric(
+    "rockgate_kafka_answer_bytes_total", _COUNTER, "Bytes of answers, by API.", ("api",)
+)
+CONNECTIONS = Metric("rockgate_kafka_connections", _GAUGE, "Connections open now.")
+CONNECTIONS_MADE = Metric(
+    "rockgate_kafka_connections_total", _COUNTER, "Connections since the start, refused ones too."
+)
+HELD = Metric(
+    "rockgate_kafka_held_bytes", _GAUGE, "Request bytes received and not answered, of all clients."
+)
+THROTTLED = Metric(
+    "rockgate_throttled_total",
+    _COUNTER,
+    "Answers that told a client to wait, and connections turned away, by quota.",
+    ("quota",),
+)
+THROTTLED_SECONDS = Metric(
+    "rockgate_throttled_seconds_total", _COUNTER, "For how long clients had to wait.", ("quota",)
+)
+
+LOG_START = Metric("rockgate_log_start_position", _GAUGE, "The first position of the log.")
+LOG_END = Metric("rockgate_log_end_position", _GAUGE, "The position behind the last entry.")
+LOG_FLUSHED = Metric("rockgate_log_flushed_position", _GAUGE, "What lies before it is on disk.")
+FLUSH_WAITING = Metric(
+    "rockgate_flush_waiting", _GAUGE, "Answers that wait for the disk now, under sync flush."
+)
+FSYNCS = Metric("rockgate_fsync_seconds", _HISTOGRAM, "Time of each fsync of the log.")
+SEGMENTS = Metric("rockgate_segments", _GAUGE, "Files of the log.")
+SEGMENT_BYTES = Metric("rockgate_segment_bytes", _GAUGE, "Size of the log's files.")
+LIVE_BYTES = Metric(
+    "rockgate_segment_live_bytes", _GAUGE, "What is still needed of the sealed files weighed."
+)
+DEAD_BYTES = Metric(
+    "rockgate_segment_dead_bytes", _GAUGE, "What is no longer needed of the sealed files weighed."
+)
+UNWEIGHED = Metric(
+    "rockgate_segments_unweighed", _GAUGE, "Sealed files whose use is not known at the moment."
+)
+DISK = Metric("rockgate_disk_used_ratio", _GAUGE, "How full the disk is that holds the log.")
+
+TOPICS = Metric("rockgate_topics", _GAUGE, "Topics.")
+PARTITIONS = Metric("rockgate_partitions", _GAUGE, "Partitions of all topics.")
+TOPICS_HIDDEN = Metric(
+    "rockgate_topics_not_shown", _GAUGE, "Topics without series: more than `metrics.topics_max`."
+)
+TOPIC_MESSAGES = Metric(
+    "rockgate_topic_messages_total",
+    _COUNTER,
+    "Offsets given out in all partitions of a topic; its rate is what comes in.",
+    ("topic",),
+)
+TOPIC_BYTES = Metric(
+    "rockgate_topic_bytes", _GAUGE, "What a topic takes in the log, envelopes included.", ("topic",)
+)
+TOPIC_FETCHED = Metric(
+    "rockgate_topic_fetched_bytes_total",
+    _COUNTER,
+    "Bytes of records sent to Kafka's consumers since the start.",
+    ("topic",),
+)
+
+GROUPS = Metric("rockgate_groups", _GAUGE, "Groups by state.", ("state",))
+GROUP_LAG = Metric(
+    "rockgate_group_lag",
+    _GAUGE,
+    "Records between what a group has committed and the end, by topic; the largest of all.",
+    ("group", "topic"),
+)
+LAG = Metric("rockgate_lag", _GAUGE, "The lag of all groups together.")
+LAGS_HIDDEN = Metric(
+    "rockgate_group_lags_not_shown",
+    _GAUGE,
+    "Pairs of group and topic without series: more than `metrics.groups_max`.",
+)
+
+_ALL = (
+    INFO,
+    CPU,
+    MEMORY,
+    ANONYMOUS,
+    FILES,
+    STARTED,
+    LATENESS,
+    SCRAPE,
+    REQUESTS,
+    ERRORS,
+    REQUEST_BYTES,
+    ANSWER_BYTES,
+    CONNECTIONS,
+    CONNECTIONS_MADE,
+    HELD,
+    THROTTLED,
+    THROTTLED_SECONDS,
+    LOG_START,
+    LOG_END,
+    LOG_FLUSHED,
+    FLUSH_WAITING,
+    FSYNCS,
+    SEGMENTS,
+    SEGMENT_BYTES,
+    LIVE_BYTES,
+    DEAD_BYTES,
+    UNWEIGHED,
+    DISK,
+    TOPICS,
+    PARTITIONS,
+    TOPICS_HIDDEN,
+    TOPIC_MESSAGES,
+    TOPIC_BYTES,
+    TOPIC_FETCHED,
+    GROUPS,
+    GROUP_LAG,
+    LAG,
+    LAGS_HIDDEN,
+)
+
+METRICS: Mapping[str, Metric] = {metric.name: metric for metric in _ALL}

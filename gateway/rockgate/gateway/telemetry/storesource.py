@@ -1,0 +1,48 @@
+"""What the store tells: where the log is, how it gets to disk, what of it is still needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rockgate.gateway.telemetry import metrics
+from rockgate.gateway.telemetry.durations import Durations
+from rockgate.gateway.telemetry.exposition import Exposition
+from rockgate.store.store import Store
+
+
+class StoreSource:
+    """Tells of the log and its files."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._fsyncs = Durations()
+        store.flusher.on_synced = self._fsyncs.add
+
+    def __call__(self, page: Exposition) -> Iterator[None]:
+        """Tell."""
+        store, flusher = self._store, self._store.flusher
+        page.add(metrics.LOG_START, store.log.start)
+        page.add(metrics.LOG_END, store.log.end)
+        page.add(metrics.LOG_FLUSHED, flusher.flushed)
+        page.add(metrics.FLUSH_WAITING, flusher.waiting_count)
+        page.add_durations(metrics.FSYNCS, self._fsyncs)
+        page.add(metrics.DISK, store.retention.disk.used_percent / 100)
+        yield
+        yield from self._segments(page)
+
+    def _segments(self, page: Exposition) -> Iterator[None]:
+        row = self._store.segments.row
+        live = dead = unweighed = 0
+        for segment in row[:-1]:
+            known = self._store.retention.usage.live_bytes(segment)
+            if known is None:
+                unweighed += 1
+            else:
+                live += known
+                dead += segment.size - known
+            yield
+        page.add(metrics.SEGMENTS, len(row))
+        page.add(metrics.SEGMENT_BYTES, sum(segment.size for segment in row))
+        page.add(metrics.LIVE_BYTES, live)
+        page.add(metrics.DEAD_BYTES, dead)
+        page.add(metrics.UNWEIGHED, unweighed)

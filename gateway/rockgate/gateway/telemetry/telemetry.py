@@ -1,0 +1,51 @@
+"""The page of metrics: put together from its sources when somebody asks, a little at a time.
+
+A source writes what it knows and may pause: then others get their turn, if this one has taken long.
+Whoever asks while a page is under way gets that page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from time import perf_counter
+
+from rockgate.gateway.telemetry import metrics
+from rockgate.gateway.telemetry.exposition import Exposition
+
+SLICE_SECONDS = 0.002
+
+Source = Callable[[Exposition], Iterator[None]]
+
+
+class Telemetry:
+    """Knows who has something to tell. Owned by the app; whatever is built adds its sources."""
+
+    def __init__(self, *, now: Callable[[], float] = perf_counter) -> None:
+        self.sources: list[Source] = []
+        self._now = now
+        self._under_way: asyncio.Task[str] | None = None
+
+    async def page(self) -> str:
+        """The page as of now."""
+        if self._under_way is None:
+            self._under_way = asyncio.ensure_future(self._gather())
+            self._under_way.add_done_callback(self._done)
+        # One who gives up must not take the page away from the others.
+        return await asyncio.shield(self._under_way)
+
+    def _done(self, task: asyncio.Task[str]) -> None:
+        self._under_way = None
+
+    async def _gather(self) -> str:
+        now = self._now
+        began = until = now()
+        until += SLICE_SECONDS
+        page = Exposition()
+        for source in list(self.sources):
+            for _ in source(page):
+                if now() >= until:
+                    await asyncio.sleep(0)
+                    until = now() + SLICE_SECONDS
+        page.add(metrics.SCRAPE, now() - began)
+        return page.text()

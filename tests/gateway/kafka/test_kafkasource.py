@@ -1,0 +1,106 @@
+import re
+from collections.abc import Callable, Iterator
+
+from tests.gateway.kafka.admin import Admin
+from tests.gateway.kafka.fakes import HandClock, Script
+
+from rockgate.gateway.durability import Durability
+from rockgate.gateway.kafka.config import KafkaConfig
+from rockgate.gateway.kafka.door import KafkaDoor
+from rockgate.gateway.kafka.groups.config import GroupsConfig
+from rockgate.gateway.kafka.groups.groups import Groups, new_member_id
+from rockgate.gateway.kafka.kafkasource import GroupSource, RequestSource, TopicSource
+from rockgate.gateway.kafka.traffic import Traffic
+from rockgate.gateway.telemetry.config import MetricsConfig
+from rockgate.gateway.telemetry.exposition import Exposition
+from rockgate.gateway.telemetry.requests import RequestStats
+from rockgate.protocol.kafka.hot.fetch import FetchedPartition, FetchedTopic
+from rockgate.store.progressrecords import Commit
+
+
+def told(source: Callable[[Exposition], Iterator[None]]) -> dict[str, float]:
+    page = Exposition()
+    list(source(page))
+    return {
+        name: float(value)
+        for name, value in re.findall(r"^(\w+(?:\{.*\})?) (\S+)$", page.text(), flags=re.M)
+    }
+
+
+async def test_requests_are_told_by_api_and_error() -> None:
+    admin, stats = Admin(), RequestStats()
+    stats.of(0).add(0.002)
+    stats.of(0).answer_bytes = 70
+    stats.of(12).count_error(27)
+    stats.of(12).count_error(9_999)
+    door = KafkaDoor(KafkaConfig(), Script(), HandClock())
+    door.session()
+    source = RequestSource(stats=stats, door=door, throttling=admin.throttling)
+    admin.throttling.throttled["producer_byte_rate"].total_ms = 1_500
+    found = told(source)
+    assert found['rockgate_kafka_request_seconds_count{api="Produce"}'] == 1
+    assert found['rockgate_kafka_answer_bytes_total{api="Produce"}'] == 70
+    assert found['rockgate_kafka_errors_total{api="Heartbeat",error="REBALANCE_IN_PROGRESS"}'] == 1
+    assert found['rockgate_kafka_errors_total{api="Heartbeat",error="9999"}'] == 1
+    assert found["rockgate_kafka_connections_total"] == 1
+    assert found['rockgate_throttled_seconds_total{quota="producer_byte_rate"}'] == 1.5
+
+
+def test_topics_are_told_up_to_a_bound() -> None:
+    admin = Admin()
+    traffic = Traffic()
+    source = TopicSource(
+        listing=admin.listing,
+        store=admin.store,
+        traffic=traffic,
+        config=MetricsConfig(topics_max=1),
+    )
+    admin.topic("a", 2)
+    admin.topic("b")
+    appended = [admin.append("a", index, times=(1, 2, 3)) for index in (0, 1)]
+    traffic.count([FetchedTopic("a", b"", [FetchedPartition(0, records=[b"123", b"45"])])])
+    traffic.count([FetchedTopic("", admin.get("a").id, [FetchedPartition(0, records=[b"6"])])])
+    traffic.count([FetchedTopic("nobody", b"", [FetchedPartition(0, 3, records=None)])])
+    found = told(source)
+    assert found["rockgate_topics"] == 2
+    assert found["rockgate_partitions"] == 3
+    assert found["rockgate_topics_not_shown"] == 1
+    assert found['rockgate_topic_messages_total{topic="a"}'] == 6
+    size = sum(each.end - each.position for each in appended)
+    assert found['rockgate_topic_bytes{topic="a"}'] == size
+    assert found['rockgate_topic_fetched_bytes_total{topic="a"}'] == 6
+    assert not any('topic="b"' in name for name in found)
+    admin.store.topics.delete([admin.get("a")])
+    assert told(source)['rockgate_topic_messages_total{topic="b"}'] == 0
+    admin.topic("a")
+    assert traffic.fetched(admin.get("a")) == 0
+
+
+def test_groups_are_told_with_their_lag_the_largest_first() -> None:
+    admin = Admin()
+    groups = Groups(
+        config=GroupsConfig(),
+        saved=admin.folds.groups,
+        progress=admin.store.progress,
+        durability=Durability(admin.store),
+        new_id=new_member_id,
+    )
+    topic = admin.topic("a", 2)
+    for index in (0, 1):
+        for _ in range(10):
+            admin.append("a", index)
+    progress = admin.store.progress
+    progress.commit("behind", [Commit(topic.id, 0, 3), Commit(topic.id, 1, 10)])
+    progress.commit("nearly", [Commit(topic.id, 0, 9)])
+    progress.commit("gone", [Commit(b"?" * 16, 0, 9)])
+    source = GroupSource(groups=groups, store=admin.store, config=MetricsConfig(groups_max=1))
+    found = told(source)
+    assert found['rockgate_group_lag{group="behind",topic="a"}'] == 7
+    assert not any('group="nearly"' in name for name in found)
+    assert found["rockgate_lag"] == 8
+    assert found["rockgate_group_lags_not_shown"] == 1
+    assert found['rockgate_groups{state="Empty"}'] == 3
+    assert found['rockgate_groups{state="Stable"}'] == 0
+    # Records that were deleted are nobody's to catch up with.
+    admin.delete_records(8, "a", 0)
+    assert told(source)['rockgate_group_lag{group="behind",topic="a"}'] == 2

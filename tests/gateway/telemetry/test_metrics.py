@@ -1,0 +1,22 @@
+import re
+
+import pytest
+
+from rockgate.gateway.telemetry.metrics import METRICS, Kind, Metric
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
+def test_a_metric_is_named_by_the_rules_and_described(metric: Metric) -> None:
+    assert re.fullmatch(r"(rockgate|process)_[a-z_]+", metric.name)
+    assert metric.about.endswith(".") and "\n" not in metric.about
+    if metric.kind is Kind.HISTOGRAM:
+        assert metric.name.endswith("_seconds")
+    if metric.kind is Kind.COUNTER:
+        assert metric.name.endswith("_total")
+
+
+def test_every_metric_of_the_module_is_in_the_table() -> None:
+    from rockgate.gateway.telemetry import metrics
+
+    declared = {each.name for each in vars(metrics).values() if isinstance(each, Metric)}
+    assert declared == set(METRICS)
