@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ROOMS := protocol store gateway sdk pipeline tests bench compat-tests docs
 ARGS ?=
 
-.PHONY: help serve test test-long check format lock compat bench docs fuzz clean
+.PHONY: help serve test test-long check format lock compat bench docs fuzz jepsen clean
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
@@ -46,6 +46,9 @@ compat: $(VENV)/.dev ## Every real client against the server
 
 fuzz: $(VENV)/.dev ## Bad input on every door, with the counts of tests/budget.toml's [long]
 	ROCKGATE_BUDGET=long $(BIN)/python -m pytest tests/hostile $(ARGS)
+
+jepsen: $(VENV)/.dev ## Transactions under kills, pauses and restarts, with the counts of [long]
+	ROCKGATE_BUDGET=long $(BIN)/python -m pytest tests/jepsen $(ARGS)
 
 bench: $(VENV)/.dev ## The benchmarks; results are written to bench/results/
 	$(BIN)/python -m bench $(ARGS)
