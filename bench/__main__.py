@@ -7,13 +7,14 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from bench import codec, kafka, results
+from bench import codec, kafka, mapping, results
 from bench.results import Report
 from bench.store import report as store
 
 BENCHMARKS: dict[str, Callable[[], Report]] = {
     "codec": codec.run,
     "kafka": kafka.run,
+    "mapping": mapping.run,
     "store": store.run,
     "store-big": store.run_big,
 }

@@ -13,6 +13,7 @@ from rockgate.gateway.mapping.dictionary import (
     SYSTEM,
     Words,
     pack_record,
+    pack_usual,
     read_message,
 )
 from rockgate.protocol.entry import parse_properties
@@ -170,3 +171,17 @@ def test_properties_are_headers_and_the_first_of_keys_is_the_key(
     packed: bytes, expected: Words
 ) -> None:
     assert read_message(packed) == expected
+
+
+@given(any_keys, any_headers)
+@settings(deadline=None, max_examples=budget("property_examples"))
+def test_the_quick_way_says_the_same_or_nothing(
+    key: bytes | None, headers: tuple[Header, ...]
+) -> None:
+    assert pack_usual(key, headers) in (None, pack_record(key, headers, False))
+
+
+def test_the_quick_way_knows_the_usual() -> None:
+    assert pack_usual(b"k", (("a", b"1"), ("DELAY", b"2"))) is not None
+    assert pack_usual(None, (("a", b"1"), ("a", b"2"))) is None
+    assert pack_usual(b"k" * 40_000, ()) is None

@@ -7,7 +7,7 @@ import pytest
 from tests.gateway.kafka.world import World
 from tests.gateway.mapping.decoding import pulled
 
-from rockgate.gateway.mapping.messages import Cut
+from rockgate.gateway.mapping.messages import Cut, Origin
 from rockgate.gateway.mapping.transcoder import HEAVY_COMPRESSED, HEAVY_PLAIN, Transcoder, is_heavy
 from rockgate.protocol.kafka.records.batch import Compression, stamp
 from rockgate.protocol.kafka.records.record import Record, build_batch
@@ -137,3 +137,29 @@ def test_damage_found_while_reading_is_reported_once(world: World) -> None:
         assert cut is not None
         assert ([each.offset for each in pulled(cut.buffers)], cut.next_offset) == ([0], 3)
     assert reading.unreadable_count == 1
+
+
+def test_a_batch_of_an_aborted_transaction_is_stepped_over(world: World) -> None:
+    body = build_batch(
+        [Record(0, 1, None, b"v"), Record(1, 1, None, b"w")],
+        base_offset=0,
+        producer_id=7,
+        producer_epoch=0,
+        base_sequence=0,
+        is_transactional=True,
+    )
+    append(world, body, 2)
+    found = only(world)
+    asked: list[Origin] = []
+    verdicts = [False, True, True]
+
+    def is_aborted(origin: Origin) -> bool:
+        asked.append(origin)
+        return verdicts.pop(0)
+
+    reading = Transcoder(cache_bytes_max=1 << 20, message_bytes_max=1 << 24, is_aborted=is_aborted)
+    cut = select(reading, found, 0)
+    assert cut is not None and cut.message_count == 2
+    assert select(reading, found, 1) == Cut([], 0, 0, 2)
+    assert reading.message(found, 0) is None
+    assert asked == [Origin(b"orders", found.unit.position, 0, 0, 7)] * 3

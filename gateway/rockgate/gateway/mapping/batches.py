@@ -12,7 +12,6 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
-from rockgate.gateway.mapping.bodies import decompress
 from rockgate.gateway.mapping.dictionary import KEYS, OWN, read_message
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import (
@@ -24,13 +23,14 @@ from rockgate.protocol.entry import (
     MOVED,
     STORE_HOST_V6,
 )
-from rockgate.protocol.inflating import CannotInflate
 from rockgate.protocol.kafka.records import batch as batches
 from rockgate.protocol.kafka.records.record import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     NO_SEQUENCE,
 )
+from rockgate.protocol.remoting.compression import compression_of, decompress
+from rockgate.protocol.remoting.errors import MalformedContent
 from rockgate.store.dispatch import EPOCH, MAX_MS, TOPIC_ID
 from rockgate.store.reading import Slice
 
@@ -189,10 +189,11 @@ def _unusual(view: memoryview, base: int, base_ms: int) -> Pieces:
     words = read_message(envelope.properties_of(view, entry), hidden)
     headers = words.headers
     body: bytes | memoryview = view[entry.body_at : entry.body_at + entry.body_size]
-    if entry.sys_flag & COMPRESSED and entry.body_size:
+    if entry.body_size:
         try:
-            body = decompress(body, entry.sys_flag)
-        except CannotInflate:
+            kind = compression_of(entry.sys_flag)
+            body = body if kind is None else decompress(body, kind)
+        except MalformedContent:
             headers = [*headers, (COMPRESSED_BODY, b"%d" % entry.sys_flag)]
     size, value = (_NULL, b"") if words.is_null else (_of(len(body)), body)
     tail = [_of(len(headers))]

@@ -123,6 +123,32 @@ class Words(NamedTuple):
 # Record to message
 
 
+def pack_usual(key: bytes | None, headers: Sequence[Header]) -> bytes | None:
+    """Return the properties of a record with a value if nothing about it is unusual, else None.
+
+    What `pack_record` returns, for whoever packs thousands: the values are looked at together.
+    """
+    parts: list[bytes] = []
+    values: list[bytes] = []
+    if key is not None:
+        if not is_word(key):
+            return None
+        parts += (b"KEYS\x01", key, b"\x02")
+    for name, value in headers:
+        prefix = _plain_prefix(name)
+        if not value or not prefix or prefix in parts:
+            return None
+        values.append(value)
+        parts += (prefix, value, b"\x02")
+    packed = b"".join(parts)
+    if len(packed) > SIZE_MAX - _DROPPED_SIZE:
+        return None
+    joined = values[0] if len(values) == 1 else b"".join(values)
+    if not joined.isascii() or b"\x01" in joined or b"\x02" in joined:
+        return None
+    return packed
+
+
 def pack_record(key: bytes | None, headers: Sequence[Header], is_null: bool) -> bytes:
     """Return the properties of a record, of at most SIZE_MAX bytes."""
     parts: list[bytes] = [b"%b\x011\x02" % NULL] if is_null else []

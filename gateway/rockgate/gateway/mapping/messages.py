@@ -19,7 +19,14 @@ from typing import Final, NamedTuple
 
 from rockgate.gateway.mapping import names
 from rockgate.gateway.mapping.address import NAMELESS, POSITION_BITS
-from rockgate.gateway.mapping.dictionary import SKIPPED, TAGS, is_text, is_word, pack_record
+from rockgate.gateway.mapping.dictionary import (
+    SKIPPED,
+    TAGS,
+    is_text,
+    is_word,
+    pack_record,
+    pack_usual,
+)
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import (
     BORN_HOST_V6,
@@ -34,9 +41,9 @@ from rockgate.protocol.kafka.records.batch import BatchHeader, read_header
 from rockgate.protocol.kafka.records.record import open_records, skip_records, walk_records
 from rockgate.store.tags import tag_code
 
-CHUNK_COUNT: Final = 200
+CHUNK_COUNT: Final = 250
 CHUNK_BYTES: Final = 1 << 20
-"""Records of one chunk, and about their bytes: what is made at once."""
+"""Records and headers of one chunk, and about their bytes: what is made at once."""
 OPEN_BYTES_MAX: Final = 64 << 20
 """What a batch may decompress to."""
 
@@ -60,6 +67,16 @@ class Cut(NamedTuple):
     message_count: int
     next_offset: int
     """From where to read on: behind all that was looked at, wanted or not."""
+
+
+class Origin(NamedTuple):
+    """Where a transactional batch comes from."""
+
+    topic: bytes
+    position: int
+    queue_id: int
+    base: int
+    producer_id: int
 
 
 class _Chunk(NamedTuple):
@@ -95,6 +112,12 @@ class Messages:
         self._head = _Head(entry)
         self.size = len(data) + _OVERHEAD
         """Bytes that it holds, about."""
+        self.origin: Origin | None = None
+        """Of a batch that belongs to a transaction."""
+        if header.is_transactional and not header.is_control:
+            self.origin = Origin(
+                entry.topic, entry.position, entry.queue_id, self.base, header.producer_id
+            )
         self.damage: MalformedBatch | None = None
         """Why the records from some place on cannot be read."""
 
@@ -247,22 +270,24 @@ class Messages:
         offsets: list[int] = []
         places = [0]
         codes: list[int] = []
-        total = 0
+        total = cost = 0
         records = walk_records(self._data, self._header, at=at, first=first)
         try:
             for offset, timestamp, key, value, headers in islice(records, limit - first):
                 code = 0
-                if headers or value is None:
-                    properties = pack_record(key, headers, value is None)
-                    tail = b"%b%b%b" % (topic, _SIZE_I16.pack(len(properties)), properties)
-                    code = _code(headers)
-                elif key is None:
+                cost += 1
+                is_bare = not headers and value is not None
+                if is_bare and key is None:
                     tail = bare_tail
-                elif len(key) < 250 and is_word(key):
+                elif is_bare and key is not None and len(key) < 250 and is_word(key):
                     tail = b"%b%bKEYS\x01%b\x02" % (topic, _KEY_SIZES[len(key)], key)
                 else:
-                    properties = pack_record(key, (), False)
+                    properties = None if value is None else pack_usual(key, headers)
+                    if properties is None:
+                        properties = pack_record(key, headers, value is None)
                     tail = b"%b%b%b" % (topic, _SIZE_I16.pack(len(properties)), properties)
+                    code = _code(headers) if headers else 0
+                    cost += len(headers)
                 body = value or b""
                 body_size = len(body)
                 size = head_size + body_size + len(tail)
@@ -291,7 +316,7 @@ class Messages:
                 offsets.append(offset)
                 places.append(total)
                 codes.append(code)
-                if total >= CHUNK_BYTES:
+                if total >= CHUNK_BYTES or cost >= CHUNK_COUNT:
                     break
         except MalformedBatch as damage:
             self._give_up(first + len(offsets), damage)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from rockgate.gateway.mapping.cache import MessageCache
-from rockgate.gateway.mapping.messages import Accepts, AcceptsCode, Cut, Messages
+from rockgate.gateway.mapping.messages import Accepts, AcceptsCode, Cut, Messages, Origin
 from rockgate.protocol.entry import places
 from rockgate.protocol.kafka.errors import MalformedBatch
 from rockgate.protocol.kafka.records.batch import COMPRESSION_MASK, HEADER_SIZE, read_header
@@ -31,7 +31,14 @@ _REPORTED_MAX: Final = 10_000
 class Transcoder:
     """Reads batch entries as messages. One for the whole server; belongs to the loop's thread."""
 
-    def __init__(self, *, cache_bytes_max: int, message_bytes_max: int) -> None:
+    def __init__(
+        self,
+        *,
+        cache_bytes_max: int,
+        message_bytes_max: int,
+        is_aborted: Callable[[Origin], bool] = lambda origin: False,
+    ) -> None:
+        self._is_aborted = is_aborted
         self.cache = MessageCache(cache_bytes_max)
         self._message_bytes_max = message_bytes_max
         self._reported: OrderedDict[int, None] = OrderedDict()
@@ -57,6 +64,8 @@ class Transcoder:
         messages = self._open(found, heavy)
         if messages is None:
             return None
+        if messages.origin is not None and self._is_aborted(messages.origin):
+            return Cut([], 0, 0, max(messages.end, offset + 1))
         cut = messages.select(
             offset,
             count_max=count_max,
@@ -73,6 +82,8 @@ class Transcoder:
         """Return the message of one offset of a batch entry; None if there is none, or `heavy`."""
         messages = self._open(found, heavy)
         if messages is None:
+            return None
+        if messages.origin is not None and self._is_aborted(messages.origin):
             return None
         message = messages.message(offset)
         self._keep(found, messages)

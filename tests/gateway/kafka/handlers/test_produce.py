@@ -330,3 +330,14 @@ def test_the_shortcut_leaves_what_waits_for_the_disk_alone() -> None:
     door = Door(SYNC)
     assert door.shortcut(door.request(batch_of()), 9) is None
     assert door.world.queue().next_offset == 0
+
+
+@pytest.mark.parametrize(("index", "found"), [("true", [0]), ("false", [])])
+def test_records_are_found_by_key_if_the_topic_says_so(index: str, found: list[int]) -> None:
+    config = StoreConfig(segment_bytes=1 << 20, key_index_slots=50, key_index_entries=500)
+    door = Door(config, message_index=index)
+    assert door.send(batch_of()).error_code == 0
+    store = door.world.store
+    positions = store.lookup.by_key(b"orders", b"k", limit=9)
+    entries = [store.lookup.entry(position) for position in positions]
+    assert [entry[1].unit.base for entry in entries if entry is not None] == found

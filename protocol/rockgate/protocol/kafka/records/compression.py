@@ -16,12 +16,15 @@ from typing import Final
 
 import cramjam
 
-from rockgate.protocol.inflating import CannotInflate, inflate
 from rockgate.protocol.kafka.errors import MalformedBatch
 from rockgate.protocol.kafka.records.batch import Buffer, Compression
 
 SIZE_MAX: Final = 64 * 1024 * 1024
 """How much one batch may decompress to, unless the caller says otherwise."""
+
+_GUESS_MIN: Final = 16 * 1024
+_GROWTH: Final = 4
+_BUFFER_FULL: Final = "failed to write whole buffer"
 
 _XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER: Final = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
@@ -66,10 +69,22 @@ def decompress(data: Buffer, codec: Compression, *, size_max: int = SIZE_MAX) ->
 def _inflate(
     decompress_into: Callable[[Buffer, bytearray], int], data: Buffer, name: str, size_max: int
 ) -> bytes:
-    try:
-        return inflate(decompress_into, data, name, size_max)
-    except CannotInflate as error:
-        raise MalformedBatch(str(error)) from None
+    """Decompress into a buffer that grows fourfold until the output fits or the bound is met."""
+    size = min(size_max, max(_GUESS_MIN, _GROWTH * len(data)))
+    while True:
+        out = bytearray(size)
+        try:
+            written = decompress_into(data, out)
+        except (cramjam.DecompressionError, OSError, ValueError) as error:
+            # Only the text tells a full buffer from bad input; bad input is not tried again,
+            # or one wrong byte would cost `size_max`.
+            if _BUFFER_FULL not in str(error):
+                raise MalformedBatch(f"{name}: {error}") from None
+            if size >= size_max:
+                raise MalformedBatch(f"{name}: more than {size_max} bytes") from None
+            size = min(size_max, size * _GROWTH)
+        else:
+            return bytes(memoryview(out)[:written])
 
 
 def _compress_xerial(data: Buffer) -> bytes:
