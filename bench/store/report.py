@@ -1,7 +1,11 @@
 """Puts the figures on the store together."""
 
+import contextlib
+from collections.abc import Callable
+
+from bench import pagecache
 from bench.results import Report
-from bench.store import append, memory, recovery, stalls
+from bench.store import append, floor, memory, recovery, stalls
 from bench.store.sizes import sizes
 
 _QUESTION = "how fast are appends and starts, and how long do they hold the loop?"
@@ -11,9 +15,20 @@ def run() -> Report:
     """Measure everything but the big log."""
     report = Report(name="store", question=_QUESTION, peers={"pwritev": "os.pwritev"})
     report.notes["quick"] = sizes().is_quick
-    for measure in (append.measure, memory.measure, recovery.measure, stalls.measure):
-        measure(report)
+    _in_full_memory(append.measure, report)
+    _in_full_memory(floor.measure, report)
+    memory.measure(report)
+    recovery.measure(report)
+    _in_full_memory(stalls.measure, report)
     return report
+
+
+def _in_full_memory(measure: Callable[[Report], None], report: Report) -> None:
+    """Measure with memory as a broker finds it: what the case before it freed is cache again."""
+    with contextlib.ExitStack() as whole:
+        if not sizes().is_quick:
+            whole.enter_context(pagecache.filled(lambda text: None))
+        measure(report)
 
 
 def run_big() -> Report:
