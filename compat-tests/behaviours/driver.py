@@ -117,6 +117,13 @@ class Member(Protocol):
     def close(self) -> None: ...
 
 
+class GroupState(NamedTuple):
+    """What the server tells of a group."""
+
+    state: str
+    member_count: int
+
+
 class Admin(Protocol):
     """Creates topics, changes them and takes them away; raises Refused."""
 
@@ -134,6 +141,18 @@ class Admin(Protocol):
 
     def alter(self, topic: str, config: Mapping[str, str]) -> None: ...
 
+    def delete_records(self, topic: str, partition: int, before: int) -> None: ...
+
+    def groups(self) -> set[str]: ...
+
+    def group(self, group: str) -> GroupState: ...
+
+    def group_offsets(self, group: str, topic: str) -> Mapping[int, int]:
+        """What a group has committed, by partition."""
+        ...
+
+    def delete_group(self, group: str) -> None: ...
+
     def close(self) -> None: ...
 
 
@@ -146,6 +165,9 @@ class Driver(Protocol):
     """Why the others are missing."""
     sends_null_headers: bool
     """Whether it lets a header's value be null."""
+    cannot: Mapping[str, str]
+    """What else of this file the client has no call for, and its reason, by name: `delete_group`,
+    `static_member`, …"""
 
     def producer(self, bootstrap: str, sending: Sending) -> Producer: ...
 
@@ -157,4 +179,27 @@ class Driver(Protocol):
 
     def admin(self, bootstrap: str) -> Admin: ...
 
-    def member(self, bootstrap: str, group: str, topic: str) -> Member: ...
+    def member(
+        self,
+        bootstrap: str,
+        group: str,
+        topic: str,
+        *,
+        session_ms: int | None = None,
+        instance: str | None = None,
+    ) -> Member:
+        """A member; without `session_ms` its session has the client's default, and with `instance`
+        it is a static one."""
+        ...
+
+    def apart(self) -> DyingDriver:
+        """The same client in a process of its own."""
+        ...
+
+
+class DyingDriver(Driver, Protocol):
+    """A client that can be ended from outside."""
+
+    def kill(self) -> None:
+        """End its process as kill -9 does: it takes leave of nobody."""
+        ...

@@ -1,0 +1,41 @@
+"""Directories that are made once and kept outside of the repository.
+
+One is complete when it is there at all, because it is filled aside and renamed. Two who want the
+same one take turns.
+"""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def user_cache(environ: Mapping[str, str] = os.environ) -> Path:
+    """The folder of this user's cache that is ours."""
+    return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rockgate"
+
+
+def kept(target: Path, fill: Callable[[Path], None]) -> Path:
+    """`target`, filled by `fill` if it is not there yet; a `fill` that raises leaves nothing."""
+    if target.is_dir():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(target.with_name(target.name + ".lock")):
+        if not target.is_dir():
+            aside = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
+            try:
+                fill(aside)
+                aside.rename(target)
+            finally:
+                shutil.rmtree(aside, ignore_errors=True)
+    return target
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

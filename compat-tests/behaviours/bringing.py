@@ -1,0 +1,119 @@
+"""Bringing a client that is no Python package: once, into a cache outside of the repository.
+
+Which registry it comes from is a matter of the machine's own settings. A cache entry is named after
+the client and a digest of the files that it is made of, so a changed pin or program is made anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from bench.peers import PeerError, jars
+from bench.peers.kept import kept, user_cache
+from bench.peers.tools import find_java
+from tests.gates import is_ci
+
+CACHE_VARIABLE = "ROCKGATE_COMPAT_CACHE"
+SECONDS_MAX = 900
+TOLD_LINES_MAX = 20
+
+
+class CannotRun(Exception):
+    """Something that a client needs is not on this machine; the message says what to do."""
+
+
+def cache_directory(environ: Mapping[str, str] = os.environ) -> Path:
+    """$ROCKGATE_COMPAT_CACHE, or a folder of the user's cache."""
+    named = environ.get(CACHE_VARIABLE)
+    return Path(named) if named else user_cache(environ) / "compat"
+
+
+def leave_out(reason: CannotRun) -> None:
+    """Skip with the reason; a run that must not skip fails with it."""
+    if is_ci(os.environ):
+        pytest.fail(f"CI=true allows no skip: {reason}", pytrace=False)
+    pytest.skip(str(reason))
+
+
+def entry(name: str, sources: Sequence[Path]) -> Path:
+    """Where what is made of these files is kept."""
+    digest = hashlib.sha256()
+    for path in sorted(sources):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return cache_directory() / f"{name}-{digest.hexdigest()[:12]}"
+
+
+def find(tool: str, advice: str) -> str:
+    """A program on PATH."""
+    found = shutil.which(tool)
+    if found is None:
+        raise CannotRun(f"no {tool} found: {advice}")
+    return found
+
+
+def run(command: Sequence[str], folder: Path, environ: Mapping[str, str] | None = None) -> str:
+    """Run one command of a preparation; one that fails is told with the end of what it said."""
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, **(environ or {})},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=SECONDS_MAX,
+    )
+    if done.returncode:
+        told = "\n".join(done.stdout.splitlines()[-TOLD_LINES_MAX:])
+        raise CannotRun(f"{Path(command[0]).name} ended with status {done.returncode}:\n{told}")
+    return done.stdout
+
+
+def java_program(folder: Path, pom: str, main: str) -> list[str]:
+    """The command that runs a class of `folder`/src with the jars of `folder`/`pom`/pom.xml."""
+    file, sources = folder / pom / "pom.xml", sorted((folder / "src").glob("*.java"))
+
+    def fill(aside: Path) -> None:
+        jars.bring(f"{folder.name} {pom}", file, aside)
+        compiler = str(find_java().with_name("javac"))
+        run([compiler, "-d", str(aside), "-cp", f"{aside}/*", *map(str, sources)], folder)
+
+    try:
+        made = kept(entry(f"{folder.name}-{pom}", [file, *sources]), fill)
+        java = find_java()
+    except PeerError as error:
+        raise CannotRun(str(error)) from error
+    flags = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
+    return [str(java), *flags, "-cp", f"{made}{os.pathsep}{made}/*", main]
+
+
+def go_program(folder: Path) -> list[str]:
+    """The command that runs the Go program of a folder."""
+    go = find("go", "install Go 1.24 or newer (on Debian: apt-get install golang)")
+    sources = [folder / "go.mod", folder / "go.sum", *folder.glob("*.go")]
+
+    def fill(aside: Path) -> None:
+        run([go, "build", "-o", f"{aside}/program", "."], folder, {"GOTOOLCHAIN": "local"})
+
+    made = kept(entry(folder.name, sources), fill)
+    return [str(made / "program")]
+
+
+def node_program(folder: Path, main: str) -> list[str]:
+    """The command that runs a JavaScript program of a folder with its locked packages."""
+    advice = "install Node.js 18 or newer (on Debian: apt-get install nodejs npm)"
+    node, npm = find("node", advice), find("npm", advice)
+    sources = [folder / "package.json", folder / "package-lock.json", *folder.glob("*.js")]
+
+    def fill(aside: Path) -> None:
+        for each in sources:
+            shutil.copy(each, aside / each.name)
+        run([npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"], aside)
+
+    return [node, str(kept(entry(folder.name, sources), fill) / main)]

@@ -1,0 +1,44 @@
+"""Apache Kafka's Java client, unmodified, against the server: the behaviours of compat-tests/behaviours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from behaviours.administering import Administering
+from behaviours.bringing import CannotRun, java_program, leave_out
+from behaviours.grouping import Grouping
+from behaviours.program import ProgramDriver
+from behaviours.reading import Reading
+from behaviours.surviving import Surviving
+from behaviours.writing import Writing
+
+HERE = Path(__file__).resolve().parent
+DRIVERS = {
+    version: ProgramDriver(lambda version=version: java_program(HERE, version, "Program"))
+    for version in ("v3", "v4")
+}
+
+pytestmark = pytest.mark.java
+
+
+@pytest.fixture(autouse=True, scope="class")
+def program(request: pytest.FixtureRequest) -> Iterator[None]:
+    """One JVM for a class of tests."""
+    driver: ProgramDriver = request.cls.driver
+    try:
+        driver.start()
+    except CannotRun as reason:
+        leave_out(reason)
+    yield
+    driver.end()
+
+
+class TestKafkaClients4(Administering, Writing, Reading, Grouping, Surviving):
+    driver = DRIVERS["v4"]
+
+
+@pytest.mark.long
+class TestKafkaClients3(Administering, Writing, Reading, Grouping, Surviving):
+    driver = DRIVERS["v3"]
