@@ -5,15 +5,25 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
 from behaviours.administering import Administering
-from behaviours.driver import SECONDS_MAX, Message, Place, Received, Refused, Sending
+from behaviours.driver import (
+    SECONDS_MAX,
+    GroupState,
+    Message,
+    Place,
+    Received,
+    Refused,
+    Sending,
+)
 from behaviours.grouping import Grouping
+from behaviours.hosting import apart
+from behaviours.program import ProgramDriver
 from behaviours.reading import Reading
 from behaviours.surviving import Surviving
 from behaviours.writing import Writing
@@ -158,11 +168,26 @@ class _Consumer:
 
 
 class _Member(_Consumer):
-    def __init__(self, bootstrap: str, group: str, topic: str) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        group: str,
+        topic: str,
+        session_ms: int | None,
+        instance: str | None,
+    ) -> None:
         self._loop = _Loop()
-        self._loop.run(self._join(bootstrap, group, topic))
+        self._loop.run(self._join(bootstrap, group, topic, session_ms, instance))
 
-    async def _join(self, bootstrap: str, group: str, topic: str) -> None:
+    async def _join(
+        self,
+        bootstrap: str,
+        group: str,
+        topic: str,
+        session_ms: int | None,
+        instance: str | None,
+    ) -> None:
+        session = {} if session_ms is None else {"session_timeout_ms": session_ms}
         self._client = AIOKafkaConsumer(
             topic,
             bootstrap_servers=bootstrap,
@@ -170,6 +195,8 @@ class _Member(_Consumer):
             auto_offset_reset="earliest",
             enable_auto_commit=False,
             heartbeat_interval_ms=300,
+            group_instance_id=instance,
+            **session,
         )
         await self._client.start()
 
@@ -227,6 +254,25 @@ class _Admin:
         (answer,) = self._loop.run(self._client.alter_configs([resource]))
         assert [each[0] for each in answer.resources] == [0]
 
+    def delete_records(self, topic: str, partition: int, before: int) -> None:
+        wanted = {TopicPartition(topic, partition): RecordsToDelete(before)}
+        self._loop.run(self._client.delete_records(wanted))
+
+    def groups(self) -> set[str]:
+        return {each[0] for each in self._loop.run(self._client.list_consumer_groups())}
+
+    def group(self, group: str) -> GroupState:
+        (answer,) = self._loop.run(self._client.describe_consumer_groups([group]))
+        (found,) = answer.groups
+        return GroupState(found[2], len(found[5]))
+
+    def group_offsets(self, group: str, topic: str) -> Mapping[int, int]:
+        found = self._loop.run(self._client.list_consumer_group_offsets(group))
+        return {place.partition: at.offset for place, at in found.items() if place.topic == topic}
+
+    def delete_group(self, group: str) -> None:
+        raise NotImplementedError
+
     def close(self) -> None:
         self._loop.run(self._client.close())
         self._loop.close()
@@ -245,6 +291,9 @@ class AioKafka:
     codecs = ("none", "gzip", "snappy", "lz4", "zstd")
     why_not = ""
     sends_null_headers = True
+    cannot: ClassVar[Mapping[str, str]] = {
+        "delete_group": "aiokafka has no call that deletes a group",
+    }
 
     def producer(self, bootstrap: str, sending: Sending) -> _Producer:
         return _Producer(bootstrap, sending)
@@ -257,8 +306,19 @@ class AioKafka:
     def admin(self, bootstrap: str) -> _Admin:
         return _Admin(bootstrap)
 
-    def member(self, bootstrap: str, group: str, topic: str) -> _Member:
-        return _Member(bootstrap, group, topic)
+    def member(
+        self,
+        bootstrap: str,
+        group: str,
+        topic: str,
+        *,
+        session_ms: int | None = None,
+        instance: str | None = None,
+    ) -> _Member:
+        return _Member(bootstrap, group, topic, session_ms, instance)
+
+    def apart(self) -> ProgramDriver:
+        return apart(__file__, "AioKafka", self)
 
 
 class TestAioKafka(Administering, Writing, Reading, Grouping, Surviving):

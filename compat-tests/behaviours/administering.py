@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import pytest
 from behaviours.driver import Admin, Driver, Message, Refused, Sending
-from behaviours.steps import new_topic, read_all, reading, send_all
+from behaviours.steps import new_topic, read_all, read_until, reading, send_all
 from tests.gateway.server import RunningServer
 
 UNKNOWN_TOPIC_OR_PARTITION = 3
@@ -98,6 +98,18 @@ class Administering:
         found = read_all(self.driver, server.bootstrap, topic)
         assert len(found) == 20
         assert all(before <= each.timestamp_ms <= after for each in found)
+
+    def test_records_before_an_offset_are_taken_away(self, server: RunningServer) -> None:
+        topic = new_topic("shortened")
+        messages = [Message(value=b"%d" % n, partition=0) for n in range(20)]
+        send_all(self.driver, server.bootstrap, topic, messages, Sending())
+        with administering(self.driver, server.bootstrap) as admin:
+            admin.delete_records(topic, 0, 15)
+        with reading(self.driver, server.bootstrap) as consumer:
+            assert (consumer.beginning(topic, 0), consumer.end(topic, 0)) == (15, 20)
+            consumer.assign(topic, [0], 15)
+            found = read_until(consumer, lambda got: len(got) >= 5, "what is left is read")
+        assert [each.value for each in found] == [b"%d" % n for n in range(15, 20)]
 
     @pytest.mark.parametrize("kept_as", ["gzip", "snappy", "lz4", "zstd", "uncompressed"])
     def test_a_topic_may_choose_how_its_batches_are_kept(

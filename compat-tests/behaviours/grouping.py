@@ -9,20 +9,58 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from behaviours.driver import SECONDS_MAX, Driver, Member, Message, Received, Sending
+from behaviours.administering import administering
+from behaviours.driver import (
+    SECONDS_MAX,
+    Driver,
+    DyingDriver,
+    GroupState,
+    Member,
+    Message,
+    Received,
+    Refused,
+    Sending,
+)
 from behaviours.steps import new_topic, send_all
 from tests.gateway.server import RunningServer
 from tests.waiting import wait_until
 
+GROUP_ID_NOT_FOUND = 69
+SESSION_MS = 6_000
+"""The shortest session that Kafka's defaults, and ours, allow."""
+
 
 @contextlib.contextmanager
-def joined(driver: Driver, bootstrap: str, group: str, topic: str) -> Iterator[Member]:
+def joined(
+    driver: Driver, bootstrap: str, group: str, topic: str, session_ms: int | None = None
+) -> Iterator[Member]:
     """A member that leaves at the end."""
-    member = driver.member(bootstrap, group, topic)
+    member = driver.member(bootstrap, group, topic, session_ms=session_ms)
     try:
         yield member
     finally:
         member.close()
+
+
+@contextlib.contextmanager
+def in_a_process(driver: Driver) -> Iterator[DyingDriver]:
+    """The client in a process of its own, which is gone at the end."""
+    other = driver.apart()
+    try:
+        yield other
+    finally:
+        other.kill()
+
+
+def wait_for_share(members: list[Member], shares: list[int], what: str) -> None:
+    """Poll them until each has so many partitions and no two have the same one."""
+
+    def is_shared() -> bool:
+        poll_all(members)
+        found = [member.assignment() for member in members]
+        return [len(each) for each in found] == shares and len(set().union(*found)) == sum(shares)
+
+    wait_until(is_shared, what, SECONDS_MAX)
 
 
 def poll_all(members: list[Member]) -> list[list[Received]]:
@@ -61,6 +99,12 @@ class Grouping:
         messages = [Message(value=b"%d" % n, partition=n % 4) for n in range(first, first + count)]
         send_all(self.driver, server.bootstrap, topic, messages, Sending())
 
+    def _commit(self, server: RunningServer, group: str, topic: str, count: int) -> None:
+        """A member reads so many records, commits and leaves."""
+        with joined(self.driver, server.bootstrap, group, topic) as member:
+            read_together([member], count)
+            member.commit()
+
     def test_a_group_goes_on_where_it_committed(self, server: RunningServer) -> None:
         topic = self._spread(server, 100)
         group = f"group-of-{topic}"
@@ -83,30 +127,96 @@ class Grouping:
             read_together([first], 4)
             first.commit()
             with joined(self.driver, server.bootstrap, group, topic) as second:
-
-                def is_shared() -> bool:
-                    poll_all([first, second])
-                    shares = first.assignment(), second.assignment()
-                    return all(len(share) == 2 for share in shares) and not shares[0] & shares[1]
-
-                wait_until(is_shared, "the partitions are shared", SECONDS_MAX)
+                wait_for_share([first, second], [2, 2], "the partitions are shared")
                 self._fill(server, topic, 4, 40)
                 ours, theirs = read_together([first, second], 40)
                 assert len(ours) == 20 and len(theirs) == 20
                 second.commit()
                 first.commit()
 
-            def has_all() -> bool:
-                poll_all([first])
-                return first.assignment() == {0, 1, 2, 3}
-
-            wait_until(has_all, "the one that stays has all of them", SECONDS_MAX)
+            wait_for_share([first], [4], "the one that stays has all of them")
             self._fill(server, topic, 44, 8)
             (found,) = read_together([first], 8)
             assert len(found) == 8
 
     @pytest.mark.long
-    def test_what_was_committed_is_there_after_kill_9(self, tmp_path: Path) -> None:
+    def test_a_member_that_dies_is_done_without_and_may_come_back(
+        self, server: RunningServer
+    ) -> None:
+        topic = self._spread(server, 40)
+        group = f"group-of-{topic}"
+        with joined(self.driver, server.bootstrap, group, topic, SESSION_MS) as stays:
+            with in_a_process(self.driver) as other:
+                dies = other.member(server.bootstrap, group, topic, session_ms=SESSION_MS)
+                wait_for_share([stays, dies], [2, 2], "the partitions are shared")
+                other.kill()
+            wait_for_share([stays], [4], "the dead one's partitions are taken over")
+            self._fill(server, topic, 40, 8)
+            values = {b"%d" % n for n in range(40, 48)}
+            (found,) = read_together([stays], 8)
+            assert values <= {each.value for each in found}
+            stays.commit()
+            with in_a_process(self.driver) as again:
+                back = again.member(server.bootstrap, group, topic, session_ms=SESSION_MS)
+                wait_for_share([stays, back], [2, 2], "the one that came back has its share")
+                back.close()
+            wait_for_share([stays], [4], "it has left again")
+
+    @pytest.mark.long
+    def test_a_static_member_that_comes_back_finds_its_partitions(
+        self, server: RunningServer
+    ) -> None:
+        if "static_member" in self.driver.cannot:
+            pytest.skip(self.driver.cannot["static_member"])
+        topic = self._spread(server, 40)
+        group = f"group-of-{topic}"
+
+        def member(of: Driver, instance: str) -> Member:
+            return of.member(server.bootstrap, group, topic, session_ms=30_000, instance=instance)
+
+        stays = member(self.driver, "stays")
+        with in_a_process(self.driver) as other:
+            before = member(other, "comes-back")
+            wait_for_share([stays, before], [2, 2], "the partitions are shared")
+            theirs, ours = before.assignment(), stays.assignment()
+            other.kill()
+        with in_a_process(self.driver) as again:
+            after = member(again, "comes-back")
+            wait_for_share([stays, after], [2, 2], "the partitions are shared again")
+            # Without its name it would have been a third member of three, until the session ended.
+            assert (after.assignment(), stays.assignment()) == (theirs, ours)
+        stays.close()
+
+    def test_an_administrator_sees_a_group(self, server: RunningServer) -> None:
+        topic = self._spread(server, 40)
+        group = f"group-of-{topic}"
+        with administering(self.driver, server.bootstrap) as admin:
+            self._commit(server, group, topic, 40)
+            assert group in admin.groups()
+            assert admin.group(group) == GroupState("Empty", 0)
+            assert admin.group_offsets(group, topic) == {n: 10 for n in range(4)}
+            with joined(self.driver, server.bootstrap, group, topic) as member:
+                wait_for_share([member], [4], "it has joined")
+                assert admin.group(group) == GroupState("Stable", 1)
+
+    def test_an_administrator_takes_a_group_away(self, server: RunningServer) -> None:
+        if "delete_group" in self.driver.cannot:
+            pytest.skip(self.driver.cannot["delete_group"])
+        topic = self._spread(server, 4)
+        group = f"group-of-{topic}"
+        with administering(self.driver, server.bootstrap) as admin:
+            self._commit(server, group, topic, 4)
+            admin.delete_group(group)
+            assert group not in admin.groups()
+            with pytest.raises(Refused) as refused:
+                admin.delete_group(group)
+            assert refused.value.code == GROUP_ID_NOT_FOUND
+
+    @pytest.mark.long
+    @pytest.mark.parametrize("how", ["kill -9", "restart"])
+    def test_what_was_committed_is_there_when_the_server_comes_back(
+        self, tmp_path: Path, how: str
+    ) -> None:
         settings = ["group.initial.rebalance.delay.ms=100"]
         with RunningServer(tmp_path, settings=settings) as server:
             topic = self._spread(server, 100)
@@ -114,7 +224,10 @@ class Grouping:
             with joined(self.driver, server.bootstrap, group, topic) as member:
                 read_together([member], 100)
                 member.commit()
-                server.kill()
+                if how == "restart":
+                    assert server.stop() == 0
+                else:
+                    server.kill()
                 server.restart()
                 self._fill(server, topic, 100, 20)
                 (found,) = read_together([member], 20)

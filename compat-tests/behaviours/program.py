@@ -3,7 +3,8 @@
 A program reads requests from standard input and writes answers to standard output, one a line:
 
     {"id": 7, "do": "send", "on": 3, "topic": "t", "value": "dg==", …}
-    {"id": 7, "ok": [0, 41]}   or   {"id": 7, "refused": [10, "too large"]}   or   {"id": 7, "broken": "…"}
+    {"id": 7, "ok": [0, 41]}  or  {"id": 7, "refused": [10, "too large"]}
+    or  {"id": 7, "broken": "…"}
 
 `refused` is an error of Kafka's with its code, `broken` is anything else. Bytes are base64 and null
 stays null. `producer`, `consumer`, `member` and `admin` open one and answer with its number, which
@@ -32,6 +33,7 @@ do not wait for each other, and the answer to `send` comes when its outcome is k
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import subprocess
@@ -55,7 +57,7 @@ class Program:
     """One process and the questions that it has not answered yet."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        self._log = tempfile.TemporaryFile("w+b")
+        self._log = tempfile.TemporaryFile("w+b")  # noqa: SIM115 - closed when the process ends
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log
         )
@@ -100,10 +102,8 @@ class Program:
         self._reader.join()
         for stream in (self._process.stdin, self._process.stdout, self._log):
             assert stream is not None
-            try:
+            with contextlib.suppress(BrokenPipeError):
                 stream.close()
-            except BrokenPipeError:
-                pass
 
     def _read(self) -> None:
         assert self._process.stdout is not None

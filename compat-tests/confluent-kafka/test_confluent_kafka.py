@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import confluent_kafka
 from behaviours.administering import Administering
-from behaviours.driver import SECONDS_MAX, Message, Place, Received, Refused, Sending
+from behaviours.driver import (
+    SECONDS_MAX,
+    GroupState,
+    Message,
+    Place,
+    Received,
+    Refused,
+    Sending,
+)
 from behaviours.grouping import Grouping
+from behaviours.hosting import apart
+from behaviours.program import ProgramDriver
 from behaviours.reading import Reading
 from behaviours.surviving import Surviving
 from behaviours.writing import Writing
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
 from confluent_kafka.admin import (
     RESOURCE_TOPIC,
     AdminClient,
@@ -160,7 +175,15 @@ class _Consumer:
 
 
 class _Member(_Consumer):
-    def __init__(self, bootstrap: str, group: str, topic: str) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        group: str,
+        topic: str,
+        session_ms: int | None,
+        instance: str | None,
+    ) -> None:
+        optional = {"session.timeout.ms": session_ms, "group.instance.id": instance}
         self._client = confluent_kafka.Consumer(
             {
                 "bootstrap.servers": bootstrap,
@@ -169,6 +192,7 @@ class _Member(_Consumer):
                 "enable.auto.commit": False,
                 "heartbeat.interval.ms": 300,
                 "reconnect.backoff.max.ms": 500,
+                **{name: value for name, value in optional.items() if value is not None},
             }
         )
         self._client.subscribe([topic])
@@ -216,6 +240,26 @@ class _Admin:
         resource = ConfigResource(RESOURCE_TOPIC, topic, incremental_configs=entries)
         _wait(self._client.incremental_alter_configs([resource]))
 
+    def delete_records(self, topic: str, partition: int, before: int) -> None:
+        _wait(self._client.delete_records([TopicPartition(topic, partition, before)]))
+
+    def groups(self) -> set[str]:
+        found = self._client.list_consumer_groups().result(SECONDS_MAX)
+        return {each.group_id for each in found.valid}
+
+    def group(self, group: str) -> GroupState:
+        found = _wait(self._client.describe_consumer_groups([group]))
+        state = {"STABLE": "Stable", "EMPTY": "Empty"}.get(found.state.name, found.state.name)
+        return GroupState(state, len(found.members))
+
+    def group_offsets(self, group: str, topic: str) -> Mapping[int, int]:
+        asked = ConsumerGroupTopicPartitions(group)
+        found = _wait(self._client.list_consumer_group_offsets([asked]))
+        return {e.partition: e.offset for e in found.topic_partitions if e.topic == topic}
+
+    def delete_group(self, group: str) -> None:
+        _wait(self._client.delete_consumer_groups([group]))
+
     def close(self) -> None:
         pass
 
@@ -234,6 +278,7 @@ class ConfluentKafka:
     codecs = ("none", "gzip", "snappy", "lz4", "zstd")
     why_not = ""
     sends_null_headers = True
+    cannot: ClassVar[Mapping[str, str]] = {}
 
     def producer(self, bootstrap: str, sending: Sending) -> _Producer:
         return _Producer(bootstrap, sending)
@@ -246,8 +291,19 @@ class ConfluentKafka:
     def admin(self, bootstrap: str) -> _Admin:
         return _Admin(bootstrap)
 
-    def member(self, bootstrap: str, group: str, topic: str) -> _Member:
-        return _Member(bootstrap, group, topic)
+    def member(
+        self,
+        bootstrap: str,
+        group: str,
+        topic: str,
+        *,
+        session_ms: int | None = None,
+        instance: str | None = None,
+    ) -> _Member:
+        return _Member(bootstrap, group, topic, session_ms, instance)
+
+    def apart(self) -> ProgramDriver:
+        return apart(__file__, "ConfluentKafka", self)
 
 
 class TestConfluentKafka(Administering, Writing, Reading, Grouping, Surviving):

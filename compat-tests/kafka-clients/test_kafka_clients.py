@@ -1,13 +1,12 @@
-"""Apache Kafka's Java client, unmodified, against the server: the behaviours of compat-tests/behaviours."""
+"""Apache Kafka's Java client, unmodified, against the server: the behaviours."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from behaviours.administering import Administering
-from behaviours.bringing import CannotRun, java_program, leave_out
+from behaviours.bringing import java_program
 from behaviours.grouping import Grouping
 from behaviours.program import ProgramDriver
 from behaviours.reading import Reading
@@ -21,18 +20,6 @@ DRIVERS = {
 }
 
 pytestmark = pytest.mark.java
-
-
-@pytest.fixture(autouse=True, scope="class")
-def program(request: pytest.FixtureRequest) -> Iterator[None]:
-    """One JVM for a class of tests."""
-    driver: ProgramDriver = request.cls.driver
-    try:
-        driver.start()
-    except CannotRun as reason:
-        leave_out(reason)
-    yield
-    driver.end()
 
 
 class TestKafkaClients4(Administering, Writing, Reading, Grouping, Surviving):

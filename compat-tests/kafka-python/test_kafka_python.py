@@ -5,12 +5,23 @@ from __future__ import annotations
 import contextlib
 import gc
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
+import kafka.errors
 import pytest
 from behaviours.administering import Administering
-from behaviours.driver import SECONDS_MAX, Message, Place, Received, Refused, Sending
+from behaviours.driver import (
+    SECONDS_MAX,
+    GroupState,
+    Message,
+    Place,
+    Received,
+    Refused,
+    Sending,
+)
 from behaviours.grouping import Grouping
+from behaviours.hosting import apart
+from behaviours.program import ProgramDriver
 from behaviours.reading import Reading
 from behaviours.surviving import Surviving
 from behaviours.writing import Writing
@@ -128,7 +139,15 @@ class _Consumer:
 
 
 class _Member(_Consumer):
-    def __init__(self, bootstrap: str, group: str, topic: str) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        group: str,
+        topic: str,
+        session_ms: int | None,
+        instance: str | None,
+    ) -> None:
+        session = {} if session_ms is None else {"session_timeout_ms": session_ms}
         self._client = KafkaConsumer(
             topic,
             bootstrap_servers=bootstrap,
@@ -137,6 +156,8 @@ class _Member(_Consumer):
             enable_auto_commit=False,
             heartbeat_interval_ms=300,
             reconnect_backoff_max_ms=500,
+            group_instance_id=instance,
+            **session,
         )
 
     def assignment(self) -> set[int]:
@@ -184,6 +205,27 @@ class _Admin:
                 [ConfigResource(ConfigResourceType.TOPIC, topic, dict(config))]
             )
 
+    def delete_records(self, topic: str, partition: int, before: int) -> None:
+        with _refusals():
+            self._client.delete_records({TopicPartition(topic, partition): before})
+
+    def groups(self) -> set[str]:
+        return {each["group_id"] for each in self._client.list_groups()}
+
+    def group(self, group: str) -> GroupState:
+        found = self._client.describe_groups([group])[group]
+        return GroupState(found["group_state"], len(found["members"]))
+
+    def group_offsets(self, group: str, topic: str) -> Mapping[int, int]:
+        found = self._client.list_group_offsets({group: None})[group]
+        return {place.partition: at.offset for place, at in found.items() if place.topic == topic}
+
+    def delete_group(self, group: str) -> None:
+        # It gives the error's name back instead of raising it.
+        outcome = self._client.delete_groups([group])[group]
+        if outcome != "OK":
+            raise Refused(getattr(kafka.errors, outcome).errno, outcome)
+
     def close(self) -> None:
         self._client.close()
 
@@ -202,6 +244,7 @@ class KafkaPython:
     codecs = ("none", "gzip", "snappy", "lz4", "zstd")
     why_not = ""
     sends_null_headers = False
+    cannot: ClassVar[Mapping[str, str]] = {}
 
     def producer(self, bootstrap: str, sending: Sending) -> _Producer:
         return _Producer(bootstrap, sending)
@@ -214,8 +257,19 @@ class KafkaPython:
     def admin(self, bootstrap: str) -> _Admin:
         return _Admin(bootstrap)
 
-    def member(self, bootstrap: str, group: str, topic: str) -> _Member:
-        return _Member(bootstrap, group, topic)
+    def member(
+        self,
+        bootstrap: str,
+        group: str,
+        topic: str,
+        *,
+        session_ms: int | None = None,
+        instance: str | None = None,
+    ) -> _Member:
+        return _Member(bootstrap, group, topic, session_ms, instance)
+
+    def apart(self) -> ProgramDriver:
+        return apart(__file__, "KafkaPython", self)
 
 
 class TestKafkaPython(Administering, Writing, Reading, Grouping, Surviving):

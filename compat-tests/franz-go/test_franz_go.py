@@ -1,0 +1,21 @@
+"""franz-go, unmodified, against the server: the behaviours of compat-tests/behaviours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from behaviours.administering import Administering
+from behaviours.bringing import go_program
+from behaviours.grouping import Grouping
+from behaviours.program import ProgramDriver
+from behaviours.reading import Reading
+from behaviours.surviving import Surviving
+from behaviours.writing import Writing
+
+HERE = Path(__file__).resolve().parent
+
+
+@pytest.mark.long
+class TestFranzGo(Administering, Writing, Reading, Grouping, Surviving):
+    driver = ProgramDriver(lambda: go_program(HERE))
