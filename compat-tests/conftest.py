@@ -14,6 +14,13 @@ pytest.register_assert_rewrite("behaviours")
 __all__ = ["java", "pytest_collection_modifyitems", "pytest_runtest_setup"]
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Have the run's results written, where that is asked for."""
+    from behaviours import recording
+
+    recording.configure(config)
+
+
 PEER_VARIABLE = "ROCKGATE_COMPAT_PEER"
 """With `kafka`, tests that share a server ask Apache Kafka instead: do they expect what it does?"""
 
@@ -36,7 +43,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer |
 @pytest.fixture(autouse=True, scope="class")
 def program(request: pytest.FixtureRequest) -> Iterator[None]:
     """One process for a class of tests whose client is a program."""
-    # Not above: what is imported before its asserts are rewritten never has them rewritten.
+    # Not above: what is imported before its asserts are to be rewritten never has them rewritten.
     from behaviours.bringing import CannotRun, leave_out
     from behaviours.program import ProgramDriver
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from docs import filemap, metrics, protocol, rows, settings
+from docs import compatibility, filemap, metrics, protocol, rows, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -19,6 +19,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     settings.PAGE: settings.render,
     protocol.PAGE: protocol.render,
     metrics.PAGE: metrics.render,
+    compatibility.PAGE: compatibility.render,
     "docs/requirements.md": rows.render,
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
+from importlib.metadata import version
 from typing import Any, ClassVar, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -323,3 +324,4 @@ class AioKafka:
 
 class TestAioKafka(Administering, Writing, Reading, Grouping, Surviving):
     driver = AioKafka()
+    client = f"aiokafka {version('aiokafka')}"

@@ -11,13 +11,20 @@ from itertools import count
 from typing import Any
 
 import pytest
+from behaviours.features import BESIDE
 from bench.peers import KafkaPeer
+from bench.peers.jars import version
 from beside.asking import OWN, Broker, Part
 from tests.gateway.server import RunningServer
 
 from rockgate.protocol.kafka.records.batch import Compression
 
-pytestmark = [pytest.mark.java, pytest.mark.long]
+CLIENT = f"apache-kafka {version('kafka')}"
+pytestmark = [
+    pytest.mark.java,
+    pytest.mark.long,
+    pytest.mark.feature("Fetch, ListOffsets, OffsetForLeaderEpoch, DeleteRecords", BESIDE),
+]
 
 Ask = Callable[[Broker], Any]
 _names = (f"beside-{number}" for number in count())

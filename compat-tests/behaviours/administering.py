@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import pytest
 from behaviours.driver import Admin, Driver, Message, Refused, Sending
+from behaviours.features import CONFIGS, RECORDS, REFUSALS, TOPICS
 from behaviours.steps import new_topic, read_all, read_until, reading, send_all
 from tests.gateway.server import RunningServer
 
@@ -35,6 +36,7 @@ class Administering:
 
     driver: ClassVar[Driver]
 
+    @pytest.mark.feature(TOPICS)
     def test_a_topic_is_made_grown_and_taken_away(self, server: RunningServer) -> None:
         topic = new_topic("life")
         with administering(self.driver, server.bootstrap) as admin:
@@ -46,6 +48,7 @@ class Administering:
             admin.delete(topic)
             assert topic not in admin.topics()
 
+    @pytest.mark.feature(TOPICS)
     def test_a_topic_made_again_is_empty(self, server: RunningServer) -> None:
         topic = new_topic("again")
         with administering(self.driver, server.bootstrap) as admin:
@@ -57,6 +60,7 @@ class Administering:
             (found,) = read_all(self.driver, server.bootstrap, topic)
             assert (found.offset, found.value) == (0, b"new")
 
+    @pytest.mark.feature(REFUSALS)
     def test_what_cannot_be_is_refused_with_its_code(self, server: RunningServer) -> None:
         topic = new_topic("refused")
         with administering(self.driver, server.bootstrap) as admin:
@@ -74,6 +78,7 @@ class Administering:
                 assert refused.value.code == code
             assert f"{topic}-x" not in admin.topics()
 
+    @pytest.mark.feature(CONFIGS)
     def test_a_topic_s_configs_are_described_and_hold_at_once(self, server: RunningServer) -> None:
         topic = new_topic("configs")
         with administering(self.driver, server.bootstrap) as admin:
@@ -88,6 +93,7 @@ class Administering:
             assert admin.configs(topic)["max.message.bytes"] == "4000"
             send_all(self.driver, server.bootstrap, topic, large, Sending())
 
+    @pytest.mark.feature(CONFIGS)
     def test_a_topic_may_want_the_server_s_time(self, server: RunningServer) -> None:
         topic, before = new_topic("append-time"), int(time.time() * 1000)
         with administering(self.driver, server.bootstrap) as admin:
@@ -99,6 +105,7 @@ class Administering:
         assert len(found) == 20
         assert all(before <= each.timestamp_ms <= after for each in found)
 
+    @pytest.mark.feature(RECORDS)
     def test_records_before_an_offset_are_taken_away(self, server: RunningServer) -> None:
         topic = new_topic("shortened")
         messages = [Message(value=b"%d" % n, partition=0) for n in range(20)]
@@ -111,6 +118,7 @@ class Administering:
             found = read_until(consumer, lambda got: len(got) >= 5, "what is left is read")
         assert [each.value for each in found] == [b"%d" % n for n in range(15, 20)]
 
+    @pytest.mark.feature(CONFIGS)
     @pytest.mark.parametrize("kept_as", ["gzip", "snappy", "lz4", "zstd", "uncompressed"])
     def test_a_topic_may_choose_how_its_batches_are_kept(
         self, server: RunningServer, kept_as: str

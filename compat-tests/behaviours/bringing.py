@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -73,6 +74,13 @@ def run(command: Sequence[str], folder: Path, environ: Mapping[str, str] | None 
         told = "\n".join(done.stdout.splitlines()[-TOLD_LINES_MAX:])
         raise CannotRun(f"{Path(command[0]).name} ended with status {done.returncode}:\n{told}")
     return done.stdout
+
+
+def pinned(file: Path, pattern: str) -> str:
+    """The version that a file of a folder pins, by a pattern with one group."""
+    found = re.search(pattern, file.read_text(encoding="utf-8"))
+    assert found, f"{file} does not pin {pattern}"
+    return found[1]
 
 
 def java_program(folder: Path, pom: str, main: str) -> list[str]:

@@ -6,7 +6,9 @@ import threading
 import time
 from typing import ClassVar
 
+import pytest
 from behaviours.driver import Driver, Message, Sending
+from behaviours.features import OFFSETS, WAITING
 from behaviours.steps import new_topic, read_until, reading, send_all
 from tests.gateway.server import RunningServer
 
@@ -28,6 +30,7 @@ class Reading:
         send_all(self.driver, server.bootstrap, topic, messages, Sending())
         return topic
 
+    @pytest.mark.feature(OFFSETS)
     def test_a_new_topic_has_four_partitions_and_they_are_empty(
         self, server: RunningServer
     ) -> None:
@@ -37,6 +40,7 @@ class Reading:
             ends = [(consumer.beginning(topic, n), consumer.end(topic, n)) for n in range(4)]
             assert ends == [(0, 1), (0, 0), (0, 0), (0, 0)]
 
+    @pytest.mark.feature(OFFSETS)
     def test_the_beginning_and_the_end_are_the_first_and_the_next_offset(
         self, server: RunningServer
     ) -> None:
@@ -44,6 +48,7 @@ class Reading:
         with reading(self.driver, server.bootstrap) as consumer:
             assert (consumer.beginning(topic, 0), consumer.end(topic, 0)) == (0, 100)
 
+    @pytest.mark.feature(OFFSETS)
     def test_seeking_to_the_middle_of_a_batch_goes_on_right_there(
         self, server: RunningServer
     ) -> None:
@@ -61,6 +66,7 @@ class Reading:
                 assert [each.offset for each in found] == list(range(offset, 100))
                 assert found[0].value == b"%d" % offset
 
+    @pytest.mark.feature(WAITING)
     def test_records_larger_than_every_limit_are_read_all_the_same(
         self, server: RunningServer
     ) -> None:
@@ -74,6 +80,7 @@ class Reading:
             found = read_until(consumer, lambda got: len(got) >= 12, "all of them are read")
         assert sorted(each.value or b"" for each in found) == [each.value for each in messages]
 
+    @pytest.mark.feature(OFFSETS)
     def test_an_offset_is_found_by_its_time(self, server: RunningServer) -> None:
         topic = self._filled(server, "by-time")
         with reading(self.driver, server.bootstrap) as consumer:
@@ -83,6 +90,7 @@ class Reading:
             }
         assert at == {-1: 0, 0: 0, 1: 1, 41_000: 41, 41_001: 42, 99_000: 99, 99_001: None}
 
+    @pytest.mark.feature(WAITING)
     def test_a_waiting_poll_ends_as_soon_as_something_comes(self, server: RunningServer) -> None:
         topic = self._filled(server, "wake", 1)
         with reading(self.driver, server.bootstrap, wait_ms_max=20_000) as consumer:

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import pytest
 from behaviours.driver import Driver, Message, Place, Promise, Sending
+from behaviours.features import LOSSLESS, SYNC
 from behaviours.steps import new_topic, read_all, send_all
 from tests.budget import budget
 from tests.gateway.server import RunningServer
@@ -47,6 +48,7 @@ class Surviving:
 
     driver: ClassVar[Driver]
 
+    @pytest.mark.feature(LOSSLESS)
     @pytest.mark.parametrize(
         ("how", "is_idempotent"),
         [
@@ -86,6 +88,7 @@ class Surviving:
         if is_idempotent:
             assert kept == list(range(len(places))), "something is there twice or out of order"
 
+    @pytest.mark.feature(SYNC)
     @pytest.mark.long
     def test_with_sync_flush_all_is_on_disk_before_the_answer(self, tmp_path: Path) -> None:
         topic = new_topic("sync")

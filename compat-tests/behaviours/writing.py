@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import pytest
 from behaviours.driver import Driver, Message, Refused, Sending
+from behaviours.features import CONTENT, IDEMPOTENT, KEYS, ROUND_TRIP, SIZES
 from behaviours.steps import new_topic, read_all, send_all
 from tests.gateway.server import RunningServer
 
@@ -44,6 +45,7 @@ class Writing:
 
     driver: ClassVar[Driver]
 
+    @pytest.mark.feature(ROUND_TRIP)
     @pytest.mark.parametrize(("acks", "codec"), acks_and_codecs())
     def test_what_is_sent_is_read_again(self, server: RunningServer, acks: int, codec: str) -> None:
         if codec not in self.driver.codecs:
@@ -62,6 +64,7 @@ class Writing:
                 assert (got.key, got.value) == (message.key, message.value)
                 assert got.headers == message.headers
 
+    @pytest.mark.feature(IDEMPOTENT)
     def test_an_idempotent_producer_writes_everything_once(self, server: RunningServer) -> None:
         topic, messages = new_topic("idempotent"), mixed(500)
         places = send_all(
@@ -70,6 +73,7 @@ class Writing:
         assert len(set(places)) == len(messages)
         assert len(read_all(self.driver, server.bootstrap, topic)) == len(messages)
 
+    @pytest.mark.feature(KEYS)
     def test_messages_of_one_key_are_one_partition_in_order(self, server: RunningServer) -> None:
         topic = new_topic("keys")
         messages = [Message(key=b"k%d" % (n % 13), value=b"%d" % n) for n in range(650)]
@@ -83,6 +87,7 @@ class Writing:
             assert [n for _, n in found] == sorted(n for _, n in found), key
             assert len(found) == 50
 
+    @pytest.mark.feature(SIZES)
     def test_a_batch_of_the_largest_size_is_taken_and_one_byte_more_is_not(
         self, server: RunningServer
     ) -> None:
@@ -96,6 +101,7 @@ class Writing:
         (found,) = read_all(self.driver, server.bootstrap, topic)
         assert found.value == largest.value
 
+    @pytest.mark.feature(CONTENT)
     def test_headers_may_be_null_empty_and_there_twice(self, server: RunningServer) -> None:
         topic = new_topic("headers")
         headers: tuple[tuple[str, bytes | None], ...]
@@ -106,6 +112,7 @@ class Writing:
         (found,) = read_all(self.driver, server.bootstrap, topic)
         assert found.headers == headers
 
+    @pytest.mark.feature(CONTENT)
     def test_null_and_empty_are_not_the_same(self, server: RunningServer) -> None:
         topic = new_topic("nulls")
         pairs = [(b"k", None), (None, b"v"), (b"", b""), (b"k", b"")]
@@ -114,6 +121,7 @@ class Writing:
         found = read_all(self.driver, server.bootstrap, topic)
         assert [(each.key, each.value) for each in found] == pairs
 
+    @pytest.mark.feature(CONTENT)
     def test_a_client_s_own_time_is_kept(self, server: RunningServer) -> None:
         topic = new_topic("times")
         times = [1_500_000_000_000 + 1000 * n for n in (5, 3, 9, 1)]
@@ -122,6 +130,7 @@ class Writing:
         found = read_all(self.driver, server.bootstrap, topic)
         assert [each.timestamp_ms for each in found] == times
 
+    @pytest.mark.feature(CONTENT)
     @pytest.mark.long
     def test_the_server_s_time_is_given_where_its_settings_say_so(self, tmp_path: Path) -> None:
         with RunningServer(tmp_path, settings=["topics.timestamp_type=LogAppendTime"]) as server:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from typing import Any, ClassVar
 
 import confluent_kafka
@@ -308,3 +309,4 @@ class ConfluentKafka:
 
 class TestConfluentKafka(Administering, Writing, Reading, Grouping, Surviving):
     driver = ConfluentKafka()
+    client = f"confluent-kafka {version('confluent-kafka')}"

@@ -12,6 +12,7 @@ from behaviours.program import ProgramDriver
 from behaviours.reading import Reading
 from behaviours.surviving import Surviving
 from behaviours.writing import Writing
+from bench.peers.jars import pinned_version
 
 HERE = Path(__file__).resolve().parent
 DRIVERS = {
@@ -24,8 +25,10 @@ pytestmark = pytest.mark.java
 
 class TestKafkaClients4(Administering, Writing, Reading, Grouping, Surviving):
     driver = DRIVERS["v4"]
+    client = f"kafka-clients {pinned_version(HERE / 'v4' / 'pom.xml')}"
 
 
 @pytest.mark.long
 class TestKafkaClients3(Administering, Writing, Reading, Grouping, Surviving):
     driver = DRIVERS["v3"]
+    client = f"kafka-clients {pinned_version(HERE / 'v3' / 'pom.xml')}"

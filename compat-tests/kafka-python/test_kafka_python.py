@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
 from typing import Any, ClassVar
 
 import kafka.errors
@@ -274,3 +275,4 @@ class KafkaPython:
 
 class TestKafkaPython(Administering, Writing, Reading, Grouping, Surviving):
     driver = KafkaPython()
+    client = f"kafka-python {version('kafka-python')}"

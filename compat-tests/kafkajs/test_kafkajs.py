@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from behaviours.administering import Administering
-from behaviours.bringing import node_program
+from behaviours.bringing import node_program, pinned
 from behaviours.grouping import Grouping
 from behaviours.program import ProgramDriver
 from behaviours.reading import Reading
@@ -18,6 +18,7 @@ HERE = Path(__file__).resolve().parent
 
 @pytest.mark.long
 class TestKafkaJs(Administering, Writing, Reading, Grouping, Surviving):
+    client = "kafkajs " + pinned(HERE / "package.json", r'"kafkajs": "([^"]+)"')
     driver = ProgramDriver(
         lambda: node_program(HERE, "program.js"),
         codecs=("none", "gzip", "snappy"),

@@ -1,0 +1,53 @@
+"""What the page on compatibility has a row for, in its order: `@pytest.mark.feature(ROUND_TRIP)`.
+
+A behaviour is marked with the row that it belongs to; a row holds for a client when all of its
+behaviours do. What only one client has (its console tools, its own test suite) is marked with a
+second word, the title of the list that it stands in.
+"""
+
+ROUND_TRIP = "produce with every acks and codec, and read back"
+IDEMPOTENT = "produce idempotently"
+KEYS = "keys: one partition, in order"
+SIZES = "the largest batch, and one byte more"
+CONTENT = "headers, nulls and empty values, timestamps"
+OFFSETS = "offsets: first, last, by time; seek"
+WAITING = "long poll; records above every fetch limit"
+TOPICS = "topics: create, grow, delete, create again"
+REFUSALS = "refusals with Kafka's codes"
+CONFIGS = "topic configs: describe, alter, take effect"
+RECORDS = "delete records"
+COMMITS = "groups: commit and resume"
+SHARING = "groups: members join, share and leave"
+DYING = "groups: a member dies, another comes back"
+STATIC = "groups: a static member comes back to its partitions"
+GROUPS = "groups: list, describe, offsets, delete"
+GROUPS_AFTER = "groups go on after a restart and after kill -9"
+LOSSLESS = "nothing acknowledged is lost by a restart or kill -9"
+SYNC = "with sync flush, all is on disk before the answer"
+
+FEATURES = (
+    ROUND_TRIP,
+    IDEMPOTENT,
+    KEYS,
+    SIZES,
+    CONTENT,
+    OFFSETS,
+    WAITING,
+    TOPICS,
+    REFUSALS,
+    CONFIGS,
+    RECORDS,
+    COMMITS,
+    SHARING,
+    DYING,
+    STATIC,
+    GROUPS,
+    GROUPS_AFTER,
+    LOSSLESS,
+    SYNC,
+)
+
+TOOLS = "Console tools"
+ADMIN = "Calls of the Java Admin"
+SUITE = "Its own tests"
+BESIDE = "The same requests to the broker and to us, the same answers"

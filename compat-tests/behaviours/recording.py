@@ -1,0 +1,109 @@
+"""What a run leaves behind: for each client, how many tests of each feature held, failed or did not
+run and why. docs/compatibility.py makes a page of it.
+
+Results are written under ROCKGATE_COMPAT_RESULTS, which `make compat` sets, and only for clients
+whose tests were all chosen and all ran: less than that says nothing of a client.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from behaviours.features import FEATURES
+
+VARIABLE = "ROCKGATE_COMPAT_RESULTS"
+COMPAT = Path(__file__).resolve().parents[1]
+
+
+def of_item(item: pytest.Item) -> tuple[str, str, str] | None:
+    """(client, list, feature) of a test; the list is empty for what all clients may have."""
+    mark = item.get_closest_marker("feature")
+    if mark is None:
+        return None
+    feature, *title = mark.args
+    callspec = getattr(item, "callspec", None)
+    if callspec is not None and feature.startswith("{"):
+        feature = str(callspec.params[feature.strip("{}")])
+    cls = getattr(item, "cls", None)
+    client = getattr(cls, "client", None) or getattr(item, "module").CLIENT  # noqa: B009
+    return client, title[0] if title else "", feature
+
+
+class Recording:
+    """A pytest plugin."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._places: dict[str, tuple[str, str, str]] = {}
+        self._folders: dict[str, str] = {}
+        self._unheard: dict[str, set[str]] = {}
+        self._found: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            place = of_item(item)
+            if place is not None:
+                self._places[item.nodeid] = place
+                self._folders[place[0]] = item.path.parent.name
+                self._unheard.setdefault(place[0], set()).add(item.nodeid)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        place = self._places.get(report.nodeid)
+        if place is None or (report.when != "call" and report.outcome == "passed"):
+            return
+        client, title, feature = place
+        self._unheard[client].discard(report.nodeid)
+        cell = (
+            self._found.setdefault(client, {})
+            .setdefault(title, {})
+            .setdefault(feature, {"passed": 0, "failed": [], "not_run": {}})
+        )
+        if report.outcome == "passed":
+            cell["passed"] += 1
+        elif report.outcome == "failed":
+            cell["failed"].append(report.nodeid.rpartition("::")[2])
+        else:
+            reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else "")
+            reason = " ".join(reason.removeprefix("Skipped: ").split())
+            cell["not_run"][reason] = cell["not_run"].get(reason, 0) + 1
+
+    def pytest_sessionfinish(self) -> None:
+        kept = json.loads(self._path.read_text()) if self._path.exists() else {"clients": {}}
+        clients = {
+            name: entry
+            for name, entry in kept["clients"].items()
+            if (COMPAT / entry["folder"]).is_dir()
+        }
+        today = datetime.datetime.now(datetime.UTC).date().isoformat()
+        whole = {each: lists for each, lists in self._found.items() if not self._unheard[each]}
+        for client, lists in whole.items():
+            name, _, version = client.partition(" ")
+            folder = self._folders[client]
+            # A version that is no longer run goes with its folder's new results.
+            clients = {
+                key: entry
+                for key, entry in clients.items()
+                if entry["folder"] != folder or key in whole
+            }
+            clients[client] = {
+                "name": name,
+                "version": version,
+                "folder": folder,
+                "date": today,
+                "lists": lists,
+            }
+        found = {"features": FEATURES, "clients": dict(sorted(clients.items()))}
+        self._path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+
+
+def configure(config: pytest.Config) -> None:
+    """Record this run, if it is asked for and whole."""
+    path = os.environ.get(VARIABLE)
+    if path and not config.option.keyword and not config.option.lf:
+        config.pluginmanager.register(Recording(Path(path)), "compat-recording")

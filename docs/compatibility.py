@@ -1,0 +1,130 @@
+"""The page on compatibility, made of what the last `make compat` left behind."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rockgate.gateway.kafka.handlers import HANDLERS
+from rockgate.protocol.kafka.keys import ApiKey
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = "docs/compatibility.md"
+RESULTS = "compat-tests/results.json"
+COMPAT = "compat-tests"
+
+HEAD = """\
+<!-- Written by `make docs` from compat-tests/results.json, which `make compat` writes. -->
+# Compatibility
+
+Clients that somebody else wrote, unmodified, as `make compat` last ran them against a server of
+this checkout. [compat-tests](../compat-tests/README.md) says how a client is added; each folder's
+FINDINGS say what was seen and where. A number is how many tests held.
+"""
+
+# What no client is asked yet, by an API that it could not do without.
+NOT_YET = {
+    "transactions": ApiKey.END_TXN,
+    "groups of KIP-848": ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    "share groups": ApiKey.SHARE_FETCH,
+    "SASL": ApiKey.SASL_HANDSHAKE,
+    "ACLs": ApiKey.CREATE_ACLS,
+}
+
+Results = Mapping[str, Any]
+
+
+def render() -> str:
+    """The page as it must be now."""
+    results = load(ROOT / RESULTS)
+    parts = [HEAD, "\n".join(client_lines(results)), "\n".join(matrix_lines(results))]
+    parts += ["\n".join(lines) for lines in own_lists(results)]
+    parts += ["\n".join(not_run_lines(results)), "\n".join(not_yet_lines())]
+    return "\n".join(f"{part.rstrip()}\n" for part in parts if part)
+
+
+def load(path: Path) -> Results:
+    """The results; none yet is an empty page."""
+    if not path.is_file():
+        return {"features": [], "clients": {}}
+    found: Results = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def client_lines(results: Results) -> Iterator[str]:
+    """Which clients there are."""
+    yield "| client | version | run on | held | failed | not run |"
+    yield "|---|---|---|--:|--:|--:|"
+    for entry in results["clients"].values():
+        cells = [cell for title in entry["lists"].values() for cell in title.values()]
+        held = sum(cell["passed"] for cell in cells)
+        failed = sum(len(cell["failed"]) for cell in cells)
+        left = sum(sum(cell["not_run"].values()) for cell in cells)
+        link = f"[{entry['name']}](../{COMPAT}/{entry['folder']}/FINDINGS.md)"
+        yield f"| {link} | {entry['version']} | {entry['date']} | {held} | {failed} | {left} |"
+
+
+def matrix_lines(results: Results) -> Iterator[str]:
+    """Features that any client may have, beside the clients that were asked."""
+    asked = {
+        name: entry["lists"][""]
+        for name, entry in results["clients"].items()
+        if "" in entry["lists"]
+    }
+    if not asked:
+        return
+    yield "## Features\n"
+    yield f"| feature | {' | '.join(asked)} |"
+    yield f"|---|{':-:|' * len(asked)}"
+    for feature in results["features"]:
+        row = [cell_text(cells.get(feature)) for cells in asked.values()]
+        yield f"| {feature} | {' | '.join(row)} |"
+
+
+def cell_text(cell: Mapping[str, Any] | None) -> str:
+    """How a feature did with a client."""
+    if cell is None:
+        return "-"
+    if cell["failed"]:
+        return f"**{len(cell['failed'])} failed**"
+    left = sum(cell["not_run"].values())
+    if not cell["passed"]:
+        return "not run"
+    return f"{cell['passed']}, {left} not run" if left else str(cell["passed"])
+
+
+def own_lists(results: Results) -> Iterator[list[str]]:
+    """What one client alone has: a list for each of its titles."""
+    for name, entry in results["clients"].items():
+        for title, cells in entry["lists"].items():
+            if title:
+                lines = [f"## {title}: {name}\n", "| what | held |", "|---|:-:|"]
+                lines += [f"| {what} | {cell_text(cell)} |" for what, cell in cells.items()]
+                yield lines
+
+
+def not_run_lines(results: Results) -> Iterator[str]:
+    """Why tests did not run."""
+    reasons = [
+        (name, feature, reason)
+        for name, entry in results["clients"].items()
+        for cells in entry["lists"].values()
+        for feature, cell in cells.items()
+        for reason in cell["not_run"]
+    ]
+    if not reasons:
+        return
+    yield "## Not run, and why\n"
+    yield "| client | what | why |"
+    yield "|---|---|---|"
+    for name, feature, reason in reasons:
+        yield f"| {name} | {feature} | {reason.replace('|', chr(92) + '|')} |"
+
+
+def not_yet_lines() -> Iterator[str]:
+    """What the server does not have, so that no client is asked."""
+    served = {row.key for row in HANDLERS}
+    missing = [what for what, key in NOT_YET.items() if key not in served]
+    if missing:
+        yield "## Not asked, because the server has none yet\n"
+        yield f"{', '.join(missing)}. [protocol.md](protocol.md) has what is served."

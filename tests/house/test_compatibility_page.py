@@ -1,0 +1,61 @@
+"""The page on compatibility says what the last run of the clients left behind."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docs import compatibility
+from tests.house.checkout import ROOT, files
+
+COMPAT = Path(compatibility.COMPAT)
+# Folders that are no client: what all of them share.
+SHARED = {"behaviours", "beside", "capture"}
+
+
+def client_folders() -> set[str]:
+    parts = [path.parts for path in files() if path.parts[0] == str(COMPAT)]
+    return {each[1] for each in parts if len(each) > 2} - SHARED
+
+
+def results() -> compatibility.Results:
+    return compatibility.load(ROOT / compatibility.RESULTS)
+
+
+@pytest.mark.parametrize("folder", sorted(client_folders()))
+def test_every_client_is_on_the_page_with_its_findings(folder: str) -> None:
+    assert folder in {entry["folder"] for entry in results()["clients"].values()}
+    assert (ROOT / COMPAT / folder / "FINDINGS.md").is_file()
+    assert f"({compatibility.COMPAT}/{folder}/".replace("(", "(../") in compatibility.render()
+
+
+def test_no_result_is_a_failure_and_none_is_left_out_without_a_reason() -> None:
+    for entry in results()["clients"].values():
+        for cells in entry["lists"].values():
+            for feature, cell in cells.items():
+                assert cell["failed"] == [], (entry["name"], feature)
+                assert all(cell["not_run"]), (entry["name"], feature)
+
+
+def test_every_feature_is_asked_of_some_client() -> None:
+    asked = {
+        feature
+        for entry in results()["clients"].values()
+        for feature in entry["lists"].get("", {})
+    }
+    assert asked == set(results()["features"])
+
+
+def test_a_failure_is_told_before_all_else() -> None:
+    cell: dict[str, Any] = {"passed": 3, "failed": ["test_x"], "not_run": {"no lz4": 1}}
+    assert compatibility.cell_text(cell) == "**1 failed**"
+    assert compatibility.cell_text({**cell, "failed": []}) == "3, 1 not run"
+    assert compatibility.cell_text({**cell, "failed": [], "passed": 0}) == "not run"
+    assert compatibility.cell_text({"passed": 3, "failed": [], "not_run": {}}) == "3"
+    assert compatibility.cell_text(None) == "-"
+
+
+def test_without_results_the_page_is_only_what_is_not_asked_yet(tmp_path: Path) -> None:
+    assert compatibility.load(tmp_path / "none.json")["clients"] == {}
+    (tmp_path / "some.json").write_text(json.dumps({"features": [], "clients": {"a 1": {}}}))
+    assert list(compatibility.load(tmp_path / "some.json")["clients"]) == ["a 1"]
