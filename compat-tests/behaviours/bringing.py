@@ -125,3 +125,30 @@ def node_program(folder: Path, main: str) -> list[str]:
         run([npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"], aside)
 
     return [node, str(kept(entry(folder.name, sources), fill) / main)]
+
+
+def debian_program(name: str, *packages: str) -> list[str]:
+    """The command that runs a program of Debian's, installed or unpacked into the cache.
+
+    Unpacking changes nothing of the system and needs no root, but a list of packages that root has
+    brought once.
+    """
+    installed = shutil.which(name)
+    if installed:
+        return [installed]
+    advice = f"install it (on Debian: apt-get update && apt-get install {name})"
+    apt, dpkg = find("apt-get", advice), find("dpkg", advice)
+
+    def fill(aside: Path) -> None:
+        try:
+            run([apt, "download", *packages], aside)
+        except CannotRun as error:
+            raise CannotRun(f"no {name} found, and {error}\n{advice}") from error
+        for each in aside.glob("*.deb"):
+            run([dpkg, "-x", str(each), str(aside)], aside)
+            each.unlink()
+
+    made = kept(cache_directory() / f"{name}-of-debian", fill)
+    libraries = {str(each.parent) for each in made.glob("usr/lib/**/*.so.*")}
+    path = os.pathsep.join(sorted(libraries))
+    return ["env", f"LD_LIBRARY_PATH={path}", str(made / "usr" / "bin" / name)]

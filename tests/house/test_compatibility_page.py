@@ -39,9 +39,7 @@ def test_no_result_is_a_failure_and_none_is_left_out_without_a_reason() -> None:
 
 def test_every_feature_is_asked_of_some_client() -> None:
     asked = {
-        feature
-        for entry in results()["clients"].values()
-        for feature in entry["lists"].get("", {})
+        feature for entry in results()["clients"].values() for feature in entry["lists"].get("", {})
     }
     assert asked == set(results()["features"])
 

@@ -1,0 +1,79 @@
+"""A program that goes on beside the test; its lines are collected as they come."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from behaviours.driver import SECONDS_MAX
+
+
+class Running:
+    """One process: `lines` is what it has written, `told` what it has said on standard error."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+        )
+        self.lines: list[str] = []
+        self.told: list[str] = []
+        streams = (self._process.stdout, self.lines), (self._process.stderr, self.told)
+        self._readers = [
+            threading.Thread(target=self._collect, args=pair, daemon=True) for pair in streams
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def _collect(self, stream: Any, into: list[str]) -> None:
+        for line in stream:
+            into.append(line.rstrip("\n"))  # noqa: PERF401 - the test looks while they come
+
+    def type(self, line: str) -> None:
+        """Give it a line of input."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+
+    def wait(self) -> int:
+        """Its status, once it has ended by itself."""
+        return self._process.wait(2 * SECONDS_MAX)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.leave()
+
+    def kill(self) -> None:
+        """End it as kill -9 does."""
+        self._process.kill()
+        self._process.wait()
+
+    def leave(self) -> None:
+        """End it as Ctrl-C does, if it still runs: a member leaves its group."""
+        self._process.send_signal(signal.SIGINT)
+        try:
+            self._process.wait(SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        for reader in self._readers:
+            reader.join()
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            assert stream is not None
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
