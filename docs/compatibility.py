@@ -62,6 +62,14 @@ def client_lines(results: Results) -> Iterator[str]:
         left = sum(sum(cell["not_run"].values()) for cell in cells)
         link = f"[{entry['name']}](../{COMPAT}/{entry['folder']}/FINDINGS.md)"
         yield f"| {link} | {entry['version']} | {entry['date']} | {held} | {failed} | {left} |"
+    run = {entry["folder"] for entry in results["clients"].values()}
+    for folder in sorted(client_folders() - run):
+        yield f"| [{folder}](../{COMPAT}/{folder}/FINDINGS.md) | | not run yet | | | |"
+
+
+def client_folders() -> set[str]:
+    """Every folder that is a client: it has findings."""
+    return {path.parent.name for path in (ROOT / COMPAT).glob("*/FINDINGS.md")}
 
 
 def matrix_lines(results: Results) -> Iterator[str]:

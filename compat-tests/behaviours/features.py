@@ -50,4 +50,5 @@ FEATURES = (
 TOOLS = "Console tools"
 ADMIN = "Calls of the Java Admin"
 SUITE = "Its own tests"
+MODULES = "By module"
 BESIDE = "The same requests to the broker and to us, the same answers"

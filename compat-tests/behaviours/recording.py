@@ -14,23 +14,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from behaviours.features import FEATURES
+from behaviours.features import FEATURES, MODULES
 
 VARIABLE = "ROCKGATE_COMPAT_RESULTS"
 COMPAT = Path(__file__).resolve().parents[1]
 
 
 def of_item(item: pytest.Item) -> tuple[str, str, str] | None:
-    """(client, list, feature) of a test; the list is empty for what all clients may have."""
-    mark = item.get_closest_marker("feature")
-    if mark is None:
+    """(client, list, feature) of a test; the list is empty for what all clients may have.
+
+    A test without a mark of its own stands in a list under the name of its module.
+    """
+    if COMPAT not in item.path.parents:
         return None
-    feature, *title = mark.args
+    mark = item.get_closest_marker("feature")
+    name = item.path.stem.removeprefix("test_").replace("_", " ")
+    feature, *title = mark.args if mark else (name, MODULES)
     callspec = getattr(item, "callspec", None)
     if callspec is not None and feature.startswith("{"):
         feature = str(callspec.params[feature.strip("{}")])
     cls = getattr(item, "cls", None)
-    client = getattr(cls, "client", None) or getattr(item, "module").CLIENT  # noqa: B009
+    module = getattr(item, "module", None)
+    client = getattr(cls, "client", None) or getattr(module, "CLIENT", item.path.parent.name)
     return client, title[0] if title else "", feature
 
 

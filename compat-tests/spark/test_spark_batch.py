@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tests.gateway.server import RunningServer
 from tests.spark import MARKS, Record, new_topic, numbered, send
 
 pytestmark = MARKS
+CLIENT = f"spark {version('pyspark')}"
 
 BASE_MS = 1_700_000_000_000
 

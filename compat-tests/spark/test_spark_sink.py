@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.spark import MARKS, new_topic, numbered, send
 from tests.waiting import wait_until
 
 pytestmark = MARKS
+CLIENT = f"spark {version('pyspark')}"
 
 SECONDS_MAX = 60.0
 SCHEMA = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from tests.spark import MARKS, create_topic, grow_topic, new_topic, numbered, se
 from tests.waiting import wait_until
 
 pytestmark = MARKS
+CLIENT = f"spark {version('pyspark')}"
 
 SECONDS_MAX = 60.0
 QUICK = {"processingTime": "100 milliseconds"}

@@ -24,7 +24,6 @@ def results() -> compatibility.Results:
 
 @pytest.mark.parametrize("folder", sorted(client_folders()))
 def test_every_client_is_on_the_page_with_its_findings(folder: str) -> None:
-    assert folder in {entry["folder"] for entry in results()["clients"].values()}
     assert (ROOT / COMPAT / folder / "FINDINGS.md").is_file()
     assert f"({compatibility.COMPAT}/{folder}/".replace("(", "(../") in compatibility.render()
 
