@@ -14,9 +14,10 @@ from itertools import count
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from pyspark.sql import SparkSession
+from tests.waiting import wait_until
 
 from rockgate.pipeline.session import open_session
 
@@ -109,3 +110,31 @@ def numbered(count: int, partitions: int = 1, start: int = 0) -> Iterator[Record
     """Records that say their number and their partition: `17` goes to partition 17 % partitions."""
     for number in range(start, start + count):
         yield Record(key=b"k%d" % number, value=b"%d" % number, partition=number % partitions)
+
+
+def read_topic(bootstrap: str, topic: str, count: int, partitions: int = 1) -> list[Message]:
+    """What lies in a topic, by partition and offset; all of it, and that must be `count`."""
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "reader", "enable.partition.eof": True}
+    )
+    found: list[Message] = []
+    ended: set[int] = set()
+    try:
+        consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
+
+        def has_all() -> bool:
+            for message in consumer.consume(1000, 0.1):
+                if message.error() is None:
+                    found.append(message)
+                    ended.discard(message.partition())
+                elif message.error().code() == KafkaError._PARTITION_EOF:
+                    ended.add(message.partition())
+                else:
+                    raise AssertionError(message.error())
+            return len(ended) == partitions
+
+        wait_until(has_all, f"{topic} is read to its end", 60)
+    finally:
+        consumer.close()
+    assert len(found) == count, f"{topic} has {len(found)} records instead of {count}"
+    return sorted(found, key=lambda message: (message.partition(), message.offset()))

@@ -6,13 +6,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Message, TopicPartition
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from tests.gateway.server import RunningServer
-from tests.spark import MARKS, new_topic, numbered, send
-from tests.waiting import wait_until
+from tests.spark import MARKS, new_topic, numbered, read_topic, send
 
 pytestmark = MARKS
 CLIENT = f"spark {version('pyspark')}"
@@ -22,25 +20,6 @@ SCHEMA = (
     "topic string, partition int, key binary, value binary, "
     "headers array<struct<key: string, value: binary>>"
 )
-
-
-def read_all(server: RunningServer, topic: str, partitions: int, count: int) -> list[Message]:
-    """What lies in a topic, read by another client, by partition and offset."""
-    consumer = Consumer({"bootstrap.servers": server.bootstrap, "group.id": "spark-sink"})
-    try:
-        consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
-        found: list[Message] = []
-
-        def has_all() -> bool:
-            for message in consumer.consume(count, 0.1):
-                assert message.error() is None
-                found.append(message)
-            return len(found) >= count
-
-        wait_until(has_all, f"{count} records of {topic} are read", SECONDS_MAX)
-    finally:
-        consumer.close()
-    return sorted(found, key=lambda message: (message.partition(), message.offset()))
 
 
 def test_a_batch_is_written_with_topic_partition_key_and_headers(
@@ -59,7 +38,7 @@ def test_a_batch_is_written_with_topic_partition_key_and_headers(
     for topic in (one, two):
         found = [
             (m.topic(), m.partition(), m.key(), m.value(), m.headers() or [])
-            for m in read_all(server, topic, 2, 2)
+            for m in read_topic(server.bootstrap, topic, 2, 2)
         ]
         wanted = sorted((row for row in rows if row[0] == topic), key=lambda row: row[1])
         assert found == [(*row[:4], row[4] or []) for row in wanted]
@@ -76,7 +55,7 @@ def test_a_topic_option_wins_over_the_column_and_keys_choose_partitions_as_java_
     )
     options = {"kafka.bootstrap.servers": server.bootstrap, "topic": topic}
     frame.write.format("kafka").options(**options).save()
-    found = read_all(server, topic, 4, 200)
+    found = read_topic(server.bootstrap, topic, 200, 4)
     assert sorted(int(m.value()) for m in found) == list(range(200))
     # murmur2, as Kafka's own partitioner has it: each key is in one partition, and in that one.
     assert {(m.key(), m.partition()) for m in found} == {
@@ -107,7 +86,7 @@ def test_a_stream_is_written_and_resumed_from_its_checkpoint(
         writer = out.writeStream.format("kafka").options(**kafka).option("topic", sink)
         writer = writer.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True)
         assert writer.start().awaitTermination(SECONDS_MAX)
-    found = read_all(server, sink, 2, 100)
+    found = read_topic(server.bootstrap, sink, 100, 2)
     assert [(m.partition(), m.offset(), m.key(), m.value(), m.headers()) for m in found] == [
         (p, o, b"k%d" % n, b"<%d>" % n, [("offset", b"%d" % o)])
         for p in range(2)
@@ -144,7 +123,7 @@ def test_every_codec_and_acks_is_written(
     }
     frame = spark.range(2000).select(F.col("id").cast("string").alias("value"))
     frame.write.format("kafka").options(**options).save()
-    found = read_all(server, topic, 2, 2000)
+    found = read_topic(server.bootstrap, topic, 2000, 2)
     assert sorted(int(m.value()) for m in found) == list(range(2000))
 
 

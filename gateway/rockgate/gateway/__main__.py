@@ -1,9 +1,11 @@
 """The `rockgate` command, also `python -m rockgate.gateway`.
 
-Where only the client is installed, it says what to install.
+Where only the client is installed, it says what to install. Commands of other rooms, such as
+`pipeline`, need what those rooms need and not the server.
 """
 
 import sys
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 
 # What the extra `server` brings; `pip install rockgate` alone is the client.
@@ -14,6 +16,7 @@ def main() -> None:
     """Run the command line; exits with status 2 where the extra `server` is missing."""
     missing = [name for name in SERVER_MODULES if find_spec(name) is None]
     if missing:
+        _run_other_room(sys.argv[1:])
         sys.stderr.write(
             f"rockgate: the server is not installed ({', '.join(missing)} missing);"
             ' install it with: pip install "rockgate[server]"\n'
@@ -22,6 +25,22 @@ def main() -> None:
     from rockgate.gateway.cli import app  # The command line needs what was just looked for.
 
     app()
+
+
+def _run_other_room(arguments: list[str]) -> None:
+    """Run a command of another room, which may be installed without the server."""
+    entries = entry_points(group="rockgate.commands", name=arguments[0]) if arguments else ()
+    for entry in entries:
+        try:
+            command = entry.load()
+        except ModuleNotFoundError as error:
+            # The extra that brings a room's commands to life is called as they are.
+            sys.stderr.write(
+                f"rockgate: {entry.name} is not installed ({error.name} missing);"
+                f' install it with: pip install "rockgate[{entry.name}]"\n'
+            )
+            raise SystemExit(2) from None
+        command(args=arguments[1:], prog_name=f"rockgate {entry.name}")
 
 
 if __name__ == "__main__":

@@ -8,9 +8,11 @@ from typing import Annotated
 import typer
 
 from rockgate.gateway.cli import config, log, serve
+from rockgate.gateway.cli.rooms import Rooms
 
 app = typer.Typer(
     name="rockgate",
+    cls=Rooms,
     help="One log store behind two doors: Kafka's wire and RocketMQ's.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

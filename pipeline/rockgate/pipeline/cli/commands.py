@@ -1,0 +1,333 @@
+"""The commands, one for each job: flags to the job's options, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rockgate.pipeline.cli import options
+from rockgate.pipeline.cli.options import DEFAULT_BOOTSTRAP
+from rockgate.pipeline.cli.running import run_job, told
+from rockgate.pipeline.session import INSTALL_ADVICE
+
+HELP = "Move data with Spark: archive, replay, mirror, measure, or run a function of your own."
+if find_spec("pyspark") is None:
+    # What stands in brackets would be taken for markup.
+    advice = INSTALL_ADVICE.replace("[", "\\[")
+    HELP += f"\n\n[bold]pyspark is not installed, so no job can run; {advice}[/bold]"
+
+app = typer.Typer(
+    name="rockgate pipeline",
+    help=HELP,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+STEP_RECORDS = 1_000_000
+REPLAY_STEP_RECORDS = 500_000
+EVERY = "5 seconds"
+
+ARCHIVE_EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate pipeline archive --topic orders --into archive
+
+rockgate pipeline archive --pattern 'shop\\..*' --into s3a://bucket/archive --follow
+"""
+
+REPLAY_EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate pipeline replay archive --topic orders --to orders-again
+
+rockgate pipeline replay archive --to 'again.{topic}' --since 2026-11-01 --rate 5000
+
+rockgate pipeline replay archive --to eu --where "string(key) like 'eu-%'"
+"""
+
+MIRROR_EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate pipeline mirror --from kafka:9092 --topic orders --checkpoint mirror-orders
+
+rockgate pipeline mirror --from kafka:9092 --pattern '.*' --checkpoint mirror --follow
+
+rockgate pipeline mirror --from kafka:9092 --topic orders --start group:billing --checkpoint mirror
+"""
+
+STATS_EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate pipeline stats --topic orders --report orders.html
+
+rockgate pipeline stats --pattern '.*' --window '10 seconds' --follow --to-topic t --checkpoint c
+"""
+
+RUN_EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate pipeline run orders:paid --in orders --in payments --out paid --checkpoint paid
+
+The function takes one DataFrame for each --in and returns one with a column `value`.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; also what spark-submit runs."""
+    app(args=list(arguments) if arguments is not None else None, prog_name="rockgate pipeline")
+
+
+@app.command(epilog=ARCHIVE_EXAMPLES)
+@told
+def archive(
+    into: Annotated[str, typer.Option(metavar="PATH", help="The archive's folder, or its URI.")],
+    topic: options.TopicNames = None,
+    pattern: options.Pattern = "",
+    bootstrap: options.Bootstrap = DEFAULT_BOOTSTRAP,
+    kafka_option: options.KafkaOption = None,
+    start: options.Start = "earliest",
+    follow: options.Follow = False,
+    every: options.Every = EVERY,
+    step: options.StepRecords = STEP_RECORDS,
+    allow_data_loss: options.AllowDataLoss = False,
+    merge_files: Annotated[
+        int, typer.Option(metavar="COUNT", min=0, help="So many small files are merged; 0: never.")
+    ] = 8,
+    merge_bytes: Annotated[
+        str, typer.Option(metavar="SIZE", help="A file of this size is not merged any more.")
+    ] = "128m",
+    checkpoint: options.Checkpoint = "",
+    master: options.Master = None,
+    conf: options.Conf = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Topics to Parquet, partitioned by topic and date; every record exactly once."""
+    from rockgate.pipeline.jobs import archive as job
+    from rockgate.pipeline.merging import Merging
+
+    size = options.size(merge_bytes, "--merge-bytes")
+    chosen = job.Options(
+        cluster=options.cluster(bootstrap, kafka_option),
+        topics=options.topics(topic, pattern),
+        into=into,
+        reading=options.reading(start, step, allow_data_loss),
+        pace=options.pace(follow, every),
+        merging=Merging(files_min=merge_files, bytes_max=size),
+        checkpoint=checkpoint,
+    )
+    run_job("archive", job.run, chosen, master=master, conf=conf, json=json, quiet=quiet)
+
+
+@app.command(epilog=REPLAY_EXAMPLES)
+@told
+def replay(
+    archive: Annotated[str, typer.Argument(metavar="ARCHIVE", help="What `archive` wrote.")],
+    to: Annotated[
+        str, typer.Option(metavar="TOPIC", help="Where to; {topic} is the archived one's name.")
+    ],
+    topic: options.TopicNames = None,
+    since: Annotated[
+        str, typer.Option(metavar="TIME", help="Records of this time and later (ISO 8601, UTC).")
+    ] = "",
+    until: Annotated[str, typer.Option(metavar="TIME", help="Records before this time.")] = "",
+    where: Annotated[
+        str, typer.Option(metavar="SQL", help="A condition over the archive's columns.")
+    ] = "",
+    rate: Annotated[
+        float, typer.Option(metavar="COUNT", min=0, help="Records a second at most; 0: no limit.")
+    ] = 0,
+    timestamp_header: Annotated[
+        str, typer.Option(metavar="NAME", help="Put the archived time into this header.")
+    ] = "",
+    bootstrap: options.Bootstrap = DEFAULT_BOOTSTRAP,
+    kafka_option: options.KafkaOption = None,
+    step: options.StepRecords = REPLAY_STEP_RECORDS,
+    checkpoint: options.Checkpoint = "",
+    master: options.Master = None,
+    conf: options.Conf = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Archived records back to a topic, with keys, headers, and their order in a partition."""
+    from rockgate.pipeline.jobs import replay as job
+    from rockgate.pipeline.kafka import names_of
+
+    chosen = job.Options(
+        cluster=options.cluster(bootstrap, kafka_option),
+        archive=archive,
+        to=to,
+        selection=job.Selection(
+            topics=names_of(topic or ()),
+            since=options.moment(since, "--since"),
+            until=options.moment(until, "--until"),
+            where=where,
+        ),
+        rate=rate,
+        timestamp_header=timestamp_header,
+        checkpoint=checkpoint,
+        step_records=step,
+    )
+    run_job("replay", job.run, chosen, master=master, conf=conf, json=json, quiet=quiet)
+
+
+@app.command(epilog=MIRROR_EXAMPLES)
+@told
+def mirror(
+    source: Annotated[
+        str, typer.Option("--from", metavar="HOST:PORT", help="The cluster that is read.")
+    ],
+    checkpoint: options.Checkpoint,
+    target: Annotated[
+        str, typer.Option("--to", metavar="HOST:PORT", help="The cluster that is written.")
+    ] = DEFAULT_BOOTSTRAP,
+    topic: options.TopicNames = None,
+    pattern: options.Pattern = "",
+    rename: Annotated[
+        str, typer.Option(metavar="NAME", help="What topics are called at the target.")
+    ] = "{topic}",
+    from_option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A client option for --from; repeatable."),
+    ] = None,
+    to_option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A client option for --to; repeatable."),
+    ] = None,
+    start: Annotated[
+        str,
+        typer.Option(
+            metavar="WHERE",
+            help="Where the first run begins: earliest, latest, offsets as JSON, or group:NAME "
+            "for what that group has committed.",
+        ),
+    ] = "earliest",
+    marks: Annotated[
+        bool,
+        typer.Option("--marks/--no-marks", help="Keep time and offset of a record in headers."),
+    ] = True,
+    follow: options.Follow = False,
+    every: options.Every = EVERY,
+    step: options.StepRecords = STEP_RECORDS,
+    allow_data_loss: options.AllowDataLoss = False,
+    master: options.Master = None,
+    conf: options.Conf = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Topics of any Kafka cluster to another, with partitions, keys and headers."""
+    from rockgate.pipeline.jobs import mirror as job
+    from rockgate.pipeline.kafka import Cluster
+
+    chosen = job.Options(
+        source=Cluster(bootstrap=source, options=options.pairs(from_option, "--from-option")),
+        target=Cluster(bootstrap=target, options=options.pairs(to_option, "--to-option")),
+        topics=options.topics(topic, pattern),
+        checkpoint=checkpoint,
+        to=rename,
+        reading=options.reading(start, step, allow_data_loss),
+        pace=options.pace(follow, every),
+        has_marks=marks,
+    )
+    run_job("mirror", job.run, chosen, master=master, conf=conf, json=json, quiet=quiet)
+
+
+@app.command(epilog=STATS_EXAMPLES)
+@told
+def stats(
+    topic: options.TopicNames = None,
+    pattern: options.Pattern = "",
+    window: Annotated[str, typer.Option(metavar="TIME", help="How long a window is.")] = "1 minute",
+    late: Annotated[
+        str, typer.Option(metavar="TIME", help="With --follow: how late a record may come.")
+    ] = "1 minute",
+    group: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Whose lag; repeatable.", show_default="all groups"),
+    ] = None,
+    latency_header: Annotated[
+        str, typer.Option(metavar="NAME", help="The header with the time a record was sent, in ms.")
+    ] = "",
+    into: Annotated[str, typer.Option(metavar="PATH", help="Parquet into this folder.")] = "",
+    to_topic: Annotated[str, typer.Option(metavar="NAME", help="JSON into this topic.")] = "",
+    report: Annotated[str, typer.Option(metavar="FILE", help="A page of HTML, with plots.")] = "",
+    bootstrap: options.Bootstrap = DEFAULT_BOOTSTRAP,
+    kafka_option: options.KafkaOption = None,
+    start: options.Start = "earliest",
+    follow: options.Follow = False,
+    every: options.Every = EVERY,
+    step: options.StepRecords = STEP_RECORDS,
+    allow_data_loss: options.AllowDataLoss = False,
+    checkpoint: options.Checkpoint = "",
+    master: options.Master = None,
+    conf: options.Conf = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Rates, sizes and times per topic and window, and how far groups are behind."""
+    from rockgate.pipeline.jobs import stats as job
+
+    chosen = job.Options(
+        cluster=options.cluster(bootstrap, kafka_option),
+        topics=options.topics(topic, pattern),
+        window=window,
+        late=late,
+        groups=tuple(group or ()),
+        latency_header=latency_header,
+        into=into,
+        to_topic=to_topic,
+        report=report,
+        reading=options.reading(start, step, allow_data_loss),
+        pace=options.pace(follow, every),
+        checkpoint=checkpoint,
+    )
+    run_job("stats", job.run, chosen, master=master, conf=conf, json=json, quiet=quiet)
+
+
+@app.command(epilog=RUN_EXAMPLES)
+@told
+def run(
+    function: Annotated[str, typer.Argument(metavar="MODULE:FUNCTION")],
+    into: Annotated[str, typer.Option("--out", metavar="TOPIC", help="Where its rows go.")],
+    checkpoint: options.Checkpoint,
+    inputs: Annotated[
+        list[str],
+        typer.Option("--in", metavar="TOPIC", help="What it reads; repeatable, in order."),
+    ],
+    bootstrap: options.Bootstrap = DEFAULT_BOOTSTRAP,
+    kafka_option: options.KafkaOption = None,
+    start: options.Start = "earliest",
+    follow: options.Follow = False,
+    every: options.Every = EVERY,
+    step: options.StepRecords = STEP_RECORDS,
+    allow_data_loss: options.AllowDataLoss = False,
+    master: options.Master = None,
+    conf: options.Conf = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """A function of your own between topics: DataFrames in, one DataFrame out."""
+    from rockgate.pipeline.jobs import run as job
+
+    chosen = job.Options(
+        cluster=options.cluster(bootstrap, kafka_option),
+        function=function,
+        inputs=tuple(inputs),
+        output=into,
+        checkpoint=checkpoint,
+        reading=options.reading(start, step, allow_data_loss),
+        pace=options.pace(follow, every),
+    )
+    run_job("run", job.run, chosen, master=master, conf=conf, json=json, quiet=quiet)
+
+
+@app.command("submit-path")
+def submit_path() -> None:
+    """Print the file to hand to spark-submit: it takes the same words as this command."""
+    typer.echo(str(Path(__file__).parents[1] / "submit.py"))

@@ -1,0 +1,143 @@
+"""The flags that jobs share, and making values out of their text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rockgate.pipeline.errors import BadOption
+
+if TYPE_CHECKING:
+    from rockgate.pipeline.kafka import Cluster, Reading, Topics
+    from rockgate.pipeline.running import Pace
+
+DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
+_SIZE = re.compile(r"^(\d+) *(|[kmg])(?:i?b)?$", re.IGNORECASE)
+
+Bootstrap = Annotated[
+    str,
+    typer.Option(
+        "--bootstrap",
+        "-b",
+        metavar="HOST:PORT",
+        help="The server: rockgate, or any Kafka.",
+    ),
+]
+KafkaOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kafka-option",
+        metavar="NAME=VALUE",
+        help="An option of Kafka's own client, such as security.protocol=SSL; repeatable.",
+    ),
+]
+TopicNames = Annotated[
+    list[str] | None,
+    typer.Option("--topic", "-t", metavar="NAME", help="A topic; repeatable, or with commas."),
+]
+Pattern = Annotated[
+    str, typer.Option(metavar="REGEX", help="Topics by pattern, also those that come later.")
+]
+Start = Annotated[
+    str,
+    typer.Option(
+        metavar="WHERE",
+        help="Where the first run begins: earliest, latest, or offsets as JSON.",
+    ),
+]
+Follow = Annotated[
+    bool, typer.Option("--follow", "-f", help="Go on with what comes, until stopped.")
+]
+Every = Annotated[
+    str, typer.Option(metavar="TIME", help="With --follow: how often a step is made.")
+]
+StepRecords = Annotated[
+    int, typer.Option("--step", metavar="COUNT", min=1, help="Records in a step, at most.")
+]
+AllowDataLoss = Annotated[
+    bool,
+    typer.Option(
+        "--allow-data-loss", help="Go on when records were deleted before they were read."
+    ),
+]
+Checkpoint = Annotated[
+    str, typer.Option(metavar="DIR", help="Where the job keeps how far it has come.")
+]
+Master = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL", help="A Spark master, such as spark://host:7077.", show_default="local[*]"
+    ),
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option("--conf", metavar="NAME=VALUE", help="A setting of Spark; repeatable."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Progress as JSON, one object a line.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say only how it ended.")]
+
+
+def pairs(texts: Sequence[str] | None, flag: str) -> dict[str, str]:
+    """NAME=VALUE, some times over."""
+    found = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise BadOption(f"{flag} {text!r} is not of the form NAME=VALUE")
+        found[name.removeprefix("kafka.") if flag == "--kafka-option" else name] = value
+    return found
+
+
+def cluster(bootstrap: str, texts: Sequence[str] | None) -> Cluster:
+    """The server that is meant."""
+    from rockgate.pipeline.kafka import Cluster
+
+    return Cluster(bootstrap=bootstrap, options=pairs(texts, "--kafka-option"))
+
+
+def topics(names: Sequence[str] | None, pattern: str = "") -> Topics:
+    """The topics that are meant."""
+    from rockgate.pipeline.kafka import Topics, names_of
+
+    if not names and not pattern:
+        raise BadOption("which topics? --topic NAME or --pattern REGEX")
+    return Topics(names=names_of(names or ()), pattern=pattern)
+
+
+def reading(start: str, step: int, allow_data_loss: bool) -> Reading:
+    """How topics are read."""
+    from rockgate.pipeline.kafka import Reading
+
+    return Reading(start=start, offsets_per_batch=step, is_loss_allowed=allow_data_loss)
+
+
+def pace(follow: bool, every: str) -> Pace:
+    """How often."""
+    from rockgate.pipeline.running import Pace
+
+    return Pace(is_following=follow, every=every)
+
+
+def moment(text: str, flag: str) -> datetime | None:
+    """A time in ISO 8601; without a zone it is UTC."""
+    if not text:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadOption(
+            f"{flag} {text!r} is not a time such as 2026-11-16 or 2026-11-16T08:30:00+01:00"
+        ) from None
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
+
+
+def size(text: str, flag: str) -> int:
+    """A number of bytes, such as 64m."""
+    match = _SIZE.match(text.strip())
+    if not match:
+        raise BadOption(f"{flag} {text!r} is not a size such as 64m or 1g")
+    return int(match[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[match[2].lower()]

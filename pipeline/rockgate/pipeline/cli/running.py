@@ -1,0 +1,54 @@
+"""From a command line to a job that runs: the session, the progress, and how the command ends."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+import typer
+
+from rockgate.pipeline.cli import options
+from rockgate.pipeline.errors import PipelineError
+from rockgate.pipeline.session import open_session, spark_version
+from rockgate.pipeline.telling import Teller
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+P = ParamSpec("P")
+Job = Callable[["SparkSession", Any, Teller], None]
+
+
+def told(command: Callable[P, None]) -> Callable[P, None]:
+    """A command whose PipelineErrors are one line on standard error and an exit status."""
+
+    @functools.wraps(command)
+    def wrapped(*arguments: P.args, **flags: P.kwargs) -> None:
+        try:
+            spark_version()
+            command(*arguments, **flags)
+        except PipelineError as error:
+            typer.echo(f"rockgate pipeline: {error}", err=True)
+            raise typer.Exit(error.status) from None
+
+    return wrapped
+
+
+def run_job(
+    name: str,
+    job: Job,
+    chosen: object,
+    *,
+    master: str | None,
+    conf: Sequence[str] | None,
+    json: bool,
+    quiet: bool,
+) -> None:
+    """Run a job with its options in a session of its own."""
+    teller = Teller(name, is_json=json, is_quiet=quiet)
+    extra = options.pairs(conf, "--conf")
+    spark = open_session(f"rockgate {name}", master=master, extra=extra)
+    if spark.sparkContext.uiWebUrl:
+        teller.say(f"Spark's own pages are at {spark.sparkContext.uiWebUrl}")
+    job(spark, chosen, teller)

@@ -1,0 +1,86 @@
+"""`archive`: topics to Parquet, partitioned by topic and date, each record exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rockgate.pipeline import archive, checkpoint, kafka, merging
+from rockgate.pipeline.admin import Admin
+from rockgate.pipeline.archive import Part
+from rockgate.pipeline.files import Files
+from rockgate.pipeline.kafka import Cluster, Reading, Topics
+from rockgate.pipeline.merging import Merging
+from rockgate.pipeline.running import Pace, Stopping, run_stream
+from rockgate.pipeline.telling import Teller
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What `archive` is told."""
+
+    cluster: Cluster
+    topics: Topics
+    into: str
+    """The archive's root: any path or address that Spark can write to."""
+    reading: Reading = field(default_factory=Reading)
+    pace: Pace = field(default_factory=Pace)
+    merging: Merging = field(default_factory=Merging)
+    checkpoint: str = ""
+    """The archive's own folder for it, unless named."""
+
+
+def run(
+    spark: SparkSession, options: Options, teller: Teller, stopping: Stopping | None = None
+) -> None:
+    """Archive until it is through or stopped."""
+    with Admin(spark, options.cluster) as admin:
+        admin.topics(options.topics)
+    files = Files(spark, options.into)
+    progress = Files(spark, options.checkpoint or files.uri(archive.CHECKPOINT))
+    checkpoint.claim(
+        progress,
+        {"job": "archive", "topics": str(options.topics), "into": files.uri()},
+    )
+    swept = merging.sweep(files)
+    if swept:
+        teller.say(f"removed {swept} files that an interrupted merge had left")
+    step = Step(spark, files, options.merging, teller)
+    records = kafka.stream(spark, options.cluster, options.topics, options.reading)
+    teller.say(f"{options.topics} of {options.cluster.bootstrap} to {files.uri()}")
+    run_stream(
+        archive.rows(records),
+        step,
+        checkpoint=progress.uri(),
+        pace=options.pace,
+        teller=teller,
+        stopping=stopping,
+    )
+    teller.done(f"archived to {files.uri()}")
+
+
+class Step:
+    """Writes a batch, and merges where that made too many files."""
+
+    def __init__(self, spark: SparkSession, files: Files, merging: Merging, teller: Teller) -> None:
+        self._spark = spark
+        self._files = files
+        self._merging = merging
+        self._teller = teller
+
+    def __call__(self, frame: DataFrame, number: int) -> None:
+        """Publish the files of one batch."""
+        parts = archive.publish(self._files, self._spark, frame, "batch")
+        self._merge({(part.topic, part.date) for part in parts})
+
+    def _merge(self, touched: Iterable[tuple[str, str]]) -> None:
+        for topic, date in sorted(touched):
+            folder = self._files.below(f"topic={topic}/date={date}")
+            live, _ = archive.split(archive.parsed(folder))
+            for found in merging.runs(live, self._merging):
+                part: Part = merging.merge(self._spark, self._files, found)
+                self._teller.say(f"merged {len(found)} files into {part.path}")

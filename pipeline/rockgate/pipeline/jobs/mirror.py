@@ -1,0 +1,211 @@
+"""`mirror`: topics of one Kafka cluster to another, with their partitions, keys and headers.
+
+Spark's sink has no timestamp column, so a record's own time and offset travel in two headers,
+`mirror.timestamp` (milliseconds) and `mirror.offset`. The second also makes a rerun exact: what a
+killed run had written of its last batch is found by it at the end of the target and left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from rockgate.pipeline import checkpoint, kafka
+from rockgate.pipeline.admin import Admin, Offsets
+from rockgate.pipeline.errors import BadOption
+from rockgate.pipeline.files import Files
+from rockgate.pipeline.kafka import Cluster, Reading, Topics
+from rockgate.pipeline.records import header, header_value, milliseconds, with_headers
+from rockgate.pipeline.running import Pace, Stopping, run_stream
+from rockgate.pipeline.targets import ensure_topics, named
+from rockgate.pipeline.telling import Teller
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TIMESTAMP_HEADER = "mirror.timestamp"
+OFFSET_HEADER = "mirror.offset"
+GROUP_START = "group:"
+EARLIEST = -2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What `mirror` is told."""
+
+    source: Cluster
+    target: Cluster
+    topics: Topics
+    checkpoint: str
+    to: str = "{topic}"
+    """What a topic is called at the target."""
+    reading: Reading = field(default_factory=Reading)
+    """Its `start` may also be `group:NAME`: where that group of the source has committed."""
+    pace: Pace = field(default_factory=Pace)
+    has_marks: bool = True
+    """Whether the two headers are added."""
+
+
+def records(source: DataFrame, to: str = "{topic}", *, has_marks: bool = True) -> DataFrame:
+    """Records of the source as records for the target."""
+    headers = F.col("headers")
+    if has_marks:
+        headers = with_headers(
+            headers,
+            header(TIMESTAMP_HEADER, milliseconds(F.col("timestamp"))),
+            header(OFFSET_HEADER, F.col("offset")),
+        )
+    renamed = F.replace(F.lit(to), F.lit("{topic}"), F.col("topic")).alias("topic")
+    return source.select(renamed, "partition", "key", "value", headers.alias("headers"))
+
+
+def run(
+    spark: SparkSession, options: Options, teller: Teller, stopping: Stopping | None = None
+) -> None:
+    """Mirror until it is through or stopped."""
+    if options.source.bootstrap == options.target.bootstrap and options.to == "{topic}":
+        raise BadOption("source and target are the same; --rename gives the topics other names")
+    progress = Files(spark, options.checkpoint)
+    with Admin(spark, options.source) as source, Admin(spark, options.target) as target:
+        source.topics(options.topics)
+        target.check()
+        start = starting_offsets(source, options)
+        checkpoint.claim(progress, _identity(options))
+        step = Step(spark, options, source, target, teller)
+        step.unfinished = checkpoint.unfinished_batch(progress)
+        reading = replace(options.reading, start=start)
+        teller.say(f"{options.topics} of {options.source.bootstrap} to {options.target.bootstrap}")
+        if options.has_marks:
+            teller.say(
+                f"a record's time cannot be written by Spark's sink: it is in the header "
+                f"{TIMESTAMP_HEADER}, its offset in {OFFSET_HEADER}"
+            )
+        run_stream(
+            kafka.stream(spark, options.source, options.topics, reading),
+            step,
+            checkpoint=progress.uri(),
+            pace=options.pace,
+            teller=teller,
+            stopping=stopping,
+        )
+    teller.done("mirrored")
+
+
+def _identity(options: Options) -> dict[str, str]:
+    return {
+        "job": "mirror",
+        "topics": str(options.topics),
+        "rename": options.to,
+        "source": options.source.bootstrap,
+        "target": options.target.bootstrap,
+    }
+
+
+def starting_offsets(admin: Admin, options: Options) -> str:
+    """Where the first run begins, as Spark takes it."""
+    if not options.reading.start.startswith(GROUP_START):
+        return options.reading.start
+    group = options.reading.start.removeprefix(GROUP_START)
+    if not options.topics.names:
+        raise BadOption(f"--start {GROUP_START}NAME needs topics by name, not by pattern")
+    committed = admin.group_offsets(group)
+    if not any(topic in options.topics.names for topic, _ in committed):
+        raise BadOption(
+            f"the group {group} has committed nothing for {options.topics} "
+            f"at {options.source.bootstrap}"
+        )
+    return kafka.offsets_json(
+        {
+            topic: {number: committed.get((topic, number), EARLIEST) for number in range(count)}
+            for topic, count in admin.partition_counts(options.topics.names).items()
+        }
+    )
+
+
+class Step:
+    """Writes a batch; the one that an earlier run left unfinished without what is there already."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        options: Options,
+        source: Admin,
+        target: Admin,
+        teller: Teller,
+    ) -> None:
+        self._spark = spark
+        self._options = options
+        self._source = source
+        self._target = target
+        self._teller = teller
+        self._counts: dict[str, int] = {}
+        self.unfinished: int | None = None
+        """The batch that an earlier run may have written in part."""
+
+    def __call__(self, frame: DataFrame, number: int) -> None:
+        """Write one batch."""
+        self._prepare()
+        if number == self.unfinished and self._options.has_marks:
+            frame = self._without_written(frame)
+        kafka.write(
+            records(frame, self._options.to, has_marks=self._options.has_marks),
+            self._options.target,
+        )
+
+    def _prepare(self) -> None:
+        """Topics of the target have as many partitions as those of the source have by now."""
+        counts = self._source.topics(self._options.topics)
+        if counts != self._counts:
+            wanted = {named(self._options.to, name): count for name, count in counts.items()}
+            ensure_topics(self._target, wanted, self._teller)
+            self._counts = counts
+
+    def _without_written(self, frame: DataFrame) -> DataFrame:
+        written = last_offsets(self._spark, self._options, self._target, frame)
+        for (topic, partition), offset in written.items():
+            is_there = (
+                (F.col("topic") == topic)
+                & (F.col("partition") == partition)
+                & (F.col("offset") <= offset)
+            )
+            frame = frame.where(~is_there)
+        if written:
+            self._teller.say("left out what the interrupted run had written of its last batch")
+        return frame
+
+
+def last_offsets(spark: SparkSession, options: Options, admin: Admin, batch: DataFrame) -> Offsets:
+    """The last offset of the source that each partition of the target has.
+
+    Of a partition at most as many records are looked at as the batch has for it, from the end: the
+    interrupted run cannot have written more.
+    """
+    sizes = {
+        (row.topic, row.partition): row["count"]
+        for row in batch.groupBy("topic", "partition").count().collect()
+    }
+    places = {(named(options.to, topic), number): (topic, number) for topic, number in sizes}
+    ends, starts = admin.end_offsets(places), admin.start_offsets(places)
+    windows: dict[str, dict[int, int]] = {}
+    for at, origin in places.items():
+        windows.setdefault(at[0], {})[at[1]] = max(starts[at], ends[at] - sizes[origin])
+    for topic, partitions in windows.items():
+        # Spark wants every partition of a topic to be mentioned.
+        for number in range(admin.partition_counts([topic])[topic]):
+            partitions.setdefault(number, -1)
+    tail = kafka.batch(
+        spark, options.target, Topics(names=tuple(windows)), start=kafka.offsets_json(windows)
+    )
+    marked = tail.select(
+        "topic",
+        "partition",
+        header_value(F.col("headers"), OFFSET_HEADER).cast("long").alias("source_offset"),
+    )
+    found = marked.groupBy("topic", "partition").agg(F.max("source_offset").alias("last")).collect()
+    return {
+        places[row.topic, row.partition]: row["last"]
+        for row in found
+        if row["last"] is not None and (row.topic, row.partition) in places
+    }

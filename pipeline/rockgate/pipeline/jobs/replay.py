@@ -1,0 +1,228 @@
+"""`replay`: archived records back to a topic, in the order that they had in their partitions."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from rockgate.pipeline import archive, checkpoint, kafka
+from rockgate.pipeline.admin import Admin
+from rockgate.pipeline.archive import Part
+from rockgate.pipeline.errors import BadOption, UnknownTopic
+from rockgate.pipeline.failures import told
+from rockgate.pipeline.files import Files
+from rockgate.pipeline.kafka import Cluster
+from rockgate.pipeline.records import header, milliseconds, with_headers
+from rockgate.pipeline.running import Stopping, stopped_by_signals
+from rockgate.pipeline.targets import ensure_topics, named
+from rockgate.pipeline.telling import Teller
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+NEXT = "next.json"
+STEP_RECORDS = 500_000
+STEP_SECONDS = 2.0
+"""With a rate, a step has as many records as it allows for this long."""
+
+Bounds = dict[tuple[str, int], tuple[int, int]]
+"""For each topic and partition of the archive the offsets from and up to, the second excluded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which archived records are replayed."""
+
+    topics: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    where: str = ""
+    """A condition in SQL over the archive's columns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What `replay` is told."""
+
+    cluster: Cluster
+    archive: str
+    to: str
+    """The topic; `{topic}` in it stands for the archived one's name."""
+    selection: Selection = field(default_factory=Selection)
+    rate: float = 0.0
+    """Records a second; 0 is as fast as it goes."""
+    timestamp_header: str = ""
+    checkpoint: str = ""
+    step_records: int = STEP_RECORDS
+
+
+def chosen(archived: DataFrame, selection: Selection) -> DataFrame:
+    """The rows of the archive that are asked for."""
+    found = archived
+    if selection.topics:
+        found = found.where(F.col("topic").isin(*selection.topics))
+    if selection.since is not None:
+        found = found.where(F.col("timestamp") >= F.lit(selection.since))
+    if selection.until is not None:
+        found = found.where(F.col("timestamp") < F.lit(selection.until))
+    return found.where(selection.where) if selection.where else found
+
+
+def records(archived: DataFrame, to: str, timestamp_header: str = "") -> DataFrame:
+    """Rows of the archive as records of their new topics, in order within each partition."""
+    headers = F.col("headers")
+    if timestamp_header:
+        headers = with_headers(headers, header(timestamp_header, milliseconds(F.col("timestamp"))))
+    # One task has a partition's records in order, and a task's producer keeps it.
+    ordered = archived.repartition("topic", "partition").sortWithinPartitions(
+        "topic", "partition", "offset"
+    )
+    renamed = F.replace(F.lit(to), F.lit("{topic}"), F.col("topic")).alias("topic")
+    return ordered.select(renamed, "partition", "key", "value", headers.alias("headers"))
+
+
+def plan(parts: Sequence[Part], done: dict[tuple[str, int], int], size: int) -> Iterator[Bounds]:
+    """Steps of about `size` offsets, evenly over the partitions, behind what is done already."""
+    ranges: Bounds = {}
+    for part in parts:
+        at = (part.topic, part.partition)
+        first, end = ranges.get(at, (part.first, part.last + 1))
+        ranges[at] = (min(first, part.first), max(end, part.last + 1))
+    ranges = {at: (max(first, done.get(at, 0)), end) for at, (first, end) in ranges.items()}
+    ranges = {at: (first, end) for at, (first, end) in ranges.items() if first < end}
+    total = sum(end - first for first, end in ranges.values())
+    count = -(-total // max(size, 1))
+    for number in range(count):
+        step = {
+            at: (
+                first + (end - first) * number // count,
+                first + (end - first) * (number + 1) // count,
+            )
+            for at, (first, end) in ranges.items()
+        }
+        yield {at: (first, end) for at, (first, end) in step.items() if first < end}
+
+
+def run(
+    spark: SparkSession, options: Options, teller: Teller, stopping: Stopping | None = None
+) -> None:
+    """Replay until it is through or stopped; a rerun goes on where this one ends."""
+    files = Files(spark, options.archive)
+    parts = archive.live(files, options.selection.topics)
+    if not parts:
+        raise UnknownTopic(
+            f"nothing of {', '.join(options.selection.topics) or 'any topic'} "
+            f"is archived in {files.uri()}"
+        )
+    _check_condition(spark, options)
+    counts: dict[str, int] = {}
+    for part in parts:
+        topic = named(options.to, part.topic)
+        counts[topic] = max(counts.get(topic, 0), part.partition + 1)
+    with Admin(spark, options.cluster) as admin:
+        ensure_topics(admin, counts, teller)
+    place = options.to.replace("{topic}", "_")
+    progress = Files(spark, options.checkpoint or files.uri(f"_replay/{place}"))
+    checkpoint.claim(progress, _identity(options, files))
+    if stopping is not None:
+        _replay(spark, options, parts, progress, teller, stopping)
+    else:
+        with stopped_by_signals(teller) as by_signal:
+            _replay(spark, options, parts, progress, teller, by_signal)
+
+
+def _identity(options: Options, files: Files) -> dict[str, str]:
+    chosen = options.selection
+    return {
+        "job": "replay",
+        "archive": files.uri(),
+        "to": options.to,
+        "bootstrap": options.cluster.bootstrap,
+        "topics": ",".join(chosen.topics),
+        "since": chosen.since.isoformat() if chosen.since else "",
+        "until": chosen.until.isoformat() if chosen.until else "",
+        "where": chosen.where,
+    }
+
+
+def _check_condition(spark: SparkSession, options: Options) -> None:
+    from pyspark.errors import PySparkException
+
+    try:
+        chosen(spark.createDataFrame([], archive.SCHEMA), options.selection).schema  # noqa: B018 - analysed for its errors
+    except PySparkException as error:
+        raise BadOption(f"--where makes no sense: {str(error).splitlines()[0]}") from None
+
+
+def _replay(
+    spark: SparkSession,
+    options: Options,
+    parts: Sequence[Part],
+    progress: Files,
+    teller: Teller,
+    stopping: Stopping,
+) -> None:
+    done = _load(progress)
+    size = int(options.rate * STEP_SECONDS) or 1 if options.rate else options.step_records
+    began, sent = time.monotonic(), 0
+    for number, bounds in enumerate(plan(parts, done, size)):
+        if stopping.is_wished:
+            break
+        with told():
+            count = _write(spark, options, parts, bounds)
+        done.update({at: end for at, (_, end) in bounds.items()})
+        _save(progress, done)
+        sent += count
+        teller.step(number, count)
+        if options.rate:
+            stopping.wait(began + sent / options.rate - time.monotonic())
+    left = sum(end - first for step in plan(parts, done, size) for first, end in step.values())
+    teller.done(f"stopped with {left:,} offsets left; run it again" if left else "replayed")
+
+
+def _write(spark: SparkSession, options: Options, parts: Sequence[Part], bounds: Bounds) -> int:
+    within = [part for part in parts if _touches(part, bounds)]
+    table = chosen(archive.read(spark, options.archive, parts=within), options.selection)
+    condition = F.lit(False)
+    for (topic, partition), (first, end) in bounds.items():
+        condition = condition | (
+            (F.col("topic") == topic)
+            & (F.col("partition") == partition)
+            & (F.col("offset") >= first)
+            & (F.col("offset") < end)
+        )
+    table = table.where(condition)
+    # Counting reads few columns; keeping the rows for both would cost more.
+    count: int = table.count()
+    if count:
+        kafka.write(records(table, options.to, options.timestamp_header), options.cluster)
+    return count
+
+
+def _touches(part: Part, bounds: Bounds) -> bool:
+    first, end = bounds.get((part.topic, part.partition), (0, 0))
+    return part.first < end and first <= part.last
+
+
+def _load(progress: Files) -> dict[tuple[str, int], int]:
+    if not progress.exists(NEXT):
+        return {}
+    kept = json.loads(progress.read_text(NEXT))
+    return {
+        (topic, int(partition)): offset
+        for topic, offsets in kept.items()
+        for partition, offset in offsets.items()
+    }
+
+
+def _save(progress: Files, done: dict[tuple[str, int], int]) -> None:
+    kept: dict[str, dict[int, int]] = {}
+    for (topic, partition), offset in sorted(done.items()):
+        kept.setdefault(topic, {})[partition] = offset
+    progress.write_text(NEXT, json.dumps(kept) + "\n")

@@ -1,0 +1,200 @@
+"""Running a job to its end, or until somebody stops it, so that it can be run again.
+
+A stream is run step by step: a micro-batch is handed to the job's `step`, which writes it. A signal
+(Ctrl-C, SIGTERM) lets the step that runs finish and waits until its checkpoint is written; only
+then the query is stopped. A second signal does not wait. Killed with kill -9, the step in flight is
+done again by the next run, with exactly the same records.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from rockgate.pipeline.failures import explained, told
+from rockgate.pipeline.telling import Teller
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming import StreamingQuery
+
+POLL_SECONDS = 0.1
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+Step = Callable[["DataFrame", int], None]
+
+
+class Stopping:
+    """Whether somebody wants the job to end; a second wish is for at once."""
+
+    def __init__(self) -> None:
+        self._wished = threading.Event()
+        self._urgently = threading.Event()
+
+    def wish(self) -> None:
+        """Ask for the end."""
+        (self._urgently if self._wished.is_set() else self._wished).set()
+
+    @property
+    def is_wished(self) -> bool:
+        """Whether to end after this step."""
+        return self._wished.is_set()
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether to end without regard to the step."""
+        return self._urgently.is_set()
+
+    def wait(self, seconds: float) -> bool:
+        """Pause, but not longer than until the end is wished for."""
+        return self._wished.wait(max(seconds, 0))
+
+
+@contextmanager
+def stopped_by_signals(teller: Teller) -> Iterator[Stopping]:
+    """Within the block Ctrl-C and SIGTERM mean "after this step"."""
+    stopping = Stopping()
+    if threading.current_thread() is not threading.main_thread():
+        yield stopping
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        stopping.wish()
+        if not stopping.is_urgent:
+            teller.say("stopping after this step; once more stops at once")
+
+    before = {number: signal.signal(number, handle) for number in SIGNALS}
+    try:
+        yield stopping
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How often a stream runs: once through what is there now, or for ever."""
+
+    is_following: bool = False
+    every: str = "5 seconds"
+
+    def trigger(self) -> dict[str, Any]:
+        """As Spark takes it."""
+        return {"processingTime": self.every} if self.is_following else {"availableNow": True}
+
+
+class _Gate:
+    """Hands batches to the step until the end is wished for."""
+
+    def __init__(self, step: Step, stopping: Stopping) -> None:
+        self._step = step
+        self._stopping = stopping
+        self._lock = threading.Lock()
+        self._taken = -1
+        self.failure: BaseException | None = None
+
+    def __call__(self, frame: DataFrame, number: int) -> None:
+        with self._lock:
+            if self._stopping.is_wished:
+                raise InterruptedError("the job is stopping; the next run does this batch")
+            self._taken = number
+        try:
+            self._step(frame, number)
+        except BaseException as error:
+            # Spark would hand it back as text in a Java stack trace.
+            self.failure = error
+            raise
+
+    def is_idle(self, query: StreamingQuery) -> bool:
+        """Whether the last batch that was taken has been committed."""
+        with self._lock:
+            progress = query.lastProgress
+            return (progress is not None and progress["batchId"] >= self._taken) or self._taken < 0
+
+
+def run_stream(
+    frame: DataFrame,
+    step: Step,
+    *,
+    checkpoint: str,
+    pace: Pace,
+    teller: Teller,
+    stopping: Stopping | None = None,
+) -> None:
+    """Run a stream into `step` until it is through, stopped, or failed."""
+    if stopping is not None:
+        _run_stream(frame, step, checkpoint, pace, teller, stopping)
+        return
+    with stopped_by_signals(teller) as by_signal:
+        _run_stream(frame, step, checkpoint, pace, teller, by_signal)
+
+
+def _run_stream(
+    frame: DataFrame,
+    step: Step,
+    checkpoint: str,
+    pace: Pace,
+    teller: Teller,
+    stopping: Stopping,
+) -> None:
+    gate, watch = _Gate(step, stopping), _Watch(teller)
+    with told():
+        writer = frame.writeStream.foreachBatch(gate).option("checkpointLocation", checkpoint)
+        query = writer.trigger(**pace.trigger()).start()
+    try:
+        while query.isActive:
+            watch.look(query)
+            if stopping.is_urgent or (stopping.is_wished and gate.is_idle(query)):
+                break
+            time.sleep(POLL_SECONDS)
+    finally:
+        query.stop()
+    watch.look(query)
+    if gate.failure is not None and not isinstance(gate.failure, InterruptedError):
+        with told():
+            raise gate.failure
+    failure = query.exception()
+    if failure is not None and not stopping.is_wished:
+        raise explained(str(failure))
+
+
+class _Watch:
+    """Tells each batch once."""
+
+    def __init__(self, teller: Teller) -> None:
+        self._teller = teller
+        self._told = -1
+
+    def look(self, query: StreamingQuery) -> None:
+        for each in query.recentProgress:
+            # PySpark's own objects have offsets as Python's notation of a dict.
+            progress = json.loads(each.json)
+            if progress["batchId"] <= self._told:
+                continue
+            records = sum(_count(source) for source in progress["sources"])
+            if records:
+                self._told = progress["batchId"]
+                self._teller.step(self._told, records)
+
+
+def _count(source: Mapping[str, Any]) -> int:
+    """How many offsets a batch took from a source; its `numInputRows` counts re-reads, too."""
+    before, after = _ends(source["startOffset"]), _ends(source["endOffset"])
+    if not before:
+        return int(source["numInputRows"])
+    # A partition that is new in this batch was read from its beginning, which is rarely not 0.
+    return sum(max(0, offset - before.get(place, 0)) for place, offset in after.items())
+
+
+def _ends(offsets: Mapping[str, Mapping[str, int]] | None) -> dict[tuple[str, str], int]:
+    return {
+        (topic, number): offset
+        for topic, partitions in (offsets or {}).items()
+        for number, offset in partitions.items()
+    }

@@ -1,0 +1,44 @@
+"""What the pipeline's tests take: the one Spark session, a server, and a teller."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.gateway.server import RunningServer
+from tests.spark import shared_session
+
+from rockgate.pipeline.kafka import Cluster
+from rockgate.pipeline.telling import Teller
+
+
+@pytest.fixture
+def spark(java: object) -> SparkSession:
+    return shared_session()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """One server for all; at the end it must stop cleanly and have no traceback."""
+    with RunningServer(tmp_path_factory.mktemp("pipeline")) as running:
+        yield running
+        assert running.stop() == 0
+        assert "Traceback" not in running.log
+
+
+@pytest.fixture
+def cluster(server: RunningServer) -> Cluster:
+    return Cluster(bootstrap=server.bootstrap)
+
+
+@pytest.fixture
+def told() -> io.StringIO:
+    """What the teller said."""
+    return io.StringIO()
+
+
+@pytest.fixture
+def teller(told: io.StringIO) -> Teller:
+    return Teller("test", out=told)

@@ -1,0 +1,178 @@
+"""`rockgate pipeline`: flags to jobs, errors to one line, and what it says without Spark."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.gateway.server import RunningServer, environment
+from tests.house.checkout import ROOT
+from tests.spark import create_topic, new_topic, numbered, read_topic, send
+from tests.waiting import wait_until
+from typer.testing import CliRunner
+
+from rockgate.pipeline.cli import app
+
+JOBS = ("archive", "replay", "mirror", "stats", "run")
+# A site without pyspark: the finder hides it, as if it were not installed.
+HIDDEN = """
+import importlib.metadata, importlib.util, sys
+find, version = importlib.util.find_spec, importlib.metadata.version
+importlib.util.find_spec = lambda name, *more: None if name == "pyspark" else find(name, *more)
+def hidden(name):
+    if name == "pyspark":
+        raise importlib.metadata.PackageNotFoundError(name)
+    return version(name)
+importlib.metadata.version = hidden
+sys.modules["pyspark"] = None
+"""
+
+
+def without_pyspark(*arguments: str) -> subprocess.CompletedProcess[str]:
+    program = f"{HIDDEN}\nfrom rockgate.pipeline.cli import main\nmain({list(arguments)!r})"
+    environ = environment({"COLUMNS": "200", "TERM": "dumb"})
+    return subprocess.run(
+        [sys.executable, "-c", program], env=environ, capture_output=True, text=True, timeout=60
+    )
+
+
+def rockgate(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "rockgate.gateway", "pipeline", *arguments]
+
+
+def test_without_pyspark_the_help_is_there_and_says_what_to_install() -> None:
+    done = without_pyspark("--help")
+    assert done.returncode == 0, done.stderr
+    assert "pyspark is not installed" in done.stdout
+    assert "pip install 'rockgate[pipeline]'" in done.stdout
+    assert all(job in done.stdout for job in JOBS)
+
+
+def test_without_pyspark_a_job_ends_with_2_and_says_what_to_install() -> None:
+    done = without_pyspark("archive", "--topic", "t", "--into", "x")
+    assert done.returncode == 2
+    assert "pip install 'rockgate[pipeline]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_every_job_has_examples_in_its_help(job: str) -> None:
+    done = CliRunner().invoke(app, [job, "--help"], env={"COLUMNS": "200"})
+    assert done.exit_code == 0
+    assert "Examples" in done.stdout
+    assert f"rockgate pipeline {job}" in done.stdout
+
+
+def test_the_gateway_s_command_finds_the_room_by_its_entry_point() -> None:
+    done = subprocess.run(
+        rockgate("--help"), env=environment(), capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Move data with Spark" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["archive", "--into", "x"], "which topics? --topic NAME or --pattern REGEX"),
+        (["archive", "--into", "x", "--topic", "t", "--pattern", "p"], "one of the two"),
+        (
+            ["archive", "--into", "x", "-t", "t", "--merge-bytes", "many"],
+            "--merge-bytes 'many' is not a size such as 64m or 1g",
+        ),
+        (
+            ["archive", "--into", "x", "-t", "t", "--kafka-option", "acks"],
+            "--kafka-option 'acks' is not of the form NAME=VALUE",
+        ),
+        (["replay", "a", "--to", "t", "--since", "yesterday"], "'yesterday' is not a time such as"),
+    ],
+)
+def test_a_flag_that_makes_no_sense_ends_with_2_before_spark_starts(
+    arguments: list[str], told: str
+) -> None:
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 2
+    assert told in done.output
+
+
+@pytest.mark.java
+@pytest.mark.spark
+class TestProcess:
+    """Whole processes, as a shell starts them."""
+
+    @pytest.mark.long
+    def test_a_job_that_follows_stops_at_sigterm_and_loses_and_repeats_nothing(
+        self, server: RunningServer, tmp_path: Path
+    ) -> None:
+        topic = new_topic(server.bootstrap, 2)
+        copied = f"copy-{topic}"
+        send(server.bootstrap, topic, numbered(2000, 2))
+        command = rockgate(
+            *("run", "shouting:shout", "--bootstrap", server.bootstrap, "--in", topic),
+            *("--out", copied, "--checkpoint", "checkpoint", "--step", "200", "--json"),
+        )
+        (tmp_path / "shouting.py").write_text(
+            "def shout(records):\n    return records.select('key', 'value', 'partition')\n"
+        )
+        create_topic(server.bootstrap, copied, 2)
+        with (tmp_path / "told").open("w") as told:
+            environ = environment({"SPARK_LOCAL_IP": "127.0.0.1"})
+            job = subprocess.Popen(
+                [*command, "--follow", "--every", "0 seconds"],
+                cwd=tmp_path,
+                env=environ,
+                stdout=told,
+                stderr=subprocess.STDOUT,
+            )
+            try:
+                wait_until(lambda: steps(tmp_path) >= 2, "two steps are done", 120)
+                job.send_signal(signal.SIGTERM)
+                assert job.wait(60) == 0
+            finally:
+                if job.poll() is None:
+                    job.kill()
+                    job.wait()
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 0, done.stderr
+        found = read_topic(server.bootstrap, copied, 2000, 2)
+        assert [(m.partition(), m.value()) for m in found] == [
+            (p, b"%d" % n) for p in range(2) for n in range(p, 2000, 2)
+        ]
+
+    @pytest.mark.long
+    def test_the_same_job_runs_under_spark_submit_and_on_a_cluster_of_processes(
+        self, server: RunningServer, tmp_path: Path
+    ) -> None:
+        """local-cluster: a master, two workers and their executors, each a process of its own."""
+        from rockgate.pipeline import connector
+
+        topic = new_topic(server.bootstrap, 2)
+        send(server.bootstrap, topic, numbered(100, 2))
+        submit = Path(sys.executable).with_name("spark-submit")
+        script = ROOT / "pipeline" / "rockgate" / "pipeline" / "submit.py"
+        jars = connector.configuration("4.0.0")
+        flags = [part for name, value in jars.items() for part in ("--conf", f"{name}={value}")]
+        job = ["archive", "--bootstrap", server.bootstrap, "--topic", topic, "--into", "archive"]
+        done = subprocess.run(
+            [str(submit), "--master", "local-cluster[2,1,1024]", *flags, str(script), *job],
+            cwd=tmp_path,
+            env=environment({"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}),
+            capture_output=True,
+            text=True,
+            timeout=280,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "100 records" in done.stderr
+        assert len(list((tmp_path / "archive").glob("topic=*/date=*/*.parquet"))) == 2
+
+
+def steps(folder: Path) -> int:
+    lines = (folder / "told").read_text().splitlines()
+    events = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+    return sum(event["event"] == "step" for event in events)
