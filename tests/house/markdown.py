@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from tests.house.checkout import ROOT, files
@@ -13,6 +14,7 @@ FENCE = re.compile(
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 # `rockgate serve --set a=b` in a block; what follows `#` or stands in quotes is not looked at.
 MAKE = re.compile(r"^\s*(?:\$ )?make ([a-z-]+)", re.M)
+SUBCOMMAND = re.compile(r"[a-z][a-z-]*")
 ROCKGATE = re.compile(r"^\s*(?:\$ )?rockgate\b(?P<arguments>[^\n#|>]*)", re.M)
 
 
@@ -59,8 +61,11 @@ def make_targets(text: str) -> list[str]:
 
 
 def rockgate_commands(text: str) -> Iterator[tuple[str, list[str]]]:
-    """(subcommand, long flags) of every `rockgate` command in a block."""
+    """(subcommand, long flags) of every `rockgate` command in a block.
+
+    An argument that looks like a subcommand of a subcommand counts as one: `--help` goes before it.
+    """
     for match in ROCKGATE.finditer(text.replace("\\\n", " ")):
         words = match["arguments"].split()
-        subcommand = words[0] if words and not words[0].startswith("-") else ""
-        yield subcommand, [word.split("=")[0] for word in words if word.startswith("--")]
+        leading = takewhile(SUBCOMMAND.fullmatch, words)
+        yield " ".join(leading), [word.split("=")[0] for word in words if word.startswith("--")]

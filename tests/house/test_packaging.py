@@ -52,7 +52,9 @@ def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_holds_every_source_file_of_the_five_rooms(wheel: Path) -> None:
-    expected = {str(Path(*path.parts[1:])) for path in python_files(*SOURCE_ROOMS)}
+    rooms = (Path(*path.parts[1:]) for path in python_files(*SOURCE_ROOMS))
+    # Beside its part of the package a room may hold examples for readers.
+    expected = {str(path) for path in rooms if path.parts[0] == "rockgate"}
     assert expected <= names_in(wheel)
 
 
