@@ -53,7 +53,9 @@ class RunningServer:
         flags: Sequence[str] = (),
         variables: Mapping[str, str] | None = None,
         log_level: str = "info",
+        rocketmq: bool = False,
     ) -> None:
+        """`rocketmq` opens RocketMQ's two doors, which bring that side's system topics."""
         self.directory = directory
         self.data_dir = directory / "data"
         self.ready_line = ""
@@ -63,7 +65,8 @@ class RunningServer:
         self._settings = [part for pair in settings for part in ("--set", pair)]
         self._flags = [*flags, "--log-level", log_level]
         self._variables = variables
-        self._bound: dict[str, str] = dict.fromkeys(DOORS, "127.0.0.1:0")
+        closed = () if rocketmq else ("remoting", "namesrv")
+        self._bound = {door: "off" if door in closed else "127.0.0.1:0" for door in DOORS}
         self._process: subprocess.Popen[bytes] | None = None
         self._log_path = directory / "server.log"
 

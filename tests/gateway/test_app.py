@@ -35,9 +35,10 @@ def refused(directory: Path, *flags: str) -> tuple[int, str]:
 
 
 def test_the_ready_line_names_every_door_in_order(tmp_path: Path) -> None:
-    with RunningServer(tmp_path) as server:
+    address = r"127\.0\.0\.1:\d+"
+    with RunningServer(tmp_path, rocketmq=True) as server:
         assert re.fullmatch(
-            r"ready kafka=127\.0\.0\.1:\d+ remoting=off namesrv=off http=127\.0\.0\.1:\d+",
+            rf"ready kafka={address} remoting={address} namesrv={address} http={address}",
             server.ready_line,
         )
         assert http_status(server, "/health") == 200
@@ -155,9 +156,3 @@ def test_settings_come_from_the_environment_too(tmp_path: Path) -> None:
     server._bound.pop("kafka")
     with server:
         assert "kafka=off" in server.ready_line
-
-
-def test_a_door_this_version_does_not_have_is_logged_as_off(tmp_path: Path) -> None:
-    with RunningServer(tmp_path) as server:
-        wait_until(lambda: "door=namesrv" in server.log, "the last door is logged")
-        assert "door stays off, this version does not have it door=remoting" in server.log

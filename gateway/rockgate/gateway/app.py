@@ -19,7 +19,7 @@ from pathlib import Path
 import uvloop
 
 from rockgate.gateway import logs
-from rockgate.gateway.address import CLOSED, Address
+from rockgate.gateway.address import Address
 from rockgate.gateway.config import Config
 from rockgate.gateway.datadir import refuse_if_in_use
 from rockgate.gateway.http.pages import pages
@@ -28,6 +28,12 @@ from rockgate.gateway.identity import identify
 from rockgate.gateway.kafka.assembly import KafkaAssembly, KafkaFolds
 from rockgate.gateway.listener import Listener
 from rockgate.gateway.mapping.keys import record_keys
+from rockgate.gateway.remoting.assembly import (
+    NameServerAssembly,
+    RemotingAssembly,
+    RemotingFolds,
+)
+from rockgate.gateway.remoting.local import store_host
 from rockgate.gateway.storage import Ticking, close_store, open_store, posting
 from rockgate.gateway.telemetry.loop import LoopWatch
 from rockgate.gateway.telemetry.process import ProcessSource
@@ -103,9 +109,9 @@ class Server:
         refuse_if_in_use(data_dir)
         log.info("starting pid=%d data_dir=%s", os.getpid(), data_dir)
         kafka_listener = self._bind(resources, "kafka", config.kafka.listen)
+        remoting_listener = self._bind(resources, "remoting", config.remoting.listen)
+        namesrv_listener = self._bind(resources, "namesrv", config.namesrv.listen)
         http_listener = self._bind(resources, "http", config.http.listen)
-        self._leave_off("remoting", config.remoting.listen)
-        self._leave_off("namesrv", config.namesrv.listen)
 
         watch = LoopWatch(asyncio.get_running_loop())
         resources.callback(watch.stop)
@@ -115,7 +121,8 @@ class Server:
         resources.callback(http.close)
         await http_listener.listen(http.session, backlog=HTTP_BACKLOG)
 
-        store, folds = await self._open(resources, data_dir)
+        host = await store_host(config.remoting.advertise, remoting_listener.address)
+        store, folds, remoting_folds = await self._open(resources, data_dir, host)
         telemetry.sources.append(StoreSource(store))
         waiting = Waiting()
         waiting.follow(store)
@@ -130,24 +137,45 @@ class Server:
             waiting=waiting,
             telemetry=telemetry,
         )
-        self._tick(resources, [store.tick, *kafka.upkeep()])
-        await kafka.open(resources, kafka_listener, _connections_max(config))
+        groups = kafka.make_groups(resources)
+        remoting = RemotingAssembly(
+            config=config,
+            store=store,
+            folds=remoting_folds,
+            groups=groups,
+            unstable=folds.unstable,
+            waiting=waiting,
+            store_host=host,
+        )
+        local = await remoting.open(resources, remoting_listener)
+        namesrv = NameServerAssembly(
+            config=config,
+            folder=data_dir,
+            clock=store.clock,
+            local=None if remoting_listener.address.is_closed else local,
+        )
+        await namesrv.open(resources, namesrv_listener)
+        upkeep = [store.tick, *kafka.upkeep(), remoting.upkeep(), namesrv.upkeep()]
+        self._tick(resources, upkeep)
+        await kafka.open(resources, kafka_listener, groups, _connections_max(config))
         store.topics.on_created.append(Freezer().made)
         tune_collector()
         self.phase = "ready"
 
-    async def _open(self, resources: AsyncExitStack, data_dir: Path) -> tuple[Store, KafkaFolds]:
+    async def _open(
+        self, resources: AsyncExitStack, data_dir: Path, host: bytes
+    ) -> tuple[Store, KafkaFolds, RemotingFolds]:
         """Open the store with the folds of every door."""
-        made: list[KafkaFolds] = []
+        made: list[tuple[KafkaFolds, RemotingFolds]] = []
 
         def folds(journal: Journal, topics: Topics) -> list[Fold]:
-            made.append(KafkaFolds.make(journal, topics))
-            return made[0].all()
+            made.append((KafkaFolds.make(journal, topics), RemotingFolds.make(journal)))
+            return [*made[0][0].all(), *made[0][1].all()]
 
-        store = await open_store(data_dir, self.config.store, folds, record_keys)
+        store = await open_store(data_dir, self.config.store, folds, record_keys, host)
         resources.callback(close_store, store)
         store.start(posting(asyncio.get_running_loop()))
-        return store, made[0]
+        return store, *made[0]
 
     def _tick(self, resources: AsyncExitStack, steps: Sequence[Callable[[], bool]]) -> None:
         """Do upkeep from the loop, all of it in each round, soon again while any has more."""
@@ -167,12 +195,6 @@ class Server:
         resources.callback(listener.close)
         self.addresses[door] = listener.address
         return listener
-
-    def _leave_off(self, door: str, address: Address) -> None:
-        """Keep a door shut that this version does not have."""
-        self.addresses[door] = CLOSED
-        if not address.is_closed:
-            log.info("door stays off, this version does not have it door=%s", door)
 
 
 def _raise_file_limit() -> None:

@@ -14,6 +14,7 @@ from rockgate.gateway.clock import Clock, Timer
 from rockgate.gateway.errors import StartError
 from rockgate.store.background import Post
 from rockgate.store.clock import SystemClock
+from rockgate.store.commitlog import NO_HOST
 from rockgate.store.config import StoreConfig
 from rockgate.store.entrykeys import RecordKeys, no_keys
 from rockgate.store.errors import StoreError
@@ -31,6 +32,7 @@ async def open_store(
     config: StoreConfig,
     folds: MakeFolds = lambda journal, topics: (),
     record_keys: RecordKeys = no_keys,
+    store_host: bytes = NO_HOST,
 ) -> Store:
     """Recover and open the log in a thread, so that probes are answered meanwhile.
 
@@ -39,7 +41,12 @@ async def open_store(
     try:
         return await asyncio.to_thread(
             lambda: Store(
-                DiskDirectory(path), config, SystemClock(), folds=folds, record_keys=record_keys
+                DiskDirectory(path),
+                config,
+                SystemClock(),
+                folds=folds,
+                record_keys=record_keys,
+                store_host=store_host,
             )
         )
     except (StoreError, ValueError) as error:

@@ -30,6 +30,7 @@ class Appended(NamedTuple):
     end: int
     """The position behind the entry: once that is flushed, the entry is on disk."""
     store_ms: int
+    queue_id: int = 0
 
 
 class Keys(Protocol):
@@ -126,7 +127,8 @@ class Appender:
         written = self._log.append(draft)
         self._feed(queue, draft, written)
         self.on_append(queue)
-        return Appended(offset, written.position, written.position + written.size, written.store_ms)
+        end = written.position + written.size
+        return Appended(offset, written.position, end, written.store_ms, queue.queue_id)
 
     def group(self, intakes: Sequence[Intake], *, is_upkeep: bool = False) -> list[Appended]:
         """Append several entries of which a restart finds all or none.
@@ -154,7 +156,9 @@ class Appender:
             else:
                 self._feed(queue, draft, written)
             end = written.position + written.size
-            appended.append(Appended(draft.offset, written.position, end, written.store_ms))
+            appended.append(
+                Appended(draft.offset, written.position, end, written.store_ms, draft.queue_id)
+            )
         for queue, _ in intakes:
             if queue is not None:
                 self.on_append(queue)

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from rockgate.gateway.address import Address
 from rockgate.gateway.http.config import HttpConfig
 from rockgate.gateway.kafka.config import KafkaConfig
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.quotas.config import QuotasConfig
 from rockgate.gateway.kafka.transactions.config import TransactionsConfig
+from rockgate.gateway.remoting.config import NamesrvConfig, RemotingConfig
 from rockgate.gateway.telemetry.config import MetricsConfig
 from rockgate.store.config import StoreConfig
 
@@ -37,24 +37,6 @@ class ServerConfig:
     """The least severe messages that are logged to standard error."""
     drain_ms_max: int = field(default=10_000, metadata={"minimum": 0, "maximum": 600_000})
     """How long a stopping server lets requests in flight finish."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemotingConfig:
-    """RocketMQ's door."""
-
-    listen: Address = field(default=Address("127.0.0.1", 10911))
-    """Address of RocketMQ's broker door; `off` closes it and port 0 takes a free one."""
-    advertise: Address | None = None
-    """Address that RocketMQ clients are told to dial; the bound one unless set."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamesrvConfig:
-    """RocketMQ's name server."""
-
-    listen: Address = field(default=Address("127.0.0.1", 9876))
-    """Address of the name server's door; `off` closes it and port 0 takes a free one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

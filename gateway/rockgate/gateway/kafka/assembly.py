@@ -103,11 +103,10 @@ class KafkaAssembly:
         self.coordinator = self._coordinator()
 
     async def open(
-        self, resources: AsyncExitStack, listener: Listener, connections_max: int
+        self, resources: AsyncExitStack, listener: Listener, groups: Groups, connections_max: int
     ) -> None:
         """Make the handlers and listen; `resources` drains and closes the door again."""
         config, loop = self.config, asyncio.get_running_loop()
-        groups = self._groups(resources)
         advertised = Advertised(configured=config.kafka.advertise, bound=listener.address)
         quotas = self.folds.quotas
         throttling = Throttling(kept=quotas, config=config.quotas, clock=loop)
@@ -190,7 +189,7 @@ class KafkaAssembly:
             kafka_config=config.kafka,
         )
 
-    def _groups(self, resources: AsyncExitStack) -> Groups:
+    def make_groups(self, resources: AsyncExitStack) -> Groups:
         """Bring groups back to life, and let old offsets go from time to time."""
         config, store, saved = self.config.groups, self.store, self.folds.groups
         groups = Groups(

@@ -14,7 +14,7 @@ Nothing here knows sockets, time or what a request means. Server and client are 
 from typing import Final
 
 from rockgate.protocol.errors import ProtocolError
-from rockgate.protocol.frames import FrameReader
+from rockgate.protocol.frames import FrameReader, Spares
 from rockgate.protocol.remoting.codes import ONEWAY_FLAG, RESPONSE_FLAG
 from rockgate.protocol.remoting.command import JSON, Buffer, Command, Fields, encode
 from rockgate.protocol.remoting.errors import TooManyPending
@@ -36,13 +36,16 @@ class Connection:
         pending_max: int = PENDING_MAX,
         encoding: int = JSON,
         language: str = "PYTHON",
+        spares: Spares | None = None,
     ) -> None:
         self.encoding = encoding
         self.language = language
         self.pending_max = pending_max
         self.pending: dict[int, int] = {}
         """The code of each request of ours that waits, by its number."""
-        self._reader = FrameReader(frame_bytes_max)
+        self.dropped_bytes = 0
+        """Bytes of answers that nobody waited for; whoever counts bytes counts these too."""
+        self._reader = FrameReader(frame_bytes_max, spares)
         self._out: list[Buffer] = []
         self._next_opaque = 0
         self._error: ProtocolError | None = None
@@ -56,18 +59,29 @@ class Connection:
         the error is then raised by the next call, which may bring no data. An answer that nobody
         waits for (any more) is dropped: its request may have been given up.
         """
+        return self._read([] if self._error is not None else self._reader.feed(data))
+
+    def room(self) -> memoryview | None:
+        """Where the next bytes of a large frame under way belong, if they may come there."""
+        return self._reader.room() if self._error is None else None
+
+    def filled(self, count: int) -> list[Command]:
+        """So many bytes came into the room; returns and raises as `receive_data`."""
+        return self._read(self._reader.filled(count))
+
+    def _read(self, frames: list[memoryview]) -> list[Command]:
         commands: list[Command] = []
-        if self._error is None:
-            try:
-                for frame in self._reader.feed(data):
-                    command = decode(frame)
-                    if command.flag & RESPONSE_FLAG and (
-                        self.pending.pop(command.opaque, None) is None
-                    ):
-                        continue
-                    commands.append(command)
-            except ProtocolError as broken:
-                self._error = broken
+        try:
+            for frame in frames:
+                command = decode(frame)
+                if command.flag & RESPONSE_FLAG and (
+                    self.pending.pop(command.opaque, None) is None
+                ):
+                    self.dropped_bytes += len(frame) + 4
+                    continue
+                commands.append(command)
+        except ProtocolError as broken:
+            self._error = broken
         if not commands:
             self.raise_broken()
         return commands

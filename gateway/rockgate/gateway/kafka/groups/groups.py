@@ -197,6 +197,13 @@ class Groups:
         """Whether offsets may be committed by one who is no member: while there are none."""
         return self.shown_members(name) == 0
 
+    def has_others(self, name: str, kind: Kind) -> bool:
+        """Whether a group has members of another kind than this."""
+        if name in self._held:
+            return self._held[name] is not kind
+        active = self._active.get(name)
+        return active is not None and len(active.group.members) > 0
+
     # What administrators ask
 
     def shown(self, name: str) -> Shown | None:

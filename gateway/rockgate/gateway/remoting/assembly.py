@@ -1,0 +1,242 @@
+"""RocketMQ's doors put together: the broker's and the name server's.
+
+The app makes the folds with the store, then the doors; a stop takes the doors down first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from rockgate.gateway.config import Config
+from rockgate.gateway.durability import Durability
+from rockgate.gateway.kafka.groups.groups import Groups
+from rockgate.gateway.kafka.transactions.unstable import Unstable
+from rockgate.gateway.listener import Listener
+from rockgate.gateway.mapping.lookup import MessageLookup
+from rockgate.gateway.mapping.transcoder import Transcoder
+from rockgate.gateway.remoting.clients import Clients
+from rockgate.gateway.remoting.dispatch import Dispatcher
+from rockgate.gateway.remoting.door import RemotingDoor
+from rockgate.gateway.remoting.groupsettings import GroupSettings
+from rockgate.gateway.remoting.local import LocalBroker
+from rockgate.gateway.remoting.locks import Locks
+from rockgate.gateway.remoting.nameserver import processors as nameserver
+from rockgate.gateway.remoting.nameserver.kv import KeyValues
+from rockgate.gateway.remoting.nameserver.routes import Local, Routes
+from rockgate.gateway.remoting.processors import Families, table
+from rockgate.gateway.remoting.processors.broker import BrokerRequests
+from rockgate.gateway.remoting.processors.clients import ClientRequests
+from rockgate.gateway.remoting.processors.groups import GroupRequests
+from rockgate.gateway.remoting.processors.locking import LockRequests
+from rockgate.gateway.remoting.processors.offsets import OffsetRequests
+from rockgate.gateway.remoting.processors.pulling import Pulls
+from rockgate.gateway.remoting.processors.querying import Queries
+from rockgate.gateway.remoting.processors.sending import Sends
+from rockgate.gateway.remoting.processors.topics import TopicRequests
+from rockgate.gateway.remoting.progressing import Offsets
+from rockgate.gateway.remoting.pulling import Puller
+from rockgate.gateway.remoting.sending import Sender
+from rockgate.gateway.remoting.tenancy import GroupTenancy
+from rockgate.gateway.remoting.topicbook import TopicBook
+from rockgate.gateway.waiting import Waiting
+from rockgate.store.clock import Clock
+from rockgate.store.state import Fold, Journal
+from rockgate.store.store import Store
+
+LOOK_MS = 5_000
+"""How often silent clients, brokers and locks are looked for."""
+HEADER_ROOM = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RemotingFolds:
+    """What RocketMQ's door knows by the log. Made with the store, which feeds it."""
+
+    settings: GroupSettings
+
+    @classmethod
+    def make(cls, journal: Journal) -> RemotingFolds:
+        """Make them empty; the store restores them."""
+        return cls(GroupSettings(journal))
+
+    def all(self) -> list[Fold]:
+        """All of them, in the order that a snapshot has."""
+        return [self.settings.fold]
+
+
+class RemotingAssembly:
+    """What the broker door is built from. The app makes one and calls `open` once."""
+
+    def __init__(
+        self,
+        *,
+        config: Config,
+        store: Store,
+        folds: RemotingFolds,
+        groups: Groups,
+        unstable: Unstable,
+        waiting: Waiting,
+        store_host: bytes,
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._waiting = waiting
+        self._store_host = store_host
+        remoting = config.remoting
+        self.topics = TopicBook(
+            store.topics,
+            config.topics,
+            broker_name=remoting.broker_name,
+            cluster_name=remoting.cluster_name,
+        )
+        tenancy = GroupTenancy(groups)
+        self.clients = Clients(tenancy, remoting.client_expiry_ms)
+        self.settings = folds.settings
+        self.offsets = Offsets(store.progress, tenancy)
+        self.transcoder = Transcoder(
+            cache_bytes_max=remoting.mapped_bytes_max,
+            message_bytes_max=remoting.frame_bytes_max - HEADER_ROOM,
+        )
+        self.puller = Puller(store=store, unstable=unstable, transcoder=self.transcoder)
+        self.lookup = MessageLookup(store.lookup, store.reader, self.transcoder)
+        self.durability = Durability(store)
+        self.sender = Sender(
+            store=store,
+            topics=self.topics,
+            durability=self.durability,
+            body_bytes_max=remoting.message_bytes_max,
+        )
+        self.locks = Locks(remoting.lock_expiry_ms)
+
+    async def open(self, resources: AsyncExitStack, listener: Listener) -> LocalBroker:
+        """Make the processors and listen; `resources` drains and closes the door again."""
+        config, loop = self._config.remoting, asyncio.get_running_loop()
+        if not listener.address.is_closed:
+            self.topics.make_system_topics()
+        families = self._families(str(config.advertise or listener.address))
+        door = RemotingDoor(config, Dispatcher(table(families)), loop)
+        door.on_lost.append(self.clients.lost)
+        resources.push_async_callback(door.drain, self._config.server.drain_ms_max / 1000)
+        resources.callback(self._waiting.finish)
+        resources.callback(listener.close)
+        await listener.listen(door.session, backlog=config.backlog)
+        return LocalBroker(
+            self.topics,
+            broker_name=config.broker_name,
+            advertised=config.advertise,
+            bound=listener.address,
+        )
+
+    def upkeep(self) -> Callable[[], bool]:
+        """Look for silent clients and locks now and then."""
+        next_ms = 0
+
+        def step() -> bool:
+            nonlocal next_ms
+            now_ms = self._store.clock.monotonic_ms()
+            if now_ms >= next_ms:
+                next_ms = now_ms + LOOK_MS
+                self.clients.expire(now_ms)
+                self.locks.expire(now_ms)
+            return False
+
+        return step
+
+    def _families(self, address: str) -> Families:
+        config, store, name = self._config.remoting, self._store, self._config.remoting.broker_name
+        topics, clients, puller = self.topics, self.clients, self.puller
+        return Families(
+            sends=Sends(
+                sender=self.sender,
+                clients=clients,
+                clock=store.clock,
+                store_host=self._store_host,
+                address=address,
+            ),
+            pulls=Pulls(
+                puller=puller,
+                topics=topics,
+                queues=store.queues,
+                clients=clients,
+                settings=self.settings,
+                offsets=self.offsets,
+                waiting=self._waiting,
+                count_max=config.pull_messages_max,
+                size_max=min(config.pull_bytes_max, config.frame_bytes_max - HEADER_ROOM),
+                suspend_ms_max=config.suspend_ms_max,
+            ),
+            offsets=OffsetRequests(
+                store=store,
+                topics=topics,
+                puller=puller,
+                offsets=self.offsets,
+                durability=self.durability,
+                broker_name=name,
+            ),
+            clients=ClientRequests(
+                clients=clients,
+                settings=self.settings,
+                topics=topics,
+                lookup=self.lookup,
+                clock=store.clock,
+                broker_name=name,
+            ),
+            locks=LockRequests(self.locks, store.clock),
+            topics=TopicRequests(
+                store=store,
+                topics=topics,
+                clients=clients,
+                puller=puller,
+                durability=self.durability,
+                broker_name=name,
+            ),
+            groups=GroupRequests(
+                settings=self.settings,
+                clients=clients,
+                progress=store.progress,
+                topics=store.topics,
+                durability=self.durability,
+            ),
+            queries=Queries(topics=topics, lookup=self.lookup, transcoder=self.transcoder),
+            broker=BrokerRequests(store=store, config=config, address=address),
+        )
+
+
+class NameServerAssembly:
+    """The name server: beside a broker, or alone."""
+
+    def __init__(
+        self, *, config: Config, folder: Path, clock: Clock, local: Local | None = None
+    ) -> None:
+        self._config = config
+        self._clock = clock
+        self.routes = Routes(local, config.namesrv.broker_expiry_ms)
+        self._kv = KeyValues(folder)
+
+    async def open(self, resources: AsyncExitStack, listener: Listener) -> None:
+        """Listen; `resources` drains and closes the door again."""
+        requests = nameserver.NameServerRequests(routes=self.routes, kv=self._kv, clock=self._clock)
+        dispatcher = Dispatcher(nameserver.table(requests))
+        door = RemotingDoor(self._config.remoting, dispatcher, asyncio.get_running_loop())
+        door.on_lost.append(self.routes.lost)
+        resources.push_async_callback(door.drain, self._config.server.drain_ms_max / 1000)
+        resources.callback(listener.close)
+        await listener.listen(door.session, backlog=self._config.remoting.backlog)
+
+    def upkeep(self) -> Callable[[], bool]:
+        """Forget brokers that were silent for too long."""
+        next_ms = 0
+
+        def step() -> bool:
+            nonlocal next_ms
+            now_ms = self._clock.monotonic_ms()
+            if now_ms >= next_ms:
+                next_ms = now_ms + LOOK_MS
+                self.routes.expire(now_ms)
+            return False
+
+        return step

@@ -1,0 +1,212 @@
+"""Who is connected: producers and consumers by group, by what their heartbeats say.
+
+A client is known by the id it gives itself and by its connection; it is forgotten when it says so,
+when its connection is lost, or when it has been silent for too long. Members of a consumer group
+are told (40) when the group changes, so that they divide the queues anew.
+
+A group that has members here is held in Kafka's groups, so that no Kafka consumer joins it
+meanwhile; and while it has Kafka members, nobody joins here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from rockgate.gateway.remoting.caller import Caller
+from rockgate.protocol.remoting.bodies.clients import ConsumerData, SubscriptionData
+from rockgate.protocol.remoting.codes import RequestCode
+
+BROADCASTING = "BROADCASTING"
+
+
+class Tenancy(Protocol):
+    """Who may have members of a group: this side, or Kafka's."""
+
+    def take(self, group: str) -> bool:
+        """Take a group; False while the other side has members in it."""
+
+    def give_back(self, group: str) -> None:
+        """The last member here is gone."""
+
+
+@dataclass(slots=True)
+class Client:
+    """One client on one connection."""
+
+    client_id: str
+    caller: Caller
+    language: str
+    version: int
+    seen_ms: int
+
+
+@dataclass(slots=True)
+class Group:
+    """A consumer group with members."""
+
+    name: str
+    data: ConsumerData
+    members: dict[Caller, Client] = field(default_factory=dict)
+    subscriptions: dict[str, SubscriptionData] = field(default_factory=dict)
+
+    @property
+    def client_ids(self) -> list[str]:
+        """The members' ids, each once."""
+        return list(dict.fromkeys(member.client_id for member in self.members.values()))
+
+
+class Clients:
+    """All of them. Told the time; the session's loss and heartbeats change it."""
+
+    def __init__(self, tenancy: Tenancy, expiry_ms: int) -> None:
+        self._tenancy = tenancy
+        self._expiry_ms = expiry_ms
+        self._consumers: dict[str, Group] = {}
+        self._producers: dict[str, dict[Caller, Client]] = {}
+        self._groups_of: dict[Caller, dict[str, None]] = {}
+
+    # Reading
+
+    def consumer_group(self, name: str) -> Group | None:
+        """A group that has members."""
+        return self._consumers.get(name)
+
+    def consumer_groups(self) -> Iterator[Group]:
+        """All groups that have members."""
+        return iter(list(self._consumers.values()))
+
+    def producers(self, group: str) -> list[Client]:
+        """The members of a group of producers."""
+        return list(self._producers.get(group, {}).values())
+
+    def producer_groups(self) -> list[str]:
+        """All groups of producers."""
+        return list(self._producers)
+
+    def find_producer(self, client_id: str) -> Caller | None:
+        """A connection of a client that produces, by the client's id."""
+        for members in self._producers.values():
+            for client in members.values():
+                if client.client_id == client_id and client.caller.is_open:
+                    return client.caller
+        return None
+
+    # Heartbeats
+
+    def produce(self, group: str, client: Client) -> None:
+        """A client produces in a group."""
+        known = self._producers.setdefault(group, {}).get(client.caller)
+        if known is None:
+            self._producers[group][client.caller] = client
+            self._groups_of.setdefault(client.caller, {})[group] = None
+        else:
+            known.seen_ms = client.seen_ms
+
+    def consume(self, data: ConsumerData, client: Client, *, notifies: bool) -> bool | None:
+        """A client consumes in a group; says whether that changed it, None if it may not."""
+        group = self._consumers.get(data.group_name)
+        if group is None:
+            if not self._tenancy.take(data.group_name):
+                return None
+            group = self._consumers[data.group_name] = Group(data.group_name, data)
+        group.data = data
+        known = group.members.get(client.caller)
+        has_changed = known is None or known.client_id != client.client_id
+        if known is None:
+            group.members[client.caller] = client
+            self._groups_of.setdefault(client.caller, {})[data.group_name] = None
+        else:
+            known.client_id = client.client_id
+            known.seen_ms = client.seen_ms
+        if self._subscribe(group, data):
+            has_changed = True
+        if has_changed and notifies and data.message_model != BROADCASTING:
+            self._notify(group)
+        return has_changed
+
+    def _subscribe(self, group: Group, data: ConsumerData) -> bool:
+        """Take the newest subscriptions; says whether topics came or went."""
+        has_changed = False
+        wanted = {each.topic: each for each in data.subscription_data_set}
+        for topic, subscription in wanted.items():
+            known = group.subscriptions.get(topic)
+            if known is None:
+                has_changed = True
+            if known is None or subscription.sub_version >= known.sub_version:
+                group.subscriptions[topic] = subscription
+        for topic in group.subscriptions.keys() - wanted.keys():
+            del group.subscriptions[topic]
+            has_changed = True
+        return has_changed
+
+    def touch(self, caller: Caller, now_ms: int) -> bool:
+        """A client that changed nothing is alive; False if it is not known."""
+        names = self._groups_of.get(caller)
+        if not names:
+            return False
+        for name in names:
+            for members in (
+                self._producers.get(name, {}),
+                self._consumers[name].members if name in self._consumers else {},
+            ):
+                if caller in members:
+                    members[caller].seen_ms = now_ms
+        return True
+
+    # Leaving
+
+    def leave(self, caller: Caller, *, producer: str | None, consumer: str | None) -> None:
+        """A client leaves a group."""
+        if producer is not None:
+            self._drop_producer(producer, caller)
+        if consumer is not None:
+            self._drop_consumer(consumer, caller)
+
+    def lost(self, caller: Caller) -> None:
+        """A connection is gone, and the client with it."""
+        for name in self._groups_of.pop(caller, {}):
+            self._drop_producer(name, caller)
+            self._drop_consumer(name, caller)
+
+    def expire(self, now_ms: int) -> int:
+        """Forget who has been silent for too long; returns how many were."""
+        oldest_ms = now_ms - self._expiry_ms
+        gone = [
+            (name, caller)
+            for name, group in self._consumers.items()
+            for caller, client in group.members.items()
+            if client.seen_ms < oldest_ms
+        ]
+        for name, caller in gone:
+            self._drop_consumer(name, caller)
+        silent = [
+            (name, caller)
+            for name, members in self._producers.items()
+            for caller, client in members.items()
+            if client.seen_ms < oldest_ms
+        ]
+        for name, caller in silent:
+            self._drop_producer(name, caller)
+        return len(gone) + len(silent)
+
+    def _drop_producer(self, name: str, caller: Caller) -> None:
+        members = self._producers.get(name)
+        if members is not None and members.pop(caller, None) is not None and not members:
+            del self._producers[name]
+
+    def _drop_consumer(self, name: str, caller: Caller) -> None:
+        group = self._consumers.get(name)
+        if group is None or group.members.pop(caller, None) is None:
+            return
+        if group.members:
+            if group.data.message_model != BROADCASTING:
+                self._notify(group)
+        else:
+            del self._consumers[name]
+            self._tenancy.give_back(name)
+
+    def _notify(self, group: Group) -> None:
+        for caller in group.members:
+            caller.tell(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {"consumerGroup": group.name})

@@ -1,0 +1,111 @@
+"""From a command to its answer: find the processor, call it, write what it says.
+
+Fates of a request that fails are decided here, by type, and nowhere else:
+
+- the peer broke the protocol (ProtocolError, Disconnect): raised, and the session closes;
+- the request does not fit its declaration, or cannot be served: the answer has a code and why;
+- anything else is our bug: logged with its traceback, SYSTEM_ERROR, the connection lives.
+
+A one-way request gets no answer, whatever becomes of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias, cast
+
+from rockgate.gateway.logs import shown
+from rockgate.gateway.remoting.caller import Caller
+from rockgate.gateway.remoting.errors import Disconnect, Refused, code_of
+from rockgate.protocol.errors import ProtocolError
+from rockgate.protocol.remoting.codes import (
+    ONEWAY_FLAG,
+    RESPONSE_FLAG,
+    RequestCode,
+    ResponseCode,
+    request_name,
+)
+from rockgate.protocol.remoting.command import Buffer, Command, encode
+from rockgate.protocol.remoting.errors import MalformedContent, MalformedRequest
+
+log = logging.getLogger(__name__)
+
+Frame: TypeAlias = list[Buffer]
+Reply: TypeAlias = Command | Frame
+"""A command that is still to be written, or the frame of a hand codec."""
+Handle: TypeAlias = Callable[[Command, Caller], Reply | Awaitable[Reply]]
+REMARK_MAX = 1_000
+
+
+def write(request: Command, reply: Reply) -> Frame:
+    """The frame of an answer; nothing for a one-way request."""
+    if request.flag & ONEWAY_FLAG:
+        return []
+    if isinstance(reply, list):
+        return reply
+    reply.opaque = request.opaque
+    reply.flag = RESPONSE_FLAG
+    reply.encoding = request.encoding
+    head = encode(reply)
+    return [head, reply.body] if len(reply.body) else [head]
+
+
+class Dispatcher:
+    """The processors of one door, by code. One for all its connections."""
+
+    def __init__(self, table: Mapping[RequestCode, Handle]) -> None:
+        self._table = {int(code): handle for code, handle in table.items()}
+
+    def dispatch(self, command: Command, caller: Caller) -> Frame | asyncio.Future[Frame]:
+        """The answer's frame, or the promise of one; raises where only closing is left."""
+        handle = self._table.get(command.code)
+        if handle is None:
+            return write(command, _unsupported(command))
+        try:
+            reply = handle(command, caller)
+            if isinstance(reply, list):
+                return [] if command.flag & ONEWAY_FLAG else reply
+            if isinstance(reply, Command):
+                return write(command, reply)
+        except (ProtocolError, Disconnect):
+            raise
+        except Exception as error:  # noqa: BLE001 # decided by type in failed()
+            return write(command, failed(command, caller, error))
+        return asyncio.ensure_future(self._later(command, caller, cast(Awaitable[Any], reply)))
+
+    async def _later(self, command: Command, caller: Caller, reply: Awaitable[Reply]) -> Frame:
+        try:
+            return write(command, await reply)
+        except (ProtocolError, Disconnect, asyncio.CancelledError):
+            raise
+        except Exception as error:  # noqa: BLE001 # decided by type in failed()
+            return write(command, failed(command, caller, error))
+
+
+def failed(command: Command, caller: Caller, error: Exception) -> Command:
+    """The answer to a request that raised."""
+    if isinstance(error, Refused):
+        return Command(error.code, remark=error.remark[:REMARK_MAX])
+    if isinstance(error, MalformedRequest):
+        return Command(ResponseCode.INVALID_PARAMETER, remark=str(error)[:REMARK_MAX])
+    if isinstance(error, MalformedContent):
+        return Command(ResponseCode.MESSAGE_ILLEGAL, remark=str(error)[:REMARK_MAX])
+    code = code_of(error)
+    if code is not None:
+        return Command(code, remark=str(error)[:REMARK_MAX])
+    log.error(
+        "request failed %s code=%s",
+        caller.peer,
+        shown(request_name(command.code)),
+        exc_info=error,
+    )
+    return Command(ResponseCode.SYSTEM_ERROR, remark="the server failed; its log says why")
+
+
+def _unsupported(command: Command) -> Command:
+    return Command(
+        ResponseCode.REQUEST_CODE_NOT_SUPPORTED,
+        remark=f" request type {command.code} not supported",
+    )

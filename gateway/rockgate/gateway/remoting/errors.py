@@ -1,0 +1,51 @@
+"""What RocketMQ's door says no with: one code and one remark, told to the client.
+
+    Refused         a request that was understood and is not done
+    Disconnect      nothing can be answered: the connection is closed
+
+The store's errors have their codes in `CODES`; what is not in it is our bug.
+"""
+
+from collections.abc import Mapping
+
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.store import errors as store
+
+
+class Refused(Exception):
+    """A request that is not done, and why."""
+
+    def __init__(self, code: ResponseCode, remark: str) -> None:
+        super().__init__(f"{code.name}: {remark}")
+        self.code = code
+        self.remark = remark
+
+
+class Disconnect(Exception):
+    """Only closing the connection is left."""
+
+
+CODES: Mapping[type[Exception], ResponseCode] = {
+    store.StoreFull: ResponseCode.SERVICE_NOT_AVAILABLE,
+    store.StoreClosed: ResponseCode.SERVICE_NOT_AVAILABLE,
+    store.StoreLocked: ResponseCode.SERVICE_NOT_AVAILABLE,
+    store.StoreCorrupt: ResponseCode.SYSTEM_ERROR,
+    store.FormatTooNew: ResponseCode.SYSTEM_ERROR,
+    store.FlushTimeout: ResponseCode.FLUSH_DISK_TIMEOUT,
+    store.EntryTooLarge: ResponseCode.MESSAGE_ILLEGAL,
+    store.UnknownTopic: ResponseCode.TOPIC_NOT_EXIST,
+    store.TopicExists: ResponseCode.TOPIC_EXIST_ALREADY,
+    store.UnknownQueue: ResponseCode.SYSTEM_ERROR,
+    store.InvalidTopic: ResponseCode.INVALID_PARAMETER,
+    store.InvalidGroup: ResponseCode.INVALID_PARAMETER,
+    store.OffsetOutOfRange: ResponseCode.PULL_OFFSET_MOVED,
+    store.StoreError: ResponseCode.SYSTEM_ERROR,
+}
+
+
+def code_of(error: Exception) -> ResponseCode | None:
+    """The code of an error that clients are told, or None for a bug."""
+    for kind in type(error).__mro__:
+        if kind in CODES:
+            return CODES[kind]
+    return None

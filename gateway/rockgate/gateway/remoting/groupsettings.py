@@ -1,0 +1,58 @@
+"""How groups may consume, as an administrator set it: a fold, so that it lasts.
+
+docs/state.md has the shape of its records: a group's name, and its settings as RocketMQ's JSON. A
+group that nobody set has RocketMQ's defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rockgate.gateway.kafka.keyedfold import KeyedFold
+from rockgate.protocol.remoting import javajson
+from rockgate.protocol.remoting.bodies.clients import SubscriptionGroupConfig
+from rockgate.store.state import Fold, Journal
+
+TOPIC = b"rmq_sys_rockgate_rocketmq_groups"
+
+
+class GroupSettings:
+    """Settings by group."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._kept: KeyedFold[str, bytes] = KeyedFold(
+            journal, name="rocketmq groups", topic=TOPIC, key=str, value=bytes
+        )
+
+    @property
+    def fold(self) -> Fold:
+        """What the store feeds."""
+        return self._kept
+
+    def of(self, group: str) -> SubscriptionGroupConfig:
+        """A group's settings, or the defaults."""
+        kept = self._kept.find(group)
+        if kept is None:
+            return SubscriptionGroupConfig(group_name=group)
+        return _read(kept)
+
+    def is_set(self, group: str) -> bool:
+        """Whether somebody set them."""
+        return self._kept.find(group) is not None
+
+    def all(self) -> Iterator[SubscriptionGroupConfig]:
+        """Those that somebody set."""
+        return (_read(kept) for _, kept in self._kept.items())
+
+    def set(self, settings: SubscriptionGroupConfig) -> None:
+        """Let a group have these from now on."""
+        self._kept.put({settings.group_name: javajson.encode(settings)})
+
+    def remove(self, group: str) -> None:
+        """Let a group have the defaults again."""
+        if self.is_set(group):
+            self._kept.put({group: None})
+
+
+def _read(kept: bytes) -> SubscriptionGroupConfig:
+    return javajson.decode(kept, SubscriptionGroupConfig, "a group's settings")

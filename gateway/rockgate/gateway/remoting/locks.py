@@ -1,0 +1,65 @@
+"""Queues that one member of a group has for itself, so that it can read them in order.
+
+A lock is renewed by asking again, and is free when that has not happened for a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from rockgate.protocol.remoting.bodies.queues import MessageQueue
+
+LOCKS_MAX = 200_000
+
+
+class _Lock(NamedTuple):
+    client_id: str
+    at_ms: int
+
+
+class Locks:
+    """All locks, by group."""
+
+    def __init__(self, expiry_ms: int) -> None:
+        self._expiry_ms = expiry_ms
+        self._groups: dict[str, dict[MessageQueue, _Lock]] = {}
+        self._count = 0
+
+    def lock(
+        self, group: str, client_id: str, queues: Iterable[MessageQueue], now_ms: int
+    ) -> list[MessageQueue]:
+        """Take or renew locks; returns those that are the client's now."""
+        held = self._groups.setdefault(group, {})
+        mine = []
+        for queue in queues:
+            lock = held.get(queue)
+            is_free = lock is None or now_ms - lock.at_ms > self._expiry_ms
+            if is_free or (lock is not None and lock.client_id == client_id):
+                if lock is None:
+                    if self._count >= LOCKS_MAX:
+                        continue
+                    self._count += 1
+                held[queue] = _Lock(client_id, now_ms)
+                mine.append(queue)
+        return mine
+
+    def unlock(self, group: str, client_id: str, queues: Iterable[MessageQueue]) -> None:
+        """Give locks up; those of another stay."""
+        held = self._groups.get(group, {})
+        for queue in queues:
+            lock = held.get(queue)
+            if lock is not None and lock.client_id == client_id:
+                del held[queue]
+                self._count -= 1
+        if not held:
+            self._groups.pop(group, None)
+
+    def expire(self, now_ms: int) -> None:
+        """Forget locks that nobody renewed."""
+        for group, held in list(self._groups.items()):
+            for queue in [q for q, lock in held.items() if now_ms - lock.at_ms > self._expiry_ms]:
+                del held[queue]
+                self._count -= 1
+            if not held:
+                del self._groups[group]

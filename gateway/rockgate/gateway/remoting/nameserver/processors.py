@@ -1,0 +1,234 @@
+"""What the name server answers: routes (105), brokers (103, 104, 106 …), keys and values (100 …).
+
+Behaviour
+- A route is what brokers last said, and what our own broker has at this moment.
+- A registration may be compressed, and its checksum is compared.
+- Keys and values are on disk before they are acknowledged.
+
+Departs from RocketMQ
+- 216 does not hide a topic of our own broker: 215 deletes it there and its route goes with it.
+- Units do not exist: the three lists about them are empty. Settings are not changed over the wire.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+
+import msgspec
+
+from rockgate.gateway.remoting.caller import Caller
+from rockgate.gateway.remoting.dispatch import Handle, Reply
+from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.nameserver.kv import KeyValues
+from rockgate.gateway.remoting.nameserver.routes import Live, Routes
+from rockgate.protocol.remoting import headers, javajson
+from rockgate.protocol.remoting.bodies import topics
+from rockgate.protocol.remoting.bodies.clients import DataVersion
+from rockgate.protocol.remoting.bodies.nameserver import MemberGroupAnswer
+from rockgate.protocol.remoting.bodies.registration import decode_registration
+from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
+from rockgate.protocol.remoting.command import Command
+from rockgate.protocol.remoting.headers import nameserver as fields
+from rockgate.store.clock import Clock
+
+
+class NameServerRequests:
+    """Answers everything that the name server is asked."""
+
+    def __init__(self, *, routes: Routes, kv: KeyValues, clock: Clock) -> None:
+        self._routes = routes
+        self._kv = kv
+        self._clock = clock
+
+    # Routes
+
+    def route(self, command: Command, caller: Caller) -> Reply:
+        """105: who has a topic."""
+        topic = headers.read(command, fields.RouteHeader).topic
+        found = self._routes.route(topic, caller)
+        if found is None:
+            raise Refused(
+                ResponseCode.TOPIC_NOT_EXIST,
+                f"No topic route info in name server for the topic: {topic[:200]}",
+            )
+        return Command(ResponseCode.SUCCESS, body=javajson.encode(found))
+
+    def cluster(self, command: Command, caller: Caller) -> Reply:
+        """106: every broker."""
+        return _body(self._routes.cluster(caller))
+
+    def topics(self, command: Command, caller: Caller) -> Reply:
+        """206: every topic."""
+        return _body(topics.TopicList(topic_list=self._routes.topics()))
+
+    def cluster_topics(self, command: Command, caller: Caller) -> Reply:
+        """224: the topics of a cluster."""
+        cluster = headers.read(command, fields.ClusterHeader).cluster
+        return _body(topics.TopicList(topic_list=self._routes.topics_of(cluster)))
+
+    def system_topics(self, command: Command, caller: Caller) -> Reply:
+        """304: clusters, brokers and RocketMQ's own topics."""
+        return _body(topics.TopicList(topic_list=self._routes.system_topics(caller)))
+
+    def no_topics(self, command: Command, caller: Caller) -> Reply:
+        """311 to 313: there are no units."""
+        return _body(topics.TopicList(topic_list=[]))
+
+    def delete_topic(self, command: Command, caller: Caller) -> Reply:
+        """216: forget a topic's routes."""
+        asked = headers.read(command, fields.DeleteTopicHeader)
+        self._routes.delete_topic(asked.topic, asked.cluster_name)
+        return Command(ResponseCode.SUCCESS)
+
+    def wipe(self, command: Command, caller: Caller) -> Reply:
+        """205: let nobody write to a broker's topics."""
+        asked = headers.read(command, fields.BrokerNameHeader)
+        count = self._routes.set_write(asked.broker_name, is_wiped=True)
+        told = headers.write(fields.WipedAnswer(wipe_topic_count=count))
+        return Command(ResponseCode.SUCCESS, told)
+
+    def unwipe(self, command: Command, caller: Caller) -> Reply:
+        """327: let a broker's topics be written again."""
+        asked = headers.read(command, fields.BrokerNameHeader)
+        count = self._routes.set_write(asked.broker_name, is_wiped=False)
+        told = headers.write(fields.AddedAnswer(add_topic_count=count))
+        return Command(ResponseCode.SUCCESS, told)
+
+    # Brokers
+
+    def register(self, command: Command, caller: Caller) -> Reply:
+        """103: a broker, and its topics."""
+        asked = headers.read(command, fields.RegisterBrokerHeader)
+        table = None
+        if command.body:
+            table = decode_registration(
+                command.body, is_compressed=asked.compressed, checksum=asked.body_crc32
+            ).topic_config_serialize_wrapper
+        live = Live(
+            name=asked.broker_name,
+            cluster=asked.cluster_name,
+            address=asked.broker_addr,
+            broker_id=asked.broker_id,
+            caller=caller,
+            seen_ms=0,
+            expiry_ms=max(0, asked.heartbeat_timeout_millis or 0),
+            ha_address=asked.ha_server_addr,
+            enables_acting_master=bool(asked.enable_acting_master),
+        )
+        try:
+            master, ha = self._routes.register(live, table, self._clock.monotonic_ms())
+        except ValueError as error:
+            raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from None
+        told = fields.RegisteredAnswer(master_addr=master or None, ha_server_addr=ha or None)
+        return Command(ResponseCode.SUCCESS, headers.write(told))
+
+    def unregister(self, command: Command, caller: Caller) -> Reply:
+        """104: a broker leaves."""
+        asked = headers.read(command, fields.UnregisterBrokerHeader)
+        self._routes.unregister(asked.cluster_name, asked.broker_addr)
+        return Command(ResponseCode.SUCCESS)
+
+    def broker_heartbeat(self, command: Command, caller: Caller) -> Reply:
+        """904: a broker lives."""
+        asked = headers.read(command, fields.BrokerHeartbeatHeader)
+        now_ms = self._clock.monotonic_ms()
+        self._routes.alive(asked.cluster_name, asked.broker_addr, now_ms)
+        return Command(ResponseCode.SUCCESS)
+
+    def data_version(self, command: Command, caller: Caller) -> Reply:
+        """322: is what we know of a broker's topics still what it has?"""
+        asked = headers.read(command, fields.DataVersionHeader)
+        sent = javajson.decode(command.body, DataVersion, "QUERY_DATA_VERSION")
+        known = self._routes.version_of(asked.cluster_name, asked.broker_addr)
+        self._routes.alive(asked.cluster_name, asked.broker_addr, self._clock.monotonic_ms())
+        told = headers.write(fields.DataVersionAnswer(changed=known != sent))
+        body = b"" if known is None else javajson.encode(known)
+        return Command(ResponseCode.SUCCESS, told, body)
+
+    def members(self, command: Command, caller: Caller) -> Reply:
+        """901: the brokers of one name."""
+        asked = headers.read(command, fields.MemberGroupHeader)
+        found = self._routes.members(asked.cluster_name, asked.broker_name, caller)
+        return _body(MemberGroupAnswer(broker_member_group=found))
+
+    # Keys and values
+
+    def put(self, command: Command, caller: Caller) -> Awaitable[Reply]:
+        """100: remember a value."""
+        asked = headers.read(command, fields.PutKvHeader)
+        return self._put(asked)
+
+    async def _put(self, asked: fields.PutKvHeader) -> Reply:
+        try:
+            await asyncio.to_thread(self._kv.put, asked.namespace, asked.key, asked.value)
+        except (ValueError, OSError) as error:
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"not kept: {error}") from error
+        return Command(ResponseCode.SUCCESS)
+
+    def get(self, command: Command, caller: Caller) -> Reply:
+        """101: a value."""
+        asked = headers.read(command, fields.KvHeader)
+        value = self._kv.get(asked.namespace, asked.key)
+        if value is None:
+            raise Refused(
+                ResponseCode.QUERY_NOT_FOUND,
+                f"No config item, Namespace: {asked.namespace[:100]} Key: {asked.key[:100]}",
+            )
+        return Command(ResponseCode.SUCCESS, {"value": value})
+
+    def delete(self, command: Command, caller: Caller) -> Awaitable[Reply]:
+        """102: forget a value."""
+        asked = headers.read(command, fields.KvHeader)
+        return self._delete(asked)
+
+    async def _delete(self, asked: fields.KvHeader) -> Reply:
+        await asyncio.to_thread(self._kv.delete, asked.namespace, asked.key)
+        return Command(ResponseCode.SUCCESS)
+
+    def namespace(self, command: Command, caller: Caller) -> Reply:
+        """219: all values of a namespace."""
+        asked = headers.read(command, fields.NamespaceHeader)
+        found = self._kv.namespace(asked.namespace)
+        if found is None:
+            raise Refused(
+                ResponseCode.QUERY_NOT_FOUND,
+                f"No config item, Namespace: {asked.namespace[:100]}",
+            )
+        return _body(topics.KeyValues(table=dict(found)))
+
+    def settings(self, command: Command, caller: Caller) -> Reply:
+        """319: settings by name, one a line."""
+        return Command(ResponseCode.SUCCESS, body=b"rocketmqHome=\n")
+
+
+def _body(value: msgspec.Struct) -> Command:
+    return Command(ResponseCode.SUCCESS, body=javajson.encode(value))
+
+
+def table(requests: NameServerRequests) -> dict[RequestCode, Handle]:
+    """What answers each code."""
+    r = requests
+    return {
+        RequestCode.PUT_KV_CONFIG: r.put,
+        RequestCode.GET_KV_CONFIG: r.get,
+        RequestCode.DELETE_KV_CONFIG: r.delete,
+        RequestCode.REGISTER_BROKER: r.register,
+        RequestCode.UNREGISTER_BROKER: r.unregister,
+        RequestCode.GET_ROUTEINFO_BY_TOPIC: r.route,
+        RequestCode.GET_BROKER_CLUSTER_INFO: r.cluster,
+        RequestCode.WIPE_WRITE_PERM_OF_BROKER: r.wipe,
+        RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: r.topics,
+        RequestCode.DELETE_TOPIC_IN_NAMESRV: r.delete_topic,
+        RequestCode.GET_KVLIST_BY_NAMESPACE: r.namespace,
+        RequestCode.GET_TOPICS_BY_CLUSTER: r.cluster_topics,
+        RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS: r.system_topics,
+        RequestCode.GET_UNIT_TOPIC_LIST: r.no_topics,
+        RequestCode.GET_HAS_UNIT_SUB_TOPIC_LIST: r.no_topics,
+        RequestCode.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST: r.no_topics,
+        RequestCode.GET_NAMESRV_CONFIG: r.settings,
+        RequestCode.QUERY_DATA_VERSION: r.data_version,
+        RequestCode.ADD_WRITE_PERM_OF_BROKER: r.unwipe,
+        RequestCode.GET_BROKER_MEMBER_GROUP: r.members,
+        RequestCode.BROKER_HEARTBEAT: r.broker_heartbeat,
+    }

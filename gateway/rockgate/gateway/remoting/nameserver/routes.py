@@ -1,0 +1,262 @@
+"""Routes: which brokers there are, what they have, and for how long that is believed.
+
+A broker registers again and again; one that does not for a while, or whose connection is lost,
+loses its routes. The broker in our own process needs no telling: it is asked (`Local`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from rockgate.gateway.remoting.caller import Caller
+from rockgate.protocol.remoting.bodies.clients import DataVersion
+from rockgate.protocol.remoting.bodies.nameserver import (
+    BrokerData,
+    ClusterInfo,
+    MemberGroup,
+    QueueData,
+    RouteData,
+)
+from rockgate.protocol.remoting.bodies.topics import TopicConfig, TopicConfigTable
+from rockgate.store.topicchanges import READ, WRITE
+
+MASTER_ID = 0
+BROKERS_MAX = 10_000
+TOPICS_MAX = 1_000_000
+
+
+class Local(Protocol):
+    """The broker of this process."""
+
+    @property
+    def broker_name(self) -> str:
+        """Its name."""
+
+    @property
+    def cluster_name(self) -> str:
+        """Its cluster's."""
+
+    def address(self, caller: Caller) -> str:
+        """What the one who asks shall dial."""
+
+    def topic(self, name: str) -> TopicConfig | None:
+        """One of its topics."""
+
+    def topic_names(self) -> Iterable[str]:
+        """All of them."""
+
+    def system_topic_names(self) -> Iterable[str]:
+        """Those that are RocketMQ's own."""
+
+    def wipe_write(self, is_wiped: bool) -> int:
+        """Take or leave no messages; returns how many topics that concerns."""
+
+
+@dataclass(slots=True)
+class Live:
+    """A broker that has registered."""
+
+    name: str
+    cluster: str
+    address: str
+    broker_id: int
+    caller: Caller
+    seen_ms: int
+    expiry_ms: int
+    ha_address: str = ""
+    version: DataVersion = field(default_factory=DataVersion)
+    enables_acting_master: bool = False
+
+
+class Routes:
+    """All that is known. Told the time."""
+
+    def __init__(self, local: Local | None, expiry_ms: int) -> None:
+        self._local = local
+        self._expiry_ms = expiry_ms
+        self._live: dict[tuple[str, str], Live] = {}
+        self._topics: dict[str, dict[str, QueueData]] = {}
+
+    # What brokers say
+
+    def register(self, live: Live, table: TopicConfigTable | None, now_ms: int) -> tuple[str, str]:
+        """Take a registration in; returns the master's address and its replication address."""
+        key = (live.cluster, live.address)
+        known = self._live.get(key)
+        if known is None and len(self._live) >= BROKERS_MAX:
+            raise ValueError(f"{BROKERS_MAX} brokers are registered already")
+        live.seen_ms = now_ms
+        live.expiry_ms = live.expiry_ms or self._expiry_ms
+        if table is not None:
+            live.version = table.data_version
+        self._live[key] = live
+        if table is not None and live.broker_id == MASTER_ID:
+            for name, config in table.topic_config_table.items():
+                self._set_topic(name, live.name, config)
+        if live.broker_id == MASTER_ID:
+            return "", ""
+        master = self._master(live.cluster, live.name)
+        return ("", "") if master is None else (master.address, master.ha_address)
+
+    def _set_topic(self, name: str, broker: str, config: TopicConfig) -> None:
+        if name not in self._topics and len(self._topics) >= TOPICS_MAX:
+            return
+        self._topics.setdefault(name, {})[broker] = QueueData(
+            broker_name=broker,
+            perm=config.perm,
+            read_queue_nums=config.read_queue_nums,
+            topic_sys_flag=config.topic_sys_flag,
+            write_queue_nums=config.write_queue_nums,
+        )
+
+    def unregister(self, cluster: str, address: str) -> None:
+        """A broker leaves."""
+        self._drop([key for key in self._live if key == (cluster, address)])
+
+    def alive(self, cluster: str, address: str, now_ms: int) -> None:
+        """A broker says only that it lives."""
+        live = self._live.get((cluster, address))
+        if live is not None:
+            live.seen_ms = now_ms
+
+    def version_of(self, cluster: str, address: str) -> DataVersion | None:
+        """The version of what is known of a broker's topics."""
+        live = self._live.get((cluster, address))
+        return None if live is None else live.version
+
+    def expire(self, now_ms: int) -> list[str]:
+        """Forget brokers that were silent for too long; returns their addresses."""
+        late = [key for key, live in self._live.items() if live.seen_ms + live.expiry_ms < now_ms]
+        self._drop(late)
+        return [address for _, address in late]
+
+    def lost(self, caller: Caller) -> None:
+        """A connection is gone, and the broker behind it."""
+        self._drop([key for key, live in self._live.items() if live.caller is caller])
+
+    def _drop(self, keys: list[tuple[str, str]]) -> None:
+        for key in keys:
+            gone = self._live.pop(key)
+            if any(live.name == gone.name for live in self._live.values()):
+                continue
+            for name in [n for n, brokers in self._topics.items() if gone.name in brokers]:
+                del self._topics[name][gone.name]
+                if not self._topics[name]:
+                    del self._topics[name]
+
+    def _master(self, cluster: str, name: str) -> Live | None:
+        for live in self._live.values():
+            if (live.cluster, live.name, live.broker_id) == (cluster, name, MASTER_ID):
+                return live
+        return None
+
+    # What clients ask
+
+    def route(self, topic: str, caller: Caller) -> RouteData | None:
+        """Who has a topic; None if nobody has."""
+        queues = list(self._topics.get(topic, {}).values())
+        brokers = {queue.broker_name for queue in queues}
+        datas = [data for data in self._brokers() if data.broker_name in brokers]
+        local = self._local
+        config = local.topic(topic) if local is not None else None
+        if local is not None and config is not None:
+            queues.append(
+                QueueData(
+                    broker_name=local.broker_name,
+                    perm=config.perm,
+                    read_queue_nums=config.read_queue_nums,
+                    write_queue_nums=config.write_queue_nums,
+                )
+            )
+            datas.append(self._local_data(local, caller))
+        if not queues or not datas:
+            return None
+        return RouteData(broker_datas=datas, queue_datas=queues)
+
+    def cluster(self, caller: Caller) -> ClusterInfo:
+        """Every broker, by name and by cluster."""
+        brokers = {data.broker_name: data for data in self._brokers()}
+        if self._local is not None:
+            brokers[self._local.broker_name] = self._local_data(self._local, caller)
+        clusters: dict[str, list[str]] = {}
+        for name, data in brokers.items():
+            clusters.setdefault(data.cluster, []).append(name)
+        return ClusterInfo(broker_addr_table=brokers, cluster_addr_table=clusters)
+
+    def members(self, cluster: str, name: str, caller: Caller) -> MemberGroup | None:
+        """The brokers of one name."""
+        data = self.cluster(caller).broker_addr_table.get(name)
+        if data is None or data.cluster != cluster:
+            return None
+        return MemberGroup(cluster=cluster, broker_name=name, broker_addrs=data.broker_addrs)
+
+    def topics(self) -> list[str]:
+        """The names of all topics."""
+        found = set(self._topics)
+        if self._local is not None:
+            found.update(self._local.topic_names())
+        return sorted(found)
+
+    def topics_of(self, cluster: str) -> list[str]:
+        """The names of a cluster's topics."""
+        names = {live.name for live in self._live.values() if live.cluster == cluster}
+        found = {topic for topic, brokers in self._topics.items() if names & brokers.keys()}
+        if self._local is not None and self._local.cluster_name == cluster:
+            found.update(self._local.topic_names())
+        return sorted(found)
+
+    def system_topics(self, caller: Caller) -> list[str]:
+        """Clusters, brokers and RocketMQ's own topics."""
+        info = self.cluster(caller)
+        found = {*info.cluster_addr_table, *info.broker_addr_table}
+        if self._local is not None:
+            found.update(self._local.system_topic_names())
+        return sorted(found)
+
+    def delete_topic(self, topic: str, cluster: str | None) -> None:
+        """Forget the routes of a topic; our own broker's topics are its own to delete."""
+        brokers = self._topics.get(topic)
+        if brokers is None:
+            return
+        for name in list(brokers):
+            live = next((each for each in self._live.values() if each.name == name), None)
+            if cluster is None or live is None or live.cluster == cluster:
+                del brokers[name]
+        if not brokers:
+            del self._topics[topic]
+
+    def set_write(self, broker: str, *, is_wiped: bool) -> int:
+        """Take a broker's topics out of writing, or back in; returns how many."""
+        if self._local is not None and broker == self._local.broker_name:
+            return self._local.wipe_write(is_wiped)
+        count = 0
+        for brokers in self._topics.values():
+            queue = brokers.get(broker)
+            if queue is not None:
+                queue.perm = queue.perm & ~WRITE if is_wiped else READ | WRITE
+                count += 1
+        return count
+
+    def _brokers(self) -> list[BrokerData]:
+        found: dict[tuple[str, str], BrokerData] = {}
+        for live in self._live.values():
+            data = found.setdefault(
+                (live.cluster, live.name),
+                BrokerData(
+                    broker_addrs={},
+                    broker_name=live.name,
+                    cluster=live.cluster,
+                    enable_acting_master=live.enables_acting_master,
+                ),
+            )
+            data.broker_addrs[live.broker_id] = live.address
+        return list(found.values())
+
+    def _local_data(self, local: Local, caller: Caller) -> BrokerData:
+        return BrokerData(
+            broker_addrs={MASTER_ID: local.address(caller)},
+            broker_name=local.broker_name,
+            cluster=local.cluster_name,
+        )

@@ -1,0 +1,223 @@
+"""Clients: 34 heartbeat, 35 unregister, 38 members, 46 check, 203, 204 who, 307, 309 passed on.
+
+Behaviour
+- A heartbeat registers a client in all its groups. `%RETRY%group` is there from a consumer's first
+  one. Members are told (40) when their group changes, unless the group is set not to be told or
+  reads by broadcast.
+- A heartbeat `withoutSub` (v2) only says that the client is alive; if it is not known (any more),
+  the answer asks for a whole one.
+- A group with Kafka members takes no RocketMQ members: the heartbeat is refused by name.
+- 307 and 309 are passed on to the client they are about, with its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import replace
+
+import msgspec
+
+from rockgate.gateway.mapping import names
+from rockgate.gateway.mapping.lookup import MessageLookup
+from rockgate.gateway.remoting.caller import Caller
+from rockgate.gateway.remoting.clients import Client, Clients
+from rockgate.gateway.remoting.dispatch import Reply
+from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.groupsettings import GroupSettings
+from rockgate.gateway.remoting.subscriptions import filter_of
+from rockgate.gateway.remoting.topicbook import RETRY_PREFIX, TopicBook
+from rockgate.protocol.remoting import headers, javajson
+from rockgate.protocol.remoting.bodies.clients import (
+    CheckClientBody,
+    ConnectedClient,
+    ConsumerConnections,
+    ConsumerData,
+    ConsumerIds,
+    HeartbeatBody,
+    ProducerConnections,
+)
+from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
+from rockgate.protocol.remoting.command import Buffer, Command
+from rockgate.protocol.remoting.headers import clients as fields
+from rockgate.protocol.remoting.ids import parse_offset_message_id
+from rockgate.store.clock import Clock
+from rockgate.store.topicchanges import READ, WRITE
+
+GROUPS_MAX = 1_000
+PASS_ON_SECONDS_MAX = 10.0
+
+
+class ClientRequests:
+    """Answers what is about clients."""
+
+    def __init__(
+        self,
+        *,
+        clients: Clients,
+        settings: GroupSettings,
+        topics: TopicBook,
+        lookup: MessageLookup,
+        clock: Clock,
+        broker_name: str,
+    ) -> None:
+        self._clients = clients
+        self._settings = settings
+        self._topics = topics
+        self._lookup = lookup
+        self._clock = clock
+        self._broker_name = broker_name
+
+    def heartbeat(self, command: Command, caller: Caller) -> Reply:
+        """34: a client is alive, and this is what it does."""
+        beat = javajson.decode(command.body, HeartbeatBody, "HEART_BEAT")
+        now_ms = self._clock.monotonic_ms()
+        if beat.without_sub and beat.heartbeat_fingerprint:
+            return _beaten(not self._clients.touch(caller, now_ms))
+        if len(beat.consumer_data_set) + len(beat.producer_data_set) > GROUPS_MAX:
+            raise Refused(
+                ResponseCode.INVALID_PARAMETER, f"a heartbeat of more than {GROUPS_MAX} groups"
+            )
+        client = Client(beat.client_id, caller, command.language, command.version, now_ms)
+        for producer in beat.producer_data_set:
+            self._clients.produce(producer.group_name, replace(client))
+        refused = [
+            data.group_name
+            for data in beat.consumer_data_set
+            if not self._consume(data, replace(client))
+        ]
+        if refused:
+            raise Refused(
+                ResponseCode.NO_PERMISSION,
+                f"groups {', '.join(refused)[:200]} have Kafka members; stop those first",
+            )
+        return _beaten(True)
+
+    def _consume(self, data: ConsumerData, client: Client) -> bool:
+        group = names.to_store(data.group_name)
+        settings = self._settings.of(group)
+        outcome = self._clients.consume(
+            msgspec.structs.replace(data, group_name=group),
+            client,
+            notifies=settings.notify_consumer_ids_changed_enable,
+        )
+        if outcome is None:
+            return False
+        self._topics.ensure(
+            RETRY_PREFIX + data.group_name, max(1, settings.retry_queue_nums), READ | WRITE
+        )
+        return True
+
+    def unregister(self, command: Command, caller: Caller) -> Reply:
+        """35: a client leaves."""
+        asked = headers.read(command, fields.UnregisterClientHeader)
+        group = asked.consumer_group
+        self._clients.leave(
+            caller,
+            producer=asked.producer_group,
+            consumer=None if group is None else names.to_store(group),
+        )
+        return Command(ResponseCode.SUCCESS)
+
+    def members(self, command: Command, caller: Caller) -> Reply:
+        """38: the ids of a group's members."""
+        asked = headers.read(command, fields.ConsumerGroupHeader)
+        group = self._clients.consumer_group(names.to_store(asked.consumer_group))
+        if group is None or not group.client_ids:
+            raise Refused(
+                ResponseCode.SYSTEM_ERROR, f"no consumer for this group, {asked.consumer_group}"
+            )
+        body = javajson.encode(ConsumerIds(consumer_id_list=group.client_ids))
+        return Command(ResponseCode.SUCCESS, body=body)
+
+    def check(self, command: Command, caller: Caller) -> Reply:
+        """46: would this subscription be understood?"""
+        asked = javajson.decode(command.body, CheckClientBody, "CHECK_CLIENT_CONFIG")
+        subscription = asked.subscription_data
+        filter_of(subscription.expression_type or "TAG", subscription.sub_string)
+        return Command(ResponseCode.SUCCESS)
+
+    # For administrators
+
+    def consumer_connections(self, command: Command, caller: Caller) -> Reply:
+        """203: who consumes in a group, and what."""
+        asked = headers.read(command, fields.ConsumerGroupHeader)
+        group = self._clients.consumer_group(names.to_store(asked.consumer_group))
+        if group is None:
+            raise Refused(
+                ResponseCode.CONSUMER_NOT_ONLINE,
+                f"the consumer group[{asked.consumer_group}] not online",
+            )
+        body = ConsumerConnections(
+            connection_set=[_connected(client) for client in group.members.values()],
+            consume_from_where=group.data.consume_from_where,
+            consume_type=group.data.consume_type,
+            message_model=group.data.message_model,
+            subscription_table=dict(group.subscriptions),
+        )
+        return Command(ResponseCode.SUCCESS, body=javajson.encode(body))
+
+    def producer_connections(self, command: Command, caller: Caller) -> Reply:
+        """204: who produces in a group."""
+        asked = headers.read(command, fields.ProducerGroupHeader)
+        producers = self._clients.producers(asked.producer_group)
+        if not producers:
+            raise Refused(
+                ResponseCode.SYSTEM_ERROR,
+                f"the producer group[{asked.producer_group}] not exist",
+            )
+        body = ProducerConnections(connection_set=[_connected(each) for each in producers])
+        return Command(ResponseCode.SUCCESS, body=javajson.encode(body))
+
+    def running_info(self, command: Command, caller: Caller) -> Awaitable[Reply]:
+        """307: what a consumer is doing, by its own word."""
+        asked = headers.read(command, fields.RunningInfoHeader)
+        client = self._client(asked.consumer_group, asked.client_id)
+        return self._pass_on(client, RequestCode.GET_CONSUMER_RUNNING_INFO, command.fields)
+
+    def consume_directly(self, command: Command, caller: Caller) -> Awaitable[Reply]:
+        """309: let a consumer consume one message now."""
+        asked = headers.read(command, fields.ConsumeDirectlyHeader)
+        client = self._client(asked.consumer_group, asked.client_id)
+        _, _, place = parse_offset_message_id(asked.msg_id or "")
+        found = self._lookup.message(place)
+        if found is None:
+            raise Refused(
+                ResponseCode.SYSTEM_ERROR, f"no message with the id {asked.msg_id} is there"
+            )
+        more = {"brokerName": self._broker_name, "topicSysFlag": "0", "groupSysFlag": "0"}
+        code = RequestCode.CONSUME_MESSAGE_DIRECTLY
+        return self._pass_on(client, code, {**command.fields, **more}, bytes(found.message))
+
+    def _client(self, group_name: str, client_id: str | None) -> Client:
+        group = self._clients.consumer_group(names.to_store(group_name))
+        for client in group.members.values() if group is not None else ():
+            if client.client_id == client_id:
+                return client
+        raise Refused(
+            ResponseCode.SYSTEM_ERROR, f"The Consumer <{group_name}> <{client_id}> not online"
+        )
+
+    async def _pass_on(
+        self, client: Client, code: RequestCode, told: dict[str, str], body: Buffer = b""
+    ) -> Reply:
+        try:
+            answer = await client.caller.ask(code, told, body, PASS_ON_SECONDS_MAX)
+        except (TimeoutError, ConnectionError) as error:
+            raise Refused(
+                ResponseCode.CONSUME_MSG_TIMEOUT, f"consumer <{client.client_id}>: {error}"
+            ) from error
+        return Command(answer.code, answer.fields, answer.body, remark=answer.remark)
+
+
+def _beaten(is_changed: bool) -> Command:
+    told = fields.HeartbeatAnswer(is_sub_change=is_changed)
+    return Command(ResponseCode.SUCCESS, headers.write(told))
+
+
+def _connected(client: Client) -> ConnectedClient:
+    return ConnectedClient(
+        client_addr=str(client.caller.peer.remote),
+        client_id=client.client_id,
+        language=client.language,
+        version=client.version,
+    )

@@ -1,0 +1,107 @@
+"""Groups: 200 set, 201 all, 207 delete, 352 one; 343 what it reads.
+
+Behaviour
+- A group need not be set before it consumes: it has RocketMQ's defaults.
+- 207 with cleanOffset also deletes the group's progress; a group with members keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+from rockgate.gateway.durability import Durability
+from rockgate.gateway.mapping import names
+from rockgate.gateway.remoting.caller import Caller
+from rockgate.gateway.remoting.clients import Clients
+from rockgate.gateway.remoting.dispatch import Reply
+from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.groupsettings import GroupSettings
+from rockgate.protocol.remoting import headers, javajson
+from rockgate.protocol.remoting.bodies.clients import (
+    SubscriptionGroupConfig,
+    SubscriptionGroups,
+)
+from rockgate.protocol.remoting.bodies.topics import TopicList
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.command import Command
+from rockgate.protocol.remoting.headers.clients import DeleteGroupHeader
+from rockgate.protocol.remoting.headers.offsets import GroupHeader
+from rockgate.store.progress import Progress
+from rockgate.store.progressrecords import check_group
+from rockgate.store.topics import Topics
+
+SYSTEM_GROUPS = ("TOOLS_CONSUMER", "FILTERSRV_CONSUMER", "SELF_TEST_C_GROUP", "CID_ONSAPI_OWNER")
+
+
+class GroupRequests:
+    """Answers what is about groups."""
+
+    def __init__(
+        self,
+        *,
+        settings: GroupSettings,
+        clients: Clients,
+        progress: Progress,
+        topics: Topics,
+        durability: Durability,
+    ) -> None:
+        self._settings = settings
+        self._clients = clients
+        self._progress = progress
+        self._topics = topics
+        self._durability = durability
+
+    def update(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
+        """200: how a group may consume."""
+        what = "UPDATE_AND_CREATE_SUBSCRIPTIONGROUP"
+        settings = javajson.decode(command.body, SubscriptionGroupConfig, what)
+        if not settings.group_name:
+            raise Refused(ResponseCode.INVALID_PARAMETER, "the group has no name")
+        settings.group_name = names.to_store(settings.group_name)
+        check_group(settings.group_name)
+        self._settings.set(settings)
+        return self._durability.after_changes(Command(ResponseCode.SUCCESS))
+
+    def all(self, command: Command, caller: Caller) -> Reply:
+        """201: every group, whether set, connected or known by its progress."""
+        found = {name: SubscriptionGroupConfig(group_name=name) for name in SYSTEM_GROUPS}
+        for group in self._clients.consumer_groups():
+            found[group.name] = self._settings.of(group.name)
+        for name in self._progress.groups():
+            found[name] = self._settings.of(name)
+        for settings in self._settings.all():
+            found[settings.group_name] = settings
+        table = {names.to_rocketmq(name): settings for name, settings in found.items()}
+        for name, settings in table.items():
+            settings.group_name = name
+        body = javajson.encode(SubscriptionGroups(subscription_group_table=table))
+        return Command(ResponseCode.SUCCESS, {"totalGroupNum": str(len(table))}, body)
+
+    def one(self, command: Command, caller: Caller) -> Reply:
+        """352: one group."""
+        group = headers.read(command, GroupHeader).group
+        settings = self._settings.of(names.to_store(group))
+        settings.group_name = group
+        return Command(ResponseCode.SUCCESS, body=javajson.encode(settings))
+
+    def delete(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
+        """207: forget a group."""
+        asked = headers.read(command, DeleteGroupHeader)
+        group = names.to_store(asked.group_name)
+        self._settings.remove(group)
+        if asked.clean_offset and self._clients.consumer_group(group) is None:
+            self._progress.delete_groups([group])
+        return self._durability.after_changes(Command(ResponseCode.SUCCESS))
+
+    def topics_of(self, command: Command, caller: Caller) -> Reply:
+        """343: the topics that a group reads."""
+        group = names.to_store(headers.read(command, GroupHeader).group)
+        members = self._clients.consumer_group(group)
+        found = set(members.subscriptions) if members is not None else set()
+        for topic_id, _, _ in self._progress.fetch_group(group):
+            topic = self._topics.find_id(topic_id)
+            if topic is not None:
+                found.add(names.to_rocketmq(topic.name))
+        return Command(
+            ResponseCode.SUCCESS, body=javajson.encode(TopicList(topic_list=sorted(found)))
+        )

@@ -1,0 +1,195 @@
+"""Offsets: 14 and 15 (progress), 29 to 32 (bounds), 208 (lag), 222 (reset).
+
+Behaviour
+- 14 answers 0 for a new group of a queue that begins at 0 and has messages, as RocketMQ does: a
+  group that starts late must not miss the first of them. Otherwise it is QUERY_NOT_FOUND, and the
+  client decides by itself where to begin.
+- 15 that is one-way is kept and appended within a second; as a request it is appended first.
+- 29 finds the first message stored at a time or later; UPPER the last one stored at it or before.
+- 30's end is what readers may see. 32 is when the first message was stored.
+- 222 sets every queue of a topic to a time, or one to an offset. Without force a group is only set
+  back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+from rockgate.gateway.durability import Durability
+from rockgate.gateway.mapping import names
+from rockgate.gateway.remoting.caller import Caller
+from rockgate.gateway.remoting.dispatch import Reply
+from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.progressing import Offsets
+from rockgate.gateway.remoting.pulling import Puller
+from rockgate.gateway.remoting.topicbook import TopicBook
+from rockgate.protocol.remoting import headers, javajson
+from rockgate.protocol.remoting.bodies.queues import (
+    ConsumeStats,
+    MessageQueue,
+    OffsetTable,
+    QueueProgress,
+)
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.command import Command
+from rockgate.protocol.remoting.headers import offsets as fields
+from rockgate.protocol.remoting.javajson import Keyed
+from rockgate.store.consumequeue import Queue
+from rockgate.store.progress import Commit
+from rockgate.store.store import Store
+from rockgate.store.topic import Topic
+
+_NOT_FOUND = "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"
+LATEST_MS = -1
+
+
+class OffsetRequests:
+    """Answers questions about offsets."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        topics: TopicBook,
+        puller: Puller,
+        offsets: Offsets,
+        durability: Durability,
+        broker_name: str,
+    ) -> None:
+        self._queues = store.queues
+        self._by_id = store.topics.find_id
+        self._progress = store.progress
+        self._topics = topics
+        self._puller = puller
+        self._offsets = offsets
+        self._durability = durability
+        self._broker_name = broker_name
+
+    def _queue(self, topic_name: str, queue_id: int) -> tuple[Topic, Queue]:
+        topic = self._topics.get(topic_name)
+        if not 0 <= queue_id < topic.queue_count:
+            raise Refused(
+                ResponseCode.SYSTEM_ERROR, f"queueId[{queue_id}] is illegal, topic:[{topic_name}]"
+            )
+        return topic, self._queues.of(topic.id)[queue_id]
+
+    # Progress
+
+    def query(self, command: Command, caller: Caller) -> Reply:
+        """14: how far a group is."""
+        asked = headers.read(command, fields.QueryConsumerOffsetHeader)
+        topic, queue = self._queue(asked.topic, asked.queue_id)
+        offset = self._offsets.committed(asked.consumer_group, topic, asked.queue_id)
+        if offset is None:
+            may_be_zero = asked.set_zero_if_not_found is not False
+            if not may_be_zero or queue.log_start > 0 or queue.next_offset == 0:
+                return Command(ResponseCode.QUERY_NOT_FOUND, remark=_NOT_FOUND)
+            offset = 0
+        return Command(ResponseCode.SUCCESS, {"offset": str(offset)})
+
+    def update(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
+        """15: a group is this far."""
+        asked = headers.read(command, fields.UpdateConsumerOffsetHeader)
+        _, queue = self._queue(asked.topic, asked.queue_id)
+        is_acknowledged = not command.is_oneway
+        self._offsets.commit(
+            asked.consumer_group, queue, asked.commit_offset, acknowledged=is_acknowledged
+        )
+        answer = Command(ResponseCode.SUCCESS)
+        return self._durability.after_changes(answer) if is_acknowledged else answer
+
+    # Bounds
+
+    def max_offset(self, command: Command, caller: Caller) -> Reply:
+        """30: the end of a queue."""
+        asked = headers.read(command, fields.MaxOffsetHeader)
+        _, queue = self._queue(asked.topic, asked.queue_id)
+        return Command(ResponseCode.SUCCESS, {"offset": str(self._puller.end(queue))})
+
+    def min_offset(self, command: Command, caller: Caller) -> Reply:
+        """31: the start of a queue."""
+        asked = headers.read(command, fields.QueueHeader)
+        _, queue = self._queue(asked.topic, asked.queue_id)
+        return Command(ResponseCode.SUCCESS, {"offset": str(queue.log_start)})
+
+    def earliest(self, command: Command, caller: Caller) -> Reply:
+        """32: when the first message of a queue was stored."""
+        asked = headers.read(command, fields.QueueHeader)
+        _, queue = self._queue(asked.topic, asked.queue_id)
+        unit = queue.find(queue.log_start)
+        timestamp = -1 if unit is None else unit.store_ms
+        return Command(ResponseCode.SUCCESS, {"timestamp": str(timestamp)})
+
+    def search(self, command: Command, caller: Caller) -> Reply:
+        """29: the offset of a time."""
+        asked = headers.read(command, fields.SearchOffsetHeader)
+        _, queue = self._queue(asked.topic, asked.queue_id)
+        is_upper = asked.boundary_type.upper() == "UPPER"
+        offset = self._search(queue, asked.timestamp, is_upper=is_upper)
+        return Command(ResponseCode.SUCCESS, {"offset": str(offset)})
+
+    def _search(self, queue: Queue, time_ms: int, *, is_upper: bool = False) -> int:
+        end = self._puller.end(queue)
+        unit = queue.first_at_store_time(time_ms + 1 if is_upper else time_ms)
+        offset = end if unit is None else min(max(unit.base, queue.log_start), end)
+        # The last one of a time is in front of the first one behind it.
+        return max(queue.log_start, offset - 1) if is_upper and end > queue.log_start else offset
+
+    # Groups
+
+    def consume_stats(self, command: Command, caller: Caller) -> Reply:
+        """208: how far a group is behind."""
+        asked = headers.read(command, fields.ConsumeStatsHeader)
+        group = names.to_store(asked.consumer_group)
+        if asked.topic:
+            chosen = [self._topics.get(asked.topic)]
+        else:
+            ids = dict.fromkeys(topic_id for topic_id, _, _ in self._progress.fetch_group(group))
+            chosen = [topic for each in ids if (topic := self._by_id(each)) is not None]
+        table = {
+            self._key(topic, queue.queue_id): self._behind(group, topic, queue)
+            for topic in chosen
+            for queue in self._queues.of(topic.id)
+        }
+        body = javajson.encode(ConsumeStats(offset_table=Keyed(table)))
+        return Command(ResponseCode.SUCCESS, body=body)
+
+    def _behind(self, group: str, topic: Topic, queue: Queue) -> QueueProgress:
+        committed = self._progress.fetch(group, topic.id, queue.queue_id)
+        offset = 0 if committed is None else committed.offset
+        last = queue.find(offset - 1) if offset > queue.log_start else None
+        return QueueProgress(
+            broker_offset=self._puller.end(queue),
+            consumer_offset=offset,
+            last_timestamp=0 if last is None else last.store_ms,
+            pull_offset=offset,
+        )
+
+    def _key(self, topic: Topic, queue_id: int) -> MessageQueue:
+        return MessageQueue(
+            broker_name=self._broker_name, queue_id=queue_id, topic=names.to_rocketmq(topic.name)
+        )
+
+    def reset(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
+        """222: set a group to a time, or one queue to an offset."""
+        asked = headers.read(command, fields.ResetOffsetHeader)
+        topic = self._topics.get(asked.topic)
+        chosen = range(topic.queue_count) if asked.queue_id < 0 else [asked.queue_id]
+        table: dict[MessageQueue, int] = {}
+        commits = []
+        for queue_id in chosen:
+            _, queue = self._queue(asked.topic, queue_id)
+            if asked.offset is not None and asked.offset >= 0:
+                offset = asked.offset
+            elif asked.timestamp == LATEST_MS:
+                offset = self._puller.end(queue)
+            else:
+                offset = self._search(queue, asked.timestamp)
+            known = self._offsets.committed(asked.group, topic, queue_id)
+            if not asked.is_force and known is not None and known < offset:
+                offset = known
+            table[self._key(topic, queue_id)] = offset
+            commits.append(Commit(topic.id, queue_id, offset))
+        self._progress.commit(names.to_store(asked.group), commits)
+        body = javajson.encode(OffsetTable(offset_table=Keyed(table)))
+        return self._durability.after_changes(Command(ResponseCode.SUCCESS, body=body))

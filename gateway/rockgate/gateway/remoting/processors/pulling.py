@@ -1,0 +1,192 @@
+"""Pulls: 11 and 361.
+
+Behaviour
+- `remoting.pulling` has the table of offsets and answers. With SUSPEND a pull at the end waits for
+  messages, as long as the client says and at most `remoting.suspend_ms_max`.
+- With COMMIT_OFFSET the group's progress is kept along the way; nobody is told if it is not.
+- Without SUBSCRIPTION the filter is the one that the group's heartbeats told. subVersion is not
+  compared: a client bumps it before its next heartbeat says so.
+- A group that is set not to consume gets NO_PERMISSION.
+
+Departs from RocketMQ
+- `suggestWhichBrokerId` is always 0: there are no slaves.
+- Class filters are not there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import cast
+
+from rockgate.gateway.mapping import names
+from rockgate.gateway.remoting.caller import Caller
+from rockgate.gateway.remoting.clients import Clients
+from rockgate.gateway.remoting.dispatch import Frame, Reply
+from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.groupsettings import GroupSettings
+from rockgate.gateway.remoting.progressing import Offsets
+from rockgate.gateway.remoting.pulling import Pulled, Puller
+from rockgate.gateway.remoting.subscriptions import EVERYTHING, Filter, filter_of
+from rockgate.gateway.remoting.topicbook import TopicBook
+from rockgate.gateway.waiting import Waiting
+from rockgate.protocol.remoting import headers
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.command import Command
+from rockgate.protocol.remoting.headers.pulling import (
+    COMMIT_OFFSET,
+    SUBSCRIPTION,
+    SUSPEND,
+    PullHeader,
+)
+from rockgate.protocol.remoting.hot.answers import pulled
+from rockgate.store.consumequeue import Queue
+from rockgate.store.errors import StoreError
+from rockgate.store.queuetable import QueueTable
+from rockgate.store.topicchanges import READ
+
+
+class Pulls:
+    """Answers pulls."""
+
+    def __init__(
+        self,
+        *,
+        puller: Puller,
+        topics: TopicBook,
+        queues: QueueTable,
+        clients: Clients,
+        settings: GroupSettings,
+        offsets: Offsets,
+        waiting: Waiting,
+        count_max: int,
+        size_max: int,
+        suspend_ms_max: int,
+    ) -> None:
+        self._puller = puller
+        self._topics = topics
+        self._queues = queues
+        self._clients = clients
+        self._settings = settings
+        self._offsets = offsets
+        self._waiting = waiting
+        self._count_max = count_max
+        self._size_max = size_max
+        self._suspend_ms_max = suspend_ms_max
+
+    def pull(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
+        """Answer with what there is, or wait."""
+        header = cast(PullHeader, command.header or headers.read(command, PullHeader))
+        queue = self._queue(header)
+        wanted = self._wanted(header)
+        count_max = max(1, min(header.max_msg_nums, self._count_max))
+        size_max = self._size_max
+        if header.max_msg_bytes is not None and header.max_msg_bytes > 0:
+            size_max = min(size_max, header.max_msg_bytes)
+        if header.sys_flag & COMMIT_OFFSET and header.commit_offset >= 0:
+            self._commit(header, queue)
+        found = self._puller.pull(queue, header.queue_offset, wanted, count_max, size_max)
+        if not isinstance(found, Pulled):
+            return self._later(command, found)
+        if found.is_waiting and header.sys_flag & SUSPEND:
+            wait_ms = min(header.suspend_timeout_millis, self._suspend_ms_max)
+            if wait_ms > 0:
+                return self._wait(command, queue, wanted, count_max, size_max, wait_ms)
+        return _answer(command, found)
+
+    def _wait(
+        self,
+        command: Command,
+        queue: Queue,
+        wanted: Filter,
+        count_max: int,
+        size_max: int,
+        wait_ms: int,
+    ) -> Awaitable[Reply]:
+        """Wait for something that is wanted; what is not wanted is stepped over meanwhile."""
+        offset = headers.read(command, PullHeader).queue_offset
+
+        def look(is_last: bool) -> Frame | Awaitable[Pulled] | None:
+            nonlocal offset
+            found = self._puller.pull(queue, offset, wanted, count_max, size_max)
+            if not isinstance(found, Pulled):
+                return found
+            if found.code == ResponseCode.PULL_RETRY_IMMEDIATELY and not is_last:
+                offset = found.next_offset
+                return None
+            if found.is_waiting and not is_last:
+                return None
+            return _answer(command, found)
+
+        return self._settled(command, self._waiting.poll((queue,), wait_ms, look))
+
+    async def _settled(
+        self, command: Command, waiting: asyncio.Future[Frame | Awaitable[Pulled]]
+    ) -> Reply:
+        found = await waiting
+        return found if isinstance(found, list) else _answer(command, await found)
+
+    async def _later(self, command: Command, found: Awaitable[Pulled]) -> Reply:
+        return _answer(command, await found)
+
+    def _queue(self, header: PullHeader) -> Queue:
+        topic = self._topics.get(header.topic)
+        if not topic.permission & READ:
+            raise Refused(
+                ResponseCode.NO_PERMISSION,
+                f"the topic[{header.topic}] pulling message is forbidden",
+            )
+        if not 0 <= header.queue_id < topic.queue_count:
+            raise Refused(
+                ResponseCode.SYSTEM_ERROR,
+                f"queueId[{header.queue_id}] is illegal, topic:[{header.topic}] "
+                f"topicConfig.readQueueNums:[{topic.read_queues}]",
+            )
+        return self._queues.of(topic.id)[header.queue_id]
+
+    def _wanted(self, header: PullHeader) -> Filter:
+        """What the group wants of the topic."""
+        group = names.to_store(header.consumer_group)
+        if self._settings.is_set(group) and not self._settings.of(group).consume_enable:
+            raise Refused(
+                ResponseCode.NO_PERMISSION,
+                f"subscription group no permission, {header.consumer_group}",
+            )
+        if header.sys_flag & SUBSCRIPTION:
+            if header.subscription is None or header.subscription == "*":
+                return EVERYTHING
+            return filter_of(header.expression_type or "TAG", header.subscription)
+        members = self._clients.consumer_group(group)
+        if members is None:
+            raise Refused(
+                ResponseCode.SUBSCRIPTION_NOT_EXIST, "the consumer's group info not exist"
+            )
+        subscription = members.subscriptions.get(header.topic)
+        if subscription is None:
+            raise Refused(
+                ResponseCode.SUBSCRIPTION_NOT_EXIST, "the consumer's subscription not exist"
+            )
+        return filter_of(subscription.expression_type or "TAG", subscription.sub_string)
+
+    def _commit(self, header: PullHeader, queue: Queue) -> None:
+        try:
+            self._offsets.commit(
+                header.consumer_group, queue, header.commit_offset, acknowledged=False
+            )
+        except (Refused, StoreError):
+            # It rides along with a pull: the pull is not to fail for it.
+            return
+
+
+def _answer(command: Command, found: Pulled) -> Frame:
+    return pulled(
+        command.encoding,
+        command.opaque,
+        found.code,
+        found.remark,
+        found.next_offset,
+        found.min_offset,
+        found.max_offset,
+        found.buffers,
+        found.size,
+    )

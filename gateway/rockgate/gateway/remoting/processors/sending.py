@@ -1,0 +1,180 @@
+"""Sends: 10, 310 and 320; and replies to requests: 324 and 325.
+
+Behaviour
+- A send is answered with where the message lies: an offset message id, queue and offset. The id
+  that the client gave comes back as `transactionId`.
+- A batch has as many ids as messages, with commas between, and the first one's offset.
+- What is in the log and not known to be on disk in time is FLUSH_DISK_TIMEOUT: the client reports
+  that as a status, not as an error.
+- A reply is pushed (326) to the client that asked, by the id in REPLY_TO_CLIENT, and kept in the
+  reply topic.
+
+Departs from RocketMQ
+- sysFlag bits that are not the client's to set are ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any, cast
+
+from rockgate.gateway.remoting.caller import Caller
+from rockgate.gateway.remoting.clients import Clients
+from rockgate.gateway.remoting.dispatch import Reply
+from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.sending import Header, Sender
+from rockgate.protocol.entry import get_property, pack_properties, parse_properties
+from rockgate.protocol.remoting import headers
+from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
+from rockgate.protocol.remoting.command import Buffer, Command
+from rockgate.protocol.remoting.headers.sending import PushReplyHeader, SendHeader, SendHeaderV2
+from rockgate.protocol.remoting.hot.answers import sent
+from rockgate.store.appending import Appended
+from rockgate.store.clock import Clock
+from rockgate.store.errors import FlushTimeout
+
+PUSH_SECONDS_MAX = 3.0
+REGION = b"DefaultRegion"
+_SUCCESS = int(ResponseCode.SUCCESS)
+
+
+class Sends:
+    """Answers sends."""
+
+    def __init__(
+        self, *, sender: Sender, clients: Clients, clock: Clock, store_host: bytes, address: str
+    ) -> None:
+        self._sender = sender
+        self._clients = clients
+        self._clock = clock
+        self._host_hex = store_host.hex().upper().encode()
+        self._address = address
+
+    def send(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
+        """310 and 10: one message, unless it says that it is a batch."""
+        header = command.header
+        if header is None:
+            header = _header(command)
+        if header.batch:
+            return self._batch(header, command, caller)
+        taken = self._sender.take(header, command.body, caller)
+        if isinstance(taken, Appended):
+            return [self._sent(command, header, [taken])]
+        return self._later(command, header, taken)
+
+    def send_batch(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
+        """320: several messages."""
+        return self._batch(command.header or _header(command), command, caller)
+
+    def _batch(self, header: Header, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
+        taken = self._sender.take_batch(header, command.body, caller)
+        if isinstance(taken, list):
+            return [self._sent(command, header, taken)]
+        return self._later(command, header, taken)
+
+    async def _later(
+        self, command: Command, header: Header, taken: Awaitable[Appended | list[Appended]]
+    ) -> Reply:
+        try:
+            appended = await taken
+        except FlushTimeout as late:
+            # Where it ends is all that is known of it here; the client makes a status of it.
+            told = {
+                "msgId": (b"%b%016X" % (self._host_hex, late.position)).decode(),
+                "queueId": str(max(0, header.queue_id)),
+                "queueOffset": "-1",
+            }
+            return Command(ResponseCode.FLUSH_DISK_TIMEOUT, told, remark=str(late))
+        one = isinstance(appended, Appended)
+        return [self._sent(command, header, [appended] if one else appended)]  # type: ignore[list-item, arg-type]
+
+    def _sent(self, command: Command, header: Header, appended: list[Appended]) -> bytes:
+        host, first = self._host_hex, appended[0]
+        return sent(
+            command.encoding,
+            command.opaque,
+            _SUCCESS,
+            b",".join([b"%b%016X" % (host, each.position) for each in appended]),
+            first.queue_id,
+            first.offset,
+            _transaction_id(header.properties),
+            REGION,
+        )
+
+    # Replies
+
+    def reply(self, command: Command, caller: Caller) -> Awaitable[Reply]:
+        """324 and 325: push a reply to the client that asked for it, and keep it."""
+        return self._reply(command, caller)
+
+    async def _reply(self, command: Command, caller: Caller) -> Reply:
+        header = _header(command)
+        properties = parse_properties((header.properties or "").encode("utf-8", "surrogatepass"))
+        client_id = properties.get("REPLY_TO_CLIENT", "")
+        asker = self._clients.find_producer(client_id)
+        if asker is None:
+            raise Refused(
+                ResponseCode.SYSTEM_ERROR,
+                f"push reply message fail, channel of <{client_id[:200]}> not found.",
+            )
+        await self._push(header, properties, command.body, caller, asker)
+        taken = self._sender.take(header, command.body, caller)
+        appended = taken if isinstance(taken, Appended) else await taken
+        return [self._sent(command, header, [appended])]
+
+    async def _push(
+        self,
+        header: Header,
+        properties: dict[str, str],
+        body: Buffer,
+        caller: Caller,
+        asker: Caller,
+    ) -> None:
+        now_ms = self._clock.now_ms()
+        told = {**properties, "PUSH_REPLY_TIME": str(now_ms)}
+        pushed = PushReplyHeader(
+            producer_group=header.producer_group,
+            topic=header.topic,
+            default_topic=header.default_topic,
+            default_topic_queue_nums=header.default_topic_queue_nums,
+            queue_id=header.queue_id,
+            sys_flag=header.sys_flag,
+            born_timestamp=header.born_timestamp,
+            flag=header.flag,
+            properties=pack_properties(told.items()).decode("utf-8", "replace"),
+            reconsume_times=header.reconsume_times,
+            unit_mode=header.unit_mode,
+            born_host=str(caller.peer.remote),
+            store_host=self._address,
+            store_timestamp=now_ms,
+        )
+        code = RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT
+        try:
+            answer = await asker.ask(code, headers.write(pushed), body, PUSH_SECONDS_MAX)
+        except (TimeoutError, ConnectionError) as error:
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"push reply message fail, {error}") from error
+        if answer.code != ResponseCode.SUCCESS:
+            raise Refused(
+                ResponseCode.SYSTEM_ERROR,
+                f"push reply message fail, the client answers {answer.code} {answer.remark}",
+            )
+
+
+def _header(command: Command) -> Header:
+    is_long = command.code in (RequestCode.SEND_MESSAGE, RequestCode.SEND_REPLY_MESSAGE)
+    kind: Any = SendHeader if is_long else SendHeaderV2
+    return cast(Header, headers.read(command, kind))
+
+
+def _transaction_id(properties: str | None) -> str | None:
+    """The id that the client gave the message."""
+    if not properties:
+        return None
+    at = properties.find("UNIQ_KEY\x01")
+    if at > 0 and properties[at - 1] != "\x02":
+        found = get_property(properties.encode("utf-8", "surrogatepass"), b"UNIQ_KEY")
+        return None if found is None else found.decode("utf-8", "replace")
+    if at < 0:
+        return None
+    end = properties.find("\x02", at)
+    return properties[at + 9 :] if end < 0 else properties[at + 9 : end]

@@ -1,0 +1,128 @@
+"""Topics: 17 create or change, 215 delete, 351 describe, 202 bounds, 21 all, 300 who reads, 305.
+
+Behaviour
+- 17 makes a topic as it is said, or changes it to be so. Read and write queues may differ, and may
+  shrink; the queues stay, and Kafka clients go on seeing as many partitions as there ever were.
+- 215 deletes a topic with all it holds; one that is not there is as good as deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+from rockgate.gateway.durability import Durability
+from rockgate.gateway.mapping import names
+from rockgate.gateway.remoting.caller import Caller
+from rockgate.gateway.remoting.clients import Clients
+from rockgate.gateway.remoting.dispatch import Reply
+from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.pulling import Puller
+from rockgate.gateway.remoting.topicbook import TopicBook, describe
+from rockgate.protocol.remoting import headers, javajson
+from rockgate.protocol.remoting.bodies.clients import DataVersion
+from rockgate.protocol.remoting.bodies.queues import MessageQueue, QueueBounds, TopicStats
+from rockgate.protocol.remoting.bodies.topics import GroupList, TopicConfigTable, TopicList
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.command import Command
+from rockgate.protocol.remoting.headers import topics as fields
+from rockgate.protocol.remoting.javajson import Keyed
+from rockgate.store.store import Store
+
+PERMISSION_MAX = 7
+
+
+class TopicRequests:
+    """Answers what is about topics."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        topics: TopicBook,
+        clients: Clients,
+        puller: Puller,
+        durability: Durability,
+        broker_name: str,
+    ) -> None:
+        self._queues = store.queues
+        self._progress = store.progress
+        self._store_topics = store.topics
+        self._topics = topics
+        self._clients = clients
+        self._puller = puller
+        self._durability = durability
+        self._broker_name = broker_name
+
+    def update(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
+        """17: a topic as it shall be."""
+        asked = headers.read(command, fields.CreateTopicHeader)
+        if self._topics.is_system(asked.topic):
+            raise Refused(
+                ResponseCode.INVALID_PARAMETER,
+                f"The topic[{asked.topic}] is conflict with system topic.",
+            )
+        if not 0 <= asked.perm <= PERMISSION_MAX:
+            raise Refused(ResponseCode.INVALID_PARAMETER, f"perm {asked.perm} is not 0 to 7")
+        topic = self._topics.set(
+            asked.topic, asked.read_queue_nums, asked.write_queue_nums, asked.perm
+        )
+        if asked.attributes:
+            self._topics.set_attributes(topic, asked.attributes)
+        return self._durability.after_changes(Command(ResponseCode.SUCCESS))
+
+    def delete(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
+        """215: delete a topic."""
+        self._topics.delete(headers.read(command, fields.TopicHeader).topic)
+        return self._durability.after_changes(Command(ResponseCode.SUCCESS))
+
+    def config(self, command: Command, caller: Caller) -> Reply:
+        """351: a topic as it is."""
+        topic = self._topics.get(headers.read(command, fields.TopicHeader).topic)
+        return Command(ResponseCode.SUCCESS, body=javajson.encode(describe(topic)))
+
+    def all_configs(self, command: Command, caller: Caller) -> Reply:
+        """21: every topic as it is."""
+        table = {names.to_rocketmq(topic.name): describe(topic) for topic in self._topics}
+        body = TopicConfigTable(
+            data_version=DataVersion(counter=self._store_topics.version), topic_config_table=table
+        )
+        return Command(ResponseCode.SUCCESS, body=javajson.encode(body))
+
+    def stats(self, command: Command, caller: Caller) -> Reply:
+        """202: what each queue holds."""
+        topic = self._topics.get(headers.read(command, fields.TopicHeader).topic)
+        table = {}
+        for queue in self._queues.of(topic.id):
+            end = self._puller.end(queue)
+            last = queue.find(end - 1) if end > queue.log_start else None
+            key = MessageQueue(
+                broker_name=self._broker_name,
+                queue_id=queue.queue_id,
+                topic=names.to_rocketmq(topic.name),
+            )
+            table[key] = QueueBounds(
+                last_update_timestamp=0 if last is None else last.store_ms,
+                max_offset=end,
+                min_offset=queue.log_start,
+            )
+        body = TopicStats(offset_table=Keyed(table))
+        return Command(ResponseCode.SUCCESS, body=javajson.encode(body))
+
+    def readers(self, command: Command, caller: Caller) -> Reply:
+        """300: the groups that read a topic, connected ones and those that have."""
+        asked = headers.read(command, fields.TopicHeader)
+        found = {
+            names.to_rocketmq(group.name)
+            for group in self._clients.consumer_groups()
+            if asked.topic in group.subscriptions
+        }
+        topic = self._topics.find(asked.topic)
+        if topic is not None:
+            found.update(map(names.to_rocketmq, self._progress.groups_of(topic.id)))
+        body = javajson.encode(GroupList(group_list=sorted(found)))
+        return Command(ResponseCode.SUCCESS, body=body)
+
+    def system(self, command: Command, caller: Caller) -> Reply:
+        """305: RocketMQ's own topics."""
+        body = TopicList(topic_list=self._topics.system_names())
+        return Command(ResponseCode.SUCCESS, body=javajson.encode(body))

@@ -1,0 +1,51 @@
+"""How far groups have come, for RocketMQ's side: the same numbers that Kafka's side has.
+
+A commit that nobody waits for is kept aside and appended within a second; one that is a request is
+appended, and flushed where the setting says so, before it is answered. A group that has Kafka
+members is theirs to commit for.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from rockgate.gateway.mapping import names
+from rockgate.gateway.remoting.errors import Refused
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.store.consumequeue import Queue
+from rockgate.store.progress import Commit, Progress
+from rockgate.store.topic import Topic
+
+
+class Owners(Protocol):
+    """Who a group's members are."""
+
+    def is_foreign(self, group: str) -> bool:
+        """Whether a group has members on the other side."""
+
+
+class Offsets:
+    """Reads and commits offsets of groups by RocketMQ's names."""
+
+    def __init__(self, progress: Progress, owners: Owners) -> None:
+        self._progress = progress
+        self._owners = owners
+
+    def committed(self, group: str, topic: Topic, queue_id: int) -> int | None:
+        """What a group has committed, if anything."""
+        found = self._progress.fetch(names.to_store(group), topic.id, queue_id)
+        return None if found is None else found.offset
+
+    def commit(self, group: str, queue: Queue, offset: int, *, acknowledged: bool) -> None:
+        """Commit an offset of one queue."""
+        name = names.to_store(group) if "|" in group else group
+        if self._owners.is_foreign(name):
+            raise Refused(
+                ResponseCode.NO_PERMISSION,
+                f"group {group} has Kafka members, which alone commit for it",
+            )
+        if offset < 0:
+            raise Refused(ResponseCode.INVALID_PARAMETER, f"offset {offset} is below zero")
+        self._progress.commit(
+            name, (Commit(queue.topic_id, queue.queue_id, offset),), acknowledged=acknowledged
+        )

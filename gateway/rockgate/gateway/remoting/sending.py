@@ -1,0 +1,265 @@
+"""Taking messages in: what is checked, what kind of message it is, and how it is appended.
+
+`classify` is the one place that tells an ordinary message from one that waits for its time and from
+half a message. Whoever stores those otherwise registers for their kind with `Sender.on_kind`.
+
+What a send is answered with, as RocketMQ's broker does:
+
+    SUCCESS                 in the log, and on disk where the flush setting says so
+    FLUSH_DISK_TIMEOUT      in the log, but not known to be on disk in time
+    MESSAGE_ILLEGAL         a topic, body or properties that no message can have
+    NO_PERMISSION           the topic, or this server at present, takes no messages
+    TOPIC_NOT_EXIST         and it could not be created
+    SERVICE_NOT_AVAILABLE   the store is full or stopping
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable
+from enum import Enum
+from typing import TypeAlias
+
+from rockgate.gateway.durability import Durability
+from rockgate.gateway.remoting.caller import Caller
+from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.topicbook import NO_SENDING, TopicBook, check_name
+from rockgate.protocol.entry import (
+    COMPRESSED,
+    MULTI_TAGS,
+    PROPERTIES_SIZE_MAX,
+    TRANSACTION_PREPARED,
+    TRANSACTION_ROLLBACK,
+    Buffer,
+)
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.compression import KIND_MASK
+from rockgate.protocol.remoting.headers.sending import SendHeader, SendHeaderV2
+from rockgate.protocol.remoting.message import Batched, decode_batch
+from rockgate.store.appending import Appended, Intake
+from rockgate.store.commitlog import Draft
+from rockgate.store.consumequeue import Queue
+from rockgate.store.store import Store
+from rockgate.store.topic import Topic
+from rockgate.store.topicchanges import WRITE
+
+Header: TypeAlias = SendHeader | SendHeaderV2
+
+CLIENT_FLAGS = COMPRESSED | MULTI_TAGS | KIND_MASK
+"""The bits of sysFlag that are the client's to set: the others say how an entry lies here."""
+_TRANSACTION = TRANSACTION_ROLLBACK
+_DELAYING = (
+    b"DELAY\x01",
+    b"TIMER_DELAY_MS\x01",
+    b"TIMER_DELAY_SEC\x01",
+    b"TIMER_DELIVER_MS\x01",
+    b"__STARTDELIVERTIME\x01",
+)
+_NO_WAIT = b"WAIT\x01false"
+BATCH_COUNT_MAX = 100_000
+
+
+class MessageKind(Enum):
+    """What becomes of a message that is sent."""
+
+    ORDINARY = "ordinary"
+    DELAYED = "delayed"
+    HALF = "half"
+
+
+def classify(sys_flag: int, properties: bytes) -> MessageKind:
+    """Tell the kinds apart, by what the client set."""
+    if sys_flag & _TRANSACTION == TRANSACTION_PREPARED:
+        return MessageKind.HALF
+    for name in _DELAYING:
+        at = properties.find(name)
+        if at == 0 or (at > 0 and properties[at - 1] == 2):
+            return MessageKind.DELAYED
+    return MessageKind.ORDINARY
+
+
+class Incoming:
+    """One message on its way in: checked, and not appended yet."""
+
+    __slots__ = ("body", "caller", "header", "properties", "queue", "topic")
+
+    def __init__(
+        self,
+        topic: Topic,
+        queue: Queue,
+        header: Header,
+        body: Buffer,
+        properties: bytes,
+        caller: Caller,
+    ) -> None:
+        self.topic = topic
+        self.queue = queue
+        self.header = header
+        self.body = body
+        self.properties = properties
+        self.caller = caller
+
+
+Taken: TypeAlias = Appended | Awaitable[Appended]
+OnKind: TypeAlias = Callable[[Incoming], Taken]
+
+
+class Sender:
+    """Appends what clients send."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        topics: TopicBook,
+        durability: Durability,
+        body_bytes_max: int,
+    ) -> None:
+        self._appender = store.appender
+        self._queues = store.queues
+        self._topics = topics
+        self._durability = durability
+        self._body_bytes_max = body_bytes_max
+        self._request_tail = f"CLUSTER\x01{topics.cluster_name}\x02".encode()
+        self.on_kind: dict[MessageKind, OnKind] = {}
+        """Who takes messages that are not ordinary; without one they are refused."""
+
+    def take(self, header: Header, body: Buffer, caller: Caller) -> Taken:
+        """Append one message; what comes back may wait for the disk."""
+        properties = self._check(header, body)
+        topic, queue = self._queue(header)
+        kind = classify(header.sys_flag, properties)
+        if kind is not MessageKind.ORDINARY:
+            return self._other(kind, Incoming(topic, queue, header, body, properties, caller))
+        if b"REPLY_TO_CLIENT\x01" in properties:
+            # Whoever replies asks the request for its cluster.
+            properties += self._request_tail
+        host = caller.peer.host
+        appended = self._appender.message(
+            queue,
+            Draft(
+                b"",
+                0,
+                0,
+                body,
+                properties,
+                0,
+                header.born_timestamp,
+                host.packed,
+                header.flag,
+                header.sys_flag & CLIENT_FLAGS | host.flag,
+                header.reconsume_times or 0,
+            ),
+        )
+        if queue.is_sync and _NO_WAIT not in properties:
+            return self._durability.after(appended.end, appended)
+        return appended
+
+    def take_batch(
+        self, header: Header, body: Buffer, caller: Caller
+    ) -> list[Appended] | Awaitable[list[Appended]]:
+        """Append the messages of a batch; a restart finds all of them or none."""
+        if len(body) > self._body_bytes_max:
+            raise _too_large(len(body), self._body_bytes_max)
+        if header.topic.startswith("%RETRY%"):
+            raise Refused(
+                ResponseCode.MESSAGE_ILLEGAL, "batch request does not support retry group"
+            )
+        messages = decode_batch(body, count_max=BATCH_COUNT_MAX)
+        if not messages:
+            raise Refused(ResponseCode.MESSAGE_ILLEGAL, "the batch is empty")
+        topic, queue = self._queue(header)
+        host = caller.peer.host
+        sys_flag = header.sys_flag & CLIENT_FLAGS | host.flag
+        intakes = []
+        for message in messages:
+            properties = _checked_properties(message)
+            if classify(header.sys_flag, properties) is not MessageKind.ORDINARY:
+                raise Refused(
+                    ResponseCode.MESSAGE_ILLEGAL,
+                    "a batch takes neither delayed nor half messages",
+                )
+            draft = Draft(
+                topic.encoded,
+                queue.queue_id,
+                0,
+                message.body,
+                properties,
+                0,
+                header.born_timestamp,
+                host.packed,
+                message.flag,
+                sys_flag,
+            )
+            intakes.append(Intake(queue, draft))
+        appended = self._appender.group(intakes)
+        if queue.is_sync:
+            return self._durability.after(appended[-1].end, appended)
+        return appended
+
+    def _other(self, kind: MessageKind, incoming: Incoming) -> Taken:
+        taker = self.on_kind.get(kind)
+        if taker is None:
+            raise Refused(
+                ResponseCode.MESSAGE_ILLEGAL, f"this version does not take {kind.value} messages"
+            )
+        return taker(incoming)
+
+    def _check(self, header: Header, body: Buffer) -> bytes:
+        """Refuse what no message can be; returns the packed properties."""
+        if not body:
+            raise Refused(ResponseCode.MESSAGE_ILLEGAL, "the body is empty")
+        if len(body) > self._body_bytes_max:
+            raise _too_large(len(body), self._body_bytes_max)
+        text = header.properties
+        if not text:
+            return b""
+        properties = text.encode("utf-8", "surrogatepass")
+        if len(properties) > PROPERTIES_SIZE_MAX:
+            raise Refused(
+                ResponseCode.MESSAGE_ILLEGAL,
+                f"properties of {len(properties)} bytes, {PROPERTIES_SIZE_MAX} are allowed",
+            )
+        return properties if properties[-1] == 2 else properties + b"\x02"
+
+    def _queue(self, header: Header) -> tuple[Topic, Queue]:
+        """The topic and queue that a send is for."""
+        topic = self._topics.find(header.topic)
+        if topic is None:
+            check_name(header.topic)
+            topic = self._topics.for_send(
+                header.topic, header.default_topic, header.default_topic_queue_nums
+            )
+        if topic.is_internal and header.topic in NO_SENDING:
+            raise Refused(
+                ResponseCode.NO_PERMISSION,
+                f"Sending message to topic[{header.topic}] is forbidden.",
+            )
+        if not topic.permission & WRITE:
+            raise Refused(
+                ResponseCode.NO_PERMISSION,
+                f"the topic[{header.topic}] sending message is forbidden",
+            )
+        queue_id = header.queue_id
+        if queue_id < 0:
+            queue_id = random.randrange(topic.write_queues)
+        elif queue_id >= max(topic.write_queues, topic.read_queues):
+            raise Refused(
+                ResponseCode.SYSTEM_ERROR,
+                f"request queueId[{queue_id}] is illegal, topic {header.topic} has "
+                f"{topic.write_queues} write queues",
+            )
+        return topic, self._queues.of(topic.id)[queue_id]
+
+
+def _checked_properties(message: Batched) -> bytes:
+    if not message.body:
+        raise Refused(ResponseCode.MESSAGE_ILLEGAL, "a body of the batch is empty")
+    properties = message.properties
+    return properties if not properties or properties[-1] == 2 else properties + b"\x02"
+
+
+def _too_large(size: int, size_max: int) -> Refused:
+    return Refused(
+        ResponseCode.MESSAGE_ILLEGAL, f"the message body is {size} bytes, {size_max} are allowed"
+    )

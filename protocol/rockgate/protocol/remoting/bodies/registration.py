@@ -1,0 +1,103 @@
+"""What a broker says when it registers: JSON, or a compressed form of the same.
+
+Compressed, it is a zlib stream of texts with their lengths in front: the table's version as JSON,
+how many topics there are, each topic as words with spaces between, and the filter servers as JSON.
+What newer brokers add behind that is not read.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import Final
+
+import msgspec
+
+from rockgate.protocol.remoting import javajson
+from rockgate.protocol.remoting.bodies.clients import DataVersion
+from rockgate.protocol.remoting.bodies.nameserver import RegisterBody
+from rockgate.protocol.remoting.bodies.topics import TopicConfig, TopicConfigTable
+from rockgate.protocol.remoting.command import Buffer
+from rockgate.protocol.remoting.compression import Compression, decompress
+from rockgate.protocol.remoting.errors import MalformedContent, MalformedRequest
+
+WHAT: Final = "REGISTER_BROKER"
+SIZE_MAX: Final = 64 * 1024 * 1024
+_I32: Final = struct.Struct(">i")
+
+
+def decode_registration(body: Buffer, *, is_compressed: bool, checksum: int = 0) -> RegisterBody:
+    """A registration's body; its checksum is compared unless it is 0."""
+    if checksum and zlib.crc32(body) & 0x7FFFFFFF != checksum:
+        raise MalformedRequest(WHAT, f"the body's checksum is not {checksum}")
+    if not is_compressed:
+        return javajson.decode(body, RegisterBody, WHAT)
+    try:
+        data = decompress(body, Compression.ZLIB, size_max=SIZE_MAX)
+        return _read(data)
+    except (MalformedContent, UnicodeDecodeError, msgspec.DecodeError, ValueError) as wrong:
+        raise MalformedRequest(WHAT, f"compressed body: {wrong}") from None
+
+
+def encode_registration(body: RegisterBody) -> bytes:
+    """The compressed form."""
+    table = body.topic_config_serialize_wrapper
+    parts = [_text(javajson.encode(table.data_version)), _I32.pack(len(table.topic_config_table))]
+    for topic in table.topic_config_table.values():
+        words = (
+            topic.topic_name,
+            topic.read_queue_nums,
+            topic.write_queue_nums,
+            topic.perm,
+            topic.topic_filter_type,
+        )
+        parts.append(_text(" ".join(map(str, words)).encode()))
+    parts.append(_text(javajson.encode(body.filter_server_list)))
+    return zlib.compress(b"".join(parts))
+
+
+def _text(data: bytes) -> bytes:
+    return _I32.pack(len(data)) + data
+
+
+def _read(data: bytes) -> RegisterBody:
+    version, at = _take(data, 0)
+    (count,) = _I32.unpack_from(data, at) if len(data) >= at + 4 else (-1,)
+    at += 4
+    if not 0 <= count <= (len(data) - at) // 4:
+        raise ValueError(f"{count} topics in {len(data) - at} bytes")
+    table: dict[str, TopicConfig] = {}
+    for _ in range(count):
+        text, at = _take(data, at)
+        topic = _topic(text.decode())
+        table[topic.topic_name] = topic
+    servers, at = _take(data, at) if at < len(data) else (b"[]", at)
+    return RegisterBody(
+        topic_config_serialize_wrapper=TopicConfigTable(
+            data_version=msgspec.json.decode(version, type=DataVersion), topic_config_table=table
+        ),
+        filter_server_list=msgspec.json.decode(servers, type=list[str]),
+    )
+
+
+def _take(data: bytes, at: int) -> tuple[bytes, int]:
+    if len(data) < at + 4:
+        raise ValueError(f"cut off at byte {at}")
+    (size,) = _I32.unpack_from(data, at)
+    end = at + 4 + size
+    if size < 0 or end > len(data):
+        raise ValueError(f"a text of {size} bytes at byte {at}")
+    return data[at + 4 : end], end
+
+
+def _topic(text: str) -> TopicConfig:
+    words = text.split(" ", 5)
+    if len(words) < 4:
+        raise ValueError(f"a topic of {len(words)} words")
+    return TopicConfig(
+        topic_name=words[0],
+        read_queue_nums=int(words[1]),
+        write_queue_nums=int(words[2]),
+        perm=int(words[3]),
+        topic_filter_type=words[4] if len(words) > 4 else "SINGLE_TAG",
+    )

@@ -1,0 +1,162 @@
+"""From the words of an expression to a function that says whether a message is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from rockgate.protocol.remoting.sql.tokens import SqlError, Token, tokens
+from rockgate.protocol.remoting.sql.values import (
+    Part,
+    between,
+    compared,
+    conjunction,
+    constant,
+    disjunction,
+    is_null,
+    negated,
+    one_of,
+    truth,
+    variable,
+)
+
+__all__ = ["DEPTH_MAX", "Expression", "SqlError", "compile_expression"]
+
+Expression: TypeAlias = Callable[[Mapping[str, str]], bool]
+DEPTH_MAX: Final = 64
+_SIGNS: Final = frozenset(("=", "<>", "<", "<=", ">", ">="))
+_NUMBER_MAX: Final = 2**63 - 1
+
+
+def compile_expression(source: str) -> Expression:
+    """A function that says whether a message with these properties is wanted; or SqlError."""
+    parser = _Parser(tokens(source))
+    part = parser.expression(DEPTH_MAX)
+    parser.expect("end", "the end")
+
+    def is_wanted(properties: Mapping[str, str]) -> bool:
+        return truth(part(properties)) is True
+
+    return is_wanted
+
+
+class _Parser:
+    """Walks over the words once, from left to right."""
+
+    def __init__(self, words: list[Token]) -> None:
+        self._words = words
+        self._at = 0
+
+    @property
+    def _next(self) -> Token:
+        return self._words[self._at]
+
+    def _take(self) -> Token:
+        token = self._words[self._at]
+        if token.kind != "end":
+            self._at += 1
+        return token
+
+    def _takes(self, text: str) -> bool:
+        """Take the next word if it is this keyword or sign."""
+        token = self._next
+        if token.kind in ("keyword", "sign") and token.text == text:
+            self._at += 1
+            return True
+        return False
+
+    def expect(self, kind: str, text: str) -> Token:
+        """Take the next word, which must be this one, or of this kind if the text is empty."""
+        token = self._next
+        if token.kind != kind or (text and token.text != text):
+            raise SqlError(f"{token.text!r} where {text or kind} should be", token.at)
+        return self._take()
+
+    def expression(self, depth: int) -> Part:
+        """OR of ANDs."""
+        if depth == 0:
+            raise SqlError(f"nested deeper than {DEPTH_MAX}", self._next.at)
+        parts = [self._and(depth)]
+        while self._takes("OR"):
+            parts.append(self._and(depth))
+        return parts[0] if len(parts) == 1 else disjunction(parts)
+
+    def _and(self, depth: int) -> Part:
+        parts = [self._not(depth)]
+        while self._takes("AND"):
+            parts.append(self._not(depth))
+        return parts[0] if len(parts) == 1 else conjunction(parts)
+
+    def _not(self, depth: int) -> Part:
+        count = 0
+        while self._takes("NOT"):
+            count += 1
+        part = self._comparison(depth)
+        return negated(part) if count % 2 else part
+
+    def _comparison(self, depth: int) -> Part:
+        part = self._value(depth)
+        token = self._next
+        if token.kind == "sign" and token.text in _SIGNS:
+            self._take()
+            return compared(token.text, part, self._value(depth))
+        if self._takes("IS"):
+            is_negated = self._takes("NOT")
+            self.expect("keyword", "NULL")
+            return negated(is_null(part)) if is_negated else is_null(part)
+        is_negated = self._takes("NOT")
+        if self._takes("BETWEEN"):
+            low = self._value(depth)
+            self.expect("keyword", "AND")
+            found = between(part, low, self._value(depth))
+        elif self._takes("IN"):
+            found = one_of(part, self._texts())
+        elif is_negated:
+            raise SqlError(f"{self._next.text!r} where BETWEEN or IN should be", self._next.at)
+        else:
+            return part
+        return negated(found) if is_negated else found
+
+    def _texts(self) -> frozenset[str]:
+        self.expect("sign", "(")
+        texts = {_unquoted(self.expect("text", ""))}
+        while self._takes(","):
+            texts.add(_unquoted(self.expect("text", "")))
+        self.expect("sign", ")")
+        return frozenset(texts)
+
+    def _value(self, depth: int) -> Part:
+        token = self._take()
+        if token.kind == "text":
+            return constant(_unquoted(token))
+        if token.kind in ("integer", "float"):
+            return constant(_number(token))
+        if token.kind == "name":
+            return variable(token.text)
+        if token.kind == "keyword" and token.text in ("TRUE", "FALSE"):
+            return constant(token.text == "TRUE")
+        if token.kind == "keyword" and token.text == "NULL":
+            return constant(None)
+        if token.kind == "sign" and token.text == "-":
+            number = self._take()
+            if number.kind not in ("integer", "float"):
+                raise SqlError(f"{number.text!r} where a number should be", number.at)
+            return constant(-_number(number))
+        if token.kind == "sign" and token.text == "(":
+            part = self.expression(depth - 1)
+            self.expect("sign", ")")
+            return part
+        raise SqlError(f"{token.text!r} where a value should be", token.at)
+
+
+def _unquoted(token: Token) -> str:
+    return token.text[1:-1].replace("''", "'")
+
+
+def _number(token: Token) -> int | float:
+    if token.kind == "float":
+        return float(token.text)
+    digits = token.text.rstrip("lL")
+    if len(digits) > 20 or int(digits) > _NUMBER_MAX:
+        raise SqlError(f"the number {digits[:30]} is too large", token.at)
+    return int(digits)

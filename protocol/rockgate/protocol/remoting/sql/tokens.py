@@ -1,0 +1,60 @@
+"""The words of an expression: texts, numbers, names, keywords and signs, each with its place."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+SIZE_MAX: Final = 16_384
+TOKENS_MAX: Final = 4_096
+
+KEYWORDS: Final = frozenset(("AND", "OR", "NOT", "BETWEEN", "IN", "IS", "NULL", "TRUE", "FALSE"))
+
+_TOKEN: Final = re.compile(
+    r"""(?P<space>\s+)
+    |(?P<text>'(?:[^']|'')*')
+    |(?P<float>(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)
+    |(?P<integer>\d+[lL]?)
+    |(?P<name>[A-Za-z_$][A-Za-z0-9_$]*)
+    |(?P<sign><>|<=|>=|[=<>(),-])""",
+    re.VERBOSE,
+)
+
+
+class SqlError(ValueError):
+    """An expression that cannot be understood: what, and at which character."""
+
+    def __init__(self, reason: str, at: int) -> None:
+        super().__init__(f"{reason}, at character {at}")
+        self.reason = reason
+        self.at = at
+
+
+class Token(NamedTuple):
+    """One word. `kind` is text, float, integer, name, keyword, sign or end."""
+
+    kind: str
+    text: str
+    at: int
+
+
+def tokens(source: str) -> list[Token]:
+    """The words of an expression, ended by one of kind `end`."""
+    if len(source) > SIZE_MAX:
+        raise SqlError(f"an expression of {len(source)} characters, {SIZE_MAX} are allowed", 0)
+    found: list[Token] = []
+    at = 0
+    while at < len(source):
+        match = _TOKEN.match(source, at)
+        if match is None:
+            raise SqlError(f"{source[at]!r} is no part of an expression", at)
+        kind, text = str(match.lastgroup), match[0]
+        if kind == "name" and text.upper() in KEYWORDS:
+            kind, text = "keyword", text.upper()
+        if kind != "space":
+            found.append(Token(kind, text, at))
+            if len(found) > TOKENS_MAX:
+                raise SqlError(f"more than {TOKENS_MAX} words", at)
+        at = match.end()
+    found.append(Token("end", "the end", at))
+    return found

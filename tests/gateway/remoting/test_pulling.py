@@ -1,0 +1,215 @@
+"""Pulls over the wire, against a running server."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.gateway.remoting.client import Client, messages
+from tests.gateway.server import RunningServer
+
+from rockgate.gateway.remoting.pulling import outside
+from rockgate.protocol.remoting.codes import ResponseCode
+
+SUSPEND = 2 | 4
+
+
+@pytest.mark.row("R-03")
+@pytest.mark.parametrize(
+    ("offset", "code", "following"),
+    [
+        (0, ResponseCode.SUCCESS, 3),
+        (2, ResponseCode.SUCCESS, 3),
+        (3, ResponseCode.PULL_NOT_FOUND, 3),
+        (4, ResponseCode.PULL_OFFSET_MOVED, 3),
+        (2**62, ResponseCode.PULL_OFFSET_MOVED, 3),
+        (-1, ResponseCode.PULL_OFFSET_MOVED, 0),
+        (-(2**62), ResponseCode.PULL_OFFSET_MOVED, 0),
+    ],
+)
+def test_every_odd_offset_gets_a_next_one(
+    broker: Client, offset: int, code: ResponseCode, following: int
+) -> None:
+    if broker.pull("odd").code:
+        for _ in range(3):
+            broker.publish("odd")
+    answer = broker.pull("odd", offset)
+    assert (answer.code, answer.fields["nextBeginOffset"]) == (code, str(following))
+    assert (answer.fields["minOffset"], answer.fields["maxOffset"]) == ("0", "3")
+
+
+@pytest.mark.parametrize(
+    ("offset", "start", "end", "code", "following"),
+    [
+        (0, 0, 0, ResponseCode.PULL_NOT_FOUND, 0),
+        (5, 0, 0, ResponseCode.PULL_OFFSET_MOVED, 0),
+        (3, 7, 9, ResponseCode.PULL_OFFSET_MOVED, 7),
+        (9, 7, 9, ResponseCode.PULL_NOT_FOUND, 9),
+        (10, 7, 9, ResponseCode.PULL_OFFSET_MOVED, 9),
+        (7, 7, 7, ResponseCode.PULL_NOT_FOUND, 7),
+    ],
+)
+def test_offsets_outside_of_a_queue_lead_back_into_it(
+    offset: int, start: int, end: int, code: ResponseCode, following: int
+) -> None:
+    found = outside(offset, start, end)
+    assert (found.code, found.next_offset) == (code, following)
+
+
+def test_a_pull_ends_at_its_limits_and_has_one_message_at_least(broker: Client) -> None:
+    for _ in range(10):
+        broker.publish("limits", b"x" * 1000)
+    assert len(messages(broker.pull("limits", maxMsgNums=3))) == 3
+    assert len(messages(broker.pull("limits", maxMsgBytes=2500))) == 2
+    assert len(messages(broker.pull("limits", maxMsgBytes=1))) == 1
+    assert len(messages(broker.pull("limits", maxMsgNums=0))) == 1
+
+
+def test_a_pull_at_the_end_waits_for_the_next_message(
+    broker: Client, connect: Callable[..., Client]
+) -> None:
+    broker.publish("waiting")
+    waiting = connect()
+    opaque = waiting.begin_pull("waiting", 1, sysFlag=SUSPEND, suspendTimeoutMillis=20_000)
+    assert waiting.ask(30, {"topic": "waiting", "queueId": 0}).fields == {"offset": "1"}
+    broker.publish("waiting", b"news")
+    assert [m.body for m in messages(waiting.answer(opaque))] == [b"news"]
+
+
+def test_a_pull_that_waits_in_vain_is_told_so(broker: Client) -> None:
+    broker.publish("vain")
+    answer = broker.pull("vain", 1, sysFlag=SUSPEND, suspendTimeoutMillis=50)
+    assert (answer.code, answer.fields["nextBeginOffset"]) == (ResponseCode.PULL_NOT_FOUND, "1")
+
+
+def test_a_tag_that_is_not_wanted_does_not_end_the_wait(
+    broker: Client, connect: Callable[..., Client]
+) -> None:
+    broker.publish("wait-tags", properties={"TAGS": "A"})
+    waiting = connect()
+    opaque = waiting.begin_pull(
+        "wait-tags", 1, sysFlag=SUSPEND, suspendTimeoutMillis=20_000, subscription="A"
+    )
+    waiting.ask(30, {"topic": "wait-tags", "queueId": 0})
+    broker.publish("wait-tags", b"no", properties={"TAGS": "B"})
+    broker.publish("wait-tags", b"yes", properties={"TAGS": "A"})
+    answer = waiting.answer(opaque)
+    assert [message.body for message in messages(answer)] == [b"yes"]
+    assert answer.fields["nextBeginOffset"] == "3"
+
+
+def test_tags_are_filtered_by_their_hash(broker: Client) -> None:
+    for tag in ("A", "B", "C", None, "A"):
+        broker.publish("tags", (tag or "-").encode(), properties={"TAGS": tag} if tag else {})
+    found = messages(broker.pull("tags", subscription="A || C"))
+    assert [message.body for message in found] == [b"A", b"C", b"A"]
+    none = broker.pull("tags", subscription="Z")
+    assert (none.code, none.fields["nextBeginOffset"]) == (ResponseCode.PULL_RETRY_IMMEDIATELY, "5")
+
+
+def test_sql_is_asked_for_each_message(broker: Client) -> None:
+    for number in range(6):
+        broker.publish("sql", b"%d" % number, properties={"a": str(number), "color": "blue"})
+    found = messages(
+        broker.pull("sql", expressionType="SQL92", subscription="a > 1 AND a < 5 AND a <> 3")
+    )
+    assert [message.body for message in found] == [b"2", b"4"]
+    bad = broker.pull("sql", expressionType="SQL92", subscription="a is is 3 ((")
+    assert bad.code == ResponseCode.SUBSCRIPTION_PARSE_FAILED
+    assert "character 5" in (bad.remark or "")
+
+
+def test_without_a_subscription_the_heartbeat_s_one_counts(broker: Client) -> None:
+    for tag in "AB":
+        broker.publish("beats", tag.encode(), properties={"TAGS": tag})
+    pull: dict[str, Any] = {"sysFlag": 0, "consumerGroup": "beating", "subscription": ""}
+    assert broker.pull("beats", **pull).code == ResponseCode.SUBSCRIPTION_NOT_EXIST
+    broker.heartbeat("c1", "beating", "beats", expression="B")
+    assert [m.body for m in messages(broker.pull("beats", **pull))] == [b"B"]
+    broker.publish("beats-other")
+    assert broker.pull("beats-other", **pull).code == ResponseCode.SUBSCRIPTION_NOT_EXIST
+
+
+def test_a_pull_carries_the_group_s_progress_along(broker: Client) -> None:
+    for _ in range(4):
+        broker.publish("riding")
+    broker.pull("riding", 3, sysFlag=1 | 4, commitOffset=3, consumerGroup="rider")
+    asked = {"topic": "riding", "queueId": 0, "consumerGroup": "rider"}
+    assert broker.ask(14, asked).fields == {"offset": "3"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"topic": "nowhere"}, ResponseCode.TOPIC_NOT_EXIST),
+        ({"queueId": 99}, ResponseCode.SYSTEM_ERROR),
+        ({"queueId": -1}, ResponseCode.SYSTEM_ERROR),
+        ({"queueOffset": "x"}, ResponseCode.INVALID_PARAMETER),
+        ({"expressionType": "CLASS", "subscription": "x"}, ResponseCode.SUBSCRIPTION_PARSE_FAILED),
+    ],
+)
+def test_a_pull_that_cannot_be_is_refused(
+    broker: Client, changes: dict[str, Any], code: ResponseCode
+) -> None:
+    broker.publish("refusing")
+    topic = str(changes.pop("topic", "refusing"))
+    assert broker.pull(topic, **changes).code == code
+
+
+def test_what_kafka_wrote_is_read_as_messages_with_the_same_offsets(
+    broker: Client, server: RunningServer
+) -> None:
+    from confluent_kafka import Producer
+
+    broker.publish("both", b"from rocketmq")
+    producer = Producer({"bootstrap.servers": server.bootstrap, "linger.ms": 50})
+    for number in range(5):
+        producer.produce(
+            "both", b"k%d" % number, key=b"key", partition=0, headers=[("TAGS", b"A"), ("h", b"v")]
+        )
+    assert producer.flush(20) == 0
+    broker.publish("both", b"again")
+    answer = broker.pull("both")
+    found = messages(answer)
+    assert [m.body for m in found] == [
+        b"from rocketmq",
+        *(b"k%d" % n for n in range(5)),
+        b"again",
+    ]
+    assert [m.queue_offset for m in found] == list(range(7))
+    assert found[1].properties["KEYS"] == "key"
+    assert found[1].properties["h"] == "v"
+    tagged = messages(broker.pull("both", subscription="A"))
+    assert [m.queue_offset for m in tagged] == [1, 2, 3, 4, 5]
+    middle = messages(broker.pull("both", 3, maxMsgNums=2))
+    assert [m.queue_offset for m in middle] == [3, 4]
+    for place in (found[0], found[3]):
+        viewed = broker.ask(33, {"offset": place.position, "topic": "both"})
+        assert [m.body for m in messages(viewed)] == [place.body]
+
+
+def test_messages_are_found_by_key(broker: Client) -> None:
+    broker.publish("keys", b"one", properties={"KEYS": "order-1 all", "UNIQ_KEY": "U1"})
+    broker.publish("keys", b"two", properties={"KEYS": "order-2 all", "UNIQ_KEY": "U2"})
+    asked = {"topic": "keys", "maxNum": 32, "beginTimestamp": 0, "endTimestamp": 2**62}
+    assert {m.body for m in messages(broker.ask(12, {**asked, "key": "all"}))} == {b"one", b"two"}
+    assert [m.body for m in messages(broker.ask(12, {**asked, "key": "U2"}))] == [b"two"]
+    assert broker.ask(12, {**asked, "key": "none"}).code == ResponseCode.QUERY_NOT_FOUND
+    assert broker.ask(33, {"offset": 12345, "topic": "keys"}).code == ResponseCode.SYSTEM_ERROR
+
+
+def test_a_check_of_a_subscription_says_what_is_wrong(broker: Client) -> None:
+    def check(expression: str) -> int:
+        body = {
+            "clientId": "c",
+            "group": "g",
+            "subscriptionData": {
+                "topic": "t",
+                "expressionType": "SQL92",
+                "subString": expression,
+            },
+        }
+        return broker.ask(46, {}, json.dumps(body).encode()).code
+
+    assert check("a > 3") == 0
+    assert check("a >") == ResponseCode.SUBSCRIPTION_PARSE_FAILED
