@@ -1,18 +1,56 @@
 """The command line: one module per command, and this table of them.
 
-Commands import what they do inside their bodies, so that `--help` and completion stay quick.
+A command's module is imported when it is used, and imports what it does inside its bodies, so that
+`--help` and completion stay quick.
 """
 
 from typing import Annotated
 
 import typer
 
-from rockgate.gateway.cli import config, log, serve
-from rockgate.gateway.cli.rooms import Rooms
+from rockgate.gateway.cli.deferred import Deferred, group_of
+
+_HERE = "rockgate.gateway.cli"
+_SERVER = "The server"
+_CLIENT = "Any server that speaks Kafka's wire"
+
+COMMANDS = (
+    Deferred("serve", f"{_HERE}.serve", "Run the server.", _SERVER),
+    Deferred(
+        "config",
+        f"{_HERE}.config",
+        "Print the settings that `serve` would run with, and where each came from.",
+        _SERVER,
+    ),
+    Deferred(
+        "log", f"{_HERE}.log", "Look at the log on disk: check it, dump it, repair it.", _SERVER
+    ),
+    Deferred(
+        "topics", f"{_HERE}.topics", "Topics: list, create, describe, alter, delete.", _CLIENT
+    ),
+    Deferred(
+        "groups", f"{_HERE}.groups", "Groups: list, describe, lag, reset offsets, delete.", _CLIENT
+    ),
+    Deferred(
+        "produce",
+        f"{_HERE}.produce",
+        "Send records to a topic, and wait until they are acknowledged.",
+        _CLIENT,
+    ),
+    Deferred("consume", f"{_HERE}.consume", "Print the records of topics as they come.", _CLIENT),
+    Deferred(
+        "configs",
+        f"{_HERE}.configs",
+        "Configs of topics, brokers and groups: list, describe, set, unset.",
+        _CLIENT,
+    ),
+    Deferred("quotas", f"{_HERE}.quotas", "Client quotas: describe, alter.", _CLIENT),
+    Deferred("cluster", f"{_HERE}.cluster", "The cluster: describe, apis, log-dirs.", _CLIENT),
+)
 
 app = typer.Typer(
     name="rockgate",
-    cls=Rooms,
+    cls=group_of(*COMMANDS),
     help="One log store behind two doors: Kafka's wire and RocketMQ's.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -36,8 +74,3 @@ def rockgate(
     ] = False,
 ) -> None:
     """One log store behind two doors: Kafka's wire and RocketMQ's."""
-
-
-app.command(epilog=serve.EXAMPLES)(serve.serve)
-app.command(epilog=config.EXAMPLES)(config.config)
-app.add_typer(log.app, name="log")

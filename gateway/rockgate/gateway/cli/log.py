@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 DAMAGED_STATUS = 1
 
 app = typer.Typer(
-    help="Look at the log on disk: check it, dump it, repair it.", no_args_is_help=True
+    help="Look at the log on disk: check it, dump it, repair it.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 CHECK_EXAMPLES = """

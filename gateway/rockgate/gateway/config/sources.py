@@ -16,10 +16,12 @@ from rockgate.gateway.errors import ConfigError
 CONFIG_VARIABLE = "ROCKGATE_CONFIG"
 FILE_BYTES_MAX = 1 << 20
 
-# Not settings: the file's own name, the test suite's counts, and what Docker links and Kubernetes
-# put into the environment of every container beside a service that is called rockgate.
+# Not settings: the file's own name, where clients find a server, the test suite's counts, and what
+# Docker links and Kubernetes put into the environment of every container beside a service that is
+# called rockgate.
 _NOT_SETTINGS = re.compile(
-    "ROCKGATE_(CONFIG|BUDGET|SEED|SERVICE_HOST|SERVICE_PORT(_.*)?|PORT|PORT_[0-9]+_(TCP|UDP)(_.*)?)"
+    "ROCKGATE_(CONFIG|BOOTSTRAP_SERVER|BUDGET|SEED"
+    "|SERVICE_HOST|SERVICE_PORT(_.*)?|PORT|PORT_[0-9]+_(TCP|UDP)(_.*)?)"
 )
 
 

@@ -1,0 +1,150 @@
+"""The flags of every command that asks a server, and running one: statuses, Ctrl-C, errors.
+
+0    done
+1    the server said no, to all of it or to a part
+2    the command line makes no sense
+3    no server can be reached, or it does not answer in time
+130  Ctrl-C, and 143 SIGTERM, unless the command would have gone on forever: then 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from rockgate.gateway.cli.wire.cluster import Cluster
+    from rockgate.gateway.cli.wire.errors import ClientError
+
+T = TypeVar("T")
+
+REFUSED_STATUS: Final = 1
+USAGE_STATUS: Final = 2
+UNREACHABLE_STATUS: Final = 3
+INTERRUPTED_STATUS: Final = 130
+TERMINATED_STATUS: Final = 143
+
+SERVER: Final = "127.0.0.1:9092"
+TIMEOUT: Final = "10s"
+
+Server = Annotated[
+    str,
+    typer.Option(
+        "--bootstrap-server",
+        "-b",
+        metavar="HOST:PORT",
+        envvar="ROCKGATE_BOOTSTRAP_SERVER",
+        help="A broker of the cluster; several after commas.",
+    ),
+]
+Timeout = Annotated[
+    str, typer.Option(metavar="DURATION", help="How long to wait for a connection and an answer.")
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask, even on a terminal.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Let the server check it, and change nothing.")
+]
+
+
+def run(
+    work: Callable[[Cluster], Coroutine[Any, Any, T]],
+    *,
+    server: str,
+    timeout: str,
+    is_json: bool = False,
+    client_id: str = "rockgate",
+    is_endless: bool = False,
+) -> T:
+    """What `work` gives for the cluster at `server`; ends the command where it raises.
+
+    Ctrl-C and SIGTERM cancel `work`, which may clean up. For a command that is `is_endless` they
+    are the usual end, and the status is 0.
+    """
+    import asyncio
+    import signal
+
+    from rockgate.gateway.cli import values
+    from rockgate.gateway.cli.wire.cluster import Cluster
+    from rockgate.gateway.cli.wire.errors import ClientError
+
+    seeds = checked("--bootstrap-server", values.addresses, server)
+    timeout_ms = checked("--timeout", values.duration_ms, timeout)
+    if timeout_ms < 1:
+        usage("--timeout wants at least 1ms")
+
+    async def main() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        async with Cluster(seeds, timeout_s=timeout_ms / 1000, client_id=client_id) as cluster:
+            return await work(cluster)
+
+    try:
+        return asyncio.run(main())
+    except ClientError as error:
+        fail([error], {}, is_json=is_json)
+    except KeyboardInterrupt:
+        raise typer.Exit(0 if is_endless else INTERRUPTED_STATUS) from None
+    except asyncio.CancelledError:
+        raise typer.Exit(0 if is_endless else TERMINATED_STATUS) from None
+
+
+def finish(
+    found: Mapping[str, Any],
+    errors: Iterable[ClientError] = (),
+    *,
+    is_json: bool,
+    show: Callable[[], None],
+) -> None:
+    """Print what was found, in the form asked for, and end with a status that fits the errors."""
+    from rockgate.gateway.cli import showing
+
+    problems = list(errors)
+    if problems:
+        if not is_json:
+            show()
+        fail(problems, found, is_json=is_json)
+    if is_json:
+        showing.echo_json({**found, "errors": []})
+    else:
+        show()
+
+
+def fail(errors: list[ClientError], found: Mapping[str, Any], *, is_json: bool) -> NoReturn:
+    """Say what went wrong and end the command."""
+    from rockgate.gateway.cli import showing
+    from rockgate.gateway.cli.wire.errors import Unreachable
+
+    if is_json:
+        showing.echo_json({**found, "errors": [showing.error_fields(each) for each in errors]})
+    for error in errors:
+        showing.echo_error(error)
+    is_lost = any(isinstance(error, Unreachable) for error in errors)
+    raise typer.Exit(UNREACHABLE_STATUS if is_lost else REFUSED_STATUS)
+
+
+def usage(problem: str) -> NoReturn:
+    """End the command: what was asked makes no sense."""
+    typer.echo(f"rockgate: {problem}", err=True)
+    raise typer.Exit(USAGE_STATUS)
+
+
+def checked(what: str, read: Callable[[Any], T], given: Any) -> T:
+    """What `read` makes of an option; a ValueError ends the command, with the option named."""
+    try:
+        return read(given)
+    except ValueError as error:
+        usage(f"{what} {error}")
+
+
+def confirm(question: str, *, is_sure: bool) -> None:
+    """Ask before something that cannot be undone, where a person sits at the terminal."""
+    import sys
+
+    if is_sure or not sys.stdin.isatty():
+        return
+    if not typer.confirm(question, err=True):
+        raise typer.Exit(REFUSED_STATUS)

@@ -1,0 +1,115 @@
+"""`rockgate groups delete` and `delete-offsets`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rockgate.gateway.cli import asking
+
+if TYPE_CHECKING:
+    from rockgate.gateway.cli.wire.cluster import Cluster
+    from rockgate.gateway.cli.wire.errors import ClientError, Refused
+    from rockgate.gateway.cli.wire.view import Place
+
+DELETE_EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate groups delete billing
+
+rockgate groups delete billing audit --yes
+"""
+DELETE_OFFSETS_EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate groups delete-offsets billing --topic orders
+
+rockgate groups delete-offsets billing --topic orders:0,1 --yes
+"""
+
+
+def delete(
+    groups: Annotated[list[str], typer.Argument(metavar="GROUP")],
+    yes: asking.Yes = False,
+    bootstrap_server: asking.Server = asking.SERVER,
+    timeout: asking.Timeout = asking.TIMEOUT,
+    json: asking.Json = False,
+) -> None:
+    """Delete groups that have no members, with all their offsets. On a terminal it asks first."""
+    from rockgate.gateway.cli.wire import groups as wire
+    from rockgate.gateway.cli.wire.errors import Refused
+
+    asking.confirm(f"Delete {', '.join(groups)} and the offsets kept there?", is_sure=yes)
+
+    async def work(cluster: Cluster) -> dict[str, Refused | None]:
+        done: dict[str, Refused | None] = {}
+        for group in groups:
+            try:
+                await wire.delete(cluster, group)
+            except Refused as error:
+                done[group] = error
+            else:
+                done[group] = None
+        return done
+
+    done = asking.run(work, server=bootstrap_server, timeout=timeout, is_json=json)
+    gone = [group for group, error in done.items() if error is None]
+    errors: list[ClientError] = [error for error in done.values() if error is not None]
+    asking.finish(
+        {"groups": [{"group": group, "is_deleted": True} for group in gone]},
+        errors,
+        is_json=json,
+        show=lambda: typer.echo("\n".join(f"deleted {group}" for group in gone), nl=bool(gone)),
+    )
+
+
+def delete_offsets(
+    group: Annotated[str, typer.Argument(metavar="GROUP")],
+    topic: Annotated[
+        list[str],
+        typer.Option(metavar="TOPIC[:PARTITION,...]", help="What to forget; repeatable."),
+    ],
+    yes: asking.Yes = False,
+    bootstrap_server: asking.Server = asking.SERVER,
+    timeout: asking.Timeout = asking.TIMEOUT,
+    json: asking.Json = False,
+) -> None:
+    """Forget what a group has committed for some topics that nobody in it reads now."""
+    from rockgate.gateway.cli import showing, values
+    from rockgate.gateway.cli.wire import committed
+
+    wanted = asking.checked("--topic", values.topic_partitions, topic)
+    asking.confirm(f"Forget offsets of {group} in {', '.join(topic)}?", is_sure=yes)
+
+    async def work(cluster: Cluster) -> dict[Place, Refused | None]:
+        known = await committed.fetch(cluster, group)
+        places = [
+            place
+            for name, indexes in wanted.items()
+            for place in (
+                [each for each in known if each[0] == name]
+                if indexes is None
+                else [(name, index) for index in indexes]
+            )
+        ]
+        return await committed.forget(cluster, group, places) if places else {}
+
+    done = asking.run(work, server=bootstrap_server, timeout=timeout, is_json=json)
+    rows: list[dict[str, Any]] = [
+        {"topic": name, "partition": index, "is_deleted": True}
+        for (name, index), error in done.items()
+        if error is None
+    ]
+    errors: list[ClientError] = [error for error in done.values() if error is not None]
+
+    def show() -> None:
+        if not done:
+            typer.echo(f"{group} has committed nothing there")
+        elif rows:
+            showing.table(
+                ("topic", "partition", ""),
+                [(row["topic"], row["partition"], "forgotten") for row in rows],
+            )
+
+    asking.finish({"group": group, "offsets": rows}, errors, is_json=json, show=show)

@@ -1,0 +1,289 @@
+"""`rockgate groups list`, `describe`, `members`, `state` and `lag`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rockgate.gateway.cli import asking
+
+if TYPE_CHECKING:
+    from rockgate.gateway.cli.groups.standing import Standing
+    from rockgate.gateway.cli.wire.cluster import Cluster
+    from rockgate.gateway.cli.wire.errors import ClientError
+    from rockgate.gateway.cli.wire.groups import Group
+
+Groups = Annotated[
+    list[str], typer.Argument(metavar="GROUP", help="Names, or patterns with * and ?.")
+]
+AnyGroups = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="GROUP", help="Names, or patterns with * and ?; else all."),
+]
+
+LIST_EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate groups list
+
+rockgate groups list --state empty --state dead
+
+rockgate groups list --kind consumer --json
+"""
+DESCRIBE_EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate groups describe billing
+
+rockgate groups describe 'billing-*' --json
+"""
+MEMBERS_EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate groups members billing
+"""
+STATE_EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate groups state
+
+rockgate groups state billing --json
+"""
+LAG_EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate groups lag
+
+rockgate groups lag billing --json | jq '.groups[].lag'
+"""
+
+
+def list_(
+    state: Annotated[
+        list[str] | None,
+        typer.Option(help="Only in this state: stable, empty, dead, …; repeatable."),
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(help="Only of this kind: classic, consumer, share; repeatable."),
+    ] = None,
+    bootstrap_server: asking.Server = asking.SERVER,
+    timeout: asking.Timeout = asking.TIMEOUT,
+    json: asking.Json = False,
+) -> None:
+    """List the groups of all brokers."""
+    from rockgate.gateway.cli import showing
+    from rockgate.gateway.cli.wire import groups
+
+    found = asking.run(
+        lambda cluster: groups.list_groups(
+            cluster, states=[each.capitalize() for each in state or ()], kinds=kind or ()
+        ),
+        server=bootstrap_server,
+        timeout=timeout,
+        is_json=json,
+    )
+    rows = [
+        {
+            "group": each.group_id,
+            "kind": each.kind.lower(),
+            "state": each.state,
+            "protocol_type": each.protocol_type,
+        }
+        for each in found
+    ]
+    asking.finish(
+        {"groups": rows},
+        is_json=json,
+        show=lambda: showing.table(
+            ("group", "kind", "state", "protocol type"),
+            [(e.group_id, e.kind.lower(), e.state, e.protocol_type) for e in found],
+        ),
+    )
+
+
+def describe(
+    groups: Groups,
+    bootstrap_server: asking.Server = asking.SERVER,
+    timeout: asking.Timeout = asking.TIMEOUT,
+    json: asking.Json = False,
+) -> None:
+    """Describe groups: state, lag in each partition, members and what they were given."""
+    found, errors = _standings(groups, bootstrap_server, timeout, is_json=json)
+
+    def show() -> None:
+        for index, each in enumerate(found):
+            if index:
+                typer.echo()
+            _show(each)
+
+    asking.finish({"groups": [x.fields() for x in found]}, errors, is_json=json, show=show)
+
+
+def lag(
+    groups: AnyGroups = None,
+    bootstrap_server: asking.Server = asking.SERVER,
+    timeout: asking.Timeout = asking.TIMEOUT,
+    json: asking.Json = False,
+) -> None:
+    """Show how far groups are behind, by topic."""
+    from rockgate.gateway.cli import showing
+
+    found, errors = _standings(groups or [], bootstrap_server, timeout, is_json=json)
+    rows: list[dict[str, Any]] = []
+    for each in found:
+        topics: dict[str, int] = {}
+        for line in each.lines:
+            topics[line.place[0]] = topics.get(line.place[0], 0) + (line.lag or 0)
+        rows.append(
+            {
+                "group": each.group.group_id,
+                "state": each.group.state,
+                "lag": each.lag,
+                "topics": [{"topic": name, "lag": count} for name, count in topics.items()],
+            }
+        )
+    asking.finish(
+        {"groups": rows},
+        errors,
+        is_json=json,
+        show=lambda: showing.table(
+            ("group", "state", "topic", "lag"),
+            [
+                (row["group"], row["state"], topic["topic"], topic["lag"])
+                for row in rows
+                for topic in row["topics"]
+            ],
+        ),
+    )
+
+
+def members(
+    groups: Groups,
+    bootstrap_server: asking.Server = asking.SERVER,
+    timeout: asking.Timeout = asking.TIMEOUT,
+    json: asking.Json = False,
+) -> None:
+    """Show who is in a group, and which partitions each member was given."""
+    from rockgate.gateway.cli.groups.standing import group_fields
+
+    found, errors = _groups(groups, bootstrap_server, timeout, is_json=json)
+
+    def show() -> None:
+        for index, each in enumerate(found):
+            if index:
+                typer.echo()
+            _show_members(each)
+
+    asking.finish({"groups": [group_fields(x) for x in found]}, errors, is_json=json, show=show)
+
+
+def state(
+    groups: AnyGroups = None,
+    bootstrap_server: asking.Server = asking.SERVER,
+    timeout: asking.Timeout = asking.TIMEOUT,
+    json: asking.Json = False,
+) -> None:
+    """Show the state of groups: coordinator, assignor, members."""
+    from rockgate.gateway.cli import showing
+    from rockgate.gateway.cli.groups.standing import group_fields
+
+    found, errors = _groups(groups or [], bootstrap_server, timeout, is_json=json)
+    asking.finish(
+        {"groups": [group_fields(each) for each in found]},
+        errors,
+        is_json=json,
+        show=lambda: showing.table(
+            ("group", "kind", "state", "assignor", "coordinator", "members"),
+            [
+                (x.group_id, x.kind, x.state, x.assignor or None, x.coordinator, len(x.members))
+                for x in found
+            ],
+        ),
+    )
+
+
+def _standings(
+    names: list[str], server: str, timeout: str, *, is_json: bool
+) -> tuple[list[Standing], list[ClientError]]:
+    from rockgate.gateway.cli.groups import standing
+
+    async def work(cluster: Cluster) -> tuple[list[Standing], list[ClientError]]:
+        return await standing.standings(cluster, await standing.named(cluster, names))
+
+    return asking.run(work, server=server, timeout=timeout, is_json=is_json)
+
+
+def _groups(
+    names: list[str], server: str, timeout: str, *, is_json: bool
+) -> tuple[list[Group], list[ClientError]]:
+    from rockgate.gateway.cli.groups.standing import named
+    from rockgate.gateway.cli.wire import groups
+    from rockgate.gateway.cli.wire.errors import Refused
+
+    async def work(cluster: Cluster) -> tuple[list[Group], list[ClientError]]:
+        found: list[Group] = []
+        errors: list[ClientError] = []
+        for name in await named(cluster, names):
+            try:
+                found.append(await groups.describe(cluster, name))
+            except Refused as error:
+                errors.append(error)
+        return found, errors
+
+    return asking.run(work, server=server, timeout=timeout, is_json=is_json)
+
+
+def _show(standing: Standing) -> None:
+    from rockgate.gateway.cli import showing
+
+    group = standing.group
+    typer.echo(f"group        {group.group_id}")
+    typer.echo(f"state        {group.state}, {group.kind}")
+    typer.echo(f"coordinator  {group.coordinator}")
+    typer.echo(f"assignor     {group.assignor or '-'}")
+    typer.echo(f"lag          {standing.lag}")
+    if standing.lines:
+        typer.echo()
+        showing.table(
+            ("topic", "partition", "committed", "end", "lag", "client", "host", "member"),
+            [
+                (
+                    *line.place,
+                    line.committed,
+                    line.end,
+                    line.lag,
+                    line.owner.client_id if line.owner else None,
+                    line.owner.host if line.owner else None,
+                    line.owner.member_id if line.owner else None,
+                )
+                for line in standing.lines
+            ],
+        )
+    if group.members:
+        typer.echo()
+        _show_members(group)
+
+
+def _show_members(group: Group) -> None:
+    from rockgate.gateway.cli import showing
+
+    if not group.members:
+        typer.echo(f"group {group.group_id} has no members ({group.state})")
+        return
+    showing.table(
+        ("member", "client", "host", "instance", "partitions"),
+        [
+            (x.member_id, x.client_id, x.host, x.instance_id, partitions_text(x.assignment))
+            for x in group.members
+        ],
+    )
+
+
+def partitions_text(places: tuple[tuple[str, int], ...]) -> str:
+    """`orders:0,1 payments:3`."""
+    from rockgate.gateway.cli.wire.groups import by_topic
+
+    topics = by_topic(places)
+    return " ".join(f"{t}:{','.join(map(str, parts))}" for t, parts in topics.items()) or "-"

@@ -1,0 +1,12 @@
+"""What the commands about topics have in common on their command lines."""
+
+from typing import Annotated
+
+import typer
+
+Names = Annotated[list[str], typer.Argument(metavar="TOPIC", show_default=False)]
+Name = Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)]
+Configs = Annotated[
+    list[str] | None,
+    typer.Option("--config", "-c", metavar="NAME=VALUE", help="A topic config; repeatable."),
+]

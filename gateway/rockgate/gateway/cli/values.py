@@ -1,0 +1,140 @@
+"""What people write on the command line: times, durations, pairs, partitions.
+
+Every refusal is a ValueError whose text is the end of a sentence that starts with the option's
+name: "wants a duration such as 10s, not 'soon'".
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from rockgate.gateway.address import Address
+
+DEFAULT_PORT: Final = 9092
+_UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_PART: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_ISO: Final = re.compile(
+    r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE
+)
+_ISO_MS: Final = (86_400_000, 3_600_000, 60_000, 1000)
+MILLISECONDS_MAX: Final = 1 << 53
+
+
+def addresses(text: str) -> list[Address]:
+    """`HOST:PORT`, several of them after commas; a port that is not said is Kafka's."""
+    found = []
+    for part in filter(None, (each.strip() for each in text.split(","))):
+        has_port = re.search(r":\d+$", part) is not None and not part.endswith("]")
+        try:
+            address = Address.parse(part if has_port else f"{part}:{DEFAULT_PORT}")
+        except ValueError:
+            raise ValueError(f"wants HOST:PORT, not {part!r}") from None
+        if address.port == 0:
+            raise ValueError(f"wants a port from 1 to 65535, not {part!r}")
+        found.append(address)
+    if not found:
+        raise ValueError(f"wants HOST:PORT, not {text!r}")
+    return found
+
+
+def duration_ms(text: str) -> int:
+    """`500ms`, `10s`, `1h30m`, `7d`, or ISO 8601 as in `PT1H30M`."""
+    plain = text.strip()
+    parts = _PART.findall(plain)
+    if parts and "".join(number + unit for number, unit in parts) == plain:
+        total = sum(float(number) * _UNITS_MS[unit] for number, unit in parts)
+    elif (iso := _ISO.fullmatch(plain)) and any(iso.groups()):
+        total = sum(float(n or 0) * unit for n, unit in zip(iso.groups(), _ISO_MS, strict=True))
+    else:
+        raise ValueError(f"wants a duration such as 10s, 1h30m or PT1H30M, not {text!r}")
+    if total > MILLISECONDS_MAX:
+        raise ValueError(f"wants a duration within reason, not {text!r}")
+    return int(total)
+
+
+def time_ms(text: str) -> int:
+    """ISO 8601, in UTC where no zone is said; or milliseconds since 1970."""
+    plain = text.strip()
+    if plain.isascii() and plain.isdigit() and len(plain) > 8:
+        if int(plain[:17]) > MILLISECONDS_MAX or len(plain) > 16:
+            raise ValueError(f"wants a time within reason, not {text!r}")
+        return int(plain)
+    try:
+        found = datetime.fromisoformat(plain)
+    except ValueError:
+        raise ValueError(
+            f"wants a time such as 2026-01-31T12:00:00Z or milliseconds since 1970, not {text!r}"
+        ) from None
+    if found.tzinfo is None:
+        found = found.replace(tzinfo=UTC)
+    return int(found.timestamp() * 1000)
+
+
+def time_text(milliseconds: int) -> str:
+    """The time as `time_ms` takes it back; "-" for none."""
+    if milliseconds < 0:
+        return "-"
+    try:
+        time = datetime.fromtimestamp(milliseconds // 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return str(milliseconds)
+    return f"{time:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03d}Z"
+
+
+def size_text(size: int) -> str:
+    """Bytes for people: 1.5 MiB; "-" for a size that nobody knows."""
+    if size < 0:
+        return "-"
+    amount, units = float(size), ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]
+    while amount >= 1024 and len(units) > 1:
+        amount /= 1024
+        units.pop(0)
+    return f"{size} B" if units[0] == "B" else f"{amount:.1f} {units[0]}"
+
+
+def pairs(given: Iterable[str], *, may_lack_value: bool = False) -> list[tuple[str, str | None]]:
+    """`NAME=VALUE` each; the value may hold further equals signs."""
+    found: list[tuple[str, str | None]] = []
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not name.strip() or not (equals or may_lack_value):
+            raise ValueError(f"wants NAME=VALUE, not {text!r}")
+        found.append((name.strip(), value if equals else None))
+    return found
+
+
+def mapping(given: Iterable[str]) -> dict[str, str]:
+    """`NAME=VALUE` each, by name; a name that comes twice is an error."""
+    found: dict[str, str] = {}
+    for name, value in pairs(given):
+        if name in found:
+            raise ValueError(f"has {name!r} twice")
+        found[name] = value or ""
+    return found
+
+
+def topic_partitions(given: Sequence[str]) -> Mapping[str, tuple[int, ...] | None]:
+    """`TOPIC` or `TOPIC:0,1,2` each; None stands for all partitions of the topic."""
+    found: dict[str, tuple[int, ...] | None] = {}
+    for text in given:
+        name, colon, numbers = text.rpartition(":")
+        if not colon:
+            name, indexes = text, None
+        else:
+            parts = numbers.split(",")
+            if not all(part.strip().isascii() and part.strip().isdigit() for part in parts):
+                raise ValueError(f"wants TOPIC or TOPIC:0,1,2, not {text!r}")
+            indexes = tuple(sorted({int(part) for part in parts}))
+        if not name:
+            raise ValueError(f"wants TOPIC or TOPIC:0,1,2, not {text!r}")
+        before = found.get(name, ())
+        found[name] = (
+            None if indexes is None or before is None else tuple(sorted({*before, *indexes}))
+        )
+    return found
+
+
+def plural(count: int, word: str) -> str:
+    """`1 partition`, `2 partitions`."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"

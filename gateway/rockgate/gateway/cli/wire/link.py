@@ -1,0 +1,109 @@
+"""One connection to a broker: the sans-IO ClientConnection with a future for each answer.
+
+A transport of asyncio drives it, or a test's own that hands bytes over in memory. A caller that
+stops waiting leaves the connection usable: the answer that still comes is dropped.
+"""
+
+import asyncio
+from collections import deque
+from typing import Final, cast
+
+from rockgate.gateway.cli.wire.errors import Unreachable
+from rockgate.protocol.kafka.connection import Buffer, ClientConnection, Response
+from rockgate.protocol.kafka.errors import ProtocolError
+from rockgate.protocol.kafka.keys import ApiKey
+
+ANSWER_BYTES_MAX: Final = 512 << 20
+"""No answer to what this client asks comes near; a larger length is no Kafka at all."""
+
+
+class Link(asyncio.Protocol):
+    """The client's end of a connection to `peer`, which is a name for error messages."""
+
+    def __init__(self, peer: str, client_id: str) -> None:
+        self._peer = peer
+        self._connection = ClientConnection(client_id=client_id, frame_bytes_max=ANSWER_BYTES_MAX)
+        self._waiting: deque[asyncio.Future[Response]] = deque()
+        self._transport: asyncio.Transport | None = None
+        self._lost: Unreachable | None = None
+        self._may_write = asyncio.Event()
+        self._may_write.set()
+
+    # What the transport calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the transport; nothing is sent before the first request."""
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Give every answer that `data` completes to who waits for it."""
+        try:
+            while responses := self._connection.receive_data(data):
+                for response in responses:
+                    future = self._waiting.popleft()
+                    if not future.done():
+                        future.set_result(response)
+                data = b""
+        except ProtocolError as broken:
+            self._fail(f"{self._peer} does not speak Kafka's protocol: {broken}")
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Tell everybody who waits."""
+        self._fail(f"{self._peer} closed the connection" + (f": {error}" if error else ""))
+
+    def pause_writing(self) -> None:
+        """Let `sent` wait until the transport's buffer has room again."""
+        self._may_write.clear()
+
+    def resume_writing(self) -> None:
+        """Let `sent` go on."""
+        self._may_write.set()
+
+    # What a broker calls
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether nothing can be asked here any more."""
+        return self._lost is not None
+
+    def ask(self, key: ApiKey, version: int, buffers: list[Buffer]) -> asyncio.Future[Response]:
+        """Send a request; its answer comes as the future's result."""
+        future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        self._send(key, version, buffers, has_answer=True)
+        return future
+
+    def tell(self, key: ApiKey, version: int, buffers: list[Buffer]) -> None:
+        """Send a request that has no answer."""
+        self._send(key, version, buffers, has_answer=False)
+
+    async def sent(self) -> None:
+        """Wait while too much lies unsent."""
+        await self._may_write.wait()
+        if self._lost is not None:
+            raise self._lost
+
+    def close(self) -> None:
+        """End the connection."""
+        self._fail(f"the connection to {self._peer} is closed")
+
+    # Private
+
+    def _send(self, key: ApiKey, version: int, buffers: list[Buffer], *, has_answer: bool) -> None:
+        if self._lost is not None:
+            raise self._lost
+        assert self._transport is not None, "nobody connected this"
+        self._connection.send(key, version, buffers, has_answer=has_answer)
+        self._transport.writelines(self._connection.data_to_send())
+
+    def _fail(self, reason: str) -> None:
+        if self._lost is not None:
+            return
+        self._lost = Unreachable(reason)
+        self._may_write.set()
+        while self._waiting:
+            future = self._waiting.popleft()
+            if not future.done():
+                future.set_exception(Unreachable(reason))
+        if self._transport is not None:
+            self._transport.close()
