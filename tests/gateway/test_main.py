@@ -2,12 +2,16 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.gateway.server import ROOT, command, environment
 
 from rockgate.gateway.__main__ import SERVER_MODULES
+from rockgate.gateway.cli import COMMANDS
+from rockgate.gateway.cli.deferred import Deferred
 
 SERVE_FLAGS = {
     "--config",
@@ -52,7 +56,89 @@ def test_help_of_serve_has_every_flag_and_examples() -> None:
 def test_help_lists_the_commands() -> None:
     result = run("--help")
     assert result.returncode == 0
-    assert {"serve", "config"} <= set(result.stdout.split())
+    assert {command.name for command in COMMANDS} <= set(result.stdout.split())
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_a_deferred_command_says_what_the_real_one_says(command: Deferred) -> None:
+    real = command.load()
+    assert real.help is not None and command.help is not None
+    assert real.help.splitlines()[0] == command.help
+
+
+def test_every_command_has_examples_in_its_help() -> None:
+    missing = [
+        path for path, command in leaves(COMMANDS) if "Examples" not in (command.epilog or "")
+    ]
+    assert missing == []
+
+
+def leaves(commands: Iterable[Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every command that is no group, with the words that lead to it."""
+    for each in commands:
+        real = each.load() if isinstance(each, Deferred) else each
+        name = f"{path} {each.name}".strip()
+        if hasattr(real, "commands"):
+            yield from leaves(real.commands.values(), name)
+        else:
+            yield name, real
+
+
+def test_help_and_completion_import_no_command() -> None:
+    code = (
+        "import sys; from rockgate.gateway.cli import app; from typer.main import get_command;"
+        "get_command(app); print(*sys.modules, sep='\\n')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    loaded = set(done.stdout.split())
+    assert "rockgate.gateway.cli.deferred" in loaded
+    assert not {name for name in loaded if name.startswith("rockgate.protocol")}
+    assert not {"rockgate.gateway.cli.topics", "rockgate.gateway.config", "asyncio"} & loaded
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("rockgate to", {"topics"}),
+        ("rockgate topics de", {"describe", "delete", "delete-records"}),
+        ("rockgate consume --from", {"--from-beginning"}),
+        ("rockgate produce t --compression z", {"zstd"}),
+    ],
+)
+def test_a_shell_completes_commands_and_flags(words: str, expected: set[str]) -> None:
+    result = subprocess.run(
+        [Path(sys.executable).with_name("rockgate")],
+        env=environment(
+            {
+                "_ROCKGATE_COMPLETE": "complete_bash",
+                "COMP_WORDS": words,
+                "COMP_CWORD": str(words.count(" ")),
+            }
+        ),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert set(result.stdout.split()) == expected
+
+
+def test_completion_can_be_installed(tmp_path: Path) -> None:
+    result = run(
+        "--install-completion",
+        "bash",
+        variables={"HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
+    )
+    assert result.returncode == 0, result.stderr
+    assert "bash completion installed" in result.stdout
+    assert list(tmp_path.glob(".bash*"))
 
 
 def test_an_unknown_flag_is_status_2() -> None:

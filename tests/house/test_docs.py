@@ -132,6 +132,12 @@ def test_commands_are_found_in_a_block() -> None:
     text = "$ make serve\nmake test ARGS=-x  # make no\nrockgate serve \\\n  --data-dir=d # --x\n"
     assert make_targets(text) == ["serve", "test"]
     assert list(rockgate_commands(text)) == [("serve", ["--data-dir"])]
+    text = "rockgate log check --json\nrockgate produce t 'x' --acks 1 | rockgate no\nrockgate"
+    assert list(rockgate_commands(text)) == [
+        ("log check", ["--json"]),
+        ("produce t", ["--acks"]),
+        ("", []),
+    ]
 
 
 @cache

@@ -226,6 +226,7 @@ def test_a_pair_without_a_key_or_an_equals_sign_is_refused(pair: str) -> None:
 def test_variables_that_containers_get_beside_a_service_named_rockgate_are_left_alone() -> None:
     gather(
         environment(
+            ROCKGATE_BOOTSTRAP_SERVER="10.0.0.1:9092",
             ROCKGATE_PORT="tcp://10.0.0.1:9092",
             ROCKGATE_PORT_9092_TCP_ADDR="10.0.0.1",
             ROCKGATE_SERVICE_HOST="10.0.0.1",

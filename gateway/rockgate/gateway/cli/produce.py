@@ -103,7 +103,7 @@ Timestamp = Annotated[
 NullValue = Annotated[
     bool,
     typer.Option(
-        "--null-value", help="An empty value is null; without any input, one record of a key."
+        "--null-value", help="An empty value is null; with --key and no values, one such record."
     ),
 ]
 AcksOption = Annotated[Acks, typer.Option(help="Who must have it: all, 1 or 0.")]
@@ -158,9 +158,9 @@ def produce(
             timestamp=timestamp,
             null_value=null_value,
         ),
-        has_one_of_nothing=null_value and not values and not file,
+        has_one_of_nothing=null_value and key is not None and not values and not file,
     )
-    _check(source, jsonl=jsonl, key=key, acks=acks)
+    _check(source, jsonl=jsonl)
     meter = streams.Meter("sent", is_shown=_is_watched(source))
 
     async def work(cluster: Cluster) -> Producer:
@@ -183,13 +183,11 @@ def produce(
     _report(topic, producer, meter, is_json=json)
 
 
-def _check(source: Source, *, jsonl: bool, key: str | None, acks: Acks) -> None:
+def _check(source: Source, *, jsonl: bool) -> None:
     if source.values and source.files:
         asking.usage("give values or --file, not both")
     if source.is_whole and (source.values or jsonl):
         asking.usage("--whole goes with files and standard input, and not with --jsonl")
-    if source.has_one_of_nothing and key is None:
-        asking.usage("--null-value without any input wants a --key")
     for path in source.files:
         if str(path) != "-" and not path.is_file():
             asking.usage(f"there is no file {path}")

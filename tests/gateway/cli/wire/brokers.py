@@ -116,6 +116,7 @@ class Brokers:
         request = decode(APIS[key].request, header.api_version, exchange.body)
         self.asked.append((node, request))
         self.versions.append((key, header.api_version))
+        response: Any
         if key is ApiKey.API_VERSIONS:
             response = self._api_versions()
         elif key in self.answers:

@@ -204,7 +204,7 @@ async def test_without_acks_nothing_is_waited_for_and_there_is_no_producer_id() 
 async def test_a_topic_that_is_missing_is_created_by_asking_for_it() -> None:
     brokers = Brokers()
     Log(brokers)
-    created = []
+    created: list[int] = []
 
     def metadata(node: int, request: MetadataRequest) -> MetadataResponse:
         answer = brokers.metadata(request)

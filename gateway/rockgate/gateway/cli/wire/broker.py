@@ -129,7 +129,11 @@ class Broker:
             ) from error
         except OSError as error:
             raise Unreachable(f"cannot reach {self.address}: {_reason(error)}") from error
-        await self._agree(link)
+        try:
+            await self._agree(link)
+        except BaseException:
+            link.close()
+            raise
         return link
 
     async def _agree(self, link: Link) -> None:

@@ -78,6 +78,8 @@ class Cluster:
     async def __aexit__(self, *_: object) -> None:
         for broker in self._brokers.values():
             broker.close()
+        # Transports close in the loop's next turn, which the end of a command would not grant.
+        await asyncio.sleep(0)
 
     # Finding a broker
 
