@@ -191,7 +191,7 @@ async def resources(cluster: Cluster, kinds: Sequence[Kind]) -> list[Resource]:
         known = {int(kind) for kind in Kind}
         return sorted(
             Resource(Kind(each.resource_type), each.resource_name)
-            for each in answer.config_resources
+            for each in decoded(answer.config_resources)
             if each.resource_type in known
         )
     view = await cluster.metadata()

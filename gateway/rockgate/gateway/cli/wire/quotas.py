@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from rockgate.gateway.cli.wire.cluster import Cluster
 from rockgate.gateway.cli.wire.errors import Refused
+from rockgate.gateway.cli.wire.view import decoded
 from rockgate.protocol.kafka.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -51,7 +52,7 @@ async def describe(cluster: Cluster, entity: Entity, *, is_strict: bool) -> list
             tuple(sorted((part.entity_type, part.entity_name) for part in entry.entity)),
             {each.key: each.value for each in sorted(entry.values, key=lambda v: v.key)},
         )
-        for entry in answer.entries or ()
+        for entry in decoded(answer.entries)
     ]
     return sorted(found, key=lambda quota: [(kind, name or "") for kind, name in quota.entity])
 
@@ -77,7 +78,7 @@ async def alter(
         validate_only=is_dry_run,
     )
     answer = await (await cluster.controller()).ask(request, AlterClientQuotasResponse)
-    for each in answer.entries:
+    for each in decoded(answer.entries):
         if each.error_code:
             return Refused(each.error_code, each.error_message, what="quotas")
     return None
