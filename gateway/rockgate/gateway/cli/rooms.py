@@ -12,6 +12,8 @@ import typer
 from typer.core import TyperGroup
 
 GROUP = "rockgate.commands"
+PANEL = "More"
+"""Where the help lists them: after the gateway's own panels."""
 
 
 def found(name: str) -> EntryPoint | None:
@@ -30,6 +32,7 @@ class Rooms(TyperGroup):
             return own
         command = typer.main.get_command(entry.load())
         command.name = cmd_name
+        setattr(command, "rich_help_panel", PANEL)  # noqa: B010  click's own class lacks it
         return command
 
     def list_commands(self, ctx: Any) -> list[str]:
