@@ -7,7 +7,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from bench import codec, kafka, mapping, results
+from bench import codec, kafka, mapping, results, txn
 from bench.results import Report
 from bench.store import report as store
 
@@ -17,6 +17,7 @@ BENCHMARKS: dict[str, Callable[[], Report]] = {
     "mapping": mapping.run,
     "store": store.run,
     "store-big": store.run_big,
+    "txn": txn.run,
 }
 ONLY_BY_NAME = {"store-big"}
 
