@@ -195,21 +195,22 @@ class FetchSession:
 
         `end` is the offset behind the last that this reader may see.
         """
-        if fetched.error_code:
+        _, code, high_watermark, _, log_start, records, _, _, diverging, _ = fetched
+        if code:
             # When the error goes away, everything is news again.
             wanted.high_watermark = UNTOLD
             return True
         has_news = (
-            fetched.high_watermark != wanted.high_watermark
-            or fetched.log_start_offset != wanted.log_start
-            or fetched.diverging is not None
+            high_watermark != wanted.high_watermark
+            or log_start != wanted.log_start
+            or diverging is not None
         )
-        wanted.high_watermark = fetched.high_watermark
-        wanted.log_start = fetched.log_start_offset
-        if fetched.records:
+        wanted.high_watermark = high_watermark
+        wanted.log_start = log_start
+        if records:
             self.dirty.pop(wanted, None)
             self.dirty[wanted] = None
             return True
-        if fetched.diverging is None and end <= wanted.asked.fetch_offset:
+        if diverging is None and end <= wanted.asked.fetch_offset:
             self.dirty.pop(wanted, None)
         return has_news

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Sequence
+from typing import cast
+
 import pytest
 from tests.gateway.kafka.groups.coordinator import Coordinator
 
+from rockgate.gateway.kafka.handlers.offset_fetch import SLICE_COUNT
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -12,7 +16,10 @@ from rockgate.protocol.kafka.messages.offset_fetch import (
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
 )
+from rockgate.protocol.kafka.schema import Encoded, decode, encode
 
 Found = dict[tuple[str, int], tuple[int, int, str | None, int]]
 
@@ -21,6 +28,13 @@ def fetch(
     world: Coordinator, version: int, asked: dict[str, list[int]] | None, group: str = "g"
 ) -> Found:
     """What a client of this version is told, by topic name and partition."""
+    response = world.ask(request_of(world, version, asked, group), OffsetFetchResponse, version)
+    return told(world, version, asked, group, response)
+
+
+def request_of(
+    world: Coordinator, version: int, asked: dict[str, list[int]] | None, group: str
+) -> OffsetFetchRequest:
     if version < 8:
         topics = None
         if asked is not None:
@@ -28,40 +42,41 @@ def fetch(
                 OffsetFetchRequestTopic(name=name, partition_indexes=indexes)
                 for name, indexes in asked.items()
             ]
-        request = OffsetFetchRequest(group_id=group, topics=topics)
-        response = world.ask(request, OffsetFetchResponse, version)
-        assert response.error_code == 0
-        return {
-            (topic.name, each.partition_index): (
-                each.committed_offset,
-                each.committed_leader_epoch,
-                each.metadata,
-                each.error_code,
-            )
-            for topic in response.topics
-            for each in topic.partitions
-        }
+        return OffsetFetchRequest(group_id=group, topics=topics)
     many = None
     if asked is not None:
         many = [
             OffsetFetchRequestTopics(name=name, topic_id=id_of(world, name), partition_indexes=at)
             for name, at in asked.items()
         ]
-    request = OffsetFetchRequest(
-        groups=[OffsetFetchRequestGroup(group_id=group, topics=many)], require_stable=True
-    )
-    [found] = world.ask(request, OffsetFetchResponse, version).groups
-    assert (found.group_id, found.error_code) == (group, 0)
+    groups = [OffsetFetchRequestGroup(group_id=group, topics=many)]
+    return OffsetFetchRequest(groups=groups, require_stable=True)
+
+
+def told(
+    world: Coordinator,
+    version: int,
+    asked: dict[str, list[int]] | None,
+    group: str,
+    response: OffsetFetchResponse,
+) -> Found:
+    topics: Sequence[OffsetFetchResponseTopic | OffsetFetchResponseTopics] = response.topics
+    if version >= 8:
+        [found] = response.groups
+        assert (found.group_id, found.error_code) == (group, 0)
+        topics = found.topics
+    assert response.error_code == 0
     names = {id_of(world, name): name for name in ("orders", *(asked or ()))}
     return {
-        (topic.name or names[topic.topic_id], each.partition_index): (
+        (topic.name or names[getattr(topic, "topic_id", b"")], each.partition_index): (
             each.committed_offset,
             each.committed_leader_epoch,
             each.metadata,
             each.error_code,
         )
-        for topic in found.topics
+        for topic in topics
         for each in topic.partitions
+        if not isinstance(each, Encoded)
     }
 
 
@@ -120,7 +135,10 @@ def test_many_groups_are_answered_each(version: int) -> None:
     )
     response = world.ask(request, OffsetFetchResponse, version)
     assert {
-        group.group_id: group.topics[0].partitions[0].committed_offset for group in response.groups
+        group.group_id: each.committed_offset
+        for group in response.groups
+        for each in group.topics[0].partitions
+        if not isinstance(each, Encoded)
     } == {"a": 1, "b": 2, "c": -1}
 
 
@@ -132,3 +150,22 @@ def test_an_earlier_life_of_a_topic_has_left_nothing() -> None:
     world.topic()
     assert fetch(world, 7, {"orders": [0]})["orders", 0][0] == -1
     assert fetch(world, 7, None) == {}
+
+
+@pytest.mark.parametrize("version", range(1, 11))
+async def test_many_partitions_are_looked_at_in_turns_and_told_alike(version: int) -> None:
+    world = Coordinator()
+    count = 2 * SLICE_COUNT + 5
+    world.topic(partitions=count)
+    for partition in (0, SLICE_COUNT - 1, SLICE_COUNT, count - 1):
+        world.commit(partition + 5, partition=partition)
+    asked = {"nothing": [3], "orders": list(range(count))}
+    waiting = world.send(request_of(world, version, asked, "g"), version)
+    response = await cast(Awaitable[OffsetFetchResponse], waiting)
+    read = decode(OffsetFetchResponse, version, encode(response, version), memory_max=1 << 24)
+    found = told(world, version, asked, "g", read)
+    few = [0, 1, SLICE_COUNT - 1, SLICE_COUNT, SLICE_COUNT + 1, count - 1]
+    assert list(found) == [("nothing", 3), *(("orders", at) for at in range(count))]
+    assert {("orders", at): found["orders", at] for at in few} == fetch(
+        world, version, {"orders": few}
+    )

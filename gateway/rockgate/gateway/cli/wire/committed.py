@@ -27,6 +27,7 @@ from rockgate.protocol.kafka.messages.offset_fetch import (
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
 )
+from rockgate.protocol.kafka.schema import Encoded
 
 BY_NAME: Final = 9
 """The last version of OffsetFetch and OffsetCommit in which a topic goes by its name."""
@@ -71,6 +72,7 @@ async def fetch(
         found: dict[Place, int] = {}
         for topic in answer.groups[0].topics if answer.groups else answer.topics:
             for part in topic.partitions:
+                assert not isinstance(part, Encoded), "only who writes has encoded parts"
                 if part.error_code:
                     place = f"group {group_id}, {topic.name} {part.partition_index}"
                     raise Refused(part.error_code, what=place)

@@ -68,7 +68,7 @@ HANDLERS: tuple[Row[Services], ...] = (
         encode=produce.encode,
         shortcut=lambda handler: handler.shortcut,
     ),
-    row(ApiKey.FETCH, services.fetch, decode=fetch.decode, encode=fetch.encode),
+    row(ApiKey.FETCH, services.fetch, decode=fetch.decode, encode=fetch.encode, is_bulk=True),
     row(ApiKey.LIST_OFFSETS, services.list_offsets),
     row(
         ApiKey.METADATA,
@@ -97,6 +97,7 @@ HANDLERS: tuple[Row[Services], ...] = (
         lambda s: OffsetFetch(
             topics=s.store.topics, progress=s.store.progress, transactions=s.transactions
         ),
+        is_bulk=True,
     ),
     row(
         ApiKey.FIND_COORDINATOR,

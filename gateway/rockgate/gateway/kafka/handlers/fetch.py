@@ -194,12 +194,14 @@ class Fetch:
         if session.is_to_be_kept:
             session.is_to_be_kept = False
             self._sessions.keep(session)
-        is_incremental = gathering.is_incremental
+        is_incremental, tell = gathering.is_incremental, session.tell
+        is_telling, is_committed = is_incremental or session.id, gathering.is_committed
         topics: dict[WantedTopic, list[FetchedPartition]] = {}
-        for wanted, (fetched, *_) in gathering.found.items():
-            if is_incremental or session.id:
-                end = fetched[3] if gathering.is_committed else fetched[2]
-                if not session.tell(wanted, fetched, end) and is_incremental:
+        for wanted, finding in gathering.found.items():
+            fetched = finding[0]
+            if is_telling:
+                end = fetched[3] if is_committed else fetched[2]
+                if not tell(wanted, fetched, end) and is_incremental:
                     continue
             partitions = topics.get(wanted.topic)
             if partitions is None:

@@ -9,6 +9,7 @@ from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
     Array,
     Bool,
+    Encoded,
     Int16,
     Int32,
     Int64,
@@ -77,7 +78,9 @@ class OffsetFetchResponseTopic:
     """The offsets of one topic, up to v7."""
 
     name: str = field(String)
-    partitions: list[OffsetFetchResponsePartition] = field(Array(OffsetFetchResponsePartition))
+    partitions: list[OffsetFetchResponsePartition | Encoded] = field(
+        Array(OffsetFetchResponsePartition, encoded=True)
+    )
 
 
 @struct
@@ -97,7 +100,9 @@ class OffsetFetchResponseTopics:
 
     name: str = field(String, "8-9")
     topic_id: bytes = field(Uuid, "10+")
-    partitions: list[OffsetFetchResponsePartitions] = field(Array(OffsetFetchResponsePartitions))
+    partitions: list[OffsetFetchResponsePartitions | Encoded] = field(
+        Array(OffsetFetchResponsePartitions, encoded=True)
+    )
 
 
 @struct
