@@ -32,7 +32,7 @@ check: $(VENV)/.dev ## Formatter, linter, types, import contracts, house rules
 	$(BIN)/ruff check $(ROOMS)
 	$(BIN)/mypy
 	PYTHONPATH=protocol:store:gateway:sdk:pipeline $(BIN)/lint-imports
-	$(BIN)/python -m pytest -q tests/house
+	$(BIN)/python -m pytest -q -n auto --dist worksteal tests/house
 
 format: $(VENV)/.dev ## Write the formatter's and the linter's safe fixes
 	$(BIN)/ruff format $(ROOMS)
