@@ -14,7 +14,8 @@ of a batch it has appended; a restart learns the same from the batches' own head
     newer epoch in the batch     any other                          OUT_OF_ORDER_SEQUENCE_NUMBER
 
 The marker that ends a transaction counts as well: with a newer epoch it makes older batches of its
-producer unwelcome, and the next one begins from sequence 0.
+producer unwelcome, and the next one begins from sequence 0. With the same epoch the next one goes
+on from the last sequence, and what was written before is no duplicate but out of order.
 
 Producer ids come from blocks that are reserved by a state entry, so none is ever given out twice.
 """
@@ -42,6 +43,8 @@ SEQUENCE_COUNT = 1 << 31
 
 _FORMAT = 1
 _BLOCK = 1_000
+_ENDED = -1
+"""In place of a first sequence: what was written up to the last one was of an ended transaction."""
 _RESERVED = struct.Struct(">BQ")
 _SLICE_ITEMS = 1_000
 
@@ -200,7 +203,12 @@ class Producers:
         position: int,
         store_ms: int,
     ) -> None:
-        """Remember the end of a transaction: a newer epoch than before begins from sequence 0."""
+        """Remember the end of a transaction: a newer epoch than before begins from sequence 0.
+
+        Its batches are no longer known as written: nobody sends one again once its transaction has
+        ended, but librdkafka may give the sequence of a message that it dropped with an abort to
+        the next one, and that one would be taken for the first.
+        """
         producer = self._queues.setdefault(key, {}).get(producer_id)
         if producer is None:
             producer = self._queues[key][producer_id] = Producer(key, producer_id)
@@ -212,6 +220,8 @@ class Producers:
         if epoch > producer.epoch:
             producer.epoch = epoch
             producer.batches.clear()
+        elif producer.batches:
+            producer.batches[:] = [(_ENDED, producer.last_sequence, _ENDED)]
 
     def knows(self, topic_id: bytes, queue_id: int, producer_id: int) -> bool:
         """Whether a producer has written to a partition, as far as is remembered."""

@@ -276,6 +276,25 @@ def test_in_version_2_the_first_batch_of_a_producer_has_sequence_0() -> None:
     assert code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
+@pytest.mark.parametrize("is_commit", [False, True])
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_sequence_of_an_ended_transaction_is_no_duplicate(
+    is_commit: bool, is_killed: bool
+) -> None:
+    """A client that drops a message with an abort may give its sequence to the next one."""
+    ledger, producer = ledger_in(State.ONGOING)
+    assert ledger.write(producer, 0, b"a") == 0, "said again within the transaction it is one"
+    assert ledger.end(producer, commit=is_commit, version=4).code == 0
+    if is_killed:
+        ledger.crash()
+    assert ledger.add(producer, 0) == [0]
+    code = ledger.write(producer, 0, b"another", version=11)
+    assert code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert ledger.write(producer, 1, b"another", version=11) == 0
+    assert ledger.end(producer, commit=True, version=4).code == 0
+    assert ledger.read() == ([b"a", b"another"] if is_commit else [b"another"])
+
+
 def test_after_the_last_epoch_comes_a_new_producer_id() -> None:
     ledger, _ = ledger_in(None)
     producer = ledger.init().producer
