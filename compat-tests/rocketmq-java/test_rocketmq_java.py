@@ -1,0 +1,223 @@
+"""Apache RocketMQ's Java client, unmodified, against the server: 5.5.0, and 4.9.7 in the long run.
+
+One JVM for each version runs scenarios by name (src/), which assert what the client is told; what
+spans both sides, and restarts, is put together here.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from behaviours.bringing import CannotRun, java_program, leave_out
+from bench.peers.jars import pinned_version
+from confluent_kafka import Consumer, KafkaError, Producer
+from tests.gateway.server import RunningServer
+
+HERE = Path(__file__).resolve().parent
+pytestmark = [pytest.mark.java, pytest.mark.timeout(240)]
+
+
+class Program:
+    """The Java process."""
+
+    def __init__(self, version: str, folder: Path, *flags: str) -> None:
+        java, *rest = java_program(HERE, version, "Program")
+        quiet = ("-Drocketmq.client.logUseSlf4j=true", f"-Duser.home={folder}")
+        self._log = folder / "java.log"
+        with self._log.open("w") as log:
+            self._process = subprocess.Popen(
+                [java, *quiet, *flags, *rest],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        self._answer()
+
+    def run(self, *words: object) -> str:
+        """What a scenario says; AssertionError with its trace if it does not hold."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(" ".join(map(str, words)) + "\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def end(self) -> None:
+        with self._process:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            self._process.wait(20)
+
+    def _answer(self) -> str:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith("@@ ok"):
+                return line[6:].strip()
+            if line.startswith("@@ FAIL"):
+                raise AssertionError(line[8:].replace(" | ", "\n"))
+        raise AssertionError(f"the program ended:\n{self._log.read_text()[-3000:]}")
+
+
+@pytest.fixture(scope="module")
+def rocketmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A server of this module's own; some tests stop it, or kill it."""
+    folder = tmp_path_factory.mktemp("rocketmq")
+    settings = ["group.initial.rebalance.delay.ms=100"]
+    with RunningServer(folder, settings=settings, rocketmq=True) as running:
+        yield running
+        assert running.stop() == 0
+        assert "Traceback" not in running.log
+
+
+def started(version: str, folder: Path, *flags: str) -> Program:
+    try:
+        return Program(version, folder, *flags)
+    except CannotRun as reason:
+        leave_out(reason)
+        raise
+
+
+class Scenarios:
+    """What each version of the client is asked to do."""
+
+    version = ""
+    flags: tuple[str, ...] = ()
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def java_client(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+        program = started(cls.version, tmp_path_factory.mktemp("java"), *cls.flags)
+        yield program
+        program.end()
+
+    @pytest.mark.parametrize(
+        ("scenario", "said"),
+        [
+            ("sync", "40"),
+            ("async", "201"),
+            ("oneway", "31"),
+            ("batch", "21"),
+            ("large", None),
+            ("refused", None),
+            ("query", "3"),
+            ("reply", "5"),
+            ("tags", "20"),
+            ("sql", "m0,m4,m6"),
+            ("ordered", "4"),
+            ("clustering", None),
+            ("broadcasting", "20"),
+            ("pull", "20"),
+            ("lite-subscribe", "30"),
+            ("lite-assign", "4"),
+        ],
+    )
+    def test_a_scenario_holds(
+        self, java_client: Program, rocketmq: RunningServer, scenario: str, said: str | None
+    ) -> None:
+        topic = f"{scenario}-{self.version}{'b' if self.flags else ''}"
+        found = java_client.run(scenario, namesrv(rocketmq), topic)
+        assert said is None or found == said
+
+
+class TestRocketMQ5(Scenarios):
+    version = "v5"
+    client = f"rocketmq-java {pinned_version(HERE / 'v5' / 'pom.xml')}"
+
+    def test_a_group_goes_on_where_it_was_after_a_restart(
+        self, java_client: Program, rocketmq: RunningServer
+    ) -> None:
+        java_client.run("produce", namesrv(rocketmq), "lasting", 0, 20)
+        first = java_client.run("consume", namesrv(rocketmq), "lasting", "lasting-g", 20)
+        java_client.run("produce", namesrv(rocketmq), "lasting", 20, 10)
+        assert rocketmq.stop() == 0
+        rocketmq.restart()
+        second = java_client.run("consume", namesrv(rocketmq), "lasting", "lasting-g", 10)
+        assert sorted(first.split(",")) == sorted(f"m{n}" for n in range(20))
+        assert sorted(second.split(",")) == sorted(f"m{n}" for n in range(20, 30))
+
+    def test_what_was_acknowledged_is_there_after_a_kill(
+        self, java_client: Program, rocketmq: RunningServer
+    ) -> None:
+        java_client.run("produce", namesrv(rocketmq), "killed", 0, 50)
+        rocketmq.kill()
+        rocketmq.restart()
+        found = java_client.run("consume", namesrv(rocketmq), "killed", "killed-g", 50)
+        assert sorted(found.split(",")) == sorted(f"m{n}" for n in range(50))
+
+    def test_both_sides_see_everything_on_one_topic(
+        self, java_client: Program, rocketmq: RunningServer
+    ) -> None:
+        java_client.run("produce", namesrv(rocketmq), "shared", 0, 20)
+        produce(rocketmq, "shared", [f"k{n}" for n in range(20)])
+        wanted = sorted([f"m{n}" for n in range(20)] + [f"k{n}" for n in range(20)])
+        found = java_client.run("consume", namesrv(rocketmq), "shared", "shared-java", 40)
+        assert sorted(found.split(",")) == wanted
+        assert sorted(consume(rocketmq, "shared", "shared-kafka", 40)) == wanted
+
+    def test_a_group_moves_to_kafka_and_back_without_loss_or_repeat(
+        self, java_client: Program, rocketmq: RunningServer
+    ) -> None:
+        java_client.run("produce", namesrv(rocketmq), "moving", 0, 12)
+        first = java_client.run("consume", namesrv(rocketmq), "moving", "movers", 12)
+        java_client.run("produce", namesrv(rocketmq), "moving", 12, 12)
+        second = consume(rocketmq, "moving", "movers", 12)
+        java_client.run("produce", namesrv(rocketmq), "moving", 24, 12)
+        third = java_client.run("consume", namesrv(rocketmq), "moving", "movers", 12)
+        assert sorted(first.split(",")) == sorted(f"m{n}" for n in range(12))
+        assert sorted(second) == sorted(f"m{n}" for n in range(12, 24))
+        assert sorted(third.split(",")) == sorted(f"m{n}" for n in range(24, 36))
+
+
+@pytest.mark.long
+class TestRocketMQ5Binary(Scenarios):
+    version = "v5"
+    flags = ("-Drocketmq.serialize.type=ROCKETMQ",)
+    client = f"rocketmq-java {pinned_version(HERE / 'v5' / 'pom.xml')} with binary headers"
+
+
+@pytest.mark.long
+class TestRocketMQ4(Scenarios):
+    version = "v4"
+    client = f"rocketmq-java {pinned_version(HERE / 'v4' / 'pom.xml')}"
+
+
+def namesrv(server: RunningServer) -> str:
+    host, port = server.address("namesrv")
+    return f"{host}:{port}"
+
+
+def produce(server: RunningServer, topic: str, values: list[str]) -> None:
+    producer = Producer({"bootstrap.servers": server.bootstrap})
+    for value in values:
+        producer.produce(topic, value.encode(), key=value.encode())
+    assert producer.flush(20) == 0
+
+
+def consume(server: RunningServer, topic: str, group: str, count: int) -> list[str]:
+    """Read with a Kafka consumer of a group, commit, and leave."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": server.bootstrap,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    consumer.subscribe([topic])
+    found: list[str] = []
+    for _ in range(600):
+        message = consumer.poll(0.1)
+        if message is None:
+            continue
+        if message.error() is not None:
+            assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+            continue
+        value = message.value()
+        found.append(value.decode() if value is not None else "")
+        if len(found) == count:
+            break
+    consumer.commit(asynchronous=False)
+    consumer.close()
+    return found
