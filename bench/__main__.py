@@ -7,7 +7,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from bench import codec, kafka, mapping, results, txn
+from bench import codec, kafka, mapping, remoting, results, txn
 from bench.results import Report
 from bench.store import report as store
 
@@ -15,6 +15,7 @@ BENCHMARKS: dict[str, Callable[[], Report]] = {
     "codec": codec.run,
     "kafka": kafka.run,
     "mapping": mapping.run,
+    "remoting": remoting.run,
     "store": store.run,
     "store-big": store.run_big,
     "txn": txn.run,

@@ -30,11 +30,13 @@ class RockgateServer:
         *,
         settings: Sequence[str] = (),
         profile: Path | None = None,
+        rocketmq: bool = False,
     ) -> None:
         self._home = Home(NAME, directory)
         self.directory = self._home.path
         self.daemon = Daemon(NAME, self.directory)
-        (self._port,) = free_ports(1)
+        self._port, self._remoting_port, self._namesrv_port = free_ports(3)
+        self._has_rocketmq = rocketmq
         self._settings = [part for pair in settings for part in ("--set", pair)]
         self._profile = profile
 
@@ -54,7 +56,7 @@ class RockgateServer:
             [
                 *(sys.executable, "-m", *program, "serve"),
                 *("--data-dir", str(self.directory / "data"), "--kafka", self.bootstrap),
-                *("--remoting", "off", "--namesrv", "off", "--http", "off"),
+                *("--http", "off", *self._rocketmq_doors()),
                 *self._settings,
             ],
             is_ready=lambda: answers_api_versions(self.address),
@@ -94,6 +96,16 @@ class RockgateServer:
     def bootstrap(self) -> str:
         """HOST:PORT for a Kafka client."""
         return f"{HOST}:{self._port}"
+
+    @property
+    def namesrv(self) -> str:
+        """HOST:PORT for a RocketMQ client."""
+        return f"{HOST}:{self._namesrv_port}"
+
+    def _rocketmq_doors(self) -> tuple[str, ...]:
+        if not self._has_rocketmq:
+            return "--remoting", "off", "--namesrv", "off"
+        return "--remoting", f"{HOST}:{self._remoting_port}", "--namesrv", self.namesrv
 
     @property
     def pid(self) -> int:

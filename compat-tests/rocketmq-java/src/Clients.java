@@ -4,7 +4,7 @@ import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 
-/** Makes clients with their defaults, but for how often they ask for routes. */
+/** Makes clients with their defaults, but for how often they ask for routes and tell that they live. */
 final class Clients {
     private static final AtomicInteger NUMBER = new AtomicInteger();
 
@@ -18,6 +18,7 @@ final class Clients {
         DefaultMQProducer producer = new DefaultMQProducer("producers-" + NUMBER.incrementAndGet());
         producer.setNamesrvAddr(namesrv);
         producer.setInstanceName(instance());
+        producer.setHeartbeatBrokerInterval(1000);
         producer.start();
         return producer;
     }
