@@ -67,6 +67,15 @@ def test_a_group_goes_on_where_it_stopped(terminal: Terminal, filled: str) -> No
     assert (found["lag"], found["state"]) == (0, "Empty")
 
 
+def test_where_a_group_begins_is_kept_even_if_nothing_comes(
+    terminal: Terminal, filled: str
+) -> None:
+    group = ("--group", f"g-{filled}")
+    assert terminal.pipe("consume", filled, *group, "--idle-timeout", "10ms") == b""
+    terminal.pipe("produce", filled, "new")
+    assert terminal.pipe("consume", filled, *group, "--exit-at-end") == b"new\n"
+
+
 def following(
     terminal: Terminal, *arguments: str
 ) -> AbstractContextManager[subprocess.Popen[bytes]]:

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeVar
 
@@ -27,6 +28,7 @@ INTERRUPTED_STATUS: Final = 130
 TERMINATED_STATUS: Final = 143
 
 SERVER: Final = "127.0.0.1:9092"
+SERVER_VARIABLE: Final = "ROCKGATE_BOOTSTRAP_SERVER"
 TIMEOUT: Final = "10s"
 
 Server = Annotated[
@@ -35,7 +37,7 @@ Server = Annotated[
         "--bootstrap-server",
         "-b",
         metavar="HOST:PORT",
-        envvar="ROCKGATE_BOOTSTRAP_SERVER",
+        envvar=SERVER_VARIABLE,
         help="A broker of the cluster; several after commas.",
     ),
 ]
@@ -87,6 +89,9 @@ def run(
     except ClientError as error:
         fail([error], {}, is_json=is_json)
     except KeyboardInterrupt:
+        if sys.stderr.isatty():
+            # The shell's prompt shall not stand behind the terminal's ^C.
+            typer.echo(err=True)
         raise typer.Exit(0 if is_endless else INTERRUPTED_STATUS) from None
     except asyncio.CancelledError:
         raise typer.Exit(0 if is_endless else TERMINATED_STATUS) from None
@@ -142,9 +147,8 @@ def checked(what: str, read: Callable[[Any], T], given: Any) -> T:
 
 def confirm(question: str, *, is_sure: bool) -> None:
     """Ask before something that cannot be undone, where a person sits at the terminal."""
-    import sys
-
     if is_sure or not sys.stdin.isatty():
         return
     if not typer.confirm(question, err=True):
+        typer.echo("rockgate: nothing was changed", err=True)
         raise typer.Exit(REFUSED_STATUS)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rockgate.gateway.cli import asking
+from rockgate.gateway.cli import asking, completing
 
 if TYPE_CHECKING:
     from rockgate.gateway.cli.consuming import Plan, Start, Write
@@ -44,7 +44,7 @@ _WITH_GROUP = (
     " --group; rockgate groups reset-offsets moves a group"
 )
 
-Topics = Annotated[list[str], typer.Argument(metavar="TOPIC")]
+Topics = Annotated[list[str], typer.Argument(metavar="TOPIC", autocompletion=completing.topics)]
 FromBeginning = Annotated[
     bool, typer.Option("--from-beginning", help="All there is; in a group where it never was.")
 ]
@@ -56,7 +56,13 @@ Timestamp = Annotated[
     str | None, typer.Option(metavar="TIME", help="From a time on, or from so long ago (2h).")
 ]
 Group = Annotated[
-    str | None, typer.Option("--group", "-g", help="As a member of this group, with commits.")
+    str | None,
+    typer.Option(
+        "--group",
+        "-g",
+        help="As a member of this group, with commits.",
+        autocompletion=completing.groups,
+    ),
 ]
 Commit = Annotated[
     bool, typer.Option("--commit/--no-commit", help="Whether a group's progress is kept.")
@@ -150,6 +156,8 @@ def consume(
             await consuming.Reading(cluster, plan, write, note=_note(meter)).run()
         finally:
             meter.clear()
+            if meter.record_count and showing.is_watched() and _is_redirected():
+                showing.note(meter.text())
 
     asking.run(
         work,
@@ -158,8 +166,6 @@ def consume(
         client_id=client_id,
         is_endless=is_endless,
     )
-    if meter.record_count and showing.is_watched() and _is_redirected():
-        showing.note(meter.text())
 
 
 Show = Callable[["Chunk", "Record"], bytes]

@@ -157,10 +157,10 @@ class Reading:
         assert self._plan.group is not None
         known = await committed.fetch(self._cluster, self._plan.group, places) if places else {}
         missing = [place for place in places if place not in known]
-        if missing:
-            known |= await self._starts(missing)
-        self._consumed = {}
-        await self._read_from(known)
+        starts = await self._starts(missing) if missing else {}
+        # Where it begins is progress, too: who comes next begins there, and not at a later end.
+        self._consumed = dict(starts)
+        await self._read_from(known | starts)
 
     async def _join_again(self) -> None:
         """Give everything up, in order, and take what the new round gives."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from rockgate.gateway.cli import asking
+from rockgate.gateway.cli import asking, completing
 
 if TYPE_CHECKING:
     from rockgate.gateway.cli.streams import Meter
@@ -67,7 +67,7 @@ class Source:
     has_one_of_nothing: bool
 
 
-Topic = Annotated[str, typer.Argument(metavar="TOPIC")]
+Topic = Annotated[str, typer.Argument(metavar="TOPIC", autocompletion=completing.topics)]
 Values = Annotated[
     list[str] | None,
     typer.Argument(metavar="VALUE", help="A record each; else lines of standard input."),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rockgate.gateway.cli import asking
+from rockgate.gateway.cli import asking, completing
 
 if TYPE_CHECKING:
     from rockgate.gateway.cli.wire.cluster import Cluster
@@ -30,7 +30,7 @@ rockgate groups delete-offsets billing --topic orders:0,1 --yes
 
 
 def delete(
-    groups: Annotated[list[str], typer.Argument(metavar="GROUP")],
+    groups: Annotated[list[str], typer.Argument(metavar="GROUP", autocompletion=completing.groups)],
     yes: asking.Yes = False,
     bootstrap_server: asking.Server = asking.SERVER,
     timeout: asking.Timeout = asking.TIMEOUT,
@@ -65,7 +65,7 @@ def delete(
 
 
 def delete_offsets(
-    group: Annotated[str, typer.Argument(metavar="GROUP")],
+    group: Annotated[str, typer.Argument(metavar="GROUP", autocompletion=completing.groups)],
     topic: Annotated[
         list[str],
         typer.Option(metavar="TOPIC[:PARTITION,...]", help="What to forget; repeatable."),

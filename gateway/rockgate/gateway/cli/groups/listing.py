@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rockgate.gateway.cli import asking
+from rockgate.gateway.cli import asking, completing
 
 if TYPE_CHECKING:
     from rockgate.gateway.cli.groups.standing import Standing
@@ -15,11 +15,18 @@ if TYPE_CHECKING:
     from rockgate.gateway.cli.wire.groups import Group
 
 Groups = Annotated[
-    list[str], typer.Argument(metavar="GROUP", help="Names, or patterns with * and ?.")
+    list[str],
+    typer.Argument(
+        metavar="GROUP", help="Names, or patterns with * and ?.", autocompletion=completing.groups
+    ),
 ]
 AnyGroups = Annotated[
     list[str] | None,
-    typer.Argument(metavar="GROUP", help="Names, or patterns with * and ?; else all."),
+    typer.Argument(
+        metavar="GROUP",
+        help="Names, or patterns with * and ?; else all.",
+        autocompletion=completing.groups,
+    ),
 ]
 
 LIST_EXAMPLES = """

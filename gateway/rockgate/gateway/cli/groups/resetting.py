@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from rockgate.gateway.cli import asking
+from rockgate.gateway.cli import asking, completing
 
 if TYPE_CHECKING:
     from rockgate.gateway.cli.wire.cluster import Cluster
@@ -69,7 +69,7 @@ class Move:
         }
 
 
-Group = Annotated[str, typer.Argument(metavar="GROUP")]
+Group = Annotated[str, typer.Argument(metavar="GROUP", autocompletion=completing.groups)]
 Topic = Annotated[
     list[str] | None,
     typer.Option(metavar="TOPIC[:PARTITION,...]", help="What to reset; repeatable."),

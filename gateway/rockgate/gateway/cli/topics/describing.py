@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rockgate.gateway.cli import asking
+from rockgate.gateway.cli import asking, completing
 
 if TYPE_CHECKING:
     from rockgate.gateway.cli.wire.cluster import Cluster
@@ -41,7 +41,11 @@ class Described:
 def describe(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TOPIC", help="Names, or patterns with * and ?."),
+        typer.Argument(
+            metavar="TOPIC",
+            help="Names, or patterns with * and ?.",
+            autocompletion=completing.topics,
+        ),
     ] = None,
     bootstrap_server: asking.Server = asking.SERVER,
     timeout: asking.Timeout = asking.TIMEOUT,

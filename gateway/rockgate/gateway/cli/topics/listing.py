@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rockgate.gateway.cli import asking
+from rockgate.gateway.cli import asking, completing
 
 if TYPE_CHECKING:
     from rockgate.gateway.cli.wire.cluster import Cluster
@@ -25,7 +25,12 @@ rockgate topics list --internal --json
 
 def list_(
     pattern: Annotated[
-        str, typer.Argument(metavar="PATTERN", help="A name, or a pattern with * and ?.")
+        str,
+        typer.Argument(
+            metavar="PATTERN",
+            help="A name, or a pattern with * and ?.",
+            autocompletion=completing.topics,
+        ),
     ] = "*",
     internal: Annotated[
         bool, typer.Option("--internal", help="The server's own topics, too.")

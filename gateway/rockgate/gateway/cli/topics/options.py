@@ -4,8 +4,14 @@ from typing import Annotated
 
 import typer
 
-Names = Annotated[list[str], typer.Argument(metavar="TOPIC", show_default=False)]
-Name = Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)]
+from rockgate.gateway.cli import completing
+
+Names = Annotated[
+    list[str], typer.Argument(metavar="TOPIC", show_default=False, autocompletion=completing.topics)
+]
+Name = Annotated[
+    str, typer.Argument(metavar="TOPIC", show_default=False, autocompletion=completing.topics)
+]
 Configs = Annotated[
     list[str] | None,
     typer.Option("--config", "-c", metavar="NAME=VALUE", help="A topic config; repeatable."),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rockgate.gateway.cli import asking
+from rockgate.gateway.cli import asking, completing
 
 if TYPE_CHECKING:
     from rockgate.gateway.cli.wire.cluster import Cluster
@@ -37,7 +37,9 @@ _AT_WORDS = {"earliest": -2, "latest": -1, "max-timestamp": -3}
 
 
 def offsets(
-    names: Annotated[list[str], typer.Argument(metavar="TOPIC[:PARTITION,...]")],
+    names: Annotated[
+        list[str], typer.Argument(metavar="TOPIC[:PARTITION,...]", autocompletion=completing.topics)
+    ],
     at: Annotated[
         str | None,
         typer.Option(
@@ -101,7 +103,9 @@ def offsets(
 
 
 def delete_records(
-    names: Annotated[list[str], typer.Argument(metavar="TOPIC[:PARTITION,...]")],
+    names: Annotated[
+        list[str], typer.Argument(metavar="TOPIC[:PARTITION,...]", autocompletion=completing.topics)
+    ],
     before_offset: Annotated[
         int | None, typer.Option(min=0, metavar="OFFSET", help="Delete what lies before it.")
     ] = None,

@@ -33,7 +33,7 @@ class Refused(ClientError):
         self.code = code
         self.message = message
         self.what = what
-        reason = message or meaning(code)
+        reason = (message or meaning(code)).rstrip(". ")
         super().__init__(f"{what}: {reason} ({name(code)})" if what else f"{reason} ({name(code)})")
 
     def about(self, what: str) -> "Refused":
