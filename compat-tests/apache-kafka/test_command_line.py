@@ -176,8 +176,8 @@ def test_a_group_of_the_newer_protocol_is_described(
         (found,) = terminal.json("groups", "describe", group)["groups"]
         assert (found["kind"], found["state"]) == ("consumer", "Stable")
         assert [len(member["assignment"]) for member in found["members"]] == [6]
-        said = terminal.pipe("consume", topic, "--group", group, "--exit-at-end", status=1)
-        assert b"rockgate: group" in said
+        # Kafka lets members of the classic protocol into such a group.
+        assert terminal.pipe("consume", topic, "--group", group, "--exit-at-end") == b""
     finally:
         other.close()
 

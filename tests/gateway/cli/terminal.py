@@ -5,6 +5,7 @@ descriptors themselves and are ended by signals, so they get processes.
 """
 
 import json
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,11 @@ from typer.testing import CliRunner
 from rockgate.gateway.cli import app
 
 SECONDS_MAX = 60
+
+
+def _heed_interrupts() -> None:
+    """As in a terminal: what a shell starts in the background ignores Ctrl-C, and so do tests."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Terminal:
@@ -46,7 +52,10 @@ class Terminal:
         """A command in a process of its own, with pipes; it does not outlive the block."""
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         with subprocess.Popen(
-            command(*arguments), env=environment(self.variables), **{**pipes, **options}
+            command(*arguments),
+            env=environment(self.variables),
+            preexec_fn=_heed_interrupts,
+            **{**pipes, **options},
         ) as process:
             try:
                 yield process

@@ -86,8 +86,9 @@ class Broker:
         """What the broker says it serves, once connected."""
         return self._served
 
-    def serves(self, key: ApiKey, version_min: int = 0) -> bool:
+    async def serves(self, key: ApiKey, version_min: int = 0) -> bool:
         """Whether some version of the API, at least `version_min`, can be spoken."""
+        await self.connect()
         common = self._common(key)
         return bool(common) and common.max >= version_min
 

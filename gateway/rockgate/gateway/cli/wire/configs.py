@@ -183,7 +183,7 @@ async def alter(
 async def resources(cluster: Cluster, kinds: Sequence[Kind]) -> list[Resource]:
     """What there is of these kinds; a server that cannot list them is asked for topics alone."""
     broker = await cluster.anyone()
-    if broker.serves(ApiKey.LIST_CONFIG_RESOURCES, version_min=1):
+    if await broker.serves(ApiKey.LIST_CONFIG_RESOURCES, version_min=1):
         request = ListConfigResourcesRequest(resource_types=[int(kind) for kind in kinds])
         answer = await broker.ask(request, ListConfigResourcesResponse)
         if answer.error_code:

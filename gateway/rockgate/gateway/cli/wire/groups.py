@@ -105,7 +105,7 @@ async def describe(cluster: Cluster, group_id: str) -> Group:
     """One group, of whichever protocol; Refused if there is none."""
 
     async def ask(broker: Broker) -> Group:
-        if broker.serves(ApiKey.CONSUMER_GROUP_DESCRIBE):
+        if await broker.serves(ApiKey.CONSUMER_GROUP_DESCRIBE):
             try:
                 return await _describe_consumer(broker, group_id)
             except Refused as error:
