@@ -173,6 +173,26 @@ def test_a_group_shared_with_another_client(
         process.communicate()
 
 
+def test_what_a_transaction_took_back_is_left_out_on_demand(
+    terminal: Terminal, name: str, server: RunningServer
+) -> None:
+    from confluent_kafka import Producer
+
+    terminal.run("topics", "create", name, "-p", "2")
+    producer: Any = Producer({"bootstrap.servers": server.bootstrap, "transactional.id": name})
+    producer.init_transactions(30)
+    for value, end in (("kept", producer.commit_transaction), ("gone", producer.abort_transaction)):
+        producer.begin_transaction()
+        for partition in range(2):
+            producer.produce(name, value=value, partition=partition)
+        producer.flush()
+        end(30)
+    everything = terminal.pipe("consume", name, "--exit-at-end")
+    assert words(everything) == ["gone", "gone", "kept", "kept"]
+    committed = terminal.pipe("consume", name, "--exit-at-end", "--read-committed")
+    assert words(committed) == ["kept", "kept"]
+
+
 def test_an_offset_outside_the_log_is_told_and_reading_goes_on(
     terminal: Terminal, filled: str
 ) -> None:

@@ -122,9 +122,9 @@ async def test_offsets_of_older_and_newer_servers(version: int) -> None:
         OffsetFetchResponsePartition(partition_index=0, committed_offset=5),
         OffsetFetchResponsePartition(partition_index=1, committed_offset=-1),
     ]
-    topics = [OffsetFetchResponseTopics(name="t", partitions=newer_parts)]
+    topics = [OffsetFetchResponseTopics(name="t", partitions=[*newer_parts])]
     brokers.answers[ApiKey.OFFSET_FETCH] = lambda node, request: OffsetFetchResponse(
-        topics=[OffsetFetchResponseTopic(name="t", partitions=older_parts)],
+        topics=[OffsetFetchResponseTopic(name="t", partitions=[*older_parts])],
         groups=[OffsetFetchResponseGroup(group_id="g", topics=topics)],
     )
     async with brokers.cluster() as cluster:
