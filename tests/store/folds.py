@@ -9,9 +9,12 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 from tests.store.journals import MemoryJournal, change_at
 
+from rockgate.store import halfchanges
 from rockgate.store.clock import ManualClock
 from rockgate.store.epochs import TOPIC as EPOCH_TOPIC
 from rockgate.store.epochs import Epochs
+from rockgate.store.halfchanges import HALF_TOPIC
+from rockgate.store.halffold import HalfMessages
 from rockgate.store.progress import Key, Progress
 from rockgate.store.progressrecords import (
     PROGRESS_TOPIC,
@@ -175,7 +178,41 @@ def _epoch_changes(count: int) -> list[Body]:
     return bodies
 
 
+# Half messages: prepared, checked, decided; offsets come again only after a cut of the log.
+
+_HALF_OPERATIONS = st.one_of(
+    st.tuples(st.just("prepare"), st.integers(0, 5)),
+    st.tuples(st.just("check"), st.integers(0, 5)),
+    st.tuples(st.just("decide"), st.integers(0, 5)),
+)
+
+
+def _half_changes(operations: Sequence[tuple[str, int]]) -> list[Body]:
+    bodies: list[Body] = []
+    prepared: set[int] = set()
+    for what, offset in operations:
+        change: halfchanges.Prepared | halfchanges.Checked | halfchanges.Decided
+        if what == "prepare":
+            if offset in prepared:
+                continue
+            prepared.add(offset)
+            change = halfchanges.Prepared(offset, f"g{offset % 2}", offset * 1000)
+        elif what == "check":
+            change = halfchanges.Checked(offset)
+        else:
+            change = halfchanges.Decided(offset, halfchanges.Outcome.COMMITTED)
+        bodies.append((HALF_TOPIC, halfchanges.encode(change)))
+    return bodies
+
+
 FOLDS = [
+    FoldCase(
+        "halves",
+        HALF_TOPIC,
+        lambda: HalfMessages(slice_places=1),
+        st.lists(_HALF_OPERATIONS, max_size=30).map(_half_changes),
+        lambda halves: {half.offset: half for half in halves.all()},
+    ),
     FoldCase(
         "epochs",
         EPOCH_TOPIC,

@@ -18,10 +18,12 @@ from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.gateway.listener import Listener
 from rockgate.gateway.mapping.lookup import MessageLookup
 from rockgate.gateway.mapping.transcoder import Transcoder
+from rockgate.gateway.remoting.checking import Checking
 from rockgate.gateway.remoting.clients import Clients
 from rockgate.gateway.remoting.dispatch import Dispatcher
 from rockgate.gateway.remoting.door import RemotingDoor
 from rockgate.gateway.remoting.groupsettings import GroupSettings
+from rockgate.gateway.remoting.halves import Halves
 from rockgate.gateway.remoting.local import LocalBroker
 from rockgate.gateway.remoting.locks import Locks
 from rockgate.gateway.remoting.nameserver import processors as nameserver
@@ -31,6 +33,7 @@ from rockgate.gateway.remoting.processors import Families, table
 from rockgate.gateway.remoting.processors.broker import BrokerRequests
 from rockgate.gateway.remoting.processors.clients import ClientRequests
 from rockgate.gateway.remoting.processors.groups import GroupRequests
+from rockgate.gateway.remoting.processors.halves import HalfRequests
 from rockgate.gateway.remoting.processors.locking import LockRequests
 from rockgate.gateway.remoting.processors.offsets import OffsetRequests
 from rockgate.gateway.remoting.processors.pulling import Pulls
@@ -39,11 +42,12 @@ from rockgate.gateway.remoting.processors.sending import Sends
 from rockgate.gateway.remoting.processors.topics import TopicRequests
 from rockgate.gateway.remoting.progressing import Offsets
 from rockgate.gateway.remoting.pulling import Puller
-from rockgate.gateway.remoting.sending import Sender
+from rockgate.gateway.remoting.sending import MessageKind, Sender
 from rockgate.gateway.remoting.tenancy import GroupTenancy
 from rockgate.gateway.remoting.topicbook import TopicBook
 from rockgate.gateway.waiting import Waiting
 from rockgate.store.clock import Clock
+from rockgate.store.halffold import HalfMessages
 from rockgate.store.state import Fold, Journal
 from rockgate.store.store import Store
 
@@ -57,15 +61,16 @@ class RemotingFolds:
     """What RocketMQ's door knows by the log. Made with the store, which feeds it."""
 
     settings: GroupSettings
+    halves: HalfMessages
 
     @classmethod
     def make(cls, journal: Journal) -> RemotingFolds:
         """Make them empty; the store restores them."""
-        return cls(GroupSettings(journal))
+        return cls(GroupSettings(journal), HalfMessages())
 
     def all(self) -> list[Fold]:
         """All of them, in the order that a snapshot has."""
-        return [self.settings.fold]
+        return [self.settings.fold, self.halves]
 
 
 class RemotingAssembly:
@@ -111,6 +116,18 @@ class RemotingAssembly:
             body_bytes_max=remoting.message_bytes_max,
         )
         self.locks = Locks(remoting.lock_expiry_ms)
+        self.halves = Halves(store=store, halves=folds.halves, durability=self.durability)
+        self.sender.on_kind[MessageKind.HALF] = self.halves.prepare
+        self.checking = Checking(
+            halves=self.halves,
+            undecided=folds.halves,
+            clients=self.clients,
+            journal=store.appender,
+            clock=store.clock,
+            config=remoting,
+            store_host=store_host,
+        )
+        store.retention.keep(folds.halves)
 
     async def open(self, resources: AsyncExitStack, listener: Listener) -> LocalBroker:
         """Make the processors and listen; `resources` drains and closes the door again."""
@@ -132,7 +149,7 @@ class RemotingAssembly:
         )
 
     def upkeep(self) -> Callable[[], bool]:
-        """Look for silent clients and locks now and then."""
+        """Ask about half messages, and look for silent clients and locks now and then."""
         next_ms = 0
 
         def step() -> bool:
@@ -142,7 +159,7 @@ class RemotingAssembly:
                 next_ms = now_ms + LOOK_MS
                 self.clients.expire(now_ms)
                 self.locks.expire(now_ms)
-            return False
+            return self.checking.step()
 
         return step
 
@@ -157,6 +174,7 @@ class RemotingAssembly:
                 store_host=self._store_host,
                 address=address,
             ),
+            halves=HalfRequests(halves=self.halves, durability=self.durability),
             pulls=Pulls(
                 puller=puller,
                 topics=topics,

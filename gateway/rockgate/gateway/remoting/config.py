@@ -56,6 +56,14 @@ class RemotingConfig:
     """A queue that is locked for ordered reading is free again after this long without renewal."""
     mapped_bytes_max: int = field(default=64 * MIB, metadata={"minimum": MIB, "maximum": 2**40})
     """Memory for record batches that were opened for RocketMQ's consumers."""
+    immune_ms: int = field(default=6_000, metadata={"minimum": 0, "maximum": 2**31 - 1})
+    """How old a half message is before its producers are asked about it, unless it says itself."""
+    check_interval_ms: int = field(default=30_000, metadata={"minimum": 1, "maximum": 2**31 - 1})
+    """Time from one question about a half message to the next."""
+    check_times_max: int = field(default=15, metadata={"minimum": 1, "maximum": 1_000_000})
+    """Questions about a half message before it is put aside for inspection."""
+    half_reserved_ms: int = field(default=259_200_000, metadata={"minimum": 1, "maximum": 2**62})
+    """A half message that is older, and was asked about, is put aside for inspection."""
 
     def __post_init__(self) -> None:
         if self.advertise is not None and (self.advertise.is_closed or self.advertise.port == 0):

@@ -128,9 +128,9 @@ def test_a_later_format_is_refused() -> None:
     with pytest.raises(FormatTooNew):
         make()[0].apply(change_at(0, TOPIC, b"\x02\x01"))
     with pytest.raises(FormatTooNew):
-        make()[0].restore([msgspec.msgpack.encode([2, []])])
+        make()[0].restore([b"\x02\x90"])
     with pytest.raises(StoreCorrupt):
-        make()[0].restore([b"\xc1"])
+        make()[0].restore([b"\x01\xc1"])
 
 
 def test_a_long_list_is_cut_so_that_no_change_is_too_large() -> None:

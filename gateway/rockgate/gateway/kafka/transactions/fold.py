@@ -22,6 +22,7 @@ from rockgate.store.roster import Roster
 from rockgate.store.state import Change, check_format
 
 _SLICE_COST: Final = 2_000
+_VERSION: Final = bytes((FORMAT,))
 
 
 class _Saved(msgspec.Struct, array_like=True, frozen=True):
@@ -41,13 +42,8 @@ class _Saved(msgspec.Struct, array_like=True, frozen=True):
     ending: Ending | None
 
 
-class _Slice(msgspec.Struct, array_like=True, frozen=True):
-    version: int
-    transactions: list[_Saved]
-
-
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(_Slice).decode
+_decode = msgspec.msgpack.Decoder(list[_Saved]).decode
 
 
 class Transactions:
@@ -186,19 +182,18 @@ class Transactions:
                 saved.append(_save(each))
                 cost += len(each.partitions) + sum(map(len, each.offsets.values()))
             if cost >= self._slice_cost:
-                yield _encode(_Slice(FORMAT, saved))
+                yield _VERSION + _encode(saved)
                 saved, cost = [], 0
-        yield _encode(_Slice(FORMAT, saved))
+        yield _VERSION + _encode(saved)
 
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace everything by what the slices hold."""
         self.clear()
         what = "the transactions of a snapshot"
         for piece in slices:
+            check_format(piece[0] if piece else 0, FORMAT, what)
             try:
-                part = _decode(piece)
-                check_format(part.version, FORMAT, what)
-                for saved in part.transactions:
+                for saved in _decode(piece[1:]):
                     self._load(saved)
             except (ValueError, msgspec.MsgspecError) as error:
                 raise StoreCorrupt(what, 0, str(error)) from error

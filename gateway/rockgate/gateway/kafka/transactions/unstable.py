@@ -29,6 +29,7 @@ FIRST: Final = b"__TXN_FIRST"
 """Property of a marker's entry: the offset of its transaction's first batch in the partition."""
 
 _FORMAT: Final = 1
+_VERSION: Final = bytes((_FORMAT,))
 _SLICE_COST: Final = 2_000
 _last = itemgetter(1)
 
@@ -64,13 +65,8 @@ class _Saved(msgspec.Struct, array_like=True, frozen=True):
     aborted: list[Aborted]
 
 
-class _Slice(msgspec.Struct, array_like=True, frozen=True):
-    version: int
-    queues: list[_Saved]
-
-
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(_Slice).decode
+_decode = msgspec.msgpack.Decoder(list[_Saved]).decode
 
 
 class Unstable:
@@ -237,27 +233,27 @@ class Unstable:
                 saved.append(_Saved(*queue.key, list(queue.open.items()), part))
                 cost += len(queue.open) + len(part)
                 if cost >= self._slice_cost:
-                    yield _encode(_Slice(_FORMAT, saved))
+                    yield _VERSION + _encode(saved)
                     saved, cost = [], 0
                 if len(part) < self._slice_cost:
                     break
                 told = part[-1].last
             if cost >= self._slice_cost:
-                yield _encode(_Slice(_FORMAT, saved))
+                yield _VERSION + _encode(saved)
                 saved, cost = [], 0
-        yield _encode(_Slice(_FORMAT, saved))
+        yield _VERSION + _encode(saved)
 
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace everything by what the slices hold."""
         self.clear()
         what = "the open transactions of a snapshot"
         for piece in slices:
+            check_format(piece[0] if piece else 0, _FORMAT, what)
             try:
-                part = _decode(piece)
+                part = _decode(piece[1:])
             except msgspec.MsgspecError as error:
                 raise StoreCorrupt(what, 0, str(error)) from error
-            check_format(part.version, _FORMAT, what)
-            for saved in part.queues:
+            for saved in part:
                 self._load(saved)
 
     def _load(self, saved: _Saved) -> None:

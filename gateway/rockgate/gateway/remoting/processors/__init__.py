@@ -11,6 +11,7 @@ from rockgate.gateway.remoting.dispatch import Handle
 from rockgate.gateway.remoting.processors.broker import BrokerRequests
 from rockgate.gateway.remoting.processors.clients import ClientRequests
 from rockgate.gateway.remoting.processors.groups import GroupRequests
+from rockgate.gateway.remoting.processors.halves import HalfRequests
 from rockgate.gateway.remoting.processors.locking import LockRequests
 from rockgate.gateway.remoting.processors.offsets import OffsetRequests
 from rockgate.gateway.remoting.processors.pulling import Pulls
@@ -25,6 +26,7 @@ class Families:
     """The processors of each family, made and ready."""
 
     sends: Sends
+    halves: HalfRequests
     pulls: Pulls
     offsets: OffsetRequests
     clients: ClientRequests
@@ -55,6 +57,7 @@ def table(families: Families) -> dict[RequestCode, Handle]:
         RequestCode.VIEW_MESSAGE_BY_ID: f.queries.view,
         RequestCode.HEART_BEAT: f.clients.heartbeat,
         RequestCode.UNREGISTER_CLIENT: f.clients.unregister,
+        RequestCode.END_TRANSACTION: f.halves.end,
         RequestCode.GET_CONSUMER_LIST_BY_GROUP: f.clients.members,
         RequestCode.LOCK_BATCH_MQ: f.locks.lock,
         RequestCode.UNLOCK_BATCH_MQ: f.locks.unlock,

@@ -1,0 +1,132 @@
+"""The fold of half messages: which are undecided, whose they are, and how often they were checked.
+
+docs/half-messages.md is this module's twin. It holds names and numbers; the messages themselves lie
+in the log, and are kept from retention for as long as they are undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from rockgate.store.errors import StoreCorrupt
+from rockgate.store.halfchanges import FORMAT, HALF_TOPIC, Checked, Decided, Prepared, decode
+from rockgate.store.roster import Roster
+from rockgate.store.state import Change, check_format
+
+_SLICE_PLACES: Final = 1_000
+_VERSION: Final = bytes((FORMAT,))
+MESSAGES: Final = b"RMQ_SYS_TRANS_HALF_TOPIC"
+"""The topic in whose queue 0 half messages lie."""
+
+
+class Half(msgspec.Struct, array_like=True, gc=False):
+    """One undecided half message."""
+
+    offset: int
+    group: str
+    immune_ms: int
+    """How old it must be for the first check; -1 for the server's own setting."""
+    prepared_ms: int
+    check_count: int = 0
+    checked_ms: int = -1
+    position: int = -1
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(list[Half]).decode
+
+
+class HalfMessages:
+    """All undecided half messages, by their offsets."""
+
+    name: Final = "halves"
+    topics: Final = frozenset({HALF_TOPIC})
+
+    def __init__(self, slice_places: int = _SLICE_PLACES) -> None:
+        self._slice_places = slice_places
+        self._roster: Roster[Half] = Roster()
+        self._places: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def find(self, offset: int) -> Half | None:
+        """Return an undecided half message."""
+        place = self._places.get(offset)
+        return None if place is None else self._roster[place]
+
+    def all(self) -> list[Half]:
+        """Return all that are undecided, as they are now, in the order of their offsets."""
+        return [self._roster[self._places[offset]] for offset in sorted(self._places)]
+
+    def wants(self, topic: bytes, queue_id: int, first: int, end: int) -> bool:
+        """Keep undecided ones from retention."""
+        if topic != MESSAGES:
+            return False
+        if end - first <= len(self._places):
+            return any(offset in self._places for offset in range(first, end))
+        return any(first <= offset < end for offset in self._places)
+
+    # The fold
+
+    def apply(self, change: Change) -> None:
+        """Take one change in."""
+        what = decode(change)
+        half = self.find(what.offset)
+        if isinstance(what, Prepared):
+            if half is None:
+                self._add(
+                    Half(
+                        what.offset,
+                        what.group,
+                        what.immune_ms,
+                        change.store_ms,
+                        position=change.position,
+                    )
+                )
+            return
+        if half is None or half.position >= change.position:
+            return
+        half.position = change.position
+        if isinstance(what, Checked):
+            half.check_count += 1
+            half.checked_ms = change.store_ms
+        elif isinstance(what, Decided):
+            self._roster.remove(self._places.pop(what.offset))
+
+    def _add(self, half: Half) -> None:
+        self._places[half.offset] = self._roster.add(half)
+
+    def snapshot(self) -> Iterator[bytes]:
+        """Hand out all of them, a thousand places to a slice."""
+        halves: list[Half] = []
+        looked = 0
+        for _, half in self._roster.walk():
+            looked += 1
+            if half is not None:
+                halves.append(half)
+            if looked >= self._slice_places:
+                yield _VERSION + _encode(halves)
+                halves, looked = [], 0
+        yield _VERSION + _encode(halves)
+
+    def restore(self, slices: Iterable[bytes]) -> None:
+        """Replace everything by what the slices hold."""
+        self.clear()
+        what = "the half messages of a snapshot"
+        for piece in slices:
+            check_format(piece[0] if piece else 0, FORMAT, what)
+            try:
+                halves = _decode(piece[1:])
+            except msgspec.MsgspecError as error:
+                raise StoreCorrupt(what, 0, str(error)) from error
+            for half in halves:
+                self._add(half)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._roster.clear()
+        self._places.clear()
