@@ -83,9 +83,11 @@ def pinned(file: Path, pattern: str) -> str:
     return found[1]
 
 
-def java_program(folder: Path, pom: str, main: str) -> list[str]:
-    """The command that runs a class of `folder`/src with the jars of `folder`/`pom`/pom.xml."""
-    file, sources = folder / pom / "pom.xml", sorted((folder / "src").glob("*.java"))
+def java_program(folder: Path, pom: str, main: str, *more: str) -> list[str]:
+    """The command that runs a class of `folder`/src, and of `more` folders of it, with the jars of
+    `folder`/`pom`/pom.xml."""
+    file = folder / pom / "pom.xml"
+    sources = [path for each in ("src", *more) for path in sorted((folder / each).glob("*.java"))]
 
     def fill(aside: Path) -> None:
         jars.bring(f"{folder.name} {pom}", file, aside)

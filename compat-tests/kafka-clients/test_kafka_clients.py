@@ -16,8 +16,8 @@ from bench.peers.jars import pinned_version
 
 HERE = Path(__file__).resolve().parent
 DRIVERS = {
-    version: ProgramDriver(lambda version=version: java_program(HERE, version, "Program"))
-    for version in ("v3", "v4")
+    "v3": ProgramDriver(lambda: java_program(HERE, "v3", "Program")),
+    "v4": ProgramDriver(lambda: java_program(HERE, "v4", "Program", "calls")),
 }
 
 pytestmark = pytest.mark.java

@@ -1,5 +1,6 @@
 import pytest
 
+from rockgate.gateway.address import Address
 from rockgate.gateway.config import SETTINGS, gather
 from rockgate.gateway.config.kafka_names import KAFKA_NAMES
 from rockgate.gateway.config.sources import from_pairs
@@ -8,10 +9,13 @@ from rockgate.gateway.kafka.configkinds import ConfigKind
 from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 
+LISTENING = ("kafka.listen", "kafka.advertise")
+
 
 def configs(*pairs: str) -> dict[str, BrokerConfig]:
     config = gather(from_pairs(pairs)).config
-    return dict(broker_configs(config, 7, TopicDefaults.of(config)))
+    bound = Address("127.0.0.1", 9999)
+    return dict(broker_configs(config, 7, TopicDefaults.of(config), bound=bound))
 
 
 def test_every_setting_is_there_by_our_name_and_by_kafka_s() -> None:
@@ -26,7 +30,16 @@ def test_every_setting_is_there_by_our_name_and_by_kafka_s() -> None:
 @pytest.mark.parametrize("config", configs().values(), ids=lambda config: config.name)
 def test_a_config_is_documented(config: BrokerConfig) -> None:
     assert config.documentation.endswith((".", "`"))
-    assert not config.is_set or config.setting == "server.node_id"
+    assert not config.is_set or config.setting in ("server.node_id", *LISTENING)
+
+
+def test_listeners_are_told_as_kafka_tells_them_with_the_port_that_was_bound() -> None:
+    found = configs("kafka.listen=127.0.0.1:0")
+    for name in ("listeners", "advertised.listeners"):
+        assert (found[name].value, found[name].is_set) == ("PLAINTEXT://127.0.0.1:9999", True)
+    found = configs("kafka.advertise=broker.example:9092")
+    assert found["advertised.listeners"].value == "PLAINTEXT://broker.example:9092"
+    assert found["listeners"].value == "PLAINTEXT://127.0.0.1:9999"
 
 
 def test_a_setting_shows_under_both_names_what_was_set() -> None:

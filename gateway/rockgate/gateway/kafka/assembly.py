@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
+from rockgate.gateway.address import Address
 from rockgate.gateway.config import Config
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.identity import Identity
@@ -110,7 +111,7 @@ class KafkaAssembly:
         advertised = Advertised(configured=config.kafka.advertise, bound=listener.address)
         quotas = self.folds.quotas
         throttling = Throttling(kept=quotas, config=config.quotas, clock=loop)
-        services = self._services(advertised, groups, throttling)
+        services = self._services(advertised, listener.address, groups, throttling)
         stats, traffic = RequestStats(), Traffic()
         dispatcher = Dispatcher(counting(HANDLERS, stats, traffic), services)
         door = KafkaDoor(
@@ -159,9 +160,12 @@ class KafkaAssembly:
         coordinator.resume()
         return coordinator
 
-    def _services(self, advertised: Advertised, groups: Groups, throttling: Throttling) -> Services:
+    def _services(
+        self, advertised: Advertised, bound: Address, groups: Groups, throttling: Throttling
+    ) -> Services:
         config, store = self.config, self.store
         defaults = TopicDefaults.of(config)
+        broker = broker_configs(config, self.identity.node_id, defaults, bound=bound)
         settings = SettingsCache(defaults)
         catalogue = Catalogue(self.identity.node_id, store.epochs.current)
         store.topics.on_deleted += [settings.forget, catalogue.forget]
@@ -178,7 +182,7 @@ class KafkaAssembly:
             quotas=self.folds.quotas,
             throttling=throttling,
             defaults=defaults,
-            broker_configs=broker_configs(config, self.identity.node_id, defaults),
+            broker_configs=broker,
             settings=settings,
             listing=Listing(store.topics, config.topics.partitions_max),
             catalogue=catalogue,

@@ -12,6 +12,7 @@ from functools import cache
 from types import UnionType
 from typing import Union, get_args, get_origin, get_type_hints
 
+from rockgate.gateway.address import Address
 from rockgate.gateway.config import SETTINGS, Config
 from rockgate.gateway.config.kafka_names import KAFKA_NAMES
 from rockgate.gateway.config.settings import Setting, documentation_of
@@ -70,10 +71,11 @@ _FACTS = (
 
 
 def broker_configs(
-    config: Config, node_id: int, defaults: TopicDefaults
+    config: Config, node_id: int, defaults: TopicDefaults, *, bound: Address | None = None
 ) -> Mapping[str, BrokerConfig]:
-    """Every config of this broker by name, in order."""
-    found = {each.name: each for each in (*_FACTS, *_topic_defaults(defaults))}
+    """Every config of this broker by name, in order; `bound` is where the door really listens."""
+    listeners = _listeners(config, bound or config.kafka.listen)
+    found = {each.name: each for each in (*_FACTS, *listeners, *_topic_defaults(defaults))}
     found.update((name, _setting(config, setting)) for name, setting in SETTINGS.items())
     found[_NODE_ID] = replace(found[_NODE_ID], value=str(node_id))
     for name, alias in KAFKA_NAMES.items():
@@ -81,6 +83,25 @@ def broker_configs(
         if alias.scale == 1:
             found[name] = replace(found[alias.setting], name=name)
     return dict(sorted(found.items()))
+
+
+def _listeners(config: Config, bound: Address) -> list[BrokerConfig]:
+    """Kafka's two names for addresses; tools read them, and no Kafka leaves them unset."""
+    addresses = {"kafka.listen": bound, "kafka.advertise": config.kafka.advertise or bound}
+    return [
+        BrokerConfig(
+            name=name,
+            kind=ConfigKind.LIST,
+            value=f"PLAINTEXT://{addresses[setting]}",
+            default=None,
+            about="",
+            setting=setting,
+        )
+        for name, setting in (
+            ("listeners", "kafka.listen"),
+            ("advertised.listeners", "kafka.advertise"),
+        )
+    ]
 
 
 def _setting(config: Config, setting: Setting) -> BrokerConfig:
