@@ -7,12 +7,13 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from bench import codec, kafka, mapping, remoting, results, txn
+from bench import codec, groups, kafka, mapping, remoting, results, txn
 from bench.results import Report
 from bench.store import report as store
 
 BENCHMARKS: dict[str, Callable[[], Report]] = {
     "codec": codec.run,
+    "groups": groups.run,
     "kafka": kafka.run,
     "mapping": mapping.run,
     "remoting": remoting.run,
