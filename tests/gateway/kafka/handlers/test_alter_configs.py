@@ -161,6 +161,7 @@ async def test_a_change_is_there_after_a_restart() -> None:
     assert world.current == {"retention.ms": "9"}
 
 
+@pytest.mark.usefixtures("unhurried")
 async def test_under_sync_a_change_is_told_once_it_is_on_disk() -> None:
     world = World(SYNC)
     world.store.flush()

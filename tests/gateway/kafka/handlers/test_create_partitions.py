@@ -139,6 +139,7 @@ async def test_partitions_of_all_topics_together_are_bounded() -> None:
     assert [result.error_code for result in results] == [0, ErrorCode.POLICY_VIOLATION]
 
 
+@pytest.mark.usefixtures("unhurried")
 async def test_under_sync_growth_is_told_once_it_is_on_disk() -> None:
     world = World(store=SYNC)
     request = CreatePartitionsRequest(topics=[topic("a", 5)])

@@ -243,6 +243,7 @@ async def test_topics_are_there_after_a_restart() -> None:
     )
 
 
+@pytest.mark.usefixtures("unhurried")
 async def test_under_sync_a_topic_is_told_once_it_is_on_disk() -> None:
     world = World(store=SYNC)
     request = CreateTopicsRequest(topics=[topic("a")])

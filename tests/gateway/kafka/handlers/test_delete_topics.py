@@ -162,6 +162,7 @@ async def test_a_name_is_free_at_once_and_what_was_there_does_not_come_back() ->
     assert world.queue("a").next_offset == 0
 
 
+@pytest.mark.usefixtures("unhurried")
 async def test_under_sync_a_deletion_is_told_once_it_is_on_disk() -> None:
     world = World("a", store=SYNC)
     world.store.flush()

@@ -166,6 +166,7 @@ async def test_only_to_validate_changes_nothing() -> None:
     assert world.current == {}
 
 
+@pytest.mark.usefixtures("unhurried")
 async def test_under_sync_a_change_is_told_once_it_is_on_disk() -> None:
     world = World(SYNC)
     world.store.flush()

@@ -1,0 +1,11 @@
+"""What tests of handlers share."""
+
+import pytest
+
+from rockgate.gateway.kafka import slices
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a slice take as long as it likes, for tests that want one on a busy machine too."""
+    monkeypatch.setattr(slices, "SLICE_SECONDS", 3_600.0)
