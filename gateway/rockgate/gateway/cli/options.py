@@ -43,7 +43,9 @@ Namesrv = Annotated[
 ]
 Http = Annotated[
     str | None,
-    typer.Option(metavar="HOST:PORT", help="/health, /ready, /metrics.", show_default="127.0.0.1:8080"),
+    typer.Option(
+        metavar="HOST:PORT", help="/health, /ready, /metrics.", show_default="127.0.0.1:8080"
+    ),
 ]
 AdvertiseKafka = Annotated[
     str | None,
