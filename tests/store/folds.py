@@ -11,10 +11,14 @@ from tests.store.journals import MemoryJournal, change_at
 
 from rockgate.store import halfchanges
 from rockgate.store.clock import ManualClock
+from rockgate.store.delaychanges import DELAY_TOPIC, Ended, encode_ended, encode_schedule
+from rockgate.store.delaychanges import Kind as DelayKind
+from rockgate.store.delayfold import Delay
 from rockgate.store.epochs import TOPIC as EPOCH_TOPIC
 from rockgate.store.epochs import Epochs
 from rockgate.store.halfchanges import HALF_TOPIC
 from rockgate.store.halffold import HalfMessages
+from rockgate.store.memoryfiles import MemoryDisk
 from rockgate.store.progress import Key, Progress
 from rockgate.store.progressrecords import (
     PROGRESS_TOPIC,
@@ -26,6 +30,7 @@ from rockgate.store.progressrecords import (
     pack_record,
 )
 from rockgate.store.state import Fold
+from rockgate.store.steadyclock import SteadyClock
 from rockgate.store.topicchanges import (
     TOPICS_TOPIC,
     ConfigSet,
@@ -205,6 +210,65 @@ def _half_changes(operations: Sequence[tuple[str, int]]) -> list[Body]:
     return bodies
 
 
+# Delays: as in life, an offset is scheduled once and ended once, and a deleted topic is gone.
+
+_OFFSETS = st.lists(st.integers(0, 12), min_size=1, max_size=5, unique=True)
+_DELAY_OPERATIONS = st.one_of(
+    st.tuples(st.just("schedule"), _TOPICS, _QUEUES, _OFFSETS),
+    st.tuples(st.sampled_from(DelayKind).filter(lambda kind: kind > 1), _TOPICS, _QUEUES, _OFFSETS),
+    st.tuples(st.just("deletion"), st.sets(_TOPICS, min_size=1)),
+)
+
+
+def _delay_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
+    bodies = []
+    seen: set[tuple[int, int, int]] = set()
+    waiting: set[tuple[int, int, int]] = set()
+    gone: set[int] = set()
+    for what, *values in operations:
+        if what == "deletion":
+            ids = [topic_id(topic) for topic in sorted(values[0])]
+            bodies += [(TOPICS_TOPIC, body) for body in encode(Kind.DELETE, ids)]
+            gone |= values[0]
+            continue
+        topic, queue_id, offsets = values
+        items = {(topic, queue_id, offset) for offset in offsets}
+        items = (
+            (items - seen if what == "schedule" else items & waiting)
+            if topic not in gone
+            else set()
+        )
+        offsets = sorted(item[2] for item in items)
+        if what == "schedule":
+            seen |= items
+            waiting |= items
+        else:
+            waiting -= items
+        if not offsets:
+            continue
+        if what == "schedule":
+            waits = [(offset, offset * 1_000) for offset in offsets]
+            parts = encode_schedule(topic_id(topic), queue_id, waits)
+            bodies += [(DELAY_TOPIC, body) for body in parts]
+        else:
+            ended = Ended(topic_id(topic), queue_id, offsets)
+            bodies.append((DELAY_TOPIC, encode_ended(what, [ended])))
+    return bodies
+
+
+def _make_delay() -> Delay:
+    journal, clock = MemoryJournal(), SteadyClock(ManualClock())
+    directory = MemoryDisk().root()
+    return Delay(journal, Topics(journal), directory, clock, file_units=8, slice_units=2)
+
+
+def _view_delay(delay: Delay) -> Mapping[Any, object]:
+    items = {waiting[:3]: waiting.due_ms for waiting in delay.all()}
+    assert len(items) == delay.waiting_count == sum(delay.counts().values())
+    assert all(delay.is_waiting(*key) for key in items)
+    return items
+
+
 FOLDS = [
     FoldCase(
         "halves",
@@ -233,5 +297,12 @@ FOLDS = [
         lambda: Progress(MemoryJournal(), ManualClock(), slice_cost=1),
         st.lists(_PROGRESS_OPERATIONS, max_size=30).map(_progress_changes),
         _view_progress,
+    ),
+    FoldCase(
+        "delay",
+        DELAY_TOPIC,
+        _make_delay,
+        st.lists(_DELAY_OPERATIONS, max_size=30).map(_delay_changes),
+        _view_delay,
     ),
 ]

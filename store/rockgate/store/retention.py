@@ -122,7 +122,8 @@ class Retention:
 
     def keep(self, keeper: Keeper) -> None:
         """Let a keeper take part: what it wants is never deleted, whatever its age."""
-        self.usage.keepers.append(keeper)
+        if keeper not in self.usage.keepers:
+            self.usage.keepers.append(keeper)
 
     # Listening
 

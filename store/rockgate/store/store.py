@@ -20,6 +20,8 @@ from rockgate.store.clock import Clock
 from rockgate.store.commitlog import NO_HOST, CommitLog
 from rockgate.store.config import StoreConfig
 from rockgate.store.consumequeue import Queue
+from rockgate.store.delaydelivery import Deliveries
+from rockgate.store.delayfold import Delay
 from rockgate.store.dispatch import QueueFeed, StateFeed
 from rockgate.store.entrykeys import RecordKeys, no_keys
 from rockgate.store.epochs import TOPIC as EPOCH_TOPIC
@@ -41,6 +43,7 @@ from rockgate.store.snapshots import Snapshots
 from rockgate.store.snapshotter import SnapshotConfig, SnapshotTaker, SnapshotWriter
 from rockgate.store.snapshotting import Snapshotting
 from rockgate.store.state import Fold, Journal, State
+from rockgate.store.steadyclock import SteadyClock
 from rockgate.store.topic import Topic
 from rockgate.store.topicchanges import random_topic_id
 from rockgate.store.topics import Topics
@@ -128,7 +131,9 @@ class Store:
         self.progress = Progress(journal, clock)
         self.epochs = Epochs()
         self.snapshots = Snapshots(directory.child("snapshots"))
-        builtin: list[Fold] = [self.epochs, self.topics, self.progress]
+        self._steady = SteadyClock(clock)
+        self.delay = Delay(journal, self.topics, directory.child("delay"), self._steady)
+        builtin: list[Fold] = [self.epochs, self.topics, self.progress, self.delay]
         self.state = State([*builtin, *folds(journal, self.topics)], self.snapshots)
         self.queues = QueueTable(directory.child("queueindex"), config.segment_bytes)
         self._restore()
@@ -154,6 +159,16 @@ class Store:
             self._segments, clock, cold_bytes=config.cold_bytes, run_start=self.found.end
         )
         self.bodies = Bodies(self.log, self.warmth)
+        self.deliveries = Deliveries(
+            delay=self.delay,
+            appender=self.appender,
+            queues=self.queues,
+            bodies=self.bodies,
+            warmth=self.warmth,
+            log=self.log,
+            clock=self._steady,
+            jobs=lambda: self._jobs,
+        )
         self.lookup = Lookup(
             log=self.log,
             topics=self.topics,
@@ -336,9 +351,12 @@ class Store:
         if self.checkpointer.is_due():
             self.checkpointer.take()
         is_behind = self.keys is not None and catch_up(self.log, self.keys, _KEYS_PER_TICK)
+        is_delivering = self.deliveries.step()
+        if self.delay.waiting_count:
+            self.retention.keep(self.delay)
         is_freeing = self.retention.step()
         is_snapping = self.snapshotting.tick(is_wanted=self.retention.wants_snapshot)
-        return is_snapping or is_freeing or is_behind
+        return is_snapping or is_freeing or is_behind or is_delivering
 
     def flush(self) -> None:
         """Bring everything to disk now, and tell those who wait."""
@@ -362,6 +380,7 @@ class Store:
             self._directory.sync()
         finally:
             self.queues.close()
+            self.delay.units.close()
             if self.keys is not None:
                 self.keys.close()
             self._segments.close()

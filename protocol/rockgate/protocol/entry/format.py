@@ -24,7 +24,7 @@ MOVED: Final = 1 << 16
 CONTINUES: Final = 1 << 17
 """The next entry belongs to the same atomic group: recovery keeps all of it or none."""
 DELAYED: Final = 1 << 18
-"""The batch holds records that wait for their time; readers get it rewritten without them."""
+"""The message waits for its time, or records of the batch do; readers get it without them."""
 INDEXED: Final = 1 << 19
 """The keys of the batch's records are in the key index."""
 

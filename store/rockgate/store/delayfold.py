@@ -1,0 +1,258 @@
+"""What waits for its time: a fold over schedules, deliveries and recalls.
+
+docs/delay.md is this module's twin. Whether something waits is a bit in its queue's set; when it is
+due lies in a unit of a file, in a row of the wheel. An item whose bit is gone is passed over when
+its unit comes up, so nothing ever searches for a unit.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from rockgate.store.delaychanges import (
+    DELAY_TOPIC,
+    Ended,
+    Kind,
+    Scheduled,
+    decode,
+    encode_ended,
+)
+from rockgate.store.delayset import OffsetSet
+from rockgate.store.delayunits import FILE_UNITS, NONE, Units
+from rockgate.store.delaywheel import Wheel
+from rockgate.store.errors import StoreCorrupt
+from rockgate.store.files import Directory
+from rockgate.store.state import Change, Journal, check_format
+from rockgate.store.steadyclock import SteadyClock
+from rockgate.store.topicchanges import TOPICS_TOPIC, deleted_ids
+from rockgate.store.topics import Topics
+
+_FORMAT: Final = 1
+_ITEM: Final = struct.Struct(">qQqI")
+_SLICE_UNITS: Final = 1_000
+
+Key = tuple[bytes, int]
+"""Topic id and queue id."""
+
+
+class Waiting(NamedTuple):
+    """Something that waits."""
+
+    topic_id: bytes
+    queue_id: int
+    offset: int
+    due_ms: int
+
+
+class Due(NamedTuple):
+    """Something whose time has come, and the unit that it came from."""
+
+    unit: int
+    sequence: int
+    waiting: Waiting
+
+
+class _Slice(msgspec.Struct, array_like=True, frozen=True):
+    queues: list[Key]
+    items: bytes
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_Slice).decode
+
+
+class Delay:
+    """The fold. A message is scheduled by appending it with its schedule: see `Deliveries`."""
+
+    name: Final = "delay"
+    topics: Final = frozenset((DELAY_TOPIC, TOPICS_TOPIC))
+
+    def __init__(
+        self,
+        journal: Journal,
+        topics: Topics,
+        directory: Directory,
+        clock: SteadyClock,
+        *,
+        file_units: int = FILE_UNITS,
+        slice_units: int = _SLICE_UNITS,
+    ) -> None:
+        self._journal = journal
+        self._find_topic = topics.find
+        self._clock = clock
+        self._slice_units = slice_units
+        self.units = Units(directory, file_units)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._numbers: dict[Key, int] = {}
+        self._queues: list[tuple[Key, OffsetSet]] = []
+        self._sequence = 0
+        self.waiting_count = 0
+        self._wheel: Wheel | None = None
+
+    # Asking
+
+    def is_waiting(self, topic_id: bytes, queue_id: int, offset: int) -> bool:
+        """Say whether an item waits."""
+        number = self._numbers.get((topic_id, queue_id))
+        return number is not None and offset in self._queues[number][1]
+
+    def counts(self) -> dict[Key, int]:
+        """Return how many wait in each queue where any do."""
+        return {key: len(offsets) for key, offsets in self._queues if offsets}
+
+    def wants(self, topic: bytes, queue_id: int, first: int, end: int) -> bool:
+        """Say whether anything waits in a range of offsets: retention must not delete it."""
+        found = self._find_topic(topic.decode())
+        number = None if found is None else self._numbers.get((found.id, queue_id))
+        return number is not None and self._queues[number][1].has_any(first, end)
+
+    def all(self) -> Iterator[Waiting]:
+        """Yield everything that waits, in no order. The caller may pause between two."""
+        start = 0
+        while start < len(self.units):
+            some = self.units.some(start, self._slice_units)
+            start += len(some)
+            for due_ms, _, offset, number, _ in some:
+                if number != NONE and offset in self._queues[number][1]:
+                    yield Waiting(*self._queues[number][0], offset, due_ms)
+
+    # Changing
+
+    def recall(self, topic_id: bytes, queue_id: int, offset: int) -> bool:
+        """End the waiting of an item, if it waits; by the time this returns it is decided."""
+        if not self.is_waiting(topic_id, queue_id, offset):
+            return False
+        body = encode_ended(Kind.RECALLED, [Ended(topic_id, queue_id, [offset])])
+        self._journal.append_state(DELAY_TOPIC, body)
+        return True
+
+    def apply(self, change: Change) -> None:
+        """Take one change in."""
+        if change.topic == TOPICS_TOPIC:
+            self._forget_topics(deleted_ids(change))
+            return
+        kind, items = decode(change)
+        if kind is Kind.SCHEDULE:
+            for scheduled in items:
+                self._schedule(scheduled)
+        else:
+            for ended in items:
+                self._end(ended)
+
+    def _schedule(self, scheduled: Scheduled) -> None:
+        number = self._number((scheduled.topic_id, scheduled.queue_id))
+        for offset, due_ms in scheduled.waits:
+            self._add(number, offset, due_ms, self._sequence)
+            self._sequence += 1
+
+    def _add(self, number: int, offset: int, due_ms: int, sequence: int) -> None:
+        if self._queues[number][1].add(offset):
+            unit = self.units.add(due_ms, sequence, offset, number)
+            self.wheel.put(unit, due_ms, sequence)
+            self.waiting_count += 1
+
+    def _number(self, key: Key) -> int:
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self._queues)
+            self._queues.append((key, OffsetSet()))
+        return number
+
+    def _end(self, ended: Ended) -> None:
+        number = self._numbers.get((ended.topic_id, ended.queue_id))
+        if number is None:
+            return
+        offsets = self._queues[number][1]
+        for offset in ended.offsets:
+            self.waiting_count -= offsets.discard(offset)
+
+    def _forget_topics(self, topic_ids: Sequence[bytes]) -> None:
+        if not topic_ids or not self._queues:
+            return
+        gone = frozenset(topic_ids)
+        for number, (key, offsets) in enumerate(self._queues):
+            if key[0] in gone and offsets:
+                # The number stays: units that name it find nothing there.
+                self.waiting_count -= len(offsets)
+                self._queues[number] = (key, OffsetSet())
+
+    # Coming due: for whoever delivers
+
+    @property
+    def wheel(self) -> Wheel:
+        """The wheel; it begins to turn when there is something to wait for."""
+        if self._wheel is None:
+            self._wheel = Wheel(self.units, self._clock.now_ms())
+        return self._wheel
+
+    @property
+    def next_due_ms(self) -> int | None:
+        """When to look again; None if nothing waits."""
+        return self.wheel.next_ms if self.units.used_count else None
+
+    def take(self, now_ms: int) -> Due | None:
+        """Return the next item that is due; None if there is none yet.
+
+        It still waits. Its unit is the caller's, to be given back or freed.
+        """
+        if not self.units.used_count:
+            return None
+        while (unit := self.wheel.pop(now_ms)) is not None:
+            due_ms, sequence, offset, number, _ = self.units.read(unit)
+            key, offsets = self._queues[number]
+            if offset in offsets:
+                return Due(unit, sequence, Waiting(*key, offset, due_ms))
+            self.units.free(unit)
+        return None
+
+    def give_back(self, due: Due, not_before_ms: int) -> None:
+        """Let an item that could not be delivered come up again at a time."""
+        self.wheel.put(due.unit, not_before_ms, due.sequence)
+
+    def turn(self, now_ms: int, work: int) -> bool:
+        """Let the wheel turn; say whether there is more to do at once."""
+        return bool(self.units.used_count) and self.wheel.turn(now_ms, work)
+
+    # The fold
+
+    def snapshot(self) -> Iterator[bytes]:
+        """Hand out what waits, about a millisecond of work at a time."""
+        start = 0
+        while start < len(self.units):
+            some = self.units.some(start, self._slice_units)
+            start += len(some)
+            table: dict[int, int] = {}
+            items = bytearray()
+            for due_ms, sequence, offset, number, _ in some:
+                if number != NONE and offset in self._queues[number][1]:
+                    index = table.setdefault(number, len(table))
+                    items += _ITEM.pack(due_ms, sequence, offset, index)
+            keys = [self._queues[number][0] for number in table]
+            yield bytes((_FORMAT,)) + _encode(_Slice(keys, bytes(items)))
+
+    def restore(self, slices: Iterable[bytes]) -> None:
+        """Replace what waits."""
+        self.clear()
+        what = "the delays of a snapshot"
+        for piece in slices:
+            check_format(piece[0] if piece else 0, _FORMAT, what)
+            try:
+                found = _decode(piece[1:])
+                numbers = [self._number(key) for key in found.queues]
+                for due_ms, sequence, offset, index in _ITEM.iter_unpack(found.items):
+                    self._add(numbers[index], offset, due_ms, sequence)
+                    if sequence >= self._sequence:
+                        self._sequence = sequence + 1
+            except (IndexError, struct.error, msgspec.MsgspecError) as error:
+                raise StoreCorrupt(what, 0, str(error)) from error
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.units.clear()
+        self._begin()

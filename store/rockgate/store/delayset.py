@@ -1,0 +1,65 @@
+"""A set of offsets as bits: a tenth of a byte for each where they lie close together."""
+
+from __future__ import annotations
+
+from typing import Final
+
+CHUNK_BITS: Final = 4096
+_BYTES: Final = CHUNK_BITS // 8
+
+
+class OffsetSet:
+    """Offsets of one queue."""
+
+    __slots__ = ("_chunks", "_size")
+
+    def __init__(self) -> None:
+        self._chunks: dict[int, bytearray] = {}
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __contains__(self, offset: int) -> bool:
+        chunk = self._chunks.get(offset >> 12)
+        return chunk is not None and bool(chunk[(offset & 4095) >> 3] & 1 << (offset & 7))
+
+    def add(self, offset: int) -> bool:
+        """Take an offset in; say whether it was not there."""
+        chunk = self._chunks.get(offset >> 12)
+        if chunk is None:
+            chunk = self._chunks[offset >> 12] = bytearray(_BYTES)
+        at, bit = (offset & 4095) >> 3, 1 << (offset & 7)
+        if chunk[at] & bit:
+            return False
+        chunk[at] |= bit
+        self._size += 1
+        return True
+
+    def discard(self, offset: int) -> bool:
+        """Let an offset go; say whether it was there."""
+        chunk = self._chunks.get(offset >> 12)
+        at, bit = (offset & 4095) >> 3, 1 << (offset & 7)
+        if chunk is None or not chunk[at] & bit:
+            return False
+        chunk[at] &= ~bit
+        self._size -= 1
+        if not chunk[at] and not any(chunk):
+            del self._chunks[offset >> 12]
+        return True
+
+    def has_any(self, first: int, end: int) -> bool:
+        """Say whether there is any offset from `first` on and before `end`."""
+        chunks = self._chunks
+        numbers = range(first >> 12, (end + 4095) >> 12)
+        wanted = (n for n in chunks if n in numbers) if len(numbers) > len(chunks) else numbers
+        for number in wanted:
+            chunk = chunks.get(number)
+            if chunk is None:
+                continue
+            low = max(0, first - (number << 12))
+            high = min(CHUNK_BITS, end - (number << 12))
+            bits = int.from_bytes(chunk, "little") >> low
+            if bits & ((1 << (high - low)) - 1):
+                return True
+        return False

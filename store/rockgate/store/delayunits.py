@@ -1,0 +1,109 @@
+"""Units: due times in mapped files, 32 bytes each, used again when they are free.
+
+docs/delay.md has the layout. The files are scratch: what is in them comes from snapshot and log, a
+start makes them anew, and nothing is ever synced.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from rockgate.store.files import Directory, Mapping
+
+UNIT: Final = struct.Struct(">qQqII")
+NONE: Final = 0xFFFFFFFF
+"""No unit; as a queue: the unit is free."""
+FILE_UNITS: Final = 1 << 18
+_NEXT: Final = struct.Struct(">I")
+_NEXT_AT: Final = 28
+_FREE: Final = struct.Struct(">II")
+_QUEUE_AT: Final = 24
+
+Fields = tuple[int, int, int, int, int]
+"""Due time, sequence, offset, queue, next unit."""
+
+
+class Units:
+    """All units of one store, by number."""
+
+    def __init__(self, directory: Directory, file_units: int = FILE_UNITS) -> None:
+        self._directory = directory
+        self._file_units = file_units
+        self._files: list[Mapping] = []
+        self._free = NONE
+        self._end = 0
+        self.used_count = 0
+        for name in directory.names():
+            directory.remove(name)
+
+    def __len__(self) -> int:
+        """How many numbers were ever used: free ones are among them."""
+        return self._end
+
+    def reserve(self, count: int) -> None:
+        """Make room for so many more; StoreFull, and nothing done, if there is none."""
+        free = len(self._files) * self._file_units - self.used_count
+        while free < count:
+            name = f"{len(self._files):08d}"
+            self._files.append(self._directory.allocate(name, self._file_units * UNIT.size))
+            free += self._file_units
+
+    def add(self, due_ms: int, sequence: int, offset: int, queue: int) -> int:
+        """Fill a unit and return its number; its row is set by `link`."""
+        unit = self._free
+        if unit != NONE:
+            self._free = self.read(unit)[4]
+        else:
+            if self._end >= len(self._files) * self._file_units:
+                self.reserve(1)
+            unit = self._end
+            self._end += 1
+        mapping, at = self._place(unit)
+        mapping.write(at, UNIT.pack(due_ms, sequence, offset, queue, NONE))
+        self.used_count += 1
+        return unit
+
+    def read(self, unit: int) -> Fields:
+        """Return what is in a unit."""
+        mapping, at = self._place(unit)
+        return UNIT.unpack_from(mapping.view, at)
+
+    def link(self, unit: int, following: int) -> None:
+        """Put a unit in front of another one, or of none."""
+        mapping, at = self._place(unit)
+        mapping.write(at + _NEXT_AT, _NEXT.pack(following))
+
+    def free(self, unit: int) -> None:
+        """Let a unit be used again; it must be in no row."""
+        mapping, at = self._place(unit)
+        mapping.write(at + _QUEUE_AT, _FREE.pack(NONE, self._free))
+        self._free = unit
+        self.used_count -= 1
+
+    def some(self, start: int, count: int) -> list[Fields]:
+        """Return the units from a number on, free ones too, of one file and so many at most."""
+        mapping, at = self._place(start)
+        left = self._file_units - start % self._file_units
+        count = min(count, left, self._end - start)
+        return list(UNIT.iter_unpack(mapping.view[at : at + count * UNIT.size]))
+
+    def clear(self) -> None:
+        """Forget all units, and remove their files."""
+        for number, mapping in enumerate(self._files):
+            mapping.close()
+            self._directory.remove(f"{number:08d}")
+        self._files = []
+        self._free = NONE
+        self._end = self.used_count = 0
+
+    def close(self) -> None:
+        """Let go of the files."""
+        for mapping in self._files:
+            mapping.close()
+        self._files = []
+        self._end = self.used_count = 0
+
+    def _place(self, unit: int) -> tuple[Mapping, int]:
+        number, index = divmod(unit, self._file_units)
+        return self._files[number], index * UNIT.size

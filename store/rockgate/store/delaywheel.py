@@ -1,0 +1,117 @@
+"""The wheel: which unit is due next, without looking at those that are not.
+
+docs/delay.md describes it: rows of units for minutes, rows for the seconds of what comes soon, and
+a heap for what is nearly due. A row is the number of its first unit; all work is done a little at a
+time, and the caller says how much.
+"""
+
+from __future__ import annotations
+
+import heapq
+from array import array
+from typing import Final
+
+from rockgate.store.delayunits import NONE, Units
+
+MINUTES: Final = 366 * 24 * 60
+MINUTE_MS: Final = 60_000
+SECONDS: Final = 256
+"""Rows for seconds; of these at most a minute and LEAD_SECONDS are used."""
+LEAD_SECONDS: Final = 20
+"""How long before it begins a minute's row is taken apart."""
+_LINK_BITS: Final = 32
+_UNIT_MASK: Final = (1 << _LINK_BITS) - 1
+_DUE_SHIFT: Final = 96
+
+
+class Wheel:
+    """Rows of units and the near window. Owned by the fold."""
+
+    def __init__(self, units: Units, now_ms: int, minutes: int = MINUTES) -> None:
+        self._units = units
+        self._length = minutes
+        self._minutes = array("I", [NONE]) * minutes
+        self._seconds = array("I", [NONE]) * SECONDS
+        self._minute = now_ms // MINUTE_MS
+        """The first minute whose row was not taken apart."""
+        self._second = self._minute * 60
+        """The first second whose row was not taken into the heap."""
+        self._taken: list[tuple[int, int]] = []
+        """Rows that are being taken apart: the earliest time in it, and its next unit."""
+        self._near: list[int] = []
+
+    def put(self, unit: int, at_ms: int, sequence: int) -> None:
+        """Put a unit where it will be found at a time; what is past is found next."""
+        second = at_ms // 1000
+        if second < self._second:
+            key = max(at_ms, 0) << _DUE_SHIFT | sequence << _LINK_BITS | unit
+            heapq.heappush(self._near, key)
+            return
+        if second < self._minute * 60:
+            rows, at = self._seconds, second % SECONDS
+        else:
+            # What is beyond the wheel's reach waits in its last row, and comes back from there.
+            minute = min(at_ms // MINUTE_MS, self._minute + self._length - 1)
+            rows, at = self._minutes, minute % self._length
+        self._units.link(unit, rows[at])
+        rows[at] = unit
+
+    def turn(self, now_ms: int, work: int) -> bool:
+        """Take apart what comes near, so many units at most; say whether there is more to do."""
+        soon = now_ms // 1000 + 1
+        while work > 0:
+            if self._taken:
+                work -= self._take_apart(work)
+            elif self._second <= soon and self._second < self._minute * 60:
+                self._take(self._seconds, self._second % SECONDS, self._second * 1000)
+                self._second += 1
+                work -= 1
+            elif soon + LEAD_SECONDS >= self._minute * 60:
+                self._take(self._minutes, self._minute % self._length, self._minute * MINUTE_MS)
+                self._minute += 1
+                work -= 1
+            else:
+                return False
+        return True
+
+    def _take(self, rows: array[int], at: int, start_ms: int) -> None:
+        if rows[at] != NONE:
+            self._taken.append((start_ms, rows[at]))
+            rows[at] = NONE
+
+    def _take_apart(self, work: int) -> int:
+        start_ms, unit = self._taken.pop()
+        done = 0
+        while unit != NONE and done < work:
+            due_ms, sequence, _, _, following = self._units.read(unit)
+            self.put(unit, due_ms, sequence)
+            unit = following
+            done += 1
+        if unit != NONE:
+            self._taken.append((start_ms, unit))
+        return done
+
+    def pop(self, now_ms: int) -> int | None:
+        """Return the next unit that is due, which then is in no row; None if none is.
+
+        Nor while something earlier may still be in a row: `turn` first.
+        """
+        near = self._near
+        if not near or near[0] >> _DUE_SHIFT > now_ms or not self._has_seen(now_ms):
+            return None
+        return heapq.heappop(near) & _UNIT_MASK
+
+    def _has_seen(self, now_ms: int) -> bool:
+        """Whether everything that is due by now is in the heap."""
+        if self._second <= now_ms // 1000:
+            return False
+        return all(start_ms > now_ms for start_ms, _ in self._taken)
+
+    @property
+    def next_ms(self) -> int:
+        """The time at which something may be due, or a row is to be taken apart."""
+        near = (self._near[0] >> _DUE_SHIFT) if self._near else 1 << 62
+        row = (self._second - 1) * 1000
+        if self._second >= self._minute * 60:
+            row = (self._minute * 60 - LEAD_SECONDS - 1) * 1000
+        return min(near, row)

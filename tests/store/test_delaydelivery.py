@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import logging
+from typing import cast
+
+import pytest
+from tests.store.waiting_store import WaitingStore
+
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import DELAYED, MOVED, get_property, properties_of
+from rockgate.store.commitlog import Draft
+from rockgate.store.delaydelivery import COUNT_MAX, RETRY_MS
+from rockgate.store.errors import StoreFull
+from rockgate.store.queuetable import QueueTable
+
+DAY_MS = 86_400_000
+
+
+@pytest.fixture
+def world() -> WaitingStore:
+    return WaitingStore()
+
+
+@pytest.mark.row("Y-03")
+def test_a_message_is_delivered_when_its_time_has_come_and_not_before(world: WaitingStore) -> None:
+    world.schedule(b"one", world.clock.now_ms() + 5_000)
+    world.ripen(4_999)
+    assert world.delivered() == []
+    world.ripen(1)
+    assert world.delivered() == [b"one"]
+    world.ripen(DAY_MS)
+    assert world.delivered() == [b"one"]
+    assert world.store.delay.waiting_count == world.store.delay.units.used_count == 0
+
+
+def test_a_time_that_is_past_is_due_at_once(world: WaitingStore) -> None:
+    world.schedule(b"one", 0)
+    world.deliver()
+    assert world.delivered() == [b"one"]
+
+
+@pytest.mark.row("Y-01")
+def test_messages_of_one_level_leave_in_the_order_in_which_they_came(world: WaitingStore) -> None:
+    bodies = [b"%d" % number for number in range(3 * COUNT_MAX)]
+    for body in bodies:
+        world.schedule(body, world.clock.now_ms() + 5_000)
+    world.ripen(5_000)
+    assert world.delivered() == bodies
+
+
+@pytest.mark.row("Y-04")
+def test_a_delivery_names_its_origin(world: WaitingStore) -> None:
+    world.schedule(b"zero", world.clock.now_ms() + DAY_MS)
+    world.schedule(b"one", world.clock.now_ms())
+    world.deliver()
+    world.store.flush()
+    [found] = world.store.reader.read(world.queue("target"), 0, 1 << 20)
+    entry = envelope.read(found.entry)
+    origin = get_property(properties_of(found.entry, entry), b"__ORIGIN")
+    assert origin == b"%b:0:1" % world.queue("later").topic_id.hex().encode()
+
+
+def test_what_waits_is_marked_in_the_log(world: WaitingStore) -> None:
+    world.schedule(b"one", world.clock.now_ms() + DAY_MS)
+    unit = world.queue("later").find(0)
+    assert unit is not None
+    found = world.store.bodies.entry(world.queue("later"), unit)
+    assert envelope.read(found.entry).sys_flag & DELAYED
+
+
+def test_of_a_batch_some_records_wait_each_for_its_time(world: WaitingStore) -> None:
+    now_ms = world.clock.now_ms()
+    draft = Draft(b"", 0, 0, b"a,b,c,d", batch_count=4)
+    appended = world.store.deliveries.append(
+        world.queue("later"), draft, [(3, now_ms + 1_000), (1, now_ms + 2_000)]
+    )
+    assert appended.offset == 0
+    world.ripen(1_500)
+    assert world.delivered() == [b"d"]
+    assert world.recall(1)
+    world.ripen(1_500)
+    assert world.delivered() == [b"d"]
+
+
+@pytest.mark.row("Y-02")
+@pytest.mark.parametrize("how", ["reopen", "kill"])
+def test_a_restart_neither_forgets_nor_repeats(world: WaitingStore, how: str) -> None:
+    now_ms = world.clock.now_ms()
+    for number in range(10):
+        world.schedule(b"%d" % number, now_ms + number * 1_000)
+    world.ripen(3_500)
+    getattr(world, how)()
+    assert world.store.delay.waiting_count == 6
+    world.ripen(DAY_MS)
+    getattr(world, how)()
+    world.ripen(DAY_MS)
+    assert world.delivered() == [b"%d" % number for number in range(10)]
+
+
+# Recalling
+
+
+def test_what_was_recalled_is_never_delivered(world: WaitingStore) -> None:
+    offset = world.schedule(b"one", world.clock.now_ms() + 1_000)
+    assert world.recall(offset)
+    assert not world.recall(offset)
+    world.kill()
+    world.ripen(DAY_MS)
+    assert world.delivered() == []
+
+
+def test_what_was_delivered_cannot_be_recalled(world: WaitingStore) -> None:
+    offset = world.schedule(b"one", world.clock.now_ms())
+    world.deliver()
+    assert not world.recall(offset)
+    assert world.delivered() == [b"one"]
+
+
+def test_of_a_recall_and_a_delivery_under_way_one_wins(world: WaitingStore) -> None:
+    """What was picked for delivery, and waits for the disk, can still be recalled."""
+    deliveries = world.store.deliveries
+    offset = world.schedule(b"one", world.clock.now_ms())
+    deliveries._fetch = lambda: True  # type: ignore[method-assign]  # its entry is cold
+    deliveries.step()
+    deliveries.step()
+    assert world.recall(offset)
+    del deliveries._fetch
+    world.deliver()
+    assert world.delivered() == []
+    assert world.store.delay.units.used_count == 0
+
+
+# Failing
+
+
+@pytest.mark.row("Y-04")
+def test_a_delivery_that_is_refused_is_tried_again(world: WaitingStore) -> None:
+    world.schedule(b"one", world.clock.now_ms())
+    world.refuses = True
+    world.deliver()
+    assert world.store.deliveries.put_off_count == 1
+    world.refuses = False
+    world.ripen(RETRY_MS - 2_000)
+    assert world.delivered() == []
+    world.ripen(2_000)
+    assert world.delivered() == [b"one"]
+
+
+def test_a_full_disk_puts_deliveries_off_and_loses_none(world: WaitingStore) -> None:
+    world.schedule(b"one", world.clock.now_ms())
+    world.store.appender.refusal = StoreFull("the disk is full")
+    world.deliver()
+    world.store.appender.refusal = None
+    world.ripen(RETRY_MS)
+    assert world.delivered() == [b"one"]
+
+
+def test_without_room_for_its_time_nothing_is_appended(world: WaitingStore) -> None:
+    end = world.store.log.end
+    world.disk.capacity = world.disk.used
+    with pytest.raises(StoreFull):
+        world.schedule(b"one", world.clock.now_ms())
+    assert (world.store.log.end, world.queue("later").next_offset) == (end, 0)
+
+
+def test_an_item_whose_entry_is_gone_is_lost_once_and_said_so(
+    world: WaitingStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.schedule(b"one", world.clock.now_ms() + 1_000)
+
+    class NoQueues:
+        def find(self, topic_id: bytes, queue_id: int) -> None:
+            return None
+
+    world.store.deliveries._queues = cast(QueueTable, NoQueues())
+    with caplog.at_level(logging.ERROR):
+        world.ripen(1_000)
+    world.kill()
+    assert (world.store.delay.waiting_count, len(caplog.records)) == (0, 1)
+
+
+def test_a_deleted_topic_takes_what_waits_in_it_along(world: WaitingStore) -> None:
+    world.schedule(b"one", world.clock.now_ms() + 1_000)
+    world.store.topics.delete([world.store.topics.get("later")])
+    assert world.store.delay.waiting_count == 0
+    world.ripen(1_000)
+    assert (world.delivered(), world.store.delay.units.used_count) == ([], 0)
+    world.kill()
+    assert world.store.delay.waiting_count == 0
+
+
+# Retention and the clock
+
+
+def test_what_waits_outlives_retention(world: WaitingStore) -> None:
+    world.schedule(b"patient", world.clock.now_ms() + 30 * DAY_MS)
+    for _ in range(40):
+        for _ in range(10):
+            world.store.appender.message(world.queue("later"), Draft(b"", 0, 0, b"x" * 500))
+        world.ripen(3_600_000)
+    unit = world.queue("later").find(0)
+    assert unit is not None and world.store.log.start > 0
+    found = world.store.bodies.entry(world.queue("later"), unit)
+    assert envelope.read(found.entry).sys_flag & MOVED
+    assert world.queue("later").log_start > 0
+    world.kill()
+    world.ripen(30 * DAY_MS)
+    assert world.delivered() == [b"patient"]
+
+
+@pytest.mark.row("Y-03")
+@pytest.mark.parametrize("step", [DAY_MS, -DAY_MS])
+def test_a_step_of_the_clock_neither_hurries_nor_holds_up(world: WaitingStore, step: int) -> None:
+    world.schedule(b"one", world.store.deliveries.now_ms() + 10_000)
+    world.clock.step(step)
+    world.schedule(b"two", world.store.deliveries.now_ms() + 20_000)
+    world.ripen(9_999)
+    assert world.delivered() == []
+    world.ripen(1)
+    assert world.delivered() == [b"one"]
+    world.ripen(10_000)
+    assert world.delivered() == [b"one", b"two"]
+
+
+def test_the_store_says_when_to_come_again(world: WaitingStore) -> None:
+    assert world.store.delay.next_due_ms is None
+    due_ms = world.clock.now_ms() + 90_000
+    world.schedule(b"one", due_ms)
+    looks = 0
+    while (next_ms := world.store.delay.next_due_ms) is not None:
+        assert next_ms <= due_ms
+        world.clock.advance(max(1, next_ms - world.clock.now_ms()))
+        world.deliver()
+        looks += 1
+    assert world.delivered() == [b"one"]
+    assert looks < 150

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import pytest
+from tests.store.journals import MemoryJournal
+
+from rockgate.store.clock import ManualClock
+from rockgate.store.delaychanges import DELAY_TOPIC, encode_schedule
+from rockgate.store.delayfold import Delay
+from rockgate.store.errors import StoreCorrupt
+from rockgate.store.memoryfiles import MemoryDisk
+from rockgate.store.steadyclock import SteadyClock
+from rockgate.store.topicchanges import NewTopic
+from rockgate.store.topics import Topics
+
+NOW_MS = 1_700_000_000_000
+
+
+class Folded:
+    """The fold, and the topics it asks."""
+
+    def __init__(self) -> None:
+        self.journal = MemoryJournal()
+        self.topics = Topics(self.journal)
+        clock = SteadyClock(ManualClock(NOW_MS))
+        directory = MemoryDisk().root()
+        self.delay = Delay(self.journal, self.topics, directory, clock, file_units=16)
+        self.journal.attach(self.topics, self.delay)
+        self.topic = self.topics.create(NewTopic(name="later", queue_count=1))
+
+    def schedule(self, *waits: tuple[int, int]) -> None:
+        [body] = encode_schedule(self.topic.id, 0, waits)
+        self.journal.append_state(DELAY_TOPIC, body)
+
+    def take(self) -> list[int]:
+        self.delay.turn(NOW_MS, 1_000)
+        found = []
+        while (due := self.delay.take(NOW_MS)) is not None:
+            found.append(due.waiting.offset)
+            self.delay.units.free(due.unit)
+        return found
+
+
+def test_what_is_due_is_taken_in_order_and_still_waits() -> None:
+    folded = Folded()
+    folded.schedule((0, NOW_MS), (1, NOW_MS - 5), (2, NOW_MS + 1))
+    assert folded.take() == [1, 0]
+    assert folded.delay.is_waiting(folded.topic.id, 0, 1)
+
+
+def test_a_unit_of_what_was_recalled_is_freed_when_it_comes_up() -> None:
+    folded = Folded()
+    folded.schedule((0, NOW_MS), (1, NOW_MS))
+    assert folded.delay.recall(folded.topic.id, 0, 0)
+    assert folded.delay.units.used_count == 2
+    assert folded.take() == [1]
+    assert folded.delay.units.used_count == 0
+
+
+def test_it_keeps_what_waits_from_retention_and_nothing_else() -> None:
+    folded = Folded()
+    folded.schedule((5, NOW_MS))
+    wants = folded.delay.wants
+    assert wants(b"later", 0, 5, 6) and wants(b"later", 0, 0, 9)
+    assert not wants(b"later", 0, 6, 9)
+    assert not wants(b"later", 1, 0, 9)
+    assert not wants(b"other", 0, 0, 9)
+
+
+def test_counts_are_by_queue() -> None:
+    folded = Folded()
+    folded.schedule((0, NOW_MS), (1, NOW_MS))
+    assert folded.delay.counts() == {(folded.topic.id, 0): 2}
+    folded.delay.recall(folded.topic.id, 0, 0)
+    folded.delay.recall(folded.topic.id, 0, 1)
+    assert folded.delay.counts() == {}
+
+
+def test_order_survives_a_snapshot() -> None:
+    folded = Folded()
+    folded.schedule(*[(offset, NOW_MS) for offset in range(40)])
+    for offset in range(0, 40, 2):
+        folded.delay.recall(folded.topic.id, 0, offset)
+    again = Folded()
+    again.delay.restore(folded.delay.snapshot())
+    again.journal.append_state(
+        DELAY_TOPIC, next(encode_schedule(folded.topic.id, 0, [(99, NOW_MS)]))
+    )
+    assert again.take() == [*range(1, 40, 2), 99]
+
+
+@pytest.mark.parametrize(
+    "piece", [b"", b"\x01", b"\x01\x92\x90\xc4\x01x", b"\x01\x92\x90\xc4\x1c" + bytes(28)]
+)
+def test_a_slice_that_is_none_is_damage(piece: bytes) -> None:
+    with pytest.raises(StoreCorrupt):
+        Folded().delay.restore([piece])

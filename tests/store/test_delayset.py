@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.budget import budget
+
+from rockgate.store.delayset import CHUNK_BITS, OffsetSet
+
+OFFSETS = st.one_of(
+    st.integers(0, 20), st.integers(CHUNK_BITS - 5, CHUNK_BITS + 5), st.just(1 << 50)
+)
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), OFFSETS)),
+    st.lists(st.tuples(OFFSETS, st.integers(0, 3 * CHUNK_BITS)), max_size=5),
+)
+@settings(deadline=None, max_examples=budget("property_examples"))
+def test_it_is_a_set(operations: list[tuple[bool, int]], ranges: list[tuple[int, int]]) -> None:
+    offsets, model = OffsetSet(), set[int]()
+    for is_add, offset in operations:
+        if is_add:
+            assert offsets.add(offset) is (offset not in model)
+            model.add(offset)
+        else:
+            assert offsets.discard(offset) is (offset in model)
+            model.discard(offset)
+        assert (offset in offsets) is (offset in model)
+        assert len(offsets) == len(model)
+    for first, length in ranges:
+        found = any(first <= offset < first + length for offset in model)
+        assert offsets.has_any(first, first + length) is found
