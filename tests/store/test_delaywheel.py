@@ -23,8 +23,7 @@ class Turned:
         self.sequence = 0
 
     def put(self, due_ms: int) -> None:
-        unit = self.units.add(due_ms, self.sequence, 0, 0)
-        self.wheel.put(unit, due_ms, self.sequence)
+        self.wheel.add(due_ms, self.sequence, 0, 0)
         self.waiting.append((due_ms, self.sequence))
         self.sequence += 1
 

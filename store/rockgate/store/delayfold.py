@@ -153,8 +153,7 @@ class Delay:
 
     def _add(self, number: int, offset: int, due_ms: int, sequence: int) -> None:
         if self._queues[number][1].add(offset):
-            unit = self.units.add(due_ms, sequence, offset, number)
-            self.wheel.put(unit, due_ms, sequence)
+            self.wheel.add(due_ms, sequence, offset, number)
             self.waiting_count += 1
 
     def _number(self, key: Key) -> int:
@@ -245,8 +244,12 @@ class Delay:
             try:
                 found = _decode(piece[1:])
                 numbers = [self._number(key) for key in found.queues]
+                sets = [self._queues[number][1] for number in numbers]
+                add = self.wheel.add
                 for due_ms, sequence, offset, index in _ITEM.iter_unpack(found.items):
-                    self._add(numbers[index], offset, due_ms, sequence)
+                    if sets[index].add(offset):
+                        add(due_ms, sequence, offset, numbers[index])
+                        self.waiting_count += 1
                     if sequence >= self._sequence:
                         self._sequence = sequence + 1
             except (IndexError, struct.error, msgspec.MsgspecError) as error:

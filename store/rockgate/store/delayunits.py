@@ -31,6 +31,7 @@ class Units:
         self._directory = directory
         self._file_units = file_units
         self._files: list[Mapping] = []
+        self._views: list[memoryview] = []
         self._free = NONE
         self._end = 0
         self.used_count = 0
@@ -46,11 +47,15 @@ class Units:
         free = len(self._files) * self._file_units - self.used_count
         while free < count:
             name = f"{len(self._files):08d}"
-            self._files.append(self._directory.allocate(name, self._file_units * UNIT.size))
+            mapping = self._directory.allocate(name, self._file_units * UNIT.size)
+            self._files.append(mapping)
+            self._views.append(mapping.view)
             free += self._file_units
 
-    def add(self, due_ms: int, sequence: int, offset: int, queue: int) -> int:
-        """Fill a unit and return its number; its row is set by `link`."""
+    def add(
+        self, due_ms: int, sequence: int, offset: int, queue: int, following: int = NONE
+    ) -> int:
+        """Fill a unit, in front of another one or of none, and return its number."""
         unit = self._free
         if unit != NONE:
             self._free = self.read(unit)[4]
@@ -59,51 +64,54 @@ class Units:
                 self.reserve(1)
             unit = self._end
             self._end += 1
-        mapping, at = self._place(unit)
-        mapping.write(at, UNIT.pack(due_ms, sequence, offset, queue, NONE))
+        number, index = divmod(unit, self._file_units)
+        # Straight into the mapping: what is scratch need not be seen to be written.
+        UNIT.pack_into(
+            self._views[number], index * UNIT.size, due_ms, sequence, offset, queue, following
+        )
         self.used_count += 1
         return unit
 
     def read(self, unit: int) -> Fields:
         """Return what is in a unit."""
-        mapping, at = self._place(unit)
-        return UNIT.unpack_from(mapping.view, at)
+        number, index = divmod(unit, self._file_units)
+        return UNIT.unpack_from(self._views[number], index * UNIT.size)
 
     def link(self, unit: int, following: int) -> None:
         """Put a unit in front of another one, or of none."""
-        mapping, at = self._place(unit)
-        mapping.write(at + _NEXT_AT, _NEXT.pack(following))
+        number, index = divmod(unit, self._file_units)
+        _NEXT.pack_into(self._views[number], index * UNIT.size + _NEXT_AT, following)
 
     def free(self, unit: int) -> None:
         """Let a unit be used again; it must be in no row."""
-        mapping, at = self._place(unit)
-        mapping.write(at + _QUEUE_AT, _FREE.pack(NONE, self._free))
+        number, index = divmod(unit, self._file_units)
+        _FREE.pack_into(self._views[number], index * UNIT.size + _QUEUE_AT, NONE, self._free)
         self._free = unit
         self.used_count -= 1
 
     def some(self, start: int, count: int) -> list[Fields]:
         """Return the units from a number on, free ones too, of one file and so many at most."""
-        mapping, at = self._place(start)
-        left = self._file_units - start % self._file_units
-        count = min(count, left, self._end - start)
-        return list(UNIT.iter_unpack(mapping.view[at : at + count * UNIT.size]))
+        number, index = divmod(start, self._file_units)
+        count = min(count, self._file_units - index, self._end - start)
+        at = index * UNIT.size
+        return list(UNIT.iter_unpack(self._views[number][at : at + count * UNIT.size]))
 
     def clear(self) -> None:
         """Forget all units, and remove their files."""
+        self._views = []
         for number, mapping in enumerate(self._files):
             mapping.close()
             self._directory.remove(f"{number:08d}")
         self._files = []
+        self._views = []
         self._free = NONE
         self._end = self.used_count = 0
 
     def close(self) -> None:
         """Let go of the files."""
+        self._views = []
         for mapping in self._files:
             mapping.close()
         self._files = []
+        self._views = []
         self._end = self.used_count = 0
-
-    def _place(self, unit: int) -> tuple[Mapping, int]:
-        number, index = divmod(unit, self._file_units)
-        return self._files[number], index * UNIT.size

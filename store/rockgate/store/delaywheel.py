@@ -40,6 +40,16 @@ class Wheel:
         """Rows that are being taken apart: the earliest time in it, and its next unit."""
         self._near: list[int] = []
 
+    def add(self, due_ms: int, sequence: int, offset: int, queue: int) -> None:
+        """Fill a unit and put it where it will be found at its time."""
+        minute = due_ms // MINUTE_MS
+        if self._minute <= minute < self._minute + self._length:
+            at = minute % self._length
+            rows = self._minutes
+            rows[at] = self._units.add(due_ms, sequence, offset, queue, rows[at])
+        else:
+            self.put(self._units.add(due_ms, sequence, offset, queue), due_ms, sequence)
+
     def put(self, unit: int, at_ms: int, sequence: int) -> None:
         """Put a unit where it will be found at a time; what is past is found next."""
         second = at_ms // 1000
