@@ -150,6 +150,12 @@ def _check(message: Any, size: int) -> None:
         raise LoadFailed(f"a message of {size} bytes came back with {len(message.value())}")
 
 
+def create_topic(bootstrap: str, topic: str, partitions: int) -> None:
+    """A topic with so many partitions and one replica."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(SECONDS_MAX)
+
+
 def delete_topic(bootstrap: str, topic: str) -> None:
     """Delete a topic, so that its log does not fill the disk."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": LOG_LEVEL})

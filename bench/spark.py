@@ -1,0 +1,190 @@
+"""How fast does Spark read and write rockgate, beside Apache Kafka in the same session?
+
+Defends, as medians of the rounds: at least 0.9 of Kafka's rows a second when Spark writes 1,000,000
+records of 100 bytes, reads them back in a batch, and reads a gigabyte of 1 KB records.
+
+    python -m bench.spark            everything; the results are written to bench/results/
+    python -m bench.spark --quick    a smoke test of a minute, not written
+
+One session (`local[2]`) and its connector serve both; topics have four partitions. Both servers run
+all the time and take turns. A read is one job that sums the lengths of all values, so that every
+record is fetched and looked at; its count and sum are checked. The gigabyte is put there by
+librdkafka, which is not measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bench import pagecache, rdkafka, results
+from bench.peers import KafkaPeer, jars
+from bench.procfs import cpu_seconds
+from bench.results import Bar, Report
+from bench.rockgate import RockgateServer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OURS, THEIRS = "rockgate", "kafka"
+PARTITIONS = 4
+SMALL, LARGE = 100, 1024
+SHARE_MIN = 0.9
+WRITE = "write 100 B, rows/s"
+READ_SMALL = "read 100 B, rows/s"
+READ_LARGE = "read 1 KB, rows/s"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How much is done."""
+
+    rounds: int
+    small_count: int
+    large_count: int
+    fills_memory: bool
+
+
+FULL = Plan(rounds=3, small_count=1_000_000, large_count=1_000_000_000 // LARGE, fills_memory=True)
+QUICK = Plan(rounds=1, small_count=50_000, large_count=50_000, fills_memory=False)
+
+Server = RockgateServer | KafkaPeer
+
+
+class ReadFailed(Exception):
+    """A read did not give what was written."""
+
+
+class Run:
+    """One run: its session, its servers, and what was measured so far."""
+
+    def __init__(self, plan: Plan, spark: SparkSession, servers: dict[str, Server]) -> None:
+        self.plan = plan
+        self.report = Report(
+            name="spark",
+            question="How fast does Spark read and write rockgate, beside Apache Kafka?",
+            peers={"kafka": jars.version("kafka"), "pyspark": spark.version},
+            notes={"plan": "full" if plan is FULL else "quick"},
+        )
+        self._spark = spark
+        self._servers = servers
+        self._began = time.monotonic()
+
+    def tell(self, text: str) -> None:
+        """Show progress."""
+        print(f"[{time.monotonic() - self._began:5.0f} s] {text}", flush=True)
+
+    def turns(self) -> Iterator[tuple[int, str, Server]]:
+        """Every server once a round; who begins alternates."""
+        for number in range(self.plan.rounds):
+            order = list(self._servers.items())
+            for name, server in order if number % 2 == 0 else reversed(order):
+                yield number, name, server
+
+    def measure(self) -> None:
+        """Every case on every server."""
+        for name, server in self._servers.items():
+            self.tell(f"warming up {name}, and putting {self.plan.large_count:,} records there")
+            self._write(server, "warm-up")
+            self._read(server, "warm-up", self.plan.small_count, SMALL)
+            _load(server.bootstrap, "large", self.plan.large_count)
+            self._read(server, "large", self.plan.large_count, LARGE)
+        for number, name, server in self.turns():
+            topic = f"small-{number}"
+            before = cpu_seconds(server.pid)
+            self._add(WRITE, name, self.plan.small_count / self._write(server, topic))
+            self._add("write 100 B, server CPU s", name, cpu_seconds(server.pid) - before)
+            before = cpu_seconds(server.pid)
+            seconds = self._read(server, topic, self.plan.small_count, SMALL)
+            self._add(READ_SMALL, name, self.plan.small_count / seconds)
+            self._add("read 100 B, server CPU s", name, cpu_seconds(server.pid) - before)
+            seconds = self._read(server, "large", self.plan.large_count, LARGE)
+            self._add(READ_LARGE, name, self.plan.large_count / seconds)
+            rdkafka.delete_topic(server.bootstrap, topic)
+        for case in (WRITE, READ_SMALL, READ_LARGE):
+            medians = {
+                name: statistics.median(self.report.samples[case][name]) for name in (OURS, THEIRS)
+            }
+            share = round(medians[OURS] / medians[THEIRS], 3)
+            bar = Bar(name=case, measured=share, at_least=SHARE_MIN, unit="times Kafka's")
+            self.report.bars.append(bar)
+
+    def _add(self, case: str, name: str, value: float) -> None:
+        samples = self.report.samples.setdefault(case, {}).setdefault(name, [])
+        samples.append(round(float(value), 3))
+        self.tell(f"{case}: {name} {value:,.4g}")
+
+    def _write(self, server: Server, topic: str) -> float:
+        rdkafka.create_topic(server.bootstrap, topic, PARTITIONS)
+        table = self._spark.range(0, self.plan.small_count, 1, PARTITIONS).selectExpr(
+            f"int(id % {PARTITIONS}) partition", f"rpad(string(id), {SMALL}, 'x') value"
+        )
+        options = {"kafka.bootstrap.servers": server.bootstrap, "topic": topic}
+        began = time.perf_counter()
+        table.write.format("kafka").options(**options).save()
+        return time.perf_counter() - began
+
+    def _read(self, server: Server, topic: str, count: int, size: int) -> float:
+        options = {"kafka.bootstrap.servers": server.bootstrap, "subscribe": topic}
+        began = time.perf_counter()
+        table = self._spark.read.format("kafka").options(**options).load()
+        row: Any = table.selectExpr("count(*)", "sum(octet_length(value))").first()
+        seconds = time.perf_counter() - began
+        if tuple(row) != (count, count * size):
+            raise ReadFailed(f"{topic}: {tuple(row)} instead of {(count, count * size)}")
+        return seconds
+
+
+def _load(bootstrap: str, topic: str, count: int) -> None:
+    """Put so many records of 1 KB into a topic, over all its partitions."""
+    rdkafka.create_topic(bootstrap, topic, PARTITIONS)
+    deadline = time.monotonic() + rdkafka.SECONDS_MAX
+    delivery, value = rdkafka.Delivery(bootstrap), bytes(LARGE)
+    for number in range(count):
+        delivery.send(topic, value, number % PARTITIONS, deadline)
+    delivery.finish(deadline)
+
+
+def run(plan: Plan = FULL) -> Report:
+    """Measure everything, and say which bars hold."""
+    from rockgate.pipeline.session import open_session
+
+    settings = {"spark.ui.enabled": "false", "spark.driver.memory": "2g"}
+    spark = open_session("bench", master="local[2]", extra=settings)
+    try:
+        with RockgateServer() as ours, KafkaPeer() as theirs:
+            measured = Run(plan, spark, {OURS: ours, THEIRS: theirs})
+            if plan.fills_memory:
+                with pagecache.filled(measured.tell):
+                    measured.measure()
+            else:
+                measured.measure()
+            return measured.report
+    finally:
+        spark.stop()
+
+
+def main() -> int:
+    """Run from the command line; 1 if a bar fails."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.spark",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--quick", action="store_true", help="a smoke test of a minute")
+    arguments = parser.parse_args()
+    report = run(QUICK if arguments.quick else FULL)
+    for bar in report.bars:
+        print(bar.line())
+    if not arguments.quick:
+        print(f"written to bench/results/{results.write(report).name}")
+    return 0 if report.holds else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
