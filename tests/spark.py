@@ -33,6 +33,8 @@ MARKS = [
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.driver.memory": "1g",
+    # What runs once or twice is not worth the second compiler, nor a collector with threads.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
     "spark.sql.streaming.minBatchesToRetain": "10",

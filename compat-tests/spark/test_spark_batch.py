@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -173,12 +173,36 @@ def test_an_empty_topic_is_an_empty_table(spark: SparkSession, server: RunningSe
     assert values(read(spark, server, subscribe=new_topic(server.bootstrap, 3))) == []
 
 
-def test_read_committed_reads_what_is_committed(
-    spark: SparkSession, server: RunningServer, two: str
+def test_read_committed_leaves_out_what_was_aborted_and_what_is_open(
+    spark: SparkSession, server: RunningServer
 ) -> None:
-    """Records without a transaction are; the end is the last stable offset, which is theirs."""
-    frame = read(spark, server, subscribe=two, kafka_isolation_level="read_committed")
-    assert values(frame) == WHOLE
+    """Three transactions and one that is still open: numbers 0-9 and 20-29 were committed.
+
+    Between them lie markers and aborted batches, which a reader must step over, and behind them is
+    what nobody may see yet.
+    """
+    topic = new_topic(server.bootstrap)
+    producer = Producer(
+        {"bootstrap.servers": server.bootstrap, "transactional.id": topic, "linger.ms": 1}
+    )
+    producer.init_transactions(30)
+    for start, end in ((0, "commit"), (10, "abort"), (20, "commit"), (30, "leave open")):
+        producer.begin_transaction()
+        for number in range(start, start + 10):
+            producer.produce(topic, b"%d" % number, partition=0)
+        assert producer.flush(30) == 0
+        if end == "commit":
+            producer.commit_transaction(30)
+        elif end == "abort":
+            producer.abort_transaction(30)
+    options = {"subscribe": topic, "kafka_isolation_level": "read_committed"}
+    found = [int(value) for _, _, value in values(read(spark, server, **options))]
+    assert found == [*range(10), *range(20, 30)]
+    everything = [int(value) for _, _, value in values(read(spark, server, subscribe=topic))]
+    assert everything == list(range(40))
+    producer.abort_transaction(30)
+    # What was open is aborted: the end moves on, and there is nothing new before it.
+    assert [int(v) for _, _, v in values(read(spark, server, **options))] == found
 
 
 def test_records_deleted_before_a_batch_are_not_part_of_it(

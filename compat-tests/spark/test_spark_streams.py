@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -212,13 +212,32 @@ def test_new_partitions_and_new_topics_are_read_from_their_beginning(
     assert places == {(first, 0), (first, 1), (first, 2), (f"{first}-b", 0), (f"{first}-b", 1)}
 
 
-def test_a_stream_of_read_committed(spark: SparkSession, server: RunningServer) -> None:
+def test_a_stream_of_read_committed_goes_on_over_aborted_transactions(
+    spark: SparkSession, server: RunningServer
+) -> None:
     topic, into = new_topic(server.bootstrap, 2), Collected()
-    send(server.bootstrap, topic, numbered(50, 2))
+    settings = {"bootstrap.servers": server.bootstrap, "transactional.id": topic}
+    producer = Producer({**settings, "linger.ms": 1})
+    producer.init_transactions(30)
+
+    def transaction(start: int, *, is_committed: bool) -> None:
+        producer.begin_transaction()
+        for number in range(start, start + 10):
+            producer.produce(topic, b"%d" % number, partition=number % 2)
+        if is_committed:
+            producer.commit_transaction(30)
+        else:
+            assert producer.flush(30) == 0
+            producer.abort_transaction(30)
+
     options = {"subscribe": topic, "kafka.isolation.level": "read_committed"}
-    with running(stream(spark, server, **options), into, ONCE) as query:
-        assert query.awaitTermination(SECONDS_MAX)
-    assert into.numbers == list(range(50))
+    with running(stream(spark, server, **options), into, QUICK):
+        for start in (0, 20, 40):
+            transaction(start, is_committed=True)
+            transaction(start + 10, is_committed=False)
+            count = start // 2 + 10
+            wait_until(lambda c=count: len(into.values) >= c, "it is delivered", SECONDS_MAX)
+    assert into.numbers == [*range(10), *range(20, 30), *range(40, 50)]
 
 
 def delete_records(server: RunningServer, topic: str, before: int) -> None:

@@ -176,3 +176,36 @@ def steps(folder: Path) -> int:
     lines = (folder / "told").read_text().splitlines()
     events = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
     return sum(event["event"] == "step" for event in events)
+
+
+def test_the_jobs_are_there_without_the_server() -> None:
+    done = with_hidden("cramjam", "uvloop", "crc32c")
+    assert done.returncode == 0, done.stderr
+    assert "Move data with Spark" in done.stdout
+
+
+def test_with_neither_server_nor_pipeline_it_says_what_to_install() -> None:
+    done = with_hidden("cramjam", "uvloop", "typer")
+    assert done.returncode == 2
+    assert 'pip install "rockgate[pipeline]"' in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def with_hidden(*modules: str) -> subprocess.CompletedProcess[str]:
+    """`rockgate pipeline --help` where these modules cannot be imported."""
+    program = f"""
+import importlib.util, sys
+find, hidden = importlib.util.find_spec, {modules!r}
+importlib.util.find_spec = lambda name, *more: None if name in hidden else find(name, *more)
+sys.modules.update(dict.fromkeys(hidden))
+sys.argv = ["rockgate", "pipeline", "--help"]
+from rockgate.gateway.__main__ import main
+main()
+"""
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment({"TERM": "dumb"}),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )

@@ -47,7 +47,7 @@ def test_tables_and_plots_of_what_was_measured() -> None:
     page = html("shop", windows, [behind("billing", 1234)])
     assert "<td>orders</td><td>3,010</td>" in page
     assert "<td>audit</td><td>60</td>" in page
-    assert "2026-11-16 08:00:00 to 2026-11-16 08:05:00" in page
+    assert "2026-11-16 08:00:00 to 2026-11-16 08:05:00 UTC" in page
     assert (
         "<td>billing</td><td>orders</td><td>0</td><td>10</td><td>1,244</td><td>1,234</td>" in page
     )

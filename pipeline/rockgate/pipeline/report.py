@@ -55,7 +55,7 @@ def _span(windows: Sequence[Row]) -> str:
     if not windows:
         return "The topics are empty."
     first, last = min(row["start"] for row in windows), max(row["end"] for row in windows)
-    return f"{first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S}, {len(windows)} windows"
+    return f"{first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S} UTC, {len(windows)} windows"
 
 
 # Tables
@@ -115,6 +115,8 @@ def _figure() -> Figure:
 
 
 def _lines(windows: Sequence[Row], column: str, unit: float, label: str) -> Figure:
+    from matplotlib.dates import ConciseDateFormatter
+
     figure = _figure()
     axes = figure.add_subplot()
     totals: dict[str, int] = {}
@@ -134,7 +136,9 @@ def _lines(windows: Sequence[Row], column: str, unit: float, label: str) -> Figu
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=8)
-    axes.tick_params(axis="x", labelsize=8)
+    locator = axes.xaxis.get_major_locator()
+    formatter = ConciseDateFormatter(locator)  # type: ignore[no-untyped-call]  # It has no types.
+    axes.xaxis.set_major_formatter(formatter)
     return figure
 
 

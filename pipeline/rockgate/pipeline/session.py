@@ -71,6 +71,9 @@ def open_session(
         master = master or LOCAL_MASTER
         builder = builder.master(master)
         chosen = settings(installed, master, extra or {})
+        if master.startswith("local"):
+            # Without it Spark looks for an address of this machine, and warns of what it finds.
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         # Executors run Python functions with the interpreter that the driver has.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     for key, value in chosen.items():

@@ -172,9 +172,9 @@ def test_records_are_a_function_of_records_alone(spark: SparkSession) -> None:
     assert (plain.topic, plain.headers) == ("t", None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
-    "is_inward",
-    [pytest.param(True, id="to rockgate"), pytest.param(False, id="back", marks=pytest.mark.long)],
+    "is_inward", [pytest.param(True, id="to rockgate"), pytest.param(False, id="back")]
 )
 def test_a_real_kafka_is_mirrored(
     spark: SparkSession,

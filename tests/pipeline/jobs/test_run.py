@@ -40,6 +40,7 @@ def options(cluster: Cluster, function: str, inputs: list[str], out: str, place:
     return Options(cluster=cluster, checkpoint=str(place), **named)
 
 
+@pytest.mark.long
 def test_a_function_is_run_over_what_comes_and_over_nothing_twice(
     spark: SparkSession, cluster: Cluster, teller: Teller, tmp_path: Path
 ) -> None:

@@ -121,6 +121,7 @@ def test_figures_go_to_files_to_a_topic_and_to_a_page(
     assert "<td>behind</td>" in text
 
 
+@pytest.mark.long
 def test_following_gives_each_window_once_when_it_is_over(
     spark: SparkSession, cluster: Cluster, teller: Teller, tmp_path: Path
 ) -> None:

@@ -125,6 +125,14 @@ def run(
     teller.done("measured")
 
 
+def _in_utc(row: dict[str, Any]) -> dict[str, Any]:
+    """A row whose times say so: Spark hands them out in this machine's zone, and without it."""
+    return {
+        name: value.astimezone(UTC) if isinstance(value, datetime) else value
+        for name, value in row.items()
+    }
+
+
 class _Stats:
     def __init__(self, spark: SparkSession, options: Options, admin: Admin, teller: Teller) -> None:
         self._spark = spark
@@ -141,7 +149,7 @@ class _Stats:
         found = self._windows(table).orderBy("start", "topic").cache()
         try:
             self._put(found, self._lag(), "")
-            rows = [row.asDict() for row in found.collect()]
+            rows = [_in_utc(row.asDict()) for row in found.collect()]
             self._teller.step(0, sum(row["records"] for row in rows))
             if options.report:
                 self._report(rows, [row.asDict() for row in self._lag().collect()])
