@@ -64,7 +64,7 @@ class Program:
 def rocketmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server of this module's own; some tests stop it, or kill it."""
     folder = tmp_path_factory.mktemp("rocketmq")
-    settings = ["group.initial.rebalance.delay.ms=100"]
+    settings = ["group.initial.rebalance.delay.ms=100", "remoting.check_interval_ms=1000"]
     with RunningServer(folder, settings=settings, rocketmq=True) as running:
         yield running
         assert running.stop() == 0
@@ -111,6 +111,7 @@ class Scenarios:
             ("pull", "20"),
             ("lite-subscribe", "30"),
             ("lite-assign", "4"),
+            ("transaction", "10"),
         ],
     )
     def test_a_scenario_holds(
@@ -145,6 +146,16 @@ class TestRocketMQ5(Scenarios):
         rocketmq.restart()
         found = java_client.run("consume", namesrv(rocketmq), "killed", "killed-g", 50)
         assert sorted(found.split(",")) == sorted(f"m{n}" for n in range(50))
+
+    def test_another_instance_decides_what_the_first_left_open_over_a_kill(
+        self, java_client: Program, rocketmq: RunningServer
+    ) -> None:
+        java_client.run("abandon", namesrv(rocketmq), "orphans", "orphan-group")
+        rocketmq.kill()
+        rocketmq.restart()
+        found = java_client.run("adopt", namesrv(rocketmq), "orphans", "orphan-group")
+        assert found == "C0,UC0,UC1,UC2"
+        assert sorted(consume(rocketmq, "orphans", "orphan-kafka", 4)) == found.split(",")
 
     def test_both_sides_see_everything_on_one_topic(
         self, java_client: Program, rocketmq: RunningServer

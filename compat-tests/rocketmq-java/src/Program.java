@@ -17,6 +17,7 @@ public final class Program {
         Sending.register(SCENARIOS);
         Consuming.register(SCENARIOS);
         Pulling.register(SCENARIOS);
+        Deciding.register(SCENARIOS);
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
         System.out.println("@@ ok ready");
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
