@@ -27,6 +27,7 @@ from behaviours.hosting import apart
 from behaviours.program import ProgramDriver
 from behaviours.reading import Reading
 from behaviours.surviving import Surviving
+from behaviours.transacting import Transacting
 from behaviours.writing import Writing
 
 T = TypeVar("T")
@@ -80,6 +81,7 @@ class _Producer:
             linger_ms=sending.linger_ms,
             max_request_size=sending.request_bytes_max,
             max_batch_size=max(16384, sending.request_bytes_max),
+            transactional_id=sending.transactional_id,
         )
         await self._client.start()
 
@@ -98,6 +100,15 @@ class _Producer:
 
     def flush(self) -> None:
         self._loop.run(self._client.flush())
+
+    def begin(self) -> None:
+        self._loop.run(self._client.begin_transaction())
+
+    def commit(self) -> None:
+        self._loop.run(self._client.commit_transaction())
+
+    def abort(self) -> None:
+        self._loop.run(self._client.abort_transaction())
 
     def close(self) -> None:
         self._loop.run(self._client.stop())
@@ -197,6 +208,7 @@ class _Member(_Consumer):
             enable_auto_commit=False,
             heartbeat_interval_ms=300,
             group_instance_id=instance,
+            isolation_level="read_committed",
             **session,
         )
         await self._client.start()
@@ -322,6 +334,6 @@ class AioKafka:
         return apart(__file__, "AioKafka", self)
 
 
-class TestAioKafka(Administering, Writing, Reading, Grouping, Surviving):
+class TestAioKafka(Administering, Writing, Reading, Grouping, Transacting, Surviving):
     driver = AioKafka()
     client = f"aiokafka {version('aiokafka')}"

@@ -61,6 +61,7 @@ class Sending:
     codec: str = "none"
     linger_ms: int = 5
     request_bytes_max: int = 4 << 20
+    transactional_id: str | None = None
 
 
 class Promise(Protocol):
@@ -77,6 +78,14 @@ class Producer(Protocol):
     def send(self, topic: str, message: Message) -> Promise: ...
 
     def flush(self) -> None: ...
+
+    def begin(self) -> None:
+        """Begin a transaction; only with a transactional id."""
+        ...
+
+    def commit(self) -> None: ...
+
+    def abort(self) -> None: ...
 
     def close(self) -> None: ...
 
@@ -102,7 +111,8 @@ class Consumer(Protocol):
 
 
 class Member(Protocol):
-    """A consumer that shares a topic with the others of its group; commits only when told."""
+    """A consumer that shares a topic with the others of its group; commits only when told, and
+    reads only what is committed."""
 
     def poll(self, seconds: float) -> list[Received]: ...
 

@@ -15,6 +15,7 @@ WAITING = "long poll; records above every fetch limit"
 TOPICS = "topics: create, grow, delete, create again"
 REFUSALS = "refusals with Kafka's codes"
 CONFIGS = "topic configs: describe, alter, take effect"
+TRANSACTIONS = "transactions: commit, abort, and an open one that is taken over"
 RECORDS = "delete records"
 COMMITS = "groups: commit and resume"
 SHARING = "groups: members join, share and leave"
@@ -31,6 +32,7 @@ FEATURES = (
     KEYS,
     SIZES,
     CONTENT,
+    TRANSACTIONS,
     OFFSETS,
     WAITING,
     TOPICS,

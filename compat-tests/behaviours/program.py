@@ -13,9 +13,9 @@ do not wait for each other, and the answer to `send` comes when its outcome is k
 
 | request | fields | answer |
 | --- | --- | --- |
-| producer | bootstrap, acks, is_idempotent, codec, linger_ms, request_bytes_max | number |
+| producer | bootstrap and the fields of `Sending` | number |
 | send | topic, value, key, headers, partition, timestamp_ms | [partition, offset] |
-| flush, close | | null |
+| flush, begin, commit, abort, close | | null |
 | consumer | bootstrap, wait_ms_max, bytes_max | number |
 | assign, seek | topic, partitions or partition, offset | null |
 | poll | ms | [[partition, offset, key, value, [[name, value], …], timestamp_ms], …] |
@@ -170,6 +170,15 @@ class _Producer(_Handle):
     def flush(self) -> None:
         self._ask("flush")
 
+    def begin(self) -> None:
+        self._ask("begin")
+
+    def commit(self) -> None:
+        self._ask("commit")
+
+    def abort(self) -> None:
+        self._ask("abort")
+
 
 class _Consumer(_Handle):
     def assign(self, topic: str, partitions: Sequence[int], offset: int = 0) -> None:
@@ -300,6 +309,7 @@ class ProgramDriver:
             codec=sending.codec,
             linger_ms=sending.linger_ms,
             request_bytes_max=sending.request_bytes_max,
+            transactional_id=sending.transactional_id,
         )
 
     def consumer(

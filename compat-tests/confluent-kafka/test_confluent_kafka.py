@@ -23,6 +23,7 @@ from behaviours.hosting import apart
 from behaviours.program import ProgramDriver
 from behaviours.reading import Reading
 from behaviours.surviving import Surviving
+from behaviours.transacting import Transacting
 from behaviours.writing import Writing
 from confluent_kafka import (
     ConsumerGroupTopicPartitions,
@@ -64,6 +65,7 @@ class _Promise:
 
 class _Producer:
     def __init__(self, bootstrap: str, sending: Sending) -> None:
+        name = sending.transactional_id
         self._client = confluent_kafka.Producer(
             {
                 "bootstrap.servers": bootstrap,
@@ -73,8 +75,11 @@ class _Producer:
                 "linger.ms": sending.linger_ms,
                 "message.max.bytes": sending.request_bytes_max,
                 "reconnect.backoff.max.ms": 500,
+                **({"transactional.id": name} if name else {}),
             }
         )
+        if name:
+            self._client.init_transactions(SECONDS_MAX)
 
     def send(self, topic: str, message: Message) -> _Promise:
         promise = _Promise(self._client)
@@ -96,6 +101,15 @@ class _Producer:
 
     def flush(self) -> None:
         assert self._client.flush(SECONDS_MAX) == 0, "messages are left in the producer"
+
+    def begin(self) -> None:
+        self._client.begin_transaction()
+
+    def commit(self) -> None:
+        self._client.commit_transaction(SECONDS_MAX)
+
+    def abort(self) -> None:
+        self._client.abort_transaction(SECONDS_MAX)
 
     def close(self) -> None:
         self._client.flush(SECONDS_MAX)
@@ -307,6 +321,6 @@ class ConfluentKafka:
         return apart(__file__, "ConfluentKafka", self)
 
 
-class TestConfluentKafka(Administering, Writing, Reading, Grouping, Surviving):
+class TestConfluentKafka(Administering, Writing, Reading, Grouping, Transacting, Surviving):
     driver = ConfluentKafka()
     client = f"confluent-kafka {version('confluent-kafka')}"

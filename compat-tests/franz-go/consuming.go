@@ -39,6 +39,7 @@ func newMember(f fields) (handle, error) {
 		kgo.ConsumeTopics(f.Topic),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.DisableAutoCommit(),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.HeartbeatInterval(300 * time.Millisecond),
 		kgo.OnPartitionsAssigned(c.change(true)),
 		kgo.OnPartitionsRevoked(c.change(false)),

@@ -39,6 +39,7 @@ type fields struct {
 	PartitionCount  int               `json:"partition_count"`
 	Config          map[string]string `json:"config"`
 	Before          int64             `json:"before"`
+	TransactionalId *string           `json:"transactional_id"`
 }
 
 // later is answered when the outcome is known.

@@ -64,6 +64,9 @@ func newProducer(f fields) (handle, error) {
 	if !f.IsIdempotent {
 		options = append(options, kgo.DisableIdempotentWrite())
 	}
+	if f.TransactionalId != nil {
+		options = append(options, kgo.TransactionalID(*f.TransactionalId))
+	}
 	client, err := kgo.NewClient(options...)
 	return &producer{client}, err
 }
@@ -92,6 +95,13 @@ func (p *producer) take(f fields) (any, error) {
 		}), nil
 	case "flush":
 		return nil, p.client.Flush(context.Background())
+	case "begin":
+		return nil, p.client.BeginTransaction()
+	case "commit", "abort":
+		if err := p.client.Flush(context.Background()); err != nil {
+			return nil, err
+		}
+		return nil, p.client.EndTransaction(context.Background(), kgo.TransactionEndTry(f.Do == "commit"))
 	case "close":
 		p.client.Close()
 		return nil, nil

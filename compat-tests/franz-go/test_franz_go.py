@@ -11,12 +11,13 @@ from behaviours.grouping import Grouping
 from behaviours.program import ProgramDriver
 from behaviours.reading import Reading
 from behaviours.surviving import Surviving
+from behaviours.transacting import Transacting
 from behaviours.writing import Writing
 
 HERE = Path(__file__).resolve().parent
 
 
 @pytest.mark.long
-class TestFranzGo(Administering, Writing, Reading, Grouping, Surviving):
+class TestFranzGo(Administering, Writing, Reading, Grouping, Transacting, Surviving):
     driver = ProgramDriver(lambda: go_program(HERE))
     client = "franz-go " + pinned(HERE / "go.mod", r"twmb/franz-go v(\S+)")

@@ -11,6 +11,7 @@ from behaviours.grouping import Grouping
 from behaviours.program import ProgramDriver
 from behaviours.reading import Reading
 from behaviours.surviving import Surviving
+from behaviours.transacting import Transacting
 from behaviours.writing import Writing
 from bench.peers.jars import pinned_version
 
@@ -23,12 +24,12 @@ DRIVERS = {
 pytestmark = pytest.mark.java
 
 
-class TestKafkaClients4(Administering, Writing, Reading, Grouping, Surviving):
+class TestKafkaClients4(Administering, Writing, Reading, Grouping, Transacting, Surviving):
     driver = DRIVERS["v4"]
     client = f"kafka-clients {pinned_version(HERE / 'v4' / 'pom.xml')}"
 
 
 @pytest.mark.long
-class TestKafkaClients3(Administering, Writing, Reading, Grouping, Surviving):
+class TestKafkaClients3(Administering, Writing, Reading, Grouping, Transacting, Surviving):
     driver = DRIVERS["v3"]
     client = f"kafka-clients {pinned_version(HERE / 'v3' / 'pom.xml')}"

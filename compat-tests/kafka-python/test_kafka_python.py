@@ -25,6 +25,7 @@ from behaviours.hosting import apart
 from behaviours.program import ProgramDriver
 from behaviours.reading import Reading
 from behaviours.surviving import Surviving
+from behaviours.transacting import Transacting
 from behaviours.writing import Writing
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import (
@@ -71,7 +72,10 @@ class _Producer:
             compression_type=None if sending.codec == "none" else sending.codec,
             linger_ms=sending.linger_ms,
             max_request_size=sending.request_bytes_max,
+            transactional_id=sending.transactional_id,
         )
+        if sending.transactional_id:
+            self._client.init_transactions()
 
     def send(self, topic: str, message: Message) -> _Promise:
         return _Promise(
@@ -87,6 +91,15 @@ class _Producer:
 
     def flush(self) -> None:
         self._client.flush(SECONDS_MAX)
+
+    def begin(self) -> None:
+        self._client.begin_transaction()
+
+    def commit(self) -> None:
+        self._client.commit_transaction()
+
+    def abort(self) -> None:
+        self._client.abort_transaction()
 
     def close(self) -> None:
         self._client.close(SECONDS_MAX)
@@ -158,6 +171,7 @@ class _Member(_Consumer):
             heartbeat_interval_ms=300,
             reconnect_backoff_max_ms=500,
             group_instance_id=instance,
+            isolation_level="read_committed",
             **session,
         )
 
@@ -273,6 +287,6 @@ class KafkaPython:
         return apart(__file__, "KafkaPython", self)
 
 
-class TestKafkaPython(Administering, Writing, Reading, Grouping, Surviving):
+class TestKafkaPython(Administering, Writing, Reading, Grouping, Transacting, Surviving):
     driver = KafkaPython()
     client = f"kafka-python {version('kafka-python')}"

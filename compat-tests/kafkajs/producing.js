@@ -17,7 +17,12 @@ function noting() {
 
 class Producing {
   constructor(kafka, request) {
-    this.client = kafka.producer({ idempotent: request.is_idempotent, createPartitioner: noting })
+    this.client = kafka.producer({
+      idempotent: request.is_idempotent,
+      createPartitioner: noting,
+      ...(request.transactional_id ? { transactionalId: request.transactional_id, maxInFlightRequests: 1 } : {}),
+    })
+    this.sender = this.client
     this.acks = request.acks
     this.compression = CODECS[request.codec]
     this.linger = request.linger_ms
@@ -54,7 +59,7 @@ class Producing {
       timestamp: request.timestamp_ms === null ? undefined : String(request.timestamp_ms),
     }))
     try {
-      const found = await this.client.send({ topic, messages, acks: this.acks, compression: this.compression })
+      const found = await this.sender.send({ topic, messages, acks: this.acks, compression: this.compression })
       const next = new Map((found || []).map(each => [each.partition, Number(each.baseOffset)]))
       batch.forEach(({ resolve }, index) => {
         const { chosen } = messages[index]
@@ -70,6 +75,20 @@ class Producing {
 
   async flush() {
     await this.release()
+  }
+
+  async begin() {
+    this.sender = await this.client.transaction()
+  }
+
+  async commit() {
+    await this.release()
+    await this.sender.commit()
+  }
+
+  async abort() {
+    await this.release()
+    await this.sender.abort()
   }
 
   async close() {

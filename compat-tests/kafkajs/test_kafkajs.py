@@ -11,13 +11,14 @@ from behaviours.grouping import Grouping
 from behaviours.program import ProgramDriver
 from behaviours.reading import Reading
 from behaviours.surviving import Surviving
+from behaviours.transacting import Transacting
 from behaviours.writing import Writing
 
 HERE = Path(__file__).resolve().parent
 
 
 @pytest.mark.long
-class TestKafkaJs(Administering, Writing, Reading, Grouping, Surviving):
+class TestKafkaJs(Administering, Writing, Reading, Grouping, Transacting, Surviving):
     client = "kafkajs " + pinned(HERE / "package.json", r'"kafkajs": "([^"]+)"')
     driver = ProgramDriver(
         lambda: node_program(HERE, "program.js"),

@@ -30,6 +30,7 @@ final class Consuming implements Program.Handle {
         if (fields.has("group")) {
             config.put("group.id", fields.text("group"));
             config.put("heartbeat.interval.ms", "300");
+            config.put("isolation.level", "read_committed");
             if (fields.has("session_ms")) {
                 config.put("session.timeout.ms", fields.text("session_ms"));
             }

@@ -24,7 +24,13 @@ final class Producing implements Program.Handle {
         config.put("linger.ms", fields.text("linger_ms"));
         config.put("max.request.size", fields.text("request_bytes_max"));
         config.put("reconnect.backoff.max.ms", "500");
+        if (fields.has("transactional_id")) {
+            config.put("transactional.id", fields.text("transactional_id"));
+        }
         client = new KafkaProducer<>(config, new ByteArraySerializer(), new ByteArraySerializer());
+        if (fields.has("transactional_id")) {
+            client.initTransactions();
+        }
     }
 
     @Override
@@ -34,6 +40,15 @@ final class Producing implements Program.Handle {
                 return send(fields);
             case "flush":
                 client.flush();
+                return null;
+            case "begin":
+                client.beginTransaction();
+                return null;
+            case "commit":
+                client.commitTransaction();
+                return null;
+            case "abort":
+                client.abortTransaction();
                 return null;
             case "close":
                 client.close();
