@@ -3,6 +3,7 @@ from tests.gateway.kafka.world import NOW_MS, call
 
 from rockgate.gateway.kafka.handlers.describe_producers import DescribeProducers
 from rockgate.gateway.kafka.producers import Producers
+from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_producers import (
     DescribeProducersRequest,
@@ -18,7 +19,10 @@ class World(Admin):
         super().__init__()
         self.topic("a", 2)
         self.producers = Producers(self.store.appender, self.store.topics)
-        self.handler = DescribeProducers(listing=self.listing, producers=self.producers)
+        self.unstable = Unstable(self.store.topics)
+        self.handler = DescribeProducers(
+            listing=self.listing, producers=self.producers, unstable=self.unstable
+        )
 
     def wrote(self, producer_id: int, epoch: int, sequence: int, count: int, at_ms: int) -> None:
         records = [Record(number, 0, None, b"v") for number in range(count)]
@@ -71,3 +75,14 @@ async def test_what_is_not_there_has_no_producers() -> None:
         for topic in response.topics
     }
     assert codes == {"a": [unknown, unknown], "none": [unknown], "no name!": [invalid]}
+
+
+async def test_an_open_transaction_is_told_with_its_start() -> None:
+    world = World()
+    world.wrote(7, 0, 0, 1, NOW_MS)
+    world.wrote(8, 0, 1, 1, NOW_MS)
+    world.unstable.wrote(world.get("a").id, 0, 8, 55)
+    response = await world.ask(("a", [0]))
+    (first,) = response.topics[0].partitions  # type: ignore[union-attr] # it was decoded
+    starts = {each.producer_id: each.current_txn_start_offset for each in first.active_producers}
+    assert starts == {7: -1, 8: 55}

@@ -7,21 +7,46 @@ from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.update_features import (
     FeatureUpdateKey,
     UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
 )
 
+FEATURES = {"transaction.version": 2}
+
+
+async def update(version: int, *levels: tuple[str, int]) -> UpdateFeaturesResponse:
+    request = UpdateFeaturesRequest(
+        feature_updates=[
+            FeatureUpdateKey(feature=feature, max_version_level=level) for feature, level in levels
+        ]
+    )
+    response: UpdateFeaturesResponse = await seen(
+        UpdateFeatures(FEATURES).handle(request, call(version)), version
+    )
+    return response
+
 
 @pytest.mark.parametrize("version", range(3))
-@pytest.mark.parametrize("level", [0, 1, 99])
-async def test_no_feature_has_a_level_to_change(version: int, level: int) -> None:
-    update = FeatureUpdateKey(feature="metadata.version", max_version_level=level)
-    request = UpdateFeaturesRequest(feature_updates=[update])
-    response = await seen(UpdateFeatures().handle(request, call(version)), version)
+@pytest.mark.parametrize(
+    ("feature", "level", "reason"),
+    [
+        ("metadata.version", 1, "does not exist here"),
+        ("metadata.version", 0, "does not exist here"),
+        ("transaction.version", 1, "stays at level 2"),
+        ("transaction.version", 0, "stays at level 2"),
+        ("transaction.version", 99, "stays at level 2"),
+    ],
+)
+async def test_no_level_is_changed(version: int, feature: str, level: int, reason: str) -> None:
+    response = await update(version, ("transaction.version", 2), (feature, level))
     assert response.error_code == ErrorCode.INVALID_UPDATE_VERSION
-    assert "metadata.version" in response.error_message
-    assert version == 2 or response.results == []
+    assert feature in (response.error_message or "") and reason in (response.error_message or "")
+    assert response.results == []
 
 
 @pytest.mark.parametrize("version", range(3))
-async def test_to_change_nothing_is_done(version: int) -> None:
-    response = await seen(UpdateFeatures().handle(UpdateFeaturesRequest(), call(version)), version)
+async def test_what_is_so_already_is_done(version: int) -> None:
+    response = await update(version, ("transaction.version", 2))
     assert (response.error_code, response.error_message) == (0, None)
+    told = [(each.feature, each.error_code) for each in response.results]
+    assert told == ([("transaction.version", 0)] if version < 2 else [])
+    assert (await update(version)).error_code == 0

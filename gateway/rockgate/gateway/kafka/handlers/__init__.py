@@ -15,7 +15,7 @@ from rockgate.gateway.kafka.handlers.alter_partition_reassignments import (
     AlterPartitionReassignments,
 )
 from rockgate.gateway.kafka.handlers.alter_replica_log_dirs import AlterReplicaLogDirs
-from rockgate.gateway.kafka.handlers.api_versions import ApiVersions, unsupported
+from rockgate.gateway.kafka.handlers.api_versions import FEATURES, ApiVersions, unsupported
 from rockgate.gateway.kafka.handlers.create_partitions import CreatePartitions
 from rockgate.gateway.kafka.handlers.create_topics import CreateTopics
 from rockgate.gateway.kafka.handlers.delete_groups import DeleteGroups
@@ -242,14 +242,14 @@ HANDLERS: tuple[Row[Services], ...] = (
             node_id=s.identity.node_id, advertised=s.advertised, store=s.store
         ),
     ),
-    row(ApiKey.UPDATE_FEATURES, lambda _: UpdateFeatures()),
+    row(ApiKey.UPDATE_FEATURES, lambda _: UpdateFeatures(FEATURES)),
     row(
         ApiKey.DESCRIBE_CLUSTER,
         lambda s: DescribeCluster(identity=s.identity, advertised=s.advertised),
     ),
     row(
         ApiKey.DESCRIBE_PRODUCERS,
-        lambda s: DescribeProducers(listing=s.listing, producers=s.producers),
+        lambda s: DescribeProducers(listing=s.listing, producers=s.producers, unstable=s.unstable),
         is_bulk=True,
     ),
     row(

@@ -1,15 +1,15 @@
 """DescribeProducers: v0.
 
 Behaviour
-- The idempotent producers that a partition remembers, each with its epoch, its last sequence and
-  when it last wrote.
+- The idempotent producers that a partition remembers, each with its epoch, its last sequence, when
+  it last wrote, and where its open transaction began, if it has one.
 - An unknown topic or partition is UNKNOWN_TOPIC_OR_PARTITION; a name that no topic can have is
   INVALID_TOPIC_EXCEPTION.
 
 Departs from Kafka
 - The time is the server's when the batch came, not that of its last record.
 - A partition that is named twice is answered once.
-- No producer has a transaction, until they exist here.
+- No producer has a coordinator's epoch: it is not kept.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.producers import Producer, Producers
 from rockgate.gateway.kafka.repeats import merged
 from rockgate.gateway.kafka.slices import Each, Slicing
+from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_producers import (
     DescribeProducersRequest,
@@ -32,15 +33,16 @@ from rockgate.protocol.kafka.messages.describe_producers import (
 )
 from rockgate.store.topic import Topic
 
-NO_COORDINATOR = -1
+NO_COORDINATOR = NO_OFFSET = -1
 
 
 class DescribeProducers:
     """Describes who has written."""
 
-    def __init__(self, *, listing: Listing, producers: Producers) -> None:
+    def __init__(self, *, listing: Listing, producers: Producers, unstable: Unstable) -> None:
         self._listing = listing
         self._producers = producers
+        self._unstable = unstable
         self._slicing = Slicing(DescribeProducersResponse, TopicResponse)
 
     def handle(
@@ -79,7 +81,10 @@ class DescribeProducers:
             return _refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return PartitionResponse(
             partition_index=index,
-            active_producers=[_state(each) for each in self._producers.of(topic.id, index)],
+            active_producers=[
+                _state(each, self._unstable.first_of(topic.id, index, each.producer_id))
+                for each in self._producers.of(topic.id, index)
+            ],
         )
 
 
@@ -87,13 +92,14 @@ def _merged(request: DescribeProducersRequest) -> dict[str, list[int]]:
     return merged((each.name, each.partition_indexes) for each in request.topics)
 
 
-def _state(producer: Producer) -> ProducerState:
+def _state(producer: Producer, transaction_start: int | None) -> ProducerState:
     return ProducerState(
         producer_id=producer.producer_id,
         producer_epoch=producer.epoch,
         last_sequence=producer.last_sequence,
         last_timestamp=producer.last_ms,
         coordinator_epoch=NO_COORDINATOR,
+        current_txn_start_offset=NO_OFFSET if transaction_start is None else transaction_start,
     )
 
 

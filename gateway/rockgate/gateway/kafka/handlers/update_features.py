@@ -1,37 +1,55 @@
 """UpdateFeatures: v0-2.
 
 Behaviour
-- ApiVersions names no features, so there is none whose level could be changed: the first that is
-  named is INVALID_UPDATE_VERSION for the whole request, as one bad feature is in Kafka.
-- A request that names none is done.
+- The features that ApiVersions names are switched on, and stay at their level: to bring one to
+  where it is is done already. Any other level, and any other feature, is INVALID_UPDATE_VERSION for
+  the whole request, as one bad feature is in Kafka.
 
 Versions
 - v1: `validate_only` and kinds of updates.  v2: no results for single features.
+
+Departs from Kafka
+- No level is ever changed.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.logs import shown
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.update_features import (
+    UpdatableFeatureResult,
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
 
 
 class UpdateFeatures:
-    """Refuses features that do not exist."""
+    """Leaves features as they are."""
+
+    def __init__(self, features: Mapping[str, int]) -> None:
+        self._features = features
 
     def handle(self, request: UpdateFeaturesRequest, call: Call) -> UpdateFeaturesResponse:
-        """Change nothing, and say why."""
+        """Change nothing, and say why if that is not what was asked for."""
         for update in request.feature_updates:
-            return UpdateFeaturesResponse(
-                error_code=ErrorCode.INVALID_UPDATE_VERSION,
-                error_message=f"this server has no feature {shown(update.feature)}, so that it"
-                f" cannot have level {update.max_version_level}",
-            )
-        return UpdateFeaturesResponse(error_message=None)
+            level = self._features.get(update.feature)
+            if level != update.max_version_level:
+                has = "does not exist here" if level is None else f"stays at level {level}"
+                return UpdateFeaturesResponse(
+                    error_code=ErrorCode.INVALID_UPDATE_VERSION,
+                    error_message=f"feature {shown(update.feature)} {has}, so that it cannot be"
+                    f" brought to {update.max_version_level}",
+                )
+        return UpdateFeaturesResponse(
+            error_message=None,
+            results=[
+                UpdatableFeatureResult(feature=update.feature, error_message=None)
+                for update in request.feature_updates
+            ],
+        )
 
     def refuse(self, request: UpdateFeaturesRequest, code: ErrorCode) -> UpdateFeaturesResponse:
         """One error for all of it."""
