@@ -76,3 +76,16 @@ async def test_a_client_that_is_gone_is_no_trouble_to_the_flush() -> None:
     answer.cancel()
     admin.store.flush()
     assert answer.cancelled()
+
+
+async def test_who_begins_to_wait_in_one_turn_asks_for_one_flush() -> None:
+    admin = world()
+    waiting = []
+    for number in range(3):
+        admin.topic(f"topic-{number}")
+        waiting.append(admin.durability.after_changes(number))
+    assert admin.store.flusher.waiting_count == 0, "asked when the turn is over"
+    await asyncio.sleep(0)
+    assert admin.store.flusher.waiting_count == 1
+    admin.store.flush()
+    assert await asyncio.gather(*waiting) == [0, 1, 2]  # type: ignore[arg-type]  # all must wait

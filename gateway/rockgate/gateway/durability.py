@@ -1,13 +1,14 @@
 """Answers that wait for the disk: what was acknowledged under sync flush survives a power cut.
 
-One fsync serves all who wait. An answer that need not wait is given back as it is, so that the
-usual request costs no future.
+One fsync serves all who wait. Who begins to wait in one turn of the loop asks for it together, when
+the turn is over: asked for at once, it would begin with the first request of many that have come.
+An answer that need not wait is given back as it is, so that the usual request costs no future.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from rockgate.store.errors import FlushTimeout
 from rockgate.store.store import Store
@@ -23,6 +24,7 @@ class Durability:
         self._flusher = store.flusher
         self._is_sync = store.config.flush == "sync"
         self._seconds_max = store.config.flush_timeout_ms / 1000
+        self._gathered: list[_Held] = []
 
     def after_changes(self, answer: A, *, is_sync: bool = False) -> A | asyncio.Future[A]:
         """The answer, once every change made so far is as safe as the server's setting says.
@@ -37,21 +39,52 @@ class Durability:
             return answer
         loop = asyncio.get_running_loop()
         future: asyncio.Future[A] = loop.create_future()
+        if not self._gathered:
+            loop.call_soon(self._ask)
+        self._gathered.append(_Held(position, future, answer))
+        return future
 
-        def give_up() -> None:
-            if not future.done():
-                future.set_exception(FlushTimeout(position))
-
-        timer = loop.call_later(self._seconds_max, give_up)
+    def _ask(self) -> None:
+        """Wait for the disk, for all of this turn."""
+        gathered, self._gathered = self._gathered, []
+        flushed = self._flusher.flushed
+        held = []
+        for each in gathered:
+            if each.position <= flushed:
+                each.told(None)
+            else:
+                held.append(each)
+        if not held:
+            return
 
         def told(failure: OSError | None) -> None:
             timer.cancel()
-            if future.done():
-                return
-            if failure is None:
-                future.set_result(answer)
-            else:
-                future.set_exception(FlushTimeout(position))
+            for each in held:
+                each.told(failure)
 
-        self._flusher.when_flushed(position, told)
-        return future
+        def give_up() -> None:
+            for each in held:
+                each.give_up()
+
+        timer = asyncio.get_running_loop().call_later(self._seconds_max, give_up)
+        self._flusher.when_flushed(max(each.position for each in held), told)
+
+
+class _Held(NamedTuple):
+    """An answer that is held back."""
+
+    position: int
+    future: asyncio.Future[Any]
+    answer: Any
+
+    def told(self, failure: OSError | None) -> None:
+        """Give the answer, or say that it will never be safe."""
+        if failure is not None:
+            self.give_up()
+        elif not self.future.done():
+            self.future.set_result(self.answer)
+
+    def give_up(self) -> None:
+        """Say that the disk took too long."""
+        if not self.future.done():
+            self.future.set_exception(FlushTimeout(self.position))
