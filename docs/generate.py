@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from docs import compatibility, filemap, metrics, protocol, rows, settings
+from docs import benchmarks, compatibility, filemap, metrics, protocol, rows, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -20,6 +20,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     protocol.PAGE: protocol.render,
     metrics.PAGE: metrics.render,
     compatibility.PAGE: compatibility.render,
+    benchmarks.PAGE: benchmarks.render,
     "docs/requirements.md": rows.render,
 }
 
