@@ -187,6 +187,7 @@ def test_what_a_transaction_took_back_is_left_out_on_demand(
             producer.produce(name, value=value, partition=partition)
         producer.flush()
         end(30)
+    del producer
     everything = terminal.pipe("consume", name, "--exit-at-end")
     assert words(everything) == ["gone", "gone", "kept", "kept"]
     committed = terminal.pipe("consume", name, "--exit-at-end", "--read-committed")

@@ -200,6 +200,52 @@ async def test_a_leader_that_moved_is_found() -> None:
         assert values(await fetcher.poll()) == [b"from 2"]
 
 
+async def test_what_two_leaders_gave_is_taken_once() -> None:
+    """A leader that does not know yet that it moved may still answer what the new one did."""
+    brokers = Brokers({("t", 0): 1}, nodes=(1, 2))
+    serve(brokers, lambda node, topic, index, offset: data(index, batch(offset, [b"x"])))
+    async with brokers.cluster() as cluster:
+        fetcher = Fetcher(cluster)
+        fetcher.assign({("t", 0): 0})
+        await fetcher._start()
+        brokers.leaders["t", 0] = 2
+        fetcher._view = None
+        offsets = []
+        for _ in range(4):
+            chunks = await fetcher.poll()
+            offsets += [record.offset for chunk in chunks for record in chunk.records]
+        fetcher.stop()
+    assert {node for node, _ in brokers.requests(FetchRequest)} == {1, 2}
+    assert offsets == list(range(len(offsets)))
+
+
+async def test_partitions_take_turns_at_the_front_of_a_fetch() -> None:
+    brokers = Brokers({("t", index): 1 for index in range(3)})
+
+    def read(node: int, topic: str, index: int, offset: int) -> PartitionData:
+        return data(index, batch(offset, [b"x"]) if index == fronts[-1] else b"")
+
+    fronts: list[int] = []
+
+    def fetch(node: int, request: FetchRequest) -> FetchResponse:
+        # Only the first partition of a request gets anything: the answer is full then.
+        order = [part.partition for part in request.topics[0].partitions]
+        fronts.append(order[0])
+        parts = [
+            read(node, "t", part.partition, part.fetch_offset)
+            for part in request.topics[0].partitions
+        ]
+        return FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=parts)])
+
+    brokers.answers[ApiKey.FETCH] = fetch
+    async with brokers.cluster() as cluster:
+        fetcher = Fetcher(cluster)
+        fetcher.assign({("t", index): 0 for index in range(3)})
+        for _ in range(6):
+            await fetcher.poll()
+    assert fronts[:6] == [0, 1, 2, 0, 1, 2]
+
+
 async def test_a_server_that_comes_back_is_read_on() -> None:
     brokers = Brokers({("t", 0): 1})
     serve(brokers, lambda node, topic, index, offset: data(index, batch(offset, [b"x"])))

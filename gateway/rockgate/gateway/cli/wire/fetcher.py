@@ -37,9 +37,10 @@ _MOVED: Final = LEADER_MOVED | {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
 class Chunk(NamedTuple):
-    """Records of one partition, and the offset after all of them and what was left out."""
+    """Records of one partition, where they were asked for, and where it goes on behind them."""
 
     place: Place
+    start_offset: int
     records: Sequence[Record]
     next_offset: int
     is_append_time: bool
@@ -98,11 +99,18 @@ class Fetcher:
             if task in done:
                 del self._under_way[leader]
                 chunks += await self._taken(task)
-        for chunk in chunks:
-            self._positions[chunk.place] = chunk.next_offset
-        return chunks
+        return [chunk for chunk in chunks if self._goes_on(chunk)]
 
     # Private
+
+    def _goes_on(self, chunk: Chunk) -> bool:
+        """Move the position on; a chunk that begins elsewhere was read twice, from two leaders."""
+        if self._positions.get(chunk.place) != chunk.start_offset:
+            return False
+        # To the end of the order, so that an answer that is full starves nobody for long.
+        del self._positions[chunk.place]
+        self._positions[chunk.place] = chunk.next_offset
+        return True
 
     async def _taken(self, task: asyncio.Task[list[Chunk]]) -> list[Chunk]:
         try:
@@ -132,8 +140,7 @@ class Fetcher:
 
     async def _fetch(self, broker: Broker, places: list[Place]) -> list[Chunk]:
         topics: dict[str, list[FetchPartition]] = {}
-        # Who was first last time comes last now, so that a full answer starves nobody.
-        for place in places[1:] + places[:1]:
+        for place in places:
             part = FetchPartition(
                 partition=place[1],
                 fetch_offset=self._positions[place],
@@ -202,7 +209,7 @@ def _open(place: Place, position: int, part: PartitionData, *, is_committed: boo
         raise Unusable(
             f"topic {place[0]} partition {place[1]} at {next_offset}: {error}"
         ) from error
-    return Chunk(place, records, next_offset, is_append_time)
+    return Chunk(place, position, records, next_offset, is_append_time)
 
 
 class _Aborted:

@@ -132,7 +132,7 @@ class Member:
 
     async def partition_counts(self) -> dict[str, int]:
         """How many partitions the topics have now."""
-        view = await self._cluster.metadata(self._topics)
+        view = await self._cluster.found(self._topics)
         return {name: len(topic.partitions) for name, topic in view.topics.items()}
 
     async def check_growth(self) -> None:
