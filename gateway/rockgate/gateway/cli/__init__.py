@@ -16,6 +16,7 @@ _CLIENT = "Any server that speaks Kafka's wire"
 
 COMMANDS = (
     Deferred("serve", f"{_HERE}.serve", "Run the server.", _SERVER),
+    Deferred("namesrv", f"{_HERE}.namesrv", "Run RocketMQ's name server alone.", _SERVER),
     Deferred(
         "config",
         f"{_HERE}.config",

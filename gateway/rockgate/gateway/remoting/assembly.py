@@ -42,6 +42,7 @@ from rockgate.gateway.remoting.processors.sending import Sends
 from rockgate.gateway.remoting.processors.topics import TopicRequests
 from rockgate.gateway.remoting.progressing import Offsets
 from rockgate.gateway.remoting.pulling import Puller
+from rockgate.gateway.remoting.registering import Registrar
 from rockgate.gateway.remoting.sending import MessageKind, Sender
 from rockgate.gateway.remoting.tenancy import GroupTenancy
 from rockgate.gateway.remoting.topicbook import TopicBook
@@ -141,6 +142,15 @@ class RemotingAssembly:
         resources.callback(self._waiting.finish)
         resources.callback(listener.close)
         await listener.listen(door.session, backlog=config.backlog)
+        if not listener.address.is_closed:
+            registrar = Registrar(
+                topics=self._store.topics,
+                book=self.topics,
+                broker_name=config.broker_name,
+                address=str(config.advertise or listener.address),
+            )
+            registrar.start(config.name_server_list())
+            resources.push_async_callback(registrar.stop)
         return LocalBroker(
             self.topics,
             broker_name=config.broker_name,

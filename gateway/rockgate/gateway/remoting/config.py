@@ -66,8 +66,13 @@ class RemotingConfig:
     """A half message that is older, and was asked about, is put aside for inspection."""
 
     def __post_init__(self) -> None:
+        self.name_server_list()
         if self.advertise is not None and (self.advertise.is_closed or self.advertise.port == 0):
             raise ValueError("advertise wants the HOST:PORT that clients shall dial")
+
+    def name_server_list(self) -> list[Address]:
+        """The other name servers; ValueError if one of them is no address."""
+        return [Address.parse(each) for each in self.name_servers.split(";") if each.strip()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,43 @@
+"""A name server alone: no store, no other door; brokers tell it what they have."""
+
+import asyncio
+import logging
+import sys
+from contextlib import AsyncExitStack
+
+import uvloop
+
+from rockgate.gateway import logs
+from rockgate.gateway.app import Stop
+from rockgate.gateway.config import Config
+from rockgate.gateway.errors import StartError
+from rockgate.gateway.listener import Listener
+from rockgate.gateway.remoting.assembly import NameServerAssembly
+from rockgate.gateway.storage import Ticking
+from rockgate.store.clock import SystemClock
+
+log = logging.getLogger(__name__)
+
+
+def run(config: Config) -> None:
+    """Serve until SIGTERM or SIGINT; StartError if it cannot start."""
+    logs.set_up(config.server.log_level)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(config))
+
+
+async def _serve(config: Config) -> None:
+    if config.namesrv.listen.is_closed:
+        raise StartError("a name server alone needs a door: give --namesrv HOST:PORT")
+    stop = Stop()
+    async with AsyncExitStack() as resources:
+        listener = Listener.bind("namesrv", config.namesrv.listen)
+        resources.callback(listener.close)
+        folder = config.server.data_dir.absolute()
+        server = NameServerAssembly(config=config, folder=folder, clock=SystemClock())
+        await server.open(resources, listener)
+        resources.callback(Ticking(server.upkeep(), asyncio.get_running_loop()).stop)
+        sys.stdout.write(f"ready namesrv={listener.address}\n")
+        sys.stdout.flush()
+        log.info("stopping signal=%s", await stop.asked())
+    log.info("stopped")

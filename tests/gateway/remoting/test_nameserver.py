@@ -1,0 +1,288 @@
+"""The name server over the wire, and its table of routes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.gateway.remoting.client import Client
+from tests.gateway.server import RunningServer
+from tests.protocol.remoting.golden import requests
+from tests.waiting import wait_until
+
+from rockgate.gateway.errors import StartError
+from rockgate.gateway.remoting.caller import Peer
+from rockgate.gateway.remoting.nameserver.kv import KeyValues
+from rockgate.gateway.remoting.nameserver.routes import Live, Routes
+from rockgate.protocol.remoting.bodies.nameserver import RegisterBody
+from rockgate.protocol.remoting.bodies.registration import (
+    decode_registration,
+    encode_registration,
+)
+from rockgate.protocol.remoting.bodies.topics import TopicConfig, TopicConfigTable
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.command import Command, decode
+from rockgate.protocol.remoting.errors import MalformedRequest
+
+
+class Somebody:
+    """A connection that nobody writes to."""
+
+    peer: Peer
+    is_open = True
+
+
+def somebody() -> "Somebody":
+    return Somebody()
+
+
+def table(*topics: str) -> TopicConfigTable:
+    return TopicConfigTable(
+        topic_config_table={name: TopicConfig(topic_name=name, perm=6) for name in topics}
+    )
+
+
+def live(address: str = "10.0.0.1:10911", *, broker_id: int = 0, name: str = "broker-a") -> Live:
+    return Live(
+        name=name,
+        cluster="cluster",
+        address=address,
+        broker_id=broker_id,
+        caller=somebody(),  # type: ignore[arg-type]
+        seen_ms=0,
+        expiry_ms=0,
+        ha_address="10.0.0.1:10912",
+    )
+
+
+CALLER = somebody()
+
+
+def route(routes: Routes, topic: str) -> list[dict[int, str]]:
+    found = routes.route(topic, CALLER)  # type: ignore[arg-type]
+    return [] if found is None else [data.broker_addrs for data in found.broker_datas]
+
+
+# The table
+
+
+@pytest.mark.row("N-05")
+def test_a_silent_broker_loses_its_routes_after_two_minutes() -> None:
+    routes = Routes(None, expiry_ms=120_000)
+    routes.register(live(), table("orders"), now_ms=1_000)
+    assert routes.expire(121_000) == []
+    assert route(routes, "orders") == [{0: "10.0.0.1:10911"}]
+    assert routes.expire(121_001) == ["10.0.0.1:10911"]
+    assert route(routes, "orders") == []
+    assert routes.topics() == []
+
+
+def test_a_broker_that_registers_again_stays() -> None:
+    routes = Routes(None, expiry_ms=120_000)
+    for now_ms in (0, 60_000, 120_000):
+        routes.register(live(), table("orders"), now_ms)
+    assert routes.expire(200_000) == []
+
+
+def test_a_lost_connection_takes_its_broker_along() -> None:
+    routes = Routes(None, expiry_ms=120_000)
+    broker = live()
+    routes.register(broker, table("orders"), 0)
+    routes.lost(broker.caller)
+    assert route(routes, "orders") == []
+
+
+def test_a_slave_is_told_its_master_and_joins_the_route() -> None:
+    routes = Routes(None, expiry_ms=120_000)
+    assert routes.register(live(), table("orders"), 0) == ("", "")
+    slave = live("10.0.0.2:10911", broker_id=1)
+    assert routes.register(slave, table("ignored"), 0) == ("10.0.0.1:10911", "10.0.0.1:10912")
+    assert route(routes, "orders") == [{0: "10.0.0.1:10911", 1: "10.0.0.2:10911"}]
+    routes.unregister("cluster", "10.0.0.1:10911")
+    assert route(routes, "orders") == [{1: "10.0.0.2:10911"}]
+
+
+def test_two_brokers_share_a_topic_and_one_may_be_wiped() -> None:
+    routes = Routes(None, expiry_ms=120_000)
+    routes.register(live(), table("orders", "paid"), 0)
+    routes.register(live("10.0.0.9:10911", name="broker-b"), table("orders"), 0)
+    assert len(route(routes, "orders")) == 2
+    assert routes.set_write("broker-a", is_wiped=True) == 2
+    found = routes.route("orders", CALLER)  # type: ignore[arg-type]
+    assert found is not None
+    assert {each.broker_name: each.perm for each in found.queue_datas} == {
+        "broker-a": 4,
+        "broker-b": 6,
+    }
+    assert routes.set_write("broker-a", is_wiped=False) == 2
+    routes.delete_topic("orders", None)
+    assert route(routes, "orders") == []
+    assert routes.topics_of("cluster") == ["paid"]
+
+
+# Registrations
+
+
+def test_a_compressed_registration_is_read_as_a_plain_one() -> None:
+    body = RegisterBody(topic_config_serialize_wrapper=table("a", "b"))
+    packed = encode_registration(body)
+    assert decode_registration(packed, is_compressed=True) == body
+
+
+@pytest.mark.parametrize("body", [b"", b"x", b"{}x", encode_registration(RegisterBody())[:-3]])
+def test_a_registration_that_cannot_be_read_is_refused(body: bytes) -> None:
+    with pytest.raises(MalformedRequest, match="REGISTER_BROKER"):
+        decode_registration(body, is_compressed=True)
+
+
+def test_a_recorded_registration_has_the_checksum_it_says() -> None:
+    for golden in requests(103):
+        command = decode(golden.inner)
+        checksum = int(command.fields["bodyCrc32"])
+        found = decode_registration(command.body, is_compressed=False, checksum=checksum)
+        assert found.topic_config_serialize_wrapper.topic_config_table
+        with pytest.raises(MalformedRequest, match="checksum"):
+            decode_registration(command.body, is_compressed=False, checksum=checksum + 1)
+
+
+# Keys and values
+
+
+def test_values_last_and_a_broken_file_is_told(tmp_path: Path) -> None:
+    kept = KeyValues(tmp_path)
+    kept.put("space", "key", "value")
+    kept.put("space", "other", "gone")
+    kept.delete("space", "other")
+    again = KeyValues(tmp_path)
+    assert again.namespace("space") == {"key": "value"}
+    assert json.loads((tmp_path / "kvConfig.json").read_text()) == {
+        "configTable": {"space": {"key": "value"}}
+    }
+    with pytest.raises(ValueError, match="more than"):
+        again.put("space", "key", "x" * 100_000)
+    (tmp_path / "kvConfig.json").write_text("{")
+    with pytest.raises(StartError, match=r"kvConfig\.json"):
+        KeyValues(tmp_path)
+
+
+# Over the wire
+
+
+def body(answer: Command) -> dict[str, object]:
+    assert answer.code == 0, answer.remark
+    found = json.loads(bytes(answer.body))
+    assert isinstance(found, dict)
+    return found
+
+
+def test_our_own_broker_needs_no_registration(namesrv: Client, server: RunningServer) -> None:
+    found = body(namesrv.ask(105, {"topic": "TBW102"}))
+    host, port = server.address("remoting")
+    assert found["brokerDatas"] == [
+        {
+            "brokerAddrs": {"0": f"{host}:{port}"},
+            "brokerName": "rockgate",
+            "cluster": "DefaultCluster",
+            "enableActingMaster": False,
+        }
+    ]
+    assert body(namesrv.ask(106))["clusterAddrTable"] == {"DefaultCluster": ["rockgate"]}
+
+
+@pytest.mark.row("N-06")
+def test_a_real_broker_s_registration_makes_routes_until_it_is_gone(
+    namesrv: Client, connect: Callable[..., Client]
+) -> None:
+    golden = requests(103)[0]
+    broker = connect("namesrv")
+    broker.connection.pending[decode(golden.inner).opaque] = 103
+    broker.socket.sendall(golden.frame)
+    assert broker.answer(decode(golden.inner).opaque).code == 0
+    found = body(namesrv.ask(105, {"topic": "rs_sktt0_sync_send_auto"}))
+    assert found["queueDatas"] == [
+        {
+            "brokerName": "broker-a",
+            "perm": 6,
+            "readQueueNums": 4,
+            "topicSysFlag": 0,
+            "writeQueueNums": 4,
+        }
+    ]
+    names = body(namesrv.ask(206))["topicList"]
+    assert isinstance(names, list) and "rs_sktt0_sync_send_auto" in names
+    broker.socket.close()
+    asked = {"topic": "rs_sktt0_sync_send_auto"}
+    wait_until(lambda: namesrv.ask(105, asked).code == 17, "the route is gone with its broker")
+
+
+def test_keys_and_values_are_kept(namesrv: Client) -> None:
+    space = {"namespace": "ORDER", "key": "topic"}
+    assert namesrv.ask(101, space).code == ResponseCode.QUERY_NOT_FOUND
+    assert namesrv.ask(100, {**space, "value": "broker-a:4"}).code == 0
+    assert namesrv.ask(101, space).fields == {"value": "broker-a:4"}
+    assert body(namesrv.ask(219, {"namespace": "ORDER"})) == {"table": {"topic": "broker-a:4"}}
+    assert namesrv.ask(102, space).code == 0
+    assert namesrv.ask(101, space).code == ResponseCode.QUERY_NOT_FOUND
+
+
+def test_a_wiped_broker_is_shown_without_writing(namesrv: Client, broker: Client) -> None:
+    broker.publish("wiped")
+    asked = {"brokerName": "rockgate"}
+    assert int(namesrv.ask(205, asked).fields["wipeTopicCount"]) > 10
+    queues = body(namesrv.ask(105, {"topic": "wiped"}))["queueDatas"]
+    assert isinstance(queues, list) and queues[0]["perm"] == 4
+    assert int(namesrv.ask(327, asked).fields["addTopicCount"]) > 10
+    queues = body(namesrv.ask(105, {"topic": "wiped"}))["queueDatas"]
+    assert isinstance(queues, list) and queues[0]["perm"] == 6
+
+
+def test_lists_of_topics(namesrv: Client, broker: Client) -> None:
+    broker.publish("listed")
+    by_cluster = body(namesrv.ask(224, {"cluster": "DefaultCluster"}))["topicList"]
+    assert isinstance(by_cluster, list) and {"listed", "TBW102"} <= set(by_cluster)
+    system = body(namesrv.ask(304))["topicList"]
+    assert isinstance(system, list) and {"rockgate", "DefaultCluster"} <= set(system)
+    assert body(namesrv.ask(311)) == {"topicList": []}
+    assert namesrv.ask(318).code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+
+
+def test_a_data_version_that_is_not_known_is_changed(namesrv: Client) -> None:
+    asked = {"brokerName": "x", "brokerAddr": "y:1", "clusterName": "c", "brokerId": 0}
+    answer = namesrv.ask(322, asked, b'{"counter":1,"timestamp":1}')
+    assert answer.fields == {"changed": "true"}
+
+
+# Another name server
+
+
+def test_a_broker_registers_with_a_name_server_elsewhere(tmp_path: Path) -> None:
+    import subprocess
+
+    from tests.gateway.server import command, environment
+
+    with subprocess.Popen(
+        command("namesrv", "--namesrv", "127.0.0.1:0", "--data-dir", str(tmp_path / "alone")),
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as alone:
+        assert alone.stdout is not None
+        address = alone.stdout.readline().strip().removeprefix("ready namesrv=")
+        host, _, port = address.rpartition(":")
+        settings = [f"remoting.name_servers={address}", "remoting.broker_name=elsewhere"]
+        with RunningServer(tmp_path, settings=settings, rocketmq=True) as server:
+            asker, broker = Client((host, int(port))), Client(server.address("remoting"))
+            asked = {"topic": "TBW102"}
+            wait_until(lambda: asker.ask(105, asked).code == 0, "the broker is known")
+            broker.publish("far-away")
+            asked = {"topic": "far-away"}
+            wait_until(lambda: asker.ask(105, asked).code == 0, "a new topic is known at once")
+            found = body(asker.ask(106))["brokerAddrTable"]
+            assert isinstance(found, dict) and list(found) == ["elsewhere"]
+            broker.socket.close()
+            assert server.stop() == 0
+        wait_until(lambda: asker.ask(105, asked).code == 17, "it is gone when it stops")
+        asker.socket.close()
+        alone.terminate()
+        assert alone.wait(20) == 0
