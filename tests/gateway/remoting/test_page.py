@@ -1,0 +1,25 @@
+"""docs/remoting.md lists the codes that are answered."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from rockgate.gateway.remoting import processors
+from rockgate.gateway.remoting.nameserver import processors as nameserver
+
+PAGE = (Path(__file__).parents[3] / "docs" / "remoting.md").read_text(encoding="utf-8")
+
+
+class Anything:
+    """Has every attribute."""
+
+    def __getattr__(self, name: str) -> Any:
+        return Anything()
+
+
+def test_every_code_that_is_answered_stands_on_the_page_once() -> None:
+    [part] = re.findall(r"<!-- codes:.*?-->\n(.*?)<!-- end -->", PAGE, re.DOTALL)
+    listed = [int(code) for line in part.splitlines()[2:] for code in re.findall(r" (\d+)", line)]
+    anything: Any = Anything()
+    answered = [*processors.table(anything), *nameserver.table(anything)]
+    assert sorted(listed) == sorted(answered)
