@@ -213,3 +213,24 @@ def test_a_check_of_a_subscription_says_what_is_wrong(broker: Client) -> None:
 
     assert check("a > 3") == 0
     assert check("a >") == ResponseCode.SUBSCRIPTION_PARSE_FAILED
+
+
+def test_aborted_records_are_stepped_over_and_open_ones_not_reached(
+    broker: Client, server: RunningServer
+) -> None:
+    from confluent_kafka import Producer
+
+    broker.publish("transactional", b"before")
+    producer = Producer({"bootstrap.servers": server.bootstrap, "transactional.id": "tx"})
+    producer.init_transactions(20)
+    for value, ends in ((b"aborted", producer.abort_transaction), (b"kept", None)):
+        producer.begin_transaction()
+        producer.produce("transactional", value, partition=0)
+        producer.flush(20)
+        if ends is not None:
+            ends(20)
+    broker.publish("transactional", b"after")
+    assert [m.body for m in messages(broker.pull("transactional"))] == [b"before"]
+    producer.commit_transaction(20)
+    found = messages(broker.pull("transactional"))
+    assert [m.body for m in found] == [b"before", b"kept", b"after"]

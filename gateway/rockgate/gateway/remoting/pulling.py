@@ -10,7 +10,8 @@
     the queue is empty         waits, PULL_NOT_FOUND   the start (0 in a new queue)
 
 The end is what a reader may see: the high watermark, and no further than the last stable offset of
-Kafka's transactions. Message entries go out as they lie in the log; batch entries are transcoded.
+Kafka's transactions. Message entries go out as they lie in the log; batch entries are transcoded,
+but for those of aborted transactions, which are stepped over.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.gateway.mapping.transcoder import Transcoder
 from rockgate.gateway.remoting.subscriptions import Filter
 from rockgate.gateway.warming import Warming
+from rockgate.protocol.entry import body_of
+from rockgate.protocol.kafka.records.batch import read_header
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Buffer
 from rockgate.store.consumequeue import Queue
@@ -135,6 +138,9 @@ class Puller:
             at = run.next_offset
             if run.batch is None or count >= count_max or size >= size_max or cold:
                 break
+            if self._is_aborted(queue, run.batch):
+                at = run.batch.unit.base + run.batch.unit.offset_count
+                continue
             cut = self._transcoder.select(
                 run.batch,
                 max(at, run.batch.unit.base),
@@ -157,6 +163,19 @@ class Puller:
             return Pulled(ResponseCode.SUCCESS, b"FOUND", at, start, end, buffers, size)
         return Pulled(
             ResponseCode.PULL_RETRY_IMMEDIATELY, b"NO_MATCHED_MESSAGE", at, start, end, [], 0
+        )
+
+    def _is_aborted(self, queue: Queue, found: Slice) -> bool:
+        """Whether a batch belongs to a transaction that was aborted: nobody is shown it."""
+        unit = found.unit
+        last = unit.base + unit.offset_count
+        aborted = self._unstable.aborted(queue.topic_id, queue.queue_id, unit.base, last)
+        if not aborted:
+            return False
+        header = read_header(body_of(found.entry))
+        return header.is_transactional and any(
+            each.producer_id == header.producer_id and each.first <= unit.base <= each.last
+            for each in aborted
         )
 
 
