@@ -120,15 +120,20 @@ class Appender:
 
     def message(self, queue: Queue, draft: Draft) -> Appended:
         """Append a message entry; topic, queue and offset of the draft are set here."""
+        return self.placed(
+            queue,
+            draft._replace(topic=queue.topic, queue_id=queue.queue_id, offset=queue.next_offset),
+        )
+
+    def placed(self, queue: Queue, draft: Draft) -> Appended:
+        """Append a message entry whose draft names the queue, and its next offset, already."""
         if self.refusal is not None:
             raise self.refusal
-        offset = queue.next_offset
-        draft = draft._replace(topic=queue.topic, queue_id=queue.queue_id, offset=offset)
         written = self._log.append(draft)
         self._feed(queue, draft, written)
         self.on_append(queue)
         end = written.position + written.size
-        return Appended(offset, written.position, end, written.store_ms, queue.queue_id)
+        return Appended(draft.offset, written.position, end, written.store_ms, queue.queue_id)
 
     def group(self, intakes: Sequence[Intake], *, is_upkeep: bool = False) -> list[Appended]:
         """Append several entries of which a restart finds all or none.

@@ -71,6 +71,9 @@ def classify(sys_flag: int, properties: bytes) -> MessageKind:
     """Tell the kinds apart, by what the client set."""
     if sys_flag & _TRANSACTION == TRANSACTION_PREPARED:
         return MessageKind.HALF
+    if b"DEL" not in properties:
+        # All of the names below have it: most messages need no second look.
+        return MessageKind.ORDINARY
     for name in _DELAYING:
         at = properties.find(name)
         if at == 0 or (at > 0 and properties[at - 1] == 2):
@@ -135,12 +138,12 @@ class Sender:
             # Whoever replies asks the request for its cluster.
             properties += self._request_tail
         host = caller.peer.host
-        appended = self._appender.message(
+        appended = self._appender.placed(
             queue,
             Draft(
-                b"",
-                0,
-                0,
+                queue.topic,
+                queue.queue_id,
+                queue.next_offset,
                 body,
                 properties,
                 0,
