@@ -173,6 +173,7 @@ def test_a_short_heartbeat_of_a_stranger_asks_for_a_whole_one(broker: Client) ->
     assert answer.fields["IS_SUB_CHANGE"] == "false"
 
 
+@pytest.mark.row("OFF-8")
 def test_progress_is_shared_with_kafka_s_groups(broker: Client, server: RunningServer) -> None:
     from confluent_kafka import Consumer, TopicPartition
 
@@ -282,6 +283,7 @@ def test_lag_and_reset(broker: Client) -> None:
     assert found == {"groupList": ["laggards"]}
 
 
+@pytest.mark.row("M-04")
 @pytest.mark.parametrize("code", [1, 99, 12345, 400, 200050, 37])
 def test_an_unknown_code_is_told_so_and_the_connection_lives(broker: Client, code: int) -> None:
     answer = broker.ask(code)

@@ -148,6 +148,7 @@ def test_a_recorded_registration_has_the_checksum_it_says() -> None:
 # Keys and values
 
 
+@pytest.mark.row("N-03")
 def test_values_last_and_a_broken_file_is_told(tmp_path: Path) -> None:
     kept = KeyValues(tmp_path)
     kept.put("space", "key", "value")

@@ -14,6 +14,9 @@ from rockgate.protocol.remoting.codes import ResponseCode
 SUSPEND = 2 | 4
 
 
+@pytest.mark.row("STORE-6")
+@pytest.mark.row("BPULL-4")
+@pytest.mark.row("BPULL-6")
 @pytest.mark.row("R-03")
 @pytest.mark.parametrize(
     ("offset", "code", "following"),
@@ -38,6 +41,8 @@ def test_every_odd_offset_gets_a_next_one(
     assert (answer.fields["minOffset"], answer.fields["maxOffset"]) == ("0", "3")
 
 
+@pytest.mark.row("STORE-4")
+@pytest.mark.row("STORE-5")
 @pytest.mark.parametrize(
     ("offset", "start", "end", "code", "following"),
     [
@@ -56,6 +61,8 @@ def test_offsets_outside_of_a_queue_lead_back_into_it(
     assert (found.code, found.next_offset) == (code, following)
 
 
+@pytest.mark.row("R-01")
+@pytest.mark.row("R-05")
 def test_a_pull_ends_at_its_limits_and_has_one_message_at_least(broker: Client) -> None:
     for _ in range(10):
         broker.publish("limits", b"x" * 1000)
@@ -65,6 +72,9 @@ def test_a_pull_ends_at_its_limits_and_has_one_message_at_least(broker: Client) 
     assert len(messages(broker.pull("limits", maxMsgNums=0))) == 1
 
 
+@pytest.mark.row("H-01")
+@pytest.mark.row("LP-1")
+@pytest.mark.row("LP-8")
 def test_a_pull_at_the_end_waits_for_the_next_message(
     broker: Client, connect: Callable[..., Client]
 ) -> None:
@@ -76,12 +86,16 @@ def test_a_pull_at_the_end_waits_for_the_next_message(
     assert [m.body for m in messages(waiting.answer(opaque))] == [b"news"]
 
 
+@pytest.mark.row("LP-3")
+@pytest.mark.row("LP-10")
 def test_a_pull_that_waits_in_vain_is_told_so(broker: Client) -> None:
     broker.publish("vain")
     answer = broker.pull("vain", 1, sysFlag=SUSPEND, suspendTimeoutMillis=50)
     assert (answer.code, answer.fields["nextBeginOffset"]) == (ResponseCode.PULL_NOT_FOUND, "1")
 
 
+@pytest.mark.row("H-03")
+@pytest.mark.row("LP-7")
 def test_a_tag_that_is_not_wanted_does_not_end_the_wait(
     broker: Client, connect: Callable[..., Client]
 ) -> None:
@@ -98,6 +112,9 @@ def test_a_tag_that_is_not_wanted_does_not_end_the_wait(
     assert answer.fields["nextBeginOffset"] == "3"
 
 
+@pytest.mark.row("R-07")
+@pytest.mark.row("R-09")
+@pytest.mark.row("STORE-11")
 def test_tags_are_filtered_by_their_hash(broker: Client) -> None:
     for tag in ("A", "B", "C", None, "A"):
         broker.publish("tags", (tag or "-").encode(), properties={"TAGS": tag} if tag else {})
@@ -130,6 +147,7 @@ def test_without_a_subscription_the_heartbeat_s_one_counts(broker: Client) -> No
     assert broker.pull("beats-other", **pull).code == ResponseCode.SUBSCRIPTION_NOT_EXIST
 
 
+@pytest.mark.row("BPULL-7")
 def test_a_pull_carries_the_group_s_progress_along(broker: Client) -> None:
     for _ in range(4):
         broker.publish("riding")
@@ -138,6 +156,7 @@ def test_a_pull_carries_the_group_s_progress_along(broker: Client) -> None:
     assert broker.ask(14, asked).fields == {"offset": "3"}
 
 
+@pytest.mark.row("BPULL-1")
 @pytest.mark.parametrize(
     ("changes", "code"),
     [

@@ -12,6 +12,7 @@ from rockgate.protocol.remoting.compression import Compression, compress
 from rockgate.protocol.remoting.message import encode_batch
 
 
+@pytest.mark.row("SND-2")
 def test_a_send_is_answered_with_where_the_message_lies(broker: Client) -> None:
     first = broker.publish("sent", b"one", queue=2)
     second = broker.publish("sent", b"two", queue=2)
@@ -41,6 +42,7 @@ def test_an_answer_comes_in_the_encoding_of_its_request(connect: Callable[..., C
     assert [message.body for message in messages(pulled)] == [b"x"]
 
 
+@pytest.mark.row("SND-6")
 def test_the_old_form_of_a_send_is_taken_too(broker: Client) -> None:
     fields = {
         "producerGroup": "g",
@@ -61,6 +63,7 @@ def test_the_old_form_of_a_send_is_taken_too(broker: Client) -> None:
     assert (message.flag, message.properties) == (7, {"TAGS": "old"})
 
 
+@pytest.mark.row("SND-1")
 def test_a_batch_has_an_id_for_each_message(broker: Client) -> None:
     parts = [(0, b"b%d" % n, properties({"TAGS": f"t{n}"}).encode()) for n in range(5)]
     answer = broker.publish("batched", encode_batch(parts), batch=True)
@@ -99,6 +102,7 @@ def test_an_unknown_topic_is_made_with_the_queues_that_the_client_wants(
     assert b'"perm":6' in bytes(route.body)
 
 
+@pytest.mark.row("SND-4")
 @pytest.mark.parametrize(
     ("changes", "code", "remark"),
     [

@@ -21,6 +21,7 @@ def asked(client: Connection, server: Connection, code: int, body: bytes = b"") 
     return received
 
 
+@pytest.mark.row("M-05")
 def test_answers_may_come_in_any_order() -> None:
     client, server = Connection(), Connection()
     first, second = asked(client, server, 11), asked(client, server, 310)

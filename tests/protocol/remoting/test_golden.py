@@ -56,6 +56,7 @@ def test_a_recorded_header_is_read_as_written_beside_it(golden: Golden) -> None:
     assert command.is_answer == golden.is_answer
 
 
+@pytest.mark.row("M-03")
 @pytest.mark.parametrize("golden", FRAMES, ids=str)
 def test_a_recorded_frame_is_written_as_it_was_but_for_empty_fields(golden: Golden) -> None:
     command = decode(golden.inner)
