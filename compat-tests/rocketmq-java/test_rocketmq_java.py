@@ -6,15 +6,20 @@ spans both sides, and restarts, is put together here.
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from behaviours.bringing import CannotRun, java_program, leave_out
+from bench.peers import RocketMQPeer
 from bench.peers.jars import pinned_version
+from bench.peers.ports import free_ports
 from confluent_kafka import Consumer, KafkaError, Producer
+from tests.gateway.remoting.client import Client
 from tests.gateway.server import RunningServer
+from tests.waiting import wait_until
 
 HERE = Path(__file__).resolve().parent
 pytestmark = [pytest.mark.java, pytest.mark.timeout(240)]
@@ -192,6 +197,21 @@ class TestRocketMQ5Binary(Scenarios):
 class TestRocketMQ4(Scenarios):
     version = "v4"
     client = f"rocketmq-java {pinned_version(HERE / 'v4' / 'pom.xml')}"
+
+
+@pytest.mark.long
+def test_a_real_broker_registers_with_our_name_server(rocketmq: RunningServer) -> None:
+    """Apache RocketMQ's own broker, pointed at us beside its own name server."""
+    [port] = free_ports(1)
+    both = f"127.0.0.1:{port};{namesrv(rocketmq)}"
+    with RocketMQPeer(namesrv_port=port, settings={"namesrvAddr": both}) as peer:
+        asker = Client(rocketmq.address("namesrv"))
+        wait_until(lambda: b"broker-a" in bytes(asker.ask(106).body), "the broker is known")
+        found = json.loads(bytes(asker.ask(106).body))["brokerAddrTable"]["broker-a"]
+        assert found["brokerAddrs"] == {"0": "{}:{}".format(*peer.broker)}
+        route = json.loads(bytes(asker.ask(105, {"topic": "SELF_TEST_TOPIC"}).body))
+        assert {each["brokerName"] for each in route["queueDatas"]} == {"broker-a", "rockgate"}
+        asker.socket.close()
 
 
 def namesrv(server: RunningServer) -> str:
