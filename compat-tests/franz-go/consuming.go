@@ -150,7 +150,9 @@ func (c *consumer) poll(wait time.Duration) (any, error) {
 	defer cancel()
 	fetches := c.client.PollFetches(ctx)
 	for _, each := range fetches.Errors() {
-		if !errors.Is(each.Err, context.DeadlineExceeded) {
+		// That the group cannot be reached is told for information; the client goes on trying.
+		var away *kgo.ErrGroupSession
+		if !errors.Is(each.Err, context.DeadlineExceeded) && !errors.As(each.Err, &away) {
 			return nil, each.Err
 		}
 	}

@@ -40,6 +40,8 @@ async function open(request) {
     clientId: 'compat',
     brokers: [request.bootstrap],
     logLevel: logLevel.ERROR,
+    // Five retries, its default, are over before a busy machine has restarted a server.
+    retry: { retries: 30, maxRetryTime: 1000 },
     logCreator: () => ({ log }) => process.stderr.write(JSON.stringify(log) + '\n'),
   })
   const handle = new KINDS[request.do](kafka, request)
