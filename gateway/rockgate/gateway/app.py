@@ -156,7 +156,7 @@ class Server:
         )
         await namesrv.open(resources, namesrv_listener)
         upkeep = [store.tick, *kafka.upkeep(), remoting.upkeep(), namesrv.upkeep()]
-        self._tick(resources, upkeep)
+        self._tick(resources, upkeep, store.deliveries.wait_ms)
         await kafka.open(resources, kafka_listener, groups, _connections_max(config))
         store.topics.on_created.append(Freezer().made)
         tune_collector()
@@ -177,13 +177,18 @@ class Server:
         store.start(posting(asyncio.get_running_loop()))
         return store, *made[0]
 
-    def _tick(self, resources: AsyncExitStack, steps: Sequence[Callable[[], bool]]) -> None:
+    def _tick(
+        self,
+        resources: AsyncExitStack,
+        steps: Sequence[Callable[[], bool]],
+        wait_ms: Callable[[], int],
+    ) -> None:
         """Do upkeep from the loop, all of it in each round, soon again while any has more."""
 
         def tick() -> bool:
             return any([step() for step in steps])
 
-        resources.callback(Ticking(tick, asyncio.get_running_loop()).stop)
+        resources.callback(Ticking(tick, asyncio.get_running_loop(), wait_ms).stop)
 
     def ready_line(self) -> str:
         """What tests, benchmarks and scripts wait for."""

@@ -88,18 +88,27 @@ class Deliveries:
         """Return the time that delays are counted from."""
         return self._clock.now_ms()
 
+    def wait_ms(self) -> int:
+        """Return how long nothing will be due, as far as is known now."""
+        next_ms = self._delay.next_due_ms
+        return 1 << 62 if next_ms is None else max(0, next_ms - self._clock.now_ms())
+
     def append(self, queue: Queue, draft: Draft, waits: Sequence[tuple[int, int]]) -> Appended:
         """Append an entry of which offsets wait, given as (index in the entry, due time).
 
         StoreFull, and nothing appended, if there is no room for it or its schedule.
         """
+        return self._appender.group(self.intakes(queue, draft, waits))[0]
+
+    def intakes(self, queue: Queue, draft: Draft, waits: Sequence[tuple[int, int]]) -> list[Intake]:
+        """Return entry and schedule, to be appended at once and first in their group."""
         self._delay.units.reserve(len(waits))
         base = queue.next_offset
         offsets = [(base + index, due_ms) for index, due_ms in waits]
         schedule = encode_schedule(queue.topic_id, queue.queue_id, offsets)
         marked = draft._replace(sys_flag=draft.sys_flag | DELAYED)
         changes = [Intake(None, Draft(DELAY_TOPIC, 0, -1, body)) for body in schedule]
-        return self._appender.group([Intake(queue, marked), *changes])[0]
+        return [Intake(queue, marked), *changes]
 
     def step(self) -> bool:
         """Deliver some of what is due; say whether there is more to do at once."""

@@ -16,10 +16,13 @@ from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.gateway.listener import Listener
+from rockgate.gateway.mapping.aborted import AbortedBatches
 from rockgate.gateway.mapping.lookup import MessageLookup
 from rockgate.gateway.mapping.transcoder import Transcoder
 from rockgate.gateway.remoting.checking import Checking
 from rockgate.gateway.remoting.clients import Clients
+from rockgate.gateway.remoting.delaylevels import read_levels
+from rockgate.gateway.remoting.delays import Delays
 from rockgate.gateway.remoting.dispatch import Dispatcher
 from rockgate.gateway.remoting.door import RemotingDoor
 from rockgate.gateway.remoting.groupsettings import GroupSettings
@@ -32,6 +35,7 @@ from rockgate.gateway.remoting.nameserver.routes import Local, Routes
 from rockgate.gateway.remoting.processors import Families, table
 from rockgate.gateway.remoting.processors.broker import BrokerRequests
 from rockgate.gateway.remoting.processors.clients import ClientRequests
+from rockgate.gateway.remoting.processors.delays import DelayRequests
 from rockgate.gateway.remoting.processors.groups import GroupRequests
 from rockgate.gateway.remoting.processors.halves import HalfRequests
 from rockgate.gateway.remoting.processors.locking import LockRequests
@@ -106,6 +110,7 @@ class RemotingAssembly:
         self.transcoder = Transcoder(
             cache_bytes_max=remoting.mapped_bytes_max,
             message_bytes_max=remoting.frame_bytes_max - HEADER_ROOM,
+            is_aborted=AbortedBatches(store.topics, unstable),
         )
         self.puller = Puller(store=store, unstable=unstable, transcoder=self.transcoder)
         self.lookup = MessageLookup(store.lookup, store.reader, self.transcoder)
@@ -119,6 +124,14 @@ class RemotingAssembly:
         self.locks = Locks(remoting.lock_expiry_ms)
         self.halves = Halves(store=store, halves=folds.halves, durability=self.durability)
         self.sender.on_kind[MessageKind.HALF] = self.halves.prepare
+        self.delays = Delays(
+            store=store,
+            durability=self.durability,
+            levels_ms=read_levels(remoting.delay_levels),
+            delay_ms_max=remoting.delay_ms_max,
+        )
+        self.sender.on_kind[MessageKind.DELAYED] = self.delays.take
+        self.halves.place = self.delays.place
         self.checking = Checking(
             halves=self.halves,
             undecided=folds.halves,
@@ -183,8 +196,10 @@ class RemotingAssembly:
                 clock=store.clock,
                 store_host=self._store_host,
                 address=address,
+                broker_name=name,
             ),
             halves=HalfRequests(halves=self.halves, durability=self.durability),
+            delays=DelayRequests(delays=self.delays, durability=self.durability),
             pulls=Pulls(
                 puller=puller,
                 topics=topics,

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from rockgate.gateway.address import Address
+from rockgate.gateway.remoting.delaylevels import read_levels
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -56,6 +57,12 @@ class RemotingConfig:
     """A queue that is locked for ordered reading is free again after this long without renewal."""
     mapped_bytes_max: int = field(default=64 * MIB, metadata={"minimum": MIB, "maximum": 2**40})
     """Memory for record batches that were opened for RocketMQ's consumers."""
+    delay_levels: str = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
+    """Times of the delay levels, from level 1 on."""
+    delay_ms_max: int = field(
+        default=366 * 86_400_000, metadata={"minimum": 1, "maximum": 366 * 86_400_000}
+    )
+    """How far ahead the time of a delayed message may be."""
     immune_ms: int = field(default=6_000, metadata={"minimum": 0, "maximum": 2**31 - 1})
     """How old a half message is before its producers are asked about it, unless it says itself."""
     check_interval_ms: int = field(default=30_000, metadata={"minimum": 1, "maximum": 2**31 - 1})
@@ -67,6 +74,7 @@ class RemotingConfig:
 
     def __post_init__(self) -> None:
         self.name_server_list()
+        read_levels(self.delay_levels)
         if self.advertise is not None and (self.advertise.is_closed or self.advertise.port == 0):
             raise ValueError("advertise wants the HOST:PORT that clients shall dial")
 

@@ -29,6 +29,7 @@ MESSAGE_TYPE = "message.type"
 NO_SENDING = frozenset(
     (
         "SCHEDULE_TOPIC_XXXX",
+        "rmq_sys_wheel_timer",
         "RMQ_SYS_TRANS_HALF_TOPIC",
         "RMQ_SYS_TRANS_OP_HALF_TOPIC",
         "TRANS_CHECK_MAX_TIME_TOPIC",
@@ -58,6 +59,7 @@ class TopicBook:
             "RMQ_SYS_TRACE_TOPIC": (1, READ | WRITE),
             "TRANS_CHECK_MAX_TIME_TOPIC": (1, READ | WRITE),
             "SCHEDULE_TOPIC_XXXX": (18, READ | WRITE),
+            "rmq_sys_wheel_timer": (1, READ | WRITE),
             "RMQ_SYS_TRANS_HALF_TOPIC": (1, READ | WRITE),
             "RMQ_SYS_TRANS_OP_HALF_TOPIC": (1, READ | WRITE),
             cluster_name: (16, READ | INHERIT),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from rockgate.gateway.remoting.dispatch import Handle
 from rockgate.gateway.remoting.processors.broker import BrokerRequests
 from rockgate.gateway.remoting.processors.clients import ClientRequests
+from rockgate.gateway.remoting.processors.delays import DelayRequests
 from rockgate.gateway.remoting.processors.groups import GroupRequests
 from rockgate.gateway.remoting.processors.halves import HalfRequests
 from rockgate.gateway.remoting.processors.locking import LockRequests
@@ -27,6 +28,7 @@ class Families:
 
     sends: Sends
     halves: HalfRequests
+    delays: DelayRequests
     pulls: Pulls
     offsets: OffsetRequests
     clients: ClientRequests
@@ -58,6 +60,7 @@ def table(families: Families) -> dict[RequestCode, Handle]:
         RequestCode.HEART_BEAT: f.clients.heartbeat,
         RequestCode.UNREGISTER_CLIENT: f.clients.unregister,
         RequestCode.END_TRANSACTION: f.halves.end,
+        RequestCode.RECALL_MESSAGE: f.delays.recall,
         RequestCode.GET_CONSUMER_LIST_BY_GROUP: f.clients.members,
         RequestCode.LOCK_BATCH_MQ: f.locks.lock,
         RequestCode.UNLOCK_BATCH_MQ: f.locks.unlock,

@@ -22,12 +22,18 @@ from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.clients import Clients
 from rockgate.gateway.remoting.dispatch import Reply
 from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.recalling import make_handle
 from rockgate.gateway.remoting.sending import Header, Sender
 from rockgate.protocol.entry import get_property, pack_properties, parse_properties
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Buffer, Command
-from rockgate.protocol.remoting.headers.sending import PushReplyHeader, SendHeader, SendHeaderV2
+from rockgate.protocol.remoting.headers.sending import (
+    PushReplyHeader,
+    SendHeader,
+    SendHeaderV2,
+    SentHeader,
+)
 from rockgate.protocol.remoting.hot.answers import sent
 from rockgate.store.appending import Appended
 from rockgate.store.clock import Clock
@@ -42,8 +48,16 @@ class Sends:
     """Answers sends."""
 
     def __init__(
-        self, *, sender: Sender, clients: Clients, clock: Clock, store_host: bytes, address: str
+        self,
+        *,
+        sender: Sender,
+        clients: Clients,
+        clock: Clock,
+        store_host: bytes,
+        address: str,
+        broker_name: str,
     ) -> None:
+        self._broker_name = broker_name
         self._sender = sender
         self._clients = clients
         self._clock = clock
@@ -59,7 +73,7 @@ class Sends:
             return self._batch(header, command, caller)
         taken = self._sender.take(header, command.body, caller)
         if isinstance(taken, Appended):
-            return [self._sent(command, header, [taken])]
+            return self._answer(command, header, taken)
         return self._later(command, header, taken)
 
     def send_batch(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
@@ -85,8 +99,27 @@ class Sends:
                 "queueOffset": "-1",
             }
             return Command(ResponseCode.FLUSH_DISK_TIMEOUT, told, remark=str(late))
-        one = isinstance(appended, Appended)
-        return [self._sent(command, header, [appended] if one else appended)]  # type: ignore[list-item, arg-type]
+        if isinstance(appended, Appended):
+            return self._answer(command, header, appended)
+        return [self._sent(command, header, appended)]
+
+    def _answer(self, command: Command, header: Header, appended: Appended) -> Reply:
+        """Say where one message lies; one that waits for a time can be taken back."""
+        handle = make_handle(
+            header.topic, self._broker_name, header.properties, appended.offset, appended.store_ms
+        )
+        if handle is None:
+            return [self._sent(command, header, [appended])]
+        told = SentHeader(
+            msg_id=(b"%b%016X" % (self._host_hex, appended.position)).decode(),
+            queue_id=appended.queue_id,
+            queue_offset=appended.offset,
+            transaction_id=_transaction_id(header.properties),
+            recall_handle=handle,
+            msg_region=REGION.decode(),
+            trace_on="true",
+        )
+        return Command(ResponseCode.SUCCESS, headers.write(told))
 
     def _sent(self, command: Command, header: Header, appended: list[Appended]) -> bytes:
         host, first = self._host_hex, appended[0]

@@ -1,0 +1,188 @@
+"""Delayed messages of RocketMQ's clients: where they wait, until when, and what they become.
+
+    property                      waits in                         until
+    DELAY = level                 SCHEDULE_TOPIC_XXXX, its queue   the level's time from now
+    TIMER_DELAY_SEC, _MS          rmq_sys_wheel_timer              so long from now
+    TIMER_DELIVER_MS              rmq_sys_wheel_timer              that time
+    __STARTDELIVERTIME            rmq_sys_wheel_timer              that time
+
+A level above the last is the last; level 0 is no delay, and any other level counts before a time.
+A time that is past is due at once, one too far ahead is refused. docs/delay.md says how things
+wait; a message that waits keeps its real topic and queue in its properties, and gets them back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from rockgate.gateway.durability import Durability
+from rockgate.gateway.mapping import names
+from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.sending import CLIENT_FLAGS, Incoming, Taken
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import (
+    BORN_HOST_V6,
+    TRANSACTION_ROLLBACK,
+    pack_properties,
+    parse_properties,
+)
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.store.appending import Intake
+from rockgate.store.commitlog import Draft
+from rockgate.store.consumequeue import Queue
+from rockgate.store.reading import Slice
+from rockgate.store.store import Store
+
+LEVELS_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
+TIMES_TOPIC: Final = "rmq_sys_wheel_timer"
+REAL_TOPIC: Final = "REAL_TOPIC"
+REAL_QUEUE: Final = "REAL_QID"
+LEVEL: Final = "DELAY"
+FROM_NOW_S: Final = "TIMER_DELAY_SEC"
+FROM_NOW_MS: Final = "TIMER_DELAY_MS"
+AT_MS: Final = ("TIMER_DELIVER_MS", "__STARTDELIVERTIME")
+_GONE: Final = frozenset((REAL_TOPIC, REAL_QUEUE, LEVEL, FROM_NOW_S, FROM_NOW_MS, *AT_MS))
+_NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
+_KEPT_FLAGS: Final = CLIENT_FLAGS | BORN_HOST_V6 | TRANSACTION_ROLLBACK
+
+
+class Delays:
+    """Takes delayed messages, and makes of them what is delivered."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        durability: Durability,
+        levels_ms: Sequence[int],
+        delay_ms_max: int,
+    ) -> None:
+        self._store = store
+        self._deliveries = store.deliveries
+        self._durability = durability
+        self._levels_ms = levels_ms
+        self._delay_ms_max = delay_ms_max
+        store.deliveries.redeliver = self.redeliver
+
+    def take(self, incoming: Incoming) -> Taken:
+        """Append a message that waits; its answer names the queue that was asked for."""
+        header, host = incoming.header, incoming.caller.peer.host
+        draft = Draft(
+            b"",
+            0,
+            0,
+            incoming.body,
+            incoming.properties,
+            0,
+            header.born_timestamp,
+            host.packed,
+            header.flag,
+            header.sys_flag & CLIENT_FLAGS | host.flag,
+            header.reconsume_times or 0,
+        )
+        intakes = self.place(incoming.queue, draft)
+        appended = self._store.appender.group(intakes)[0]
+        told = appended._replace(queue_id=incoming.queue.queue_id)
+        queue = intakes[0].queue
+        if incoming.queue.is_sync or (queue is not None and queue.is_sync):
+            return self._durability.after(appended.end, told)
+        return told
+
+    def place(self, queue: Queue, draft: Draft) -> list[Intake]:
+        """Return how a message is appended for its queue: at once, or to wait for its time."""
+        properties = parse_properties(draft.properties)
+        level = _number(properties, LEVEL)
+        if level is not None and level > 0:
+            level = min(level, len(self._levels_ms))
+            due_ms = self._deliveries.now_ms() + self._levels_ms[level - 1]
+            waiting = self._queue(LEVELS_TOPIC, level - 1)
+        else:
+            at_ms = self._time(properties)
+            if at_ms is None:
+                return [Intake(queue, draft)]
+            due_ms = at_ms
+            waiting = self._queue(TIMES_TOPIC, 0)
+        real = ((REAL_TOPIC, queue.topic.decode()), (REAL_QUEUE, str(queue.queue_id)))
+        marked = draft._replace(properties=draft.properties + pack_properties(real))
+        return self._deliveries.intakes(waiting, marked, [(0, due_ms)])
+
+    def _time(self, properties: dict[str, str]) -> int | None:
+        """Return when a message is to be delivered; None if it does not say."""
+        now_ms = self._deliveries.now_ms()
+        seconds = _number(properties, FROM_NOW_S)
+        if seconds is not None:
+            at_ms = now_ms + seconds * 1_000
+        elif (milliseconds := _number(properties, FROM_NOW_MS)) is not None:
+            at_ms = now_ms + milliseconds
+        else:
+            times = [_number(properties, name) for name in AT_MS]
+            given = [each for each in times if each is not None]
+            if not given:
+                return None
+            at_ms = given[0]
+        if at_ms - now_ms > self._delay_ms_max:
+            raise Refused(
+                ResponseCode.MESSAGE_ILLEGAL,
+                f"timer message illegal, the delay time of {at_ms - now_ms} ms is bigger than the"
+                f" max delay {self._delay_ms_max} ms",
+            )
+        return max(at_ms, 0)
+
+    def _queue(self, name: str, index: int) -> Queue:
+        queues = self._store.queues.of(self._store.topics.get(name).id)
+        return queues[index % len(queues)]
+
+    def recall(self, topic: str, unique_key: str, offset: int) -> bool:
+        """Take a message back that waits for a time; False if it does not, or is another one."""
+        queue = self._queue(TIMES_TOPIC, 0)
+        if not self._store.delay.is_waiting(queue.topic_id, queue.queue_id, offset):
+            return False
+        unit = queue.find(offset)
+        if unit is None:
+            return False
+        view = self._store.bodies.entry(queue, unit).entry
+        properties = parse_properties(envelope.properties_of(view, envelope.read(view)))
+        real = names.to_store(topic)
+        if (properties.get(REAL_TOPIC), properties.get("UNIQ_KEY")) != (real, unique_key):
+            return False
+        return self._store.delay.recall(queue.topic_id, queue.queue_id, offset)
+
+    def redeliver(self, found: Slice, offset: int) -> Intake | None:
+        """Return what a message that waited becomes; None while its topic is not there."""
+        view = found.entry
+        entry = envelope.read(view)
+        properties = parse_properties(envelope.properties_of(view, entry))
+        topic = self._store.topics.find(properties.get(REAL_TOPIC, ""))
+        if topic is None:
+            return None
+        queues = self._store.queues.of(topic.id)
+        queue_id = _number(properties, REAL_QUEUE) or 0
+        kept = {name: value for name, value in properties.items() if name not in _GONE}
+        kept["WAIT"] = "false"
+        draft = Draft(
+            b"",
+            0,
+            0,
+            bytes(view[entry.body_at : entry.body_at + entry.body_size]),
+            pack_properties(kept.items()),
+            0,
+            entry.born_ms,
+            entry.born_host,
+            entry.flag,
+            entry.sys_flag & _KEPT_FLAGS,
+            entry.reconsume_times,
+        )
+        return Intake(queues[queue_id if 0 <= queue_id < len(queues) else 0], draft)
+
+
+def _number(properties: dict[str, str], name: str) -> int | None:
+    """Return a property that is a number; None if it is not there, and a refusal if it is none."""
+    text = properties.get(name)
+    if text is None:
+        return None
+    # Python's int takes more than Java's long does: spaces, underscores, other digits.
+    if not _NUMBER.fullmatch(text):
+        raise Refused(ResponseCode.MESSAGE_ILLEGAL, f"{name} {text[:40]!r} is not a number")
+    return int(text)

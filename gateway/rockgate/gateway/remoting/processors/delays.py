@@ -1,0 +1,51 @@
+"""Recall of delayed messages: 370.
+
+Behaviour
+- A message that waits for a time is taken back by the handle that its send was answered with.
+- Of a recall and the delivery exactly one happens, the first in the log.
+- A message that is not waiting (any more), or that is another one, is ILLEGAL_OPERATION.
+
+Departs from RocketMQ
+- Its broker answers SUCCESS before it knows whether the message still waits.
+- Messages that wait by level have no handle there either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+from rockgate.gateway.durability import Durability
+from rockgate.gateway.remoting.caller import Caller
+from rockgate.gateway.remoting.delays import Delays
+from rockgate.gateway.remoting.dispatch import Reply
+from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.recalling import read_handle
+from rockgate.protocol.remoting import headers
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.command import Command
+from rockgate.protocol.remoting.headers.sending import RecalledHeader, RecallHeader
+
+REGION = "DefaultRegion"
+
+
+class DelayRequests:
+    """Takes delayed messages back."""
+
+    def __init__(self, *, delays: Delays, durability: Durability) -> None:
+        self._delays = delays
+        self._durability = durability
+
+    def recall(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
+        """370: end the waiting of a message."""
+        header = headers.read(command, RecallHeader)
+        handle = read_handle(header.recall_handle)
+        if handle is None or handle.topic != header.topic:
+            raise Refused(ResponseCode.ILLEGAL_OPERATION, "recall failed, handle is invalid")
+        if not self._delays.recall(handle.topic, handle.unique_key, handle.offset):
+            raise Refused(
+                ResponseCode.ILLEGAL_OPERATION, "recall failed, the message does not wait any more"
+            )
+        recalled = RecalledHeader(msg_id=handle.unique_key, msg_region=REGION)
+        return self._durability.after_changes(
+            Command(ResponseCode.SUCCESS, headers.write(recalled))
+        )
