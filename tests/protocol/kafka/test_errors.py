@@ -12,7 +12,8 @@ from rockgate.protocol.kafka.errors import (
 
 
 def test_every_kind_is_a_protocol_error_and_in_the_tree_on_top() -> None:
-    kinds = ProtocolError.__subclasses__()
+    # The other wire has kinds of its own, if a test before this one brought them in.
+    kinds = [each for each in ProtocolError.__subclasses__() if each.__module__ == errors.__name__]
     assert kinds
     for kind in kinds:
         assert errors.__doc__ is not None and kind.__name__ in errors.__doc__
