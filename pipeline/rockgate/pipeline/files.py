@@ -6,6 +6,7 @@ renamed, so a reader finds the old one or the new one.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,9 @@ class Files:
         configuration = spark.sparkContext._jsc.hadoopConfiguration()
         given = jvm.org.apache.hadoop.fs.Path(root)
         self._system = given.getFileSystem(configuration)
+        if self._system.getUri().getScheme() == "file" and "://" not in root:
+            # The JVM has a current folder of its own, which stays where it was started.
+            given = jvm.org.apache.hadoop.fs.Path(os.path.abspath(root.removeprefix("file:")))
         self._root = self._system.makeQualified(given)
         self._context = jvm.org.apache.hadoop.fs.FileContext.getFileContext(
             self._root.toUri(), configuration

@@ -50,6 +50,13 @@ def settings(
     return {**found, **extra}
 
 
+def has_session() -> bool:
+    """Whether this process has a session already."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession() is not None
+
+
 def open_session(
     name: str, *, master: str | None = None, extra: Mapping[str, str] | None = None
 ) -> SparkSession:

@@ -10,7 +10,7 @@ import typer
 
 from rockgate.pipeline.cli import options
 from rockgate.pipeline.errors import PipelineError
-from rockgate.pipeline.session import open_session, spark_version
+from rockgate.pipeline.session import has_session, open_session, spark_version
 from rockgate.pipeline.telling import Teller
 
 if TYPE_CHECKING:
@@ -45,10 +45,16 @@ def run_job(
     json: bool,
     quiet: bool,
 ) -> None:
-    """Run a job with its options in a session of its own."""
+    """Run a job with its options, in a session of its own unless there is one already."""
     teller = Teller(name, is_json=json, is_quiet=quiet)
     extra = options.pairs(conf, "--conf")
+    is_own = not has_session()
     spark = open_session(f"rockgate {name}", master=master, extra=extra)
-    if spark.sparkContext.uiWebUrl:
-        teller.say(f"Spark's own pages are at {spark.sparkContext.uiWebUrl}")
-    job(spark, chosen, teller)
+    try:
+        if spark.sparkContext.uiWebUrl:
+            teller.say(f"Spark's own pages are at {spark.sparkContext.uiWebUrl}")
+        job(spark, chosen, teller)
+    finally:
+        # In order, or a cluster's workers would start executors anew while the driver goes.
+        if is_own:
+            spark.stop()
