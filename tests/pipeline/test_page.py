@@ -33,7 +33,7 @@ PREFIX = "rockgate pipeline "
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """What answers at the default address: some topics of a shop."""
     with RunningServer(tmp_path_factory.mktemp("ours")) as server:
-        for topic in ("orders", "payments", "shop.carts"):
+        for topic in ("orders", "payments", "shop.carts", "paid"):
             create_topic(server.bootstrap, topic, 2)
         order = json.dumps({"order": 7, "customer": "ada", "cents": 250}).encode()
         payment = json.dumps({"order": 7, "cents": 250, "method": "card"}).encode()
@@ -87,5 +87,5 @@ def test_everything_on_the_page_runs(
     assert (tmp_path / "orders.html").stat().st_size > 10_000
     assert [m.key() for m in read_topic(ours.bootstrap, "eu-orders", 1)] == [b"eu-7"]
     assert [m.key() for m in read_topic(ours.bootstrap, "again.shop.carts", 10, 2)]
-    [paid] = read_topic(ours.bootstrap, "paid", 1)
+    [paid] = read_topic(ours.bootstrap, "paid", 1, 2)
     assert json.loads(paid.value())["customer"] == "ada"
