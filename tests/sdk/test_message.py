@@ -1,0 +1,95 @@
+"""What no broker would take is refused before anything is sent: docs/sdk.md, "A message"."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from rockgate.protocol.entry import parse_properties
+from rockgate.sdk.errors import InvalidMessage
+from rockgate.sdk.message import RESERVED, Message, check, check_group, pack
+
+NOW_MS = 1_700_000_000_000
+
+
+def packed(**more: Any) -> dict[str, str]:
+    message = Message("t", b"x", **more)
+    check(message, 100)
+    return parse_properties(pack(message, "id", NOW_MS, {}))
+
+
+@pytest.mark.row("PRD-2")
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        (Message("", b"x"), "the topic is blank"),
+        (Message(" ", b"x"), "the topic is blank"),
+        (Message("a b", b"x"), "has characters other than"),
+        (Message("t" * 128, b"x"), "the topic has 128 characters, 127 may be"),
+        (Message("t", b""), "the body is empty"),
+        (Message("t", b"x" * 101), "the body has 101 bytes, 100 may be"),
+        (Message("t", "text"), "the body is str, not bytes"),  # type: ignore[arg-type]  # on purpose
+        (Message("t", b"x", flag=2**31), "no 32-bit number"),
+        (Message("t", b"x", keys="o-1"), "keys is a text"),
+        (Message("t", b"x", keys=["a b"]), "key 'a b' is empty or holds a space"),
+        (Message("t", b"x", tag="a||b"), "is blank or holds"),
+        (Message("t", b"x", properties={"DELAY": "3"}), "property DELAY has a meaning"),
+    ],
+)
+def test_what_no_broker_would_take_is_refused(message: Message, why: str) -> None:
+    with pytest.raises(InvalidMessage, match=why):
+        check(message, 100)
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"properties": {"a\x01": "b"}}, "holds a separator"),
+        ({"properties": {"a": "b\x02"}}, "holds a separator"),
+        ({"properties": {"a": "b" * 32_768}}, "32767 may be"),
+        ({"properties": {"a": "\udc80"}}, "no text"),
+        ({"delay": 0}, "delay level 0"),
+        ({"delay": 19}, "delay level 19"),
+        ({"delay": True}, "delay level True"),
+        ({"delay": timedelta(seconds=-1)}, "it is negative"),
+        ({"delay": datetime(2030, 1, 1)}, "it has no time zone"),
+    ],
+)
+def test_settings_that_cannot_travel_are_refused(more: dict[str, Any], why: str) -> None:
+    with pytest.raises(InvalidMessage, match=why):
+        packed(**more)
+
+
+def test_tag_keys_and_properties_travel_as_rocketmq_reads_them() -> None:
+    assert packed(tag="paid", keys=["o-1", "o-2"], properties={"color": "blue"}) == {
+        "TAGS": "paid",
+        "KEYS": "o-1 o-2",
+        "color": "blue",
+        "UNIQ_KEY": "id",
+        "WAIT": "true",
+    }
+
+
+@pytest.mark.parametrize(
+    ("delay", "name", "value"),
+    [
+        (3, "DELAY", "3"),
+        (timedelta(minutes=30), "TIMER_DELIVER_MS", str(NOW_MS + 1_800_000)),
+        (datetime(2030, 1, 1, tzinfo=UTC), "TIMER_DELIVER_MS", "1893456000000"),
+    ],
+)
+def test_a_delay_is_a_level_a_time_span_or_a_time(delay: Any, name: str, value: str) -> None:
+    assert packed(delay=delay)[name] == value
+
+
+def test_every_property_with_a_meaning_is_reserved() -> None:
+    assert {"KEYS", "TAGS", "UNIQ_KEY", "TRAN_MSG", "TIMER_DELIVER_MS"} <= RESERVED
+    assert " " not in RESERVED
+
+
+@pytest.mark.parametrize("group", ["", "a b", "g" * 256])
+def test_a_group_without_a_proper_name_is_refused(group: str) -> None:
+    with pytest.raises(InvalidMessage, match="the group"):
+        check_group(group)
