@@ -16,6 +16,7 @@ import selectors
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import RESPONSE_FLAG
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.connection import Connection
@@ -113,6 +114,9 @@ class MemoryTransport(asyncio.Transport):
             if command.flag & RESPONSE_FLAG:
                 self.peer.answers.append(command)
                 continue
+            if command.header is not None:
+                # Read by a hand codec, which leaves no text behind.
+                command.fields = headers.write(command.header)
             self.peer.asked.append(command)
             script = self.peer.script.get(command.code)
             answer = script(command) if script else Command(0)

@@ -1,5 +1,6 @@
 """The native Python client; it speaks RocketMQ's remoting protocol."""
 
+from rockgate.protocol.remoting.message import Message as Received
 from rockgate.sdk.client import Client
 from rockgate.sdk.connection import LinkSettings
 from rockgate.sdk.errors import (
@@ -13,7 +14,9 @@ from rockgate.sdk.errors import (
     Unreachable,
 )
 from rockgate.sdk.message import Message, SendResult, SendStatus
+from rockgate.sdk.producer import Producer
 from rockgate.sdk.routes import Queue, Route
+from rockgate.sdk.transaction import Outcome, Rollback, Transaction
 
 __all__ = [
     "Client",
@@ -22,13 +25,18 @@ __all__ = [
     "LinkSettings",
     "Message",
     "NoRoute",
+    "Outcome",
+    "Producer",
     "Queue",
+    "Received",
     "Refused",
+    "Rollback",
     "Route",
     "SdkError",
     "SendFailed",
     "SendResult",
     "SendStatus",
     "TimedOut",
+    "Transaction",
     "Unreachable",
 ]

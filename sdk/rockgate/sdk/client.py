@@ -28,6 +28,7 @@ from rockgate.protocol.remoting.ids import client_id
 from rockgate.sdk.connection import Dial, Link, LinkSettings, dial_tcp, split_address
 from rockgate.sdk.errors import Closed, SdkError
 from rockgate.sdk.routes import Routes
+from rockgate.sdk.transaction import Checks
 
 UPKEEP_S: Final = 30.0
 ASK_TIMEOUT_S: Final = 3.0
@@ -65,7 +66,8 @@ class Client:
         self.id = client_id(socket.gethostname(), f"{os.getpid()}#{next(_numbers)}")
         self.now_ms = now_ms
         self.routes = Routes(addresses, self._ask_name_server)
-        self.handlers: dict[int, Handler] = {}
+        self.checks = Checks()
+        self.handlers: dict[int, Handler] = {RequestCode.CHECK_TRANSACTION_STATE: self.checks.asked}
         """What is done with a broker's requests, by code; others are answered as unknown."""
         self._dial = dial
         self._settings = settings
@@ -93,6 +95,7 @@ class Client:
             self._upkeep.cancel()
             await asyncio.gather(self._upkeep, return_exceptions=True)
         await self.routes.close()
+        await self.checks.close()
         for group in list(self._groups):
             self.remove_producer(group)
         await asyncio.gather(*(link.close() for link in self._links.values()))
@@ -112,8 +115,14 @@ class Client:
 
     def broker(self, address: str) -> Link:
         """The connection to a broker, which may not be open yet."""
+        link = self._link(address)
         self._brokers.add(address)
-        return self._link(address)
+        return link
+
+    def is_backing_off(self, address: str) -> bool:
+        """Whether a dial of this broker has just failed."""
+        link = self._links.get(address)
+        return link is not None and link.retry_in_s > 0
 
     # Producers
 
@@ -129,11 +138,13 @@ class Client:
         self._groups.discard(group)
         header = UnregisterClientHeader(client_id=self.id, producer_group=group)
         for address in self._brokers:
-            self._link(address).notify(RequestCode.UNREGISTER_CLIENT, headers.write(header))
+            self._links[address].notify(RequestCode.UNREGISTER_CLIENT, headers.write(header))
 
     # Private
 
     def _link(self, address: str) -> Link:
+        if self._is_closed:
+            raise Closed("the client is closed")
         if self._upkeep is None:
             raise Closed("the client is not open: use `async with`, or `await client.open()`")
         link = self._links.get(address)
@@ -168,7 +179,7 @@ class Client:
 
     def _tell_all(self) -> None:
         for address in self._brokers:
-            self._greet(self._link(address))
+            self._greet(self._links[address])
 
     async def _keep_up(self) -> None:
         while True:

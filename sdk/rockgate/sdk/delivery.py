@@ -1,0 +1,262 @@
+"""Gets a request that is ready to its broker: choosing, trying, and trying elsewhere.
+
+docs/sdk.md, "Sending", has the table of what is tried again. All that one call does has one budget
+of time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from rockgate.protocol.remoting import headers
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.command import Command
+from rockgate.protocol.remoting.errors import MalformedRequest
+from rockgate.protocol.remoting.headers.sending import SentHeader
+from rockgate.sdk.client import Client
+from rockgate.sdk.connection import Link
+from rockgate.sdk.errors import (
+    Closed,
+    InvalidMessage,
+    NoRoute,
+    Refused,
+    SdkError,
+    SendFailed,
+    TimedOut,
+    Unreachable,
+)
+from rockgate.sdk.message import SendResult, SendStatus
+from rockgate.sdk.outgoing import Outgoing
+from rockgate.sdk.routes import Queue, Route
+
+CURED_ELSEWHERE: Final = frozenset(
+    (
+        ResponseCode.SYSTEM_ERROR,
+        ResponseCode.SERVICE_NOT_AVAILABLE,
+        ResponseCode.NO_PERMISSION,
+        ResponseCode.TOPIC_NOT_EXIST,
+        ResponseCode.NO_BUYER_ID,
+        ResponseCode.NOT_IN_CURRENT_UNIT,
+    )
+)
+"""Answers that another broker may give otherwise."""
+
+Selector = Callable[[Sequence[Queue]], Queue]
+"""Chooses one of a topic's queues."""
+Choose = Callable[[Route], Queue]
+
+
+class Delivery:
+    """Sends in the name of a group, over the connections of a client."""
+
+    def __init__(
+        self, client: Client, group: str, *, timeout_s: float, retry_count: int, retry_not_ok: bool
+    ) -> None:
+        self._client = client
+        self._group = group
+        self._timeout_s = timeout_s
+        self._retry_count = retry_count
+        self._retry_not_ok = retry_not_ok
+        self._turn = random.randrange(1 << 16)
+
+    def budget(self, timeout_s: float | None = None) -> Budget:
+        """The time of one call, beginning now."""
+        return Budget(self._timeout_s if timeout_s is None else timeout_s)
+
+    async def deliver(
+        self, outgoing: Outgoing, choose: Choose | None, timeout_s: float | None
+    ) -> list[SendResult]:
+        """Send it and wait for the answer: a result for each message in it."""
+        budget = self.budget(timeout_s)
+        attempts: list[str] = []
+        failed: set[str] = set()
+        weak: list[SendResult] | None = None
+        error: SdkError | None = None
+        tries_left = 1 if choose else 1 + self._retry_count
+        route = await self.route(outgoing.topic, budget)
+        chosen = choose(route) if choose else None
+        while tries_left and budget.left_s > 0:
+            queue = chosen or self._next(route, failed)
+            try:
+                results = await self._attempt(outgoing, route, queue, budget)
+                if results[0].status is SendStatus.OK or not self._retry_not_ok:
+                    return results
+                weak = results
+                attempts.append(f"{queue.broker}: {results[0].status.name}")
+                tries_left -= 1
+            except Refused as refused:
+                if chosen or refused.code not in CURED_ELSEWHERE:
+                    if weak is not None:
+                        return weak
+                    raise
+                error = refused
+                tries_left -= 1
+            except (Unreachable, TimedOut) as lost:
+                error = lost
+                # What was never sent is not a try: within the budget the broker may come back.
+                tries_left -= not (isinstance(lost, Unreachable) and lost.retry_in_s > 0)
+            if error is not None:
+                attempts.append(f"{queue.broker}: {error}")
+            failed.add(queue.broker)
+            route = await self._after_failure(outgoing.topic, route, failed, error, budget)
+        if weak is not None:
+            return weak
+        if chosen and error is not None:
+            raise error
+        raise SendFailed(
+            f"send to {outgoing.topic} failed after {budget.used_s:.3g} s", attempts[-8:]
+        ) from error
+
+    async def oneway(
+        self, outgoing: Outgoing, choose: Choose | None, timeout_s: float | None
+    ) -> None:
+        """Send it once and wait for nothing."""
+        budget = self.budget(timeout_s)
+        route = await self.route(outgoing.topic, budget)
+        queue = choose(route) if choose else self._next(route, set())
+        link = await self.link(queue, budget)
+        fields = outgoing.fields(self._group, queue)
+        await link.oneway(outgoing.code, fields, outgoing.body, timeout_s=budget.left_s)
+
+    async def link(self, queue: Queue, budget: Budget) -> Link:
+        """The connection to the broker of a queue; one that is unknown is asked for once more."""
+        route = await self.route(queue.topic, budget)
+        return self._client.broker(await self._address(route, queue, budget))
+
+    async def route(self, topic: str, budget: Budget, *, anew: bool = False) -> Route:
+        """Who has the topic, if that is known in time."""
+        routes = self._client.routes
+        try:
+            async with asyncio.timeout(budget.left_s):
+                return await (routes.ask(topic) if anew else routes.get(topic))
+        except TimeoutError:
+            raise TimedOut(f"no name server said in time who has the topic {topic}") from None
+
+    # Private
+
+    async def _address(self, route: Route, queue: Queue, budget: Budget) -> str:
+        """Where the queue's broker is; one that is unknown is asked for once more."""
+        if queue.broker not in route.addresses:
+            route = await self.route(queue.topic, budget, anew=True)
+        address = route.addresses.get(queue.broker)
+        if address is None:
+            raise NoRoute(f"topic {queue.topic} has no broker {queue.broker}")
+        return address
+
+    def _next(self, route: Route, failed: set[str]) -> Queue:
+        """The queue whose turn it is, not of a broker that failed while there is another."""
+        self._turn += 1
+        count = len(route.queues)
+        for step in range(count):
+            queue = route.queues[(self._turn + step) % count]
+            if queue.broker in failed:
+                continue
+            if len(route.addresses) == 1 or not self._client.is_backing_off(
+                route.addresses[queue.broker]
+            ):
+                return queue
+        return route.queues[self._turn % count]
+
+    async def _attempt(
+        self, outgoing: Outgoing, route: Route, queue: Queue, budget: Budget
+    ) -> list[SendResult]:
+        link = self._client.broker(await self._address(route, queue, budget))
+        fields = outgoing.fields(self._group, queue)
+        answer = await link.request(
+            outgoing.code, fields, outgoing.body, timeout_s=max(budget.left_s, 0.0)
+        )
+        return _results(outgoing, queue, answer)
+
+    async def _after_failure(
+        self,
+        topic: str,
+        route: Route,
+        failed: set[str],
+        error: SdkError | None,
+        budget: Budget,
+    ) -> Route:
+        """Before the next attempt: wait where there is no other broker, and ask who has it now."""
+        wait_s = error.retry_in_s if isinstance(error, Unreachable) else 0.0
+        if wait_s and failed.issuperset(route.addresses):
+            await asyncio.sleep(max(0.0, min(wait_s, budget.left_s)))
+        if budget.left_s <= 0:
+            return route
+        try:
+            return await self.route(topic, budget, anew=True)
+        except Closed:
+            raise
+        except SdkError:
+            return route
+
+
+class Budget:
+    """The time that one call may take, whatever it tries."""
+
+    def __init__(self, seconds: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+        self._seconds = seconds
+
+    @property
+    def used_s(self) -> float:
+        """What of it is gone."""
+        return self._loop.time() - self._began
+
+    @property
+    def left_s(self) -> float:
+        """What of it is left; less than nothing when it is used up."""
+        return self._seconds - self.used_s
+
+
+def choice(
+    queue: Queue | None, key: str | bytes | None, selector: Selector | None
+) -> Choose | None:
+    """How the queue is chosen, if the caller chooses."""
+    if (queue is not None) + (key is not None) + (selector is not None) > 1:
+        raise InvalidMessage("a queue is chosen by queue, key or selector, not by several")
+    if queue is not None:
+        return lambda _: queue
+    if key is not None:
+        number = zlib.crc32(key.encode() if isinstance(key, str) else key)
+        return lambda route: route.queues[number % len(route.queues)]
+    if selector is None:
+        return None
+
+    def select(route: Route) -> Queue:
+        chosen = selector(route.queues)
+        if not isinstance(chosen, Queue):
+            raise InvalidMessage(f"the selector chose {chosen!r}, which is no queue")
+        return chosen
+
+    return select
+
+
+def _results(outgoing: Outgoing, queue: Queue, answer: Command) -> list[SendResult]:
+    """What the broker said, for each message that was sent."""
+    what = f"send to {outgoing.topic}, {queue.broker}"
+    try:
+        status = SendStatus(answer.code)
+        sent = headers.read(answer, SentHeader)
+    except MalformedRequest as wrong:
+        raise Refused(what, answer.code, f"the answer cannot be read: {wrong.reason}") from None
+    except ValueError:
+        raise Refused(what, answer.code, answer.remark) from None
+    places = sent.msg_id.split(",")
+    if len(places) != len(outgoing.ids):
+        places = [sent.msg_id] * len(outgoing.ids)
+    return [
+        SendResult(
+            status=status,
+            message_id=message_id,
+            offset_message_id=place,
+            queue=Queue(outgoing.topic, queue.broker, sent.queue_id),
+            offset=sent.queue_offset + index,
+            transaction_id=sent.transaction_id,
+            recall_handle=sent.recall_handle,
+        )
+        for index, (message_id, place) in enumerate(zip(outgoing.ids, places, strict=True))
+    ]

@@ -1,0 +1,211 @@
+"""A local transaction between half a message and its end, and the answers to brokers that ask.
+
+    async with producer.transaction(message) as tx:
+        await orders.insert(…)          # raising Rollback, or tx.rollback(), rolls back
+
+Leaving the block normally commits. Any other exception, a cancellation too, leaves the outcome
+unknown: the broker asks later (39), and the checker of any live producer of the group answers.
+docs/sdk.md has the table.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from types import TracebackType
+from typing import Final, Protocol, Self
+
+from rockgate.protocol.entry import TRANSACTION_COMMIT, TRANSACTION_ROLLBACK
+from rockgate.protocol.remoting import headers
+from rockgate.protocol.remoting.codes import RequestCode
+from rockgate.protocol.remoting.command import Command
+from rockgate.protocol.remoting.errors import MalformedContent, MalformedRequest
+from rockgate.protocol.remoting.headers.transactions import (
+    CheckTransactionHeader,
+    EndTransactionHeader,
+)
+from rockgate.protocol.remoting.ids import parse_offset_message_id
+from rockgate.protocol.remoting.message import Message as Received
+from rockgate.protocol.remoting.message import decode
+from rockgate.protocol.remoting.properties import PRODUCER_GROUP
+from rockgate.sdk.connection import Link
+from rockgate.sdk.errors import SdkError, SendFailed
+from rockgate.sdk.message import SendResult, SendStatus
+
+CHECKS_MAX: Final = 256
+"""Checks that may be under way; a further one is not answered, and its broker asks again."""
+
+_log: Final = logging.getLogger(__name__)
+
+
+class Outcome(IntEnum):
+    """How a local transaction ended, as it travels in 37."""
+
+    UNKNOWN = 0
+    COMMIT = TRANSACTION_COMMIT
+    ROLLBACK = TRANSACTION_ROLLBACK
+
+
+Checker = Callable[[Received], Awaitable[Outcome]]
+"""Says what became of the local transaction of a message. It is asked again if that is UNKNOWN."""
+
+
+class Rollback(Exception):
+    """Raised in a transaction's block to roll back; it ends there."""
+
+
+class HalfSender(Protocol):
+    """What a transaction needs of its producer."""
+
+    async def send_half(self) -> tuple[SendResult, Link]:
+        """Send half the message; where it lies, and the connection to whoever has it."""
+
+    async def end(self, link: Link, header: EndTransactionHeader) -> None:
+        """Tell the broker the outcome and wait for its answer."""
+
+
+class Transaction:
+    """One half message and what becomes of it."""
+
+    def __init__(self, group: str, sender: HalfSender) -> None:
+        self._group = group
+        self._sender = sender
+        self._link: Link | None = None
+        self._is_rolled_back = False
+        self._result: SendResult | None = None
+        self.outcome = Outcome.UNKNOWN
+        self.is_confirmed = False
+        """Whether the broker has said that it knows the outcome; if not, it will ask."""
+
+    @property
+    def result(self) -> SendResult:
+        """Where the half message lies."""
+        assert self._result is not None, "the block was not entered"
+        return self._result
+
+    def rollback(self) -> None:
+        """Roll back when the block ends, however it ends."""
+        self._is_rolled_back = True
+
+    async def __aenter__(self) -> Self:
+        if self._result is not None:
+            raise SdkError("a transaction is entered once")
+        self._result, self._link = await self._sender.send_half()
+        if self._result.status is not SendStatus.OK:
+            await self._end(Outcome.ROLLBACK)
+            raise SendFailed(
+                f"the half message was stored with {self._result.status.name}, and rolled back"
+            )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        if self._is_rolled_back or isinstance(error, Rollback):
+            await self._end(Outcome.ROLLBACK)
+        elif error is None:
+            await self._end(Outcome.COMMIT)
+        return isinstance(error, Rollback)
+
+    async def _end(self, outcome: Outcome) -> None:
+        assert self._link is not None
+        self.outcome = outcome
+        result = self.result
+        _, _, position = parse_offset_message_id(result.offset_message_id)
+        header = EndTransactionHeader(
+            producer_group=self._group,
+            topic=result.queue.topic,
+            tran_state_table_offset=result.offset,
+            commit_log_offset=position,
+            commit_or_rollback=outcome,
+            msg_id=result.message_id,
+            transaction_id=result.transaction_id,
+            bname=result.queue.broker,
+        )
+        try:
+            await self._sender.end(self._link, header)
+            self.is_confirmed = True
+        except SdkError as failed:
+            # The local work is done, and is not undone by this: the broker will ask.
+            _log.warning("%s of %s: %s", outcome.name, result.message_id, failed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A check that came, and how it is answered."""
+
+    link: Link
+    header: CheckTransactionHeader
+    group: str
+    message: Received
+
+
+class Checks:
+    """Answers brokers that ask for outcomes, by the checkers of the groups."""
+
+    def __init__(self) -> None:
+        self._checkers: dict[str, Checker] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def add(self, group: str, checker: Checker) -> None:
+        """From now on this answers for the group."""
+        self._checkers[group] = checker
+
+    def remove(self, group: str) -> None:
+        """Nobody answers for the group here any more."""
+        self._checkers.pop(group, None)
+
+    def asked(self, link: Link, command: Command) -> None:
+        """39: find out apart from everything else. It has no answer but a 37 of ours."""
+        try:
+            header = headers.read(command, CheckTransactionHeader)
+            message = decode(command.body)
+        except (MalformedRequest, MalformedContent) as wrong:
+            _log.warning("a check of %s cannot be read: %s", link.address, wrong)
+            return
+        group = message.properties.get(PRODUCER_GROUP, "")
+        checker = self._checkers.get(group)
+        if checker is None:
+            _log.warning("%s asks for the group %r, which has no checker", link.address, group)
+            return
+        if len(self._tasks) >= CHECKS_MAX:
+            _log.warning("%d checks are under way: one more is left", len(self._tasks))
+            return
+        asked = _Asked(link, header, group, message)
+        task = asyncio.get_running_loop().create_task(self._answer(asked, checker))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Give up what is being found out; the brokers will ask others."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _answer(self, asked: _Asked, checker: Checker) -> None:
+        try:
+            outcome = Outcome(await checker(asked.message))
+        except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
+            _log.exception("the checker of %s failed: the outcome stays unknown", asked.group)
+            return
+        if outcome is Outcome.UNKNOWN:
+            return
+        header = EndTransactionHeader(
+            producer_group=asked.group,
+            topic=asked.message.topic,
+            tran_state_table_offset=asked.header.tran_state_table_offset,
+            commit_log_offset=asked.header.commit_log_offset,
+            commit_or_rollback=outcome,
+            from_transaction_check=True,
+            msg_id=asked.header.msg_id,
+            transaction_id=asked.header.transaction_id,
+            bname=asked.header.bname,
+        )
+        asked.link.notify(RequestCode.END_TRANSACTION, headers.write(header))

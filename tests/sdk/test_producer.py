@@ -1,0 +1,429 @@
+"""The producer on an in-memory network: docs/sdk.md, "Sending"."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from random import Random
+from typing import Any
+
+import pytest
+from tests.sdk.memorynet import MemoryNet, Peer, now, pass_time, run, settle
+from tests.sdk.test_client import name_server, route
+
+from rockgate.protocol.entry import parse_properties
+from rockgate.protocol.remoting.command import Command
+from rockgate.protocol.remoting.message import decode_batch
+from rockgate.sdk import (
+    Client,
+    Closed,
+    InvalidMessage,
+    Message,
+    NoRoute,
+    Producer,
+    Queue,
+    Refused,
+    SendFailed,
+    SendStatus,
+    TimedOut,
+)
+
+NOW_MS = 1_700_000_000_000
+SENT = {"msgId": "7F00000100002A9F00000000000000FF", "queueId": "1", "queueOffset": "5"}
+
+
+def stored(request: Command) -> Command:
+    return Command(0, {**SENT, "queueId": request.fields["e"]})
+
+
+class World:
+    def __init__(self, *brokers: str) -> None:
+        self.net = MemoryNet()
+        self.routes = {"t": route({name: f"{name}:1" for name in brokers or ("a",)})}
+        self.name_server = name_server(self.net, self.routes)
+        self.brokers = {name: self.listen(name) for name in brokers or ("a",)}
+
+    def listen(self, name: str) -> Peer:
+        peer = self.net.listen(f"{name}:1")
+        peer.script[310] = peer.script[320] = stored
+        return peer
+
+    @asynccontextmanager
+    async def producer(self, **more: Any) -> AsyncIterator[Producer]:
+        async with (
+            Client("n:1", dial=self.net.dial, now_ms=lambda: NOW_MS) as client,
+            Producer(client=client, group="shop", **more) as producer,
+        ):
+            yield producer
+
+    def sent(self) -> list[tuple[str, Command]]:
+        return [
+            (name, command)
+            for name, peer in self.brokers.items()
+            for command in peer.asked
+            if command.code in (310, 320)
+        ]
+
+
+def refusing(code: int) -> Callable[[Command], Command]:
+    return lambda _: Command(code, remark="no")
+
+
+@pytest.mark.row("P-22")
+@pytest.mark.row("P-19")
+def test_a_send_carries_what_a_broker_needs_and_returns_where_it_lies() -> None:
+    async def scenario() -> None:
+        world = World()
+        async with world.producer() as producer:
+            message = Message("t", b"hello", tag="T", keys=["k"], flag=7)
+            result = await producer.send(message)
+        [(_, request)] = world.sent()
+        assert request.body == b"hello"
+        fields = dict(request.fields)
+        properties = parse_properties(fields.pop("i").encode())
+        queue = int(fields.pop("e"))
+        assert fields == {
+            "a": "shop",
+            "b": "t",
+            "c": "TBW102",
+            "d": "4",
+            "f": "0",
+            "g": str(NOW_MS),
+            "h": "7",
+            "j": "0",
+            "k": "false",
+            "m": "false",
+            "n": "a",
+        }
+        assert properties["TAGS"] == "T"
+        assert properties["UNIQ_KEY"] == result.message_id
+        assert len(result.message_id) == 32
+        assert (result.status, result.offset) == (SendStatus.OK, 5)
+        assert result.queue == Queue("t", "a", queue)
+        assert result.offset_message_id == SENT["msgId"]
+
+    run(scenario())
+
+
+def test_every_message_has_an_id_of_its_own() -> None:
+    async def scenario() -> None:
+        world = World()
+        async with world.producer() as producer:
+            results = [await producer.send(Message("t", b"x")) for _ in range(50)]
+            results += await producer.send_batch([Message("t", b"x")] * 50)
+        assert len({result.message_id for result in results}) == 100
+
+    run(scenario())
+
+
+@pytest.mark.row("P-10")
+def test_without_a_choice_queues_take_turns() -> None:
+    async def scenario() -> None:
+        world = World("a", "b")
+        async with world.producer() as producer:
+            results = [await producer.send(Message("t", b"x")) for _ in range(8)]
+        places = [(result.queue.broker, result.queue.id) for result in results]
+        assert len(set(places[:4])) == 4
+        assert places[:4] == places[4:]
+
+    run(scenario())
+
+
+def test_a_queue_is_chosen_by_itself_by_key_or_by_a_selector() -> None:
+    async def scenario() -> None:
+        world = World("a", "b")
+        message = Message("t", b"x")
+        async with world.producer() as producer:
+            queues = await producer.queues("t")
+            assert len(queues) == 4
+            assert (await producer.send(message, queue=queues[2])).queue == queues[2]
+            by_key = {(await producer.send(message, key="o-1")).queue for _ in range(5)}
+            assert by_key == {queues[zlib.crc32(b"o-1") % 4]}
+            chosen = await producer.send(message, selector=lambda queues: queues[-1])
+            assert chosen.queue == queues[3]
+            with pytest.raises(InvalidMessage, match="not by several"):
+                await producer.send(message, key="k", queue=queues[0])
+
+    run(scenario())
+
+
+@pytest.mark.row("P-11")
+def test_what_a_selector_does_wrong_reaches_the_caller() -> None:
+    async def scenario() -> None:
+        world = World()
+
+        def raising(_: Any) -> Queue:
+            raise ZeroDivisionError
+
+        async with world.producer() as producer:
+            with pytest.raises(ZeroDivisionError):
+                await producer.send(Message("t", b"x"), selector=raising)
+            with pytest.raises(InvalidMessage, match="chose None, which is no queue"):
+                await producer.send(Message("t", b"x"), selector=lambda _: None)  # type: ignore[arg-type,return-value]  # on purpose
+            world.brokers["a"].script[310] = lambda _: None
+            with pytest.raises(TimedOut):
+                await producer.send(Message("t", b"x"), selector=lambda queues: queues[0])
+            assert len(world.sent()) == 1
+
+    run(scenario())
+
+
+@pytest.mark.row("P-20")
+def test_a_large_body_travels_compressed_and_a_dense_one_as_it_is() -> None:
+    async def scenario() -> None:
+        world = World()
+        body, dense = b"abc" * 2000, Random(1).randbytes(5000)
+        async with world.producer() as producer:
+            await producer.send(Message("t", b"x" * 4096))
+            await producer.send(Message("t", body))
+            await producer.send(Message("t", b"y" * 100_000))
+            await producer.send(Message("t", dense))
+        plain, packed, large, same = (request for _, request in world.sent())
+        assert (plain.body, plain.fields["f"]) == (b"x" * 4096, "0")
+        assert (zlib.decompress(packed.body), packed.fields["f"]) == (body, str(1 | 3 << 8))
+        assert zlib.decompress(large.body) == b"y" * 100_000
+        assert (same.body, same.fields["f"]) == (dense, "0")
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.row("P-16")
+@pytest.mark.row("P-30")
+@pytest.mark.row("PRD-5")
+def test_a_failed_send_is_tried_on_another_broker() -> None:
+    async def scenario() -> None:
+        world = World("a", "b")
+        world.brokers["a"].is_down = True
+        async with world.producer() as producer:
+            results = [await producer.send(Message("t", b"x")) for _ in range(8)]
+        assert {result.queue.broker for result in results} == {"b"}
+
+    run(scenario())
+
+
+@pytest.mark.row("PRD-9")
+@pytest.mark.parametrize("code", [1, 14, 16, 17, 204, 205])
+def test_an_answer_that_another_broker_may_give_otherwise_is_tried_there(code: int) -> None:
+    async def scenario() -> None:
+        world = World("a", "b")
+        world.brokers["a"].script[310] = refusing(code)
+        async with world.producer() as producer:
+            for _ in range(4):
+                assert (await producer.send(Message("t", b"x"))).queue.broker == "b"
+            world.brokers["b"].script[310] = refusing(code)
+            with pytest.raises(SendFailed, match=r"a: .*; b: |b: .*; a: ") as failed:
+                await producer.send(Message("t", b"x"))
+            assert len(failed.value.attempts) == 3
+            assert isinstance(failed.value.__cause__, Refused)
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("code", [2, 13, 215])
+def test_any_other_answer_is_an_error_at_once(code: int) -> None:
+    async def scenario() -> None:
+        world = World("a", "b")
+        for peer in world.brokers.values():
+            peer.script[310] = refusing(code)
+        async with world.producer() as producer:
+            with pytest.raises(Refused) as refused:
+                await producer.send(Message("t", b"x"))
+            assert (refused.value.code, refused.value.remark) == (code, "no")
+            assert len(world.sent()) == 1
+
+    run(scenario())
+
+
+@pytest.mark.row("PRD-6")
+def test_all_tries_share_one_time_budget() -> None:
+    async def scenario() -> None:
+        world = World("a", "b")
+        for peer in world.brokers.values():
+            peer.script[310] = lambda _: None
+        async with world.producer() as producer:
+            began = now()
+            with pytest.raises(SendFailed, match=r"failed after 3 s"):
+                await producer.send(Message("t", b"x"))
+            assert now() - began == pytest.approx(3)
+
+    run(scenario())
+
+
+def test_a_broker_that_comes_back_within_the_budget_gets_the_message() -> None:
+    async def scenario() -> None:
+        world = World()
+        async with world.producer() as producer:
+            await producer.send(Message("t", b"x"))
+            broker = world.brokers["a"]
+            broker.is_down = True
+            broker.transport.lose()
+            sending = asyncio.create_task(producer.send(Message("t", b"y")))
+            await pass_time(2)
+            assert not sending.done()
+            broker.is_down = False
+            assert (await sending).queue.broker == "a"
+            broker.is_down = True
+            broker.transport.lose()
+            await settle()
+            with pytest.raises(SendFailed, match="nobody listens"):
+                await producer.send(Message("t", b"z"))
+
+    run(scenario())
+
+
+@pytest.mark.row("P-17")
+@pytest.mark.parametrize("retries", [False, True])
+def test_a_weaker_status_is_returned_or_tried_again_if_asked_for(retries: bool) -> None:
+    async def scenario() -> None:
+        world = World("a", "b")
+        for peer in world.brokers.values():
+            peer.script[310] = lambda _: Command(10, SENT)
+        async with world.producer(retry_not_ok=retries) as producer:
+            result = await producer.send(Message("t", b"x"))
+        assert result.status is SendStatus.FLUSH_DISK_TIMEOUT
+        assert len(world.sent()) == (3 if retries else 1)
+
+    run(scenario())
+
+
+@pytest.mark.row("P-15")
+def test_a_queue_of_an_unknown_broker_is_looked_for_once_more() -> None:
+    async def scenario() -> None:
+        world = World()
+        async with world.producer() as producer:
+            await producer.send(Message("t", b"x"))
+            world.routes["t"] = route({"new": "new:1"})
+            world.listen("new")
+            sent = await producer.send(Message("t", b"x"), queue=Queue("t", "new", 0))
+            assert sent.queue.broker == "new"
+            with pytest.raises(NoRoute, match="has no broker lost"):
+                await producer.send(Message("t", b"x"), queue=Queue("t", "lost", 0))
+
+    run(scenario())
+
+
+@pytest.mark.row("P-09")
+def test_a_oneway_send_waits_for_nothing() -> None:
+    async def scenario() -> None:
+        world = World()
+        async with world.producer() as producer:
+            world.brokers["a"].script[310] = refusing(1)
+            await producer.send_oneway(Message("t", b"x"))
+            await settle()
+            [(_, request)] = world.sent()
+            assert request.is_oneway
+
+    run(scenario())
+
+
+@pytest.mark.row("P-40")
+def test_a_batch_is_split_by_size_and_stays_in_one_queue() -> None:
+    async def scenario() -> None:
+        world = World("a", "b")
+        count = 0
+
+        def take(request: Command) -> Command:
+            nonlocal count
+            size = len(decode_batch(request.body))
+            ids = ",".join(f"{n:032X}" for n in range(count, count + size))
+            answer = {"msgId": ids, "queueId": request.fields["e"], "queueOffset": str(count)}
+            count += size
+            return Command(0, answer)
+
+        for peer in world.brokers.values():
+            peer.script[320] = take
+        bodies = [bytes([65 + n]) * 300 for n in range(10)]
+        async with world.producer(body_size_max=1000) as producer:
+            results = await producer.send_batch([Message("t", body) for body in bodies])
+            assert await producer.send_batch([]) == []
+        requests = [request for _, request in world.sent()]
+        assert len(requests) == 5
+        assert all(len(request.body) <= 1000 for request in requests)
+        assert [bytes(m.body) for r in requests for m in decode_batch(r.body)] == bodies
+        assert len({result.queue for result in results}) == 1
+        assert [result.offset for result in results] == list(range(10))
+        assert [int(result.offset_message_id, 16) for result in results] == list(range(10))
+        assert all(request.fields["m"] == "true" for request in requests)
+
+    run(scenario())
+
+
+def test_a_batch_that_stops_half_way_says_what_was_sent() -> None:
+    async def scenario() -> None:
+        world = World()
+        answers = iter([stored, refusing(13)])
+        world.brokers["a"].script[320] = lambda request: next(answers)(request)
+        async with world.producer(body_size_max=1000) as producer:
+            with pytest.raises(SendFailed, match="1 of 2 messages were sent") as failed:
+                await producer.send_batch([Message("t", b"x" * 600)] * 2)
+            assert len(failed.value.sent) == 1
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("messages", "why"),
+    [
+        ([Message("t", b"x"), Message("u", b"x")], "one topic: t and u"),
+        ([Message("t", b"x", delay=3)], "cannot be delayed"),
+        ([Message("t", b"x" * 990)], "bytes of a batch, 1000 may be"),
+        ([Message("t", b"")], "the body is empty"),
+    ],
+)
+def test_a_batch_that_no_broker_would_take_is_refused(messages: list[Message], why: str) -> None:
+    async def scenario() -> None:
+        world = World()
+        async with world.producer(body_size_max=1000) as producer:
+            with pytest.raises(InvalidMessage, match=why):
+                await producer.send_batch(messages)
+        assert world.sent() == []
+
+    run(scenario())
+
+
+@pytest.mark.row("P-14")
+@pytest.mark.row("P-04")
+def test_a_producer_is_opened_once_and_sends_only_while_open() -> None:
+    async def scenario() -> None:
+        world = World()
+        async with Client("n:1", dial=world.net.dial) as client:
+            producer = Producer(client=client, group="shop")
+            with pytest.raises(Closed, match="is not open"):
+                await producer.send(Message("t", b"x"))
+            async with producer:
+                second = Producer(client=client, group="shop")
+                with pytest.raises(ValueError, match="the group shop already"):
+                    await second.open()
+                with pytest.raises(Closed, match="opened once"):
+                    await producer.open()
+                async with Producer(client=client, group="other") as other:
+                    await other.send(Message("t", b"x"))
+                with pytest.raises(InvalidMessage, match="the body is empty"):
+                    await producer.send(Message("t", b""))
+            with pytest.raises(Closed):
+                await producer.send(Message("t", b"x"))
+            assert len(world.sent()) == 1
+
+    run(scenario())
+
+
+def test_a_producer_is_given_name_servers_or_a_client() -> None:
+    with pytest.raises(ValueError, match="not both"):
+        Producer("n:1", group="g", client=Client("n:1"))
+    with pytest.raises(ValueError, match="no name server"):
+        Producer(group="g")
+    with pytest.raises(InvalidMessage, match="the group is blank"):
+        Producer("n:1", group="")
+
+
+def test_an_answer_that_cannot_be_read_is_an_error_of_its_broker() -> None:
+    async def scenario() -> None:
+        world = World()
+        world.brokers["a"].script[310] = lambda _: Command(0, {"msgId": "x"})
+        async with world.producer() as producer:
+            with pytest.raises(Refused, match="the answer cannot be read"):
+                await producer.send(Message("t", b"x"))
+
+    run(scenario())

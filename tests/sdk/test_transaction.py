@@ -1,0 +1,227 @@
+"""Transactions and check-backs on an in-memory network: docs/sdk.md, "Transactions"."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+
+import pytest
+from tests.sdk.memorynet import pass_time, run, settle
+from tests.sdk.test_producer import SENT, World
+
+from rockgate.protocol.entry import pack_host, pack_properties, parse_properties
+from rockgate.protocol.remoting.command import Command
+from rockgate.protocol.remoting.message import encode
+from rockgate.sdk import (
+    InvalidMessage,
+    Message,
+    Outcome,
+    Producer,
+    Received,
+    Rollback,
+    SendFailed,
+    Transaction,
+)
+
+HOST = pack_host(b"\x7f\0\0\1", 1)
+
+
+class Checked:
+    """A checker that notes what it is asked and says what it was told to."""
+
+    def __init__(self, outcome: Outcome | Exception = Outcome.UNKNOWN) -> None:
+        self.outcome = outcome
+        self.asked: list[Received] = []
+
+    async def __call__(self, message: Received) -> Outcome:
+        self.asked.append(message)
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
+
+
+@asynccontextmanager
+async def producing(world: World, checker: Checked | None = None) -> AsyncIterator[Producer]:
+    async with world.producer(checker=checker or Checked()) as producer:
+        yield producer
+
+
+def ends(world: World) -> list[Command]:
+    return world.brokers["a"].of(37)
+
+
+@pytest.mark.row("P-31")
+def test_leaving_the_block_commits_and_the_half_message_went_before() -> None:
+    async def scenario() -> None:
+        world = World()
+        async with producing(world) as producer:
+            message = Message("t", b"x")
+            async with producer.transaction(message, check_after=timedelta(seconds=9)) as tx:
+                [(_, half)] = world.sent()
+                assert half.fields["f"] == "4"
+                properties = parse_properties(half.fields["i"].encode())
+                assert (properties["TRAN_MSG"], properties["PGROUP"]) == ("true", "shop")
+                assert properties["CHECK_IMMUNITY_TIME_IN_SECONDS"] == "9"
+                assert ends(world) == []
+            assert (tx.outcome, tx.is_confirmed) == (Outcome.COMMIT, True)
+            [end] = ends(world)
+            assert end.fields["commitOrRollback"] == "8"
+            assert end.fields["tranStateTableOffset"] == SENT["queueOffset"]
+            assert end.fields["commitLogOffset"] == "255"
+            assert end.fields["producerGroup"] == "shop"
+            assert end.fields["msgId"] == tx.result.message_id
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("how", ["raised", "called", "called and raised"])
+def test_rolling_back(how: str) -> None:
+    async def scenario() -> None:
+        world = World()
+        async with producing(world) as producer:
+            with suppress(ZeroDivisionError):
+                async with producer.transaction(Message("t", b"x")) as tx:
+                    if how == "raised":
+                        raise Rollback
+                    tx.rollback()
+                    if how == "called and raised":
+                        raise ZeroDivisionError
+            assert tx.outcome is Outcome.ROLLBACK
+            assert [end.fields["commitOrRollback"] for end in ends(world)] == ["12"]
+
+    run(scenario())
+
+
+def test_any_other_exception_leaves_it_unknown_and_goes_on() -> None:
+    async def scenario() -> None:
+        world = World()
+        async with producing(world) as producer:
+            tx: Transaction | None = None
+            with pytest.raises(ZeroDivisionError):
+                async with producer.transaction(Message("t", b"x")) as tx:
+                    raise ZeroDivisionError
+            assert tx is not None
+            assert tx.outcome is Outcome.UNKNOWN
+            await settle()
+            assert ends(world) == []
+
+    run(scenario())
+
+
+def test_a_cancellation_leaves_it_unknown() -> None:
+    async def scenario() -> None:
+        world = World()
+        async with producing(world) as producer:
+
+            async def work() -> None:
+                async with producer.transaction(Message("t", b"x")):
+                    await pass_time(100)
+
+            task = asyncio.create_task(work())
+            await settle()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert len(world.sent()) == 1
+            assert ends(world) == []
+
+    run(scenario())
+
+
+@pytest.mark.row("P-33")
+def test_a_half_message_that_is_not_safe_is_rolled_back_and_the_block_does_not_run() -> None:
+    async def scenario() -> None:
+        world = World()
+        world.brokers["a"].script[310] = lambda _: Command(10, SENT)
+        ran = False
+        async with producing(world) as producer:
+            with pytest.raises(SendFailed, match="FLUSH_DISK_TIMEOUT, and rolled back"):
+                async with producer.transaction(Message("t", b"x")):
+                    ran = True
+            assert not ran
+            assert [end.fields["commitOrRollback"] for end in ends(world)] == ["12"]
+
+    run(scenario())
+
+
+@pytest.mark.row("P-34")
+def test_an_end_that_is_not_heard_is_no_error_of_the_block() -> None:
+    async def scenario() -> None:
+        world = World()
+        world.brokers["a"].script[37] = lambda _: None
+        async with producing(world) as producer:
+            async with producer.transaction(Message("t", b"x")) as tx:
+                pass
+            assert (tx.outcome, tx.is_confirmed) == (Outcome.COMMIT, False)
+
+    run(scenario())
+
+
+def test_a_transaction_needs_a_checker() -> None:
+    async def scenario() -> None:
+        async with World().producer() as producer:
+            with pytest.raises(InvalidMessage, match="a producer with a checker"):
+                producer.transaction(Message("t", b"x"))
+
+    run(scenario())
+
+
+def half(group: str = "shop") -> bytes:
+    return encode(
+        topic=b"t",
+        body=b"which?",
+        properties=pack_properties({"PGROUP": group, "UNIQ_KEY": "u"}.items()),
+        queue_id=1,
+        queue_offset=0,
+        position=255,
+        born_ms=1,
+        born_host=HOST,
+        store_ms=2,
+        store_host=HOST,
+    )
+
+
+CHECK = {"tranStateTableOffset": "5", "commitLogOffset": "255", "msgId": "u", "transactionId": "v"}
+
+
+@pytest.mark.row("P-36")
+@pytest.mark.row("P-38")
+@pytest.mark.parametrize("outcome", [Outcome.COMMIT, Outcome.ROLLBACK])
+def test_a_check_is_answered_by_the_checker(outcome: Outcome) -> None:
+    async def scenario() -> None:
+        world, checker = World(), Checked(outcome)
+        async with producing(world, checker) as producer:
+            await producer.send(Message("t", b"x"))
+            world.brokers["a"].ask(39, CHECK, half())
+            await settle()
+            assert [message.body for message in checker.asked] == [b"which?"]
+            [end] = ends(world)
+            assert end.is_oneway
+            assert end.fields["commitOrRollback"] == str(outcome.value)
+            assert end.fields["fromTransactionCheck"] == "true"
+            assert {name: end.fields[name] for name in CHECK} == CHECK
+
+    run(scenario())
+
+
+@pytest.mark.row("P-37")
+def test_a_check_that_finds_nothing_out_is_not_answered_and_sending_goes_on() -> None:
+    async def scenario() -> None:
+        world, checker = World(), Checked()
+        async with producing(world, checker) as producer:
+            await producer.send(Message("t", b"x"))
+            broker = world.brokers["a"]
+            broker.ask(39, CHECK, half())
+            checker.outcome = ZeroDivisionError("the database is away")
+            broker.ask(39, CHECK, half())
+            broker.ask(39, CHECK, half("strangers"))
+            broker.ask(39, CHECK, b"no message")
+            broker.ask(39, {}, half())
+            await settle()
+            assert len(checker.asked) == 2
+            assert ends(world) == []
+            await producer.send(Message("t", b"x"))
+
+    run(scenario())
