@@ -203,6 +203,7 @@ def test_a_failed_send_is_tried_on_another_broker() -> None:
     run(scenario())
 
 
+@pytest.mark.row("P-18")
 @pytest.mark.row("PRD-9")
 @pytest.mark.parametrize("code", [1, 14, 16, 17, 204, 205])
 def test_an_answer_that_another_broker_may_give_otherwise_is_tried_there(code: int) -> None:
@@ -216,6 +217,7 @@ def test_an_answer_that_another_broker_may_give_otherwise_is_tried_there(code: i
             with pytest.raises(SendFailed, match=r"a: .*; b: |b: .*; a: ") as failed:
                 await producer.send(Message("t", b"x"))
             assert len(failed.value.attempts) == 3
+            assert "send to t failed 3 times in 0 s at a and b;" in str(failed.value)
             assert isinstance(failed.value.__cause__, Refused)
 
     run(scenario())
@@ -244,7 +246,7 @@ def test_all_tries_share_one_time_budget() -> None:
             peer.script[310] = lambda _: None
         async with world.producer() as producer:
             began = now()
-            with pytest.raises(SendFailed, match=r"failed after 3 s"):
+            with pytest.raises(SendFailed, match=r"failed 1 times in 3 s at [ab]; [ab]: "):
                 await producer.send(Message("t", b"x"))
             assert now() - began == pytest.approx(3)
 
@@ -425,5 +427,92 @@ def test_an_answer_that_cannot_be_read_is_an_error_of_its_broker() -> None:
         async with world.producer() as producer:
             with pytest.raises(Refused, match="the answer cannot be read"):
                 await producer.send(Message("t", b"x"))
+
+    run(scenario())
+
+
+@pytest.mark.row("PRD-10")
+def test_a_cancelled_send_ends_at_once_and_blames_nobody() -> None:
+    async def scenario() -> None:
+        world = World("a", "b")
+        for peer in world.brokers.values():
+            peer.script[310] = lambda _: None
+        async with world.producer(avoid_slow=True) as producer:
+            sending = asyncio.create_task(producer.send(Message("t", b"x")))
+            await settle()
+            sending.cancel()
+            await settle()
+            assert sending.cancelled()
+            assert len(world.sent()) == 1
+            for peer in world.brokers.values():
+                peer.script[310] = stored
+            results = [await producer.send(Message("t", b"x")) for _ in range(4)]
+            assert {result.queue.broker for result in results} == {"a", "b"}
+
+    run(scenario())
+
+
+def answering_after(seconds: float, peer: Peer) -> Callable[[Command], None]:
+    def late(request: Command) -> None:
+        def answer() -> None:
+            peer.transport.connection.respond(request, stored(request))
+            peer.transport.flush()
+
+        asyncio.get_running_loop().call_later(seconds, answer)
+
+    return late
+
+
+@pytest.mark.row("P-27")
+@pytest.mark.row("P-28")
+@pytest.mark.row("PRD-12")
+@pytest.mark.parametrize(
+    ("latency_s", "over_s"), [(0.1, 0), (0.6, 30), (1.5, 60), (2.5, 120), (None, 600)]
+)
+def test_a_slow_broker_is_passed_over_for_its_penalty(latency_s: float, over_s: float) -> None:
+    async def scenario() -> None:
+        world = World("a", "b")
+        slow = world.brokers["a"]
+        slow.script[310] = answering_after(latency_s, slow) if latency_s else refusing(1)
+        async with world.producer(avoid_slow=True) as producer:
+            while not slow.of(310):
+                await producer.send(Message("t", b"x"))
+            seen = len(slow.of(310))
+            slow.script[310] = stored
+            if over_s:
+                await pass_time(over_s - 1)
+                for _ in range(4):
+                    await producer.send(Message("t", b"x"))
+                assert len(slow.of(310)) == seen
+                await pass_time(2)
+            for _ in range(4):
+                await producer.send(Message("t", b"x"))
+            assert len(slow.of(310)) == seen + 2
+
+    run(scenario())
+
+
+@pytest.mark.row("P-29")
+def test_slow_brokers_are_used_where_there_are_no_others_and_unless_it_is_asked_for() -> None:
+    async def scenario() -> None:
+        for is_asked_for in (False, True):
+            world = World("a", "b")
+            for name, latency_s in (("a", 0.6), ("b", 0.6 if is_asked_for else 0)):
+                peer = world.brokers[name]
+                peer.script[310] = answering_after(latency_s, peer)
+            async with world.producer(avoid_slow=is_asked_for) as producer:
+                results = [await producer.send(Message("t", b"x")) for _ in range(8)]
+            assert {result.queue.broker for result in results} == {"a", "b"}
+
+    run(scenario())
+
+
+def test_a_message_without_a_handle_cannot_be_taken_back() -> None:
+    async def scenario() -> None:
+        world = World()
+        async with world.producer() as producer:
+            result = await producer.send(Message("t", b"x"))
+            with pytest.raises(InvalidMessage, match="no recall handle"):
+                await producer.recall(result)
 
     run(scenario())

@@ -123,6 +123,19 @@ async def test_a_delayed_message_comes_when_its_time_is_there(name_server: str, 
     assert by_time[1] >= int(when.timestamp() * 1000)
 
 
+async def test_a_delayed_message_is_taken_back_once(name_server: str, read: Read) -> None:
+    async with Producer(name_server, group="recalls") as producer:
+        await producer.send(Message("sdk-recall", b"makes the topic"))
+        soon = timedelta(seconds=2)
+        taken = await producer.send(Message("sdk-recall", b"taken back", delay=timedelta(hours=1)))
+        await producer.send(Message("sdk-recall", b"stays", delay=soon))
+        assert await producer.recall(taken) == taken.message_id
+        with pytest.raises(Refused, match="recall from sdk-recall"):
+            await producer.recall(taken)
+        await until(lambda: len(read("sdk-recall")) == 2, "the other one is there", 30)
+    assert {message.body for message in read("sdk-recall")} == {b"makes the topic", b"stays"}
+
+
 async def test_what_the_server_refuses_says_why(name_server: str) -> None:
     async with Producer(name_server, group="wrong") as producer:
         await producer.send(Message("sdk-plain", b"x"))

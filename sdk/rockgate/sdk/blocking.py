@@ -245,6 +245,10 @@ class BlockingProducer:
             self._inner.transaction(message, check_after=check_after, timeout_s=timeout_s)
         )
 
+    def recall(self, result: SendResult, *, timeout_s: float | None = None) -> str:
+        """Take back a message that was sent with a time, while it waits; returns its id."""
+        return _background.run(self._inner.recall(result, timeout_s=timeout_s))
+
     def queues(self, topic: str) -> Sequence[Queue]:
         """The queues that a message of this topic can be sent to."""
         return _background.run(self._inner.queues(topic))

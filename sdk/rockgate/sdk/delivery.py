@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from rockgate.protocol.remoting import headers
-from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.errors import MalformedRequest
-from rockgate.protocol.remoting.headers.sending import SentHeader
+from rockgate.protocol.remoting.headers.sending import RecalledHeader, RecallHeader, SentHeader
 from rockgate.sdk.client import Client
 from rockgate.sdk.connection import Link
 from rockgate.sdk.errors import (
@@ -29,6 +29,7 @@ from rockgate.sdk.errors import (
     TimedOut,
     Unreachable,
 )
+from rockgate.sdk.faults import FAILED_S, Faults
 from rockgate.sdk.message import SendResult, SendStatus
 from rockgate.sdk.outgoing import Outgoing
 from rockgate.sdk.routes import Queue, Route
@@ -45,6 +46,9 @@ CURED_ELSEWHERE: Final = frozenset(
 )
 """Answers that another broker may give otherwise."""
 
+TOLD_MAX: Final = 8
+"""Attempts that an error tells of: the last ones."""
+
 Selector = Callable[[Sequence[Queue]], Queue]
 """Chooses one of a topic's queues."""
 Choose = Callable[[Route], Queue]
@@ -54,13 +58,21 @@ class Delivery:
     """Sends in the name of a group, over the connections of a client."""
 
     def __init__(
-        self, client: Client, group: str, *, timeout_s: float, retry_count: int, retry_not_ok: bool
+        self,
+        client: Client,
+        group: str,
+        *,
+        timeout_s: float,
+        retry_count: int,
+        retry_not_ok: bool,
+        avoid_slow: bool,
     ) -> None:
         self._client = client
         self._group = group
         self._timeout_s = timeout_s
         self._retry_count = retry_count
         self._retry_not_ok = retry_not_ok
+        self._faults = Faults(is_on=avoid_slow)
         self._turn = random.randrange(1 << 16)
 
     def budget(self, timeout_s: float | None = None) -> Budget:
@@ -107,9 +119,9 @@ class Delivery:
             return weak
         if chosen and error is not None:
             raise error
-        raise SendFailed(
-            f"send to {outgoing.topic} failed after {budget.used_s:.3g} s", attempts[-8:]
-        ) from error
+        where = " and ".join(sorted(failed)) or "no broker"
+        reason = f"failed {len(attempts)} times in {budget.used_s:.3g} s at {where}"
+        raise SendFailed(f"send to {outgoing.topic} {reason}", attempts[-TOLD_MAX:]) from error
 
     async def oneway(
         self, outgoing: Outgoing, choose: Choose | None, timeout_s: float | None
@@ -121,6 +133,29 @@ class Delivery:
         link = await self.link(queue, budget)
         fields = outgoing.fields(self._group, queue)
         await link.oneway(outgoing.code, fields, outgoing.body, timeout_s=budget.left_s)
+
+    async def recall(self, result: SendResult, timeout_s: float | None) -> str:
+        """Take back a message that waits for its time; returns its id."""
+        if not result.recall_handle:
+            raise InvalidMessage("the message has no recall handle: it was not sent with a time")
+        budget = self.budget(timeout_s)
+        link = await self.link(result.queue, budget)
+        header = RecallHeader(
+            producer_group=self._group,
+            topic=result.queue.topic,
+            recall_handle=result.recall_handle,
+            bname=result.queue.broker,
+        )
+        answer = await link.request(
+            RequestCode.RECALL_MESSAGE, headers.write(header), timeout_s=budget.left_s
+        )
+        if answer.code != ResponseCode.SUCCESS:
+            raise Refused(f"recall from {result.queue.topic}", answer.code, answer.remark)
+        try:
+            return headers.read(answer, RecalledHeader).msg_id
+        except MalformedRequest as wrong:
+            reason = f"the answer cannot be read: {wrong.reason}"
+            raise Refused(f"recall from {result.queue.topic}", answer.code, reason) from None
 
     async def link(self, queue: Queue, budget: Budget) -> Link:
         """The connection to the broker of a queue; one that is unknown is asked for once more."""
@@ -148,28 +183,45 @@ class Delivery:
         return address
 
     def _next(self, route: Route, failed: set[str]) -> Queue:
-        """The queue whose turn it is, not of a broker that failed while there is another."""
+        """The queue whose turn it is; of a broker that failed only if there is no other.
+
+        Brokers that were slow are passed over next to last: better late than not at all.
+        """
         self._turn += 1
         count = len(route.queues)
+        now = asyncio.get_running_loop().time()
+        slow: Queue | None = None
         for step in range(count):
             queue = route.queues[(self._turn + step) % count]
-            if queue.broker in failed:
+            address = route.addresses[queue.broker]
+            if queue.broker in failed or self._client.is_backing_off(address):
                 continue
-            if len(route.addresses) == 1 or not self._client.is_backing_off(
-                route.addresses[queue.broker]
-            ):
+            if not self._faults.is_avoided(queue.broker, now):
                 return queue
-        return route.queues[self._turn % count]
+            slow = slow or queue
+        return slow or route.queues[self._turn % count]
 
     async def _attempt(
         self, outgoing: Outgoing, route: Route, queue: Queue, budget: Budget
     ) -> list[SendResult]:
         link = self._client.broker(await self._address(route, queue, budget))
         fields = outgoing.fields(self._group, queue)
-        answer = await link.request(
-            outgoing.code, fields, outgoing.body, timeout_s=max(budget.left_s, 0.0)
-        )
-        return _results(outgoing, queue, answer)
+        began = asyncio.get_running_loop().time()
+        latency_s: float | None = None
+        try:
+            answer = await link.request(
+                outgoing.code, fields, outgoing.body, timeout_s=max(budget.left_s, 0.0)
+            )
+            results = _results(outgoing, queue, answer)
+            latency_s = asyncio.get_running_loop().time() - began
+            return results
+        except (Refused, Unreachable, TimedOut):
+            latency_s = FAILED_S
+            raise
+        finally:
+            # A send that was cancelled says nothing about its broker.
+            if latency_s is not None:
+                self._faults.note(queue.broker, latency_s, asyncio.get_running_loop().time())
 
     async def _after_failure(
         self,

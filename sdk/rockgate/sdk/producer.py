@@ -55,12 +55,14 @@ class Producer:
         timeout_s: float = TIMEOUT_S,
         retry_count: int = RETRY_COUNT,
         retry_not_ok: bool = False,
+        avoid_slow: bool = False,
         body_size_max: int = BODY_SIZE_MAX,
         compress_over: int = COMPRESS_OVER,
     ) -> None:
         """`checker` answers brokers that ask how a local transaction ended.
 
-        `retry_not_ok` sends again what was stored, but not as safely as it should be.
+        `retry_not_ok` sends again what was stored, but not as safely as it should be. `avoid_slow`
+        passes over brokers that were slow or failed, for a while (`rockgate.sdk.faults`).
         """
         check_group(group)
         if client is not None and name_servers:
@@ -75,6 +77,7 @@ class Producer:
             timeout_s=timeout_s,
             retry_count=retry_count,
             retry_not_ok=retry_not_ok,
+            avoid_slow=avoid_slow,
         )
         self._packer = Packer(
             now_ms=self.client.now_ms, body_size_max=body_size_max, compress_over=compress_over
@@ -204,6 +207,11 @@ class Producer:
         return Transaction(
             self.group, _Half(self._packer, self._delivery, message, more, timeout_s)
         )
+
+    async def recall(self, result: SendResult, *, timeout_s: float | None = None) -> str:
+        """Take back a message that was sent with a time, while it waits; returns its id."""
+        self._check_open()
+        return await self._delivery.recall(result, timeout_s)
 
     async def queues(self, topic: str) -> Sequence[Queue]:
         """The queues that a message of this topic can be sent to."""

@@ -1,0 +1,45 @@
+"""Brokers that were slow or failed, and how long each is passed over for it.
+
+    answered after   50 ms   100 ms   550 ms   1 s    2 s     3 s     15 s or not at all
+    passed over      -       -        30 s     60 s   120 s   180 s   600 s
+
+The steps are RocketMQ's. Nothing is noted unless it is switched on.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+LATENCY_S: Final = (0.05, 0.1, 0.55, 1.0, 2.0, 3.0, 15.0)
+PASSED_OVER_S: Final = (0.0, 0.0, 30.0, 60.0, 120.0, 180.0, 600.0)
+FAILED_S: Final = 30.0
+"""The latency that an error counts as."""
+BROKER_COUNT_MAX: Final = 4096
+
+
+def penalty_s(latency_s: float) -> float:
+    """How long a broker is passed over that took so long."""
+    for step_s, over_s in zip(reversed(LATENCY_S), reversed(PASSED_OVER_S), strict=True):
+        if latency_s >= step_s:
+            return over_s
+    return 0.0
+
+
+class Faults:
+    """Until when each broker is passed over."""
+
+    def __init__(self, *, is_on: bool) -> None:
+        self._is_on = is_on
+        self._until: dict[str, float] = {}
+
+    def note(self, broker: str, latency_s: float, now: float) -> None:
+        """A broker took so long; an error is noted with FAILED_S."""
+        if not self._is_on:
+            return
+        if len(self._until) >= BROKER_COUNT_MAX:
+            self._until = {name: until for name, until in self._until.items() if until > now}
+        self._until[broker] = now + penalty_s(latency_s)
+
+    def is_avoided(self, broker: str, now: float) -> bool:
+        """Whether it is passed over now, while there is another."""
+        return self._until.get(broker, 0.0) > now
