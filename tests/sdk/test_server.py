@@ -136,6 +136,19 @@ async def test_a_delayed_message_is_taken_back_once(name_server: str, read: Read
     assert {message.body for message in read("sdk-recall")} == {b"makes the topic", b"stays"}
 
 
+async def test_a_request_gets_the_reply_of_whoever_read_it(name_server: str, read: Read) -> None:
+    async with (
+        Producer(name_server, group="askers") as asker,
+        Producer(name_server, group="answerers") as answerer,
+    ):
+        await asker.send(Message("sdk-asked", b"makes the topic"))
+        asking = asyncio.create_task(asker.request(Message("sdk-asked", b"?"), timeout_s=30))
+        await until(lambda: len(read("sdk-asked")) == 2, "the request is there", 30)
+        [request] = [message for message in read("sdk-asked") if message.body == b"?"]
+        await answerer.reply(request, b"yes")
+        assert (await asking).body == b"yes"
+
+
 async def test_what_the_server_refuses_says_why(name_server: str) -> None:
     async with Producer(name_server, group="wrong") as producer:
         await producer.send(Message("sdk-plain", b"x"))

@@ -15,6 +15,7 @@ from rockgate.sdk.errors import (
 )
 from rockgate.sdk.message import Message, SendResult, SendStatus
 from rockgate.sdk.producer import Producer
+from rockgate.sdk.replies import Reply
 from rockgate.sdk.routes import Queue, Route
 from rockgate.sdk.transaction import Outcome, Rollback, Transaction
 
@@ -30,6 +31,7 @@ __all__ = [
     "Queue",
     "Received",
     "Refused",
+    "Reply",
     "Rollback",
     "Route",
     "SdkError",

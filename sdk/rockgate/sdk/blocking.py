@@ -22,6 +22,7 @@ from rockgate.sdk.delivery import Selector
 from rockgate.sdk.errors import Closed, SdkError
 from rockgate.sdk.message import Message, SendResult
 from rockgate.sdk.producer import Producer
+from rockgate.sdk.replies import Reply
 from rockgate.sdk.routes import Queue
 from rockgate.sdk.transaction import Outcome, Transaction
 
@@ -244,6 +245,16 @@ class BlockingProducer:
         return BlockingTransaction(
             self._inner.transaction(message, check_after=check_after, timeout_s=timeout_s)
         )
+
+    def request(self, message: Message, *, timeout_s: float | None = None) -> Reply:
+        """Send a message and wait until another client has replied to it."""
+        return _background.run(self._inner.request(message, timeout_s=timeout_s))
+
+    def reply(
+        self, request: Received, body: bytes, *, timeout_s: float | None = None
+    ) -> SendResult:
+        """Reply to a request that was received."""
+        return _background.run(self._inner.reply(request, body, timeout_s=timeout_s))
 
     def recall(self, result: SendResult, *, timeout_s: float | None = None) -> str:
         """Take back a message that was sent with a time, while it waits; returns its id."""

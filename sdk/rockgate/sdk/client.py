@@ -27,6 +27,7 @@ from rockgate.protocol.remoting.headers.clients import UnregisterClientHeader
 from rockgate.protocol.remoting.ids import client_id
 from rockgate.sdk.connection import Dial, Link, LinkSettings, dial_tcp, split_address
 from rockgate.sdk.errors import Closed, SdkError
+from rockgate.sdk.replies import Replies
 from rockgate.sdk.routes import Routes
 from rockgate.sdk.transaction import Checks
 
@@ -67,7 +68,11 @@ class Client:
         self.now_ms = now_ms
         self.routes = Routes(addresses, self._ask_name_server)
         self.checks = Checks()
-        self.handlers: dict[int, Handler] = {RequestCode.CHECK_TRANSACTION_STATE: self.checks.asked}
+        self.replies = Replies()
+        self.handlers: dict[int, Handler] = {
+            RequestCode.CHECK_TRANSACTION_STATE: self.checks.asked,
+            RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT: self.replies.pushed,
+        }
         """What is done with a broker's requests, by code; others are answered as unknown."""
         self._dial = dial
         self._settings = settings

@@ -78,8 +78,15 @@ class Packer:
         self._ids = UniqueIds(os.urandom(4), os.getpid(), int.from_bytes(os.urandom(4), "big"))
         self._month = (0, 0)
 
-    async def single(self, message: Message, more: Mapping[str, str] | None = None) -> Outgoing:
-        """One message; half of one if `more` says so."""
+    async def single(
+        self,
+        message: Message,
+        more: Mapping[str, str] | None = None,
+        *,
+        is_half: bool = False,
+        code: int = RequestCode.SEND_MESSAGE_V2,
+    ) -> Outgoing:
+        """One message, with more properties than the application's."""
         check(message, self._body_size_max)
         now_ms = self._now_ms()
         message_id = self._next_id(now_ms)
@@ -87,12 +94,12 @@ class Packer:
         body, sys_flag = await self._compressed(bytes(message.body))
         return Outgoing(
             topic=message.topic,
-            code=RequestCode.SEND_MESSAGE_V2,
+            code=code,
             body=body,
             properties=properties,
             ids=(message_id,),
             born_ms=now_ms,
-            sys_flag=sys_flag | (TRANSACTION_PREPARED if more else 0),
+            sys_flag=sys_flag | (TRANSACTION_PREPARED if is_half else 0),
             flag=message.flag,
         )
 

@@ -8,6 +8,7 @@ A send tries other brokers within one time budget; docs/sdk.md says what is trie
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from types import TracebackType
@@ -16,6 +17,7 @@ from typing import Final, Self
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.headers.transactions import EndTransactionHeader
+from rockgate.protocol.remoting.message import Message as Received
 from rockgate.protocol.remoting.properties import (
     CHECK_IMMUNITY_S,
     PRODUCER_GROUP,
@@ -30,9 +32,11 @@ from rockgate.sdk.errors import (
     Refused,
     SdkError,
     SendFailed,
+    TimedOut,
 )
 from rockgate.sdk.message import Message, SendResult, check_group
 from rockgate.sdk.outgoing import Packer
+from rockgate.sdk.replies import Reply, asking, reply_to
 from rockgate.sdk.routes import Queue
 from rockgate.sdk.transaction import Checker, Transaction
 
@@ -208,6 +212,36 @@ class Producer:
             self.group, _Half(self._packer, self._delivery, message, more, timeout_s)
         )
 
+    async def request(self, message: Message, *, timeout_s: float | None = None) -> Reply:
+        """Send a message and wait until another client has replied to it; TimedOut if none has."""
+        self._check_open()
+        budget = self._delivery.budget(timeout_s)
+        replies = self.client.replies
+        number, reply = replies.expect()
+        try:
+            more = asking(number, self.client.id, budget.left_s)
+            outgoing = await self._packer.single(message, more)
+            await self._delivery.deliver(outgoing, None, budget.left_s)
+            async with asyncio.timeout(max(0.0, budget.left_s)):
+                return await reply
+        except TimeoutError as late:
+            if isinstance(late, TimedOut):
+                raise
+            raise TimedOut(f"no reply from {message.topic} in {budget.used_s:.3g} s") from None
+        finally:
+            replies.forget(number)
+
+    async def reply(
+        self, request: Received, body: bytes, *, timeout_s: float | None = None
+    ) -> SendResult:
+        """Reply to a request that was received."""
+        self._check_open()
+        message, more = reply_to(request, body)
+        code = RequestCode.SEND_REPLY_MESSAGE_V2
+        outgoing = await self._packer.single(message, more, code=code)
+        [result] = await self._delivery.deliver(outgoing, None, timeout_s)
+        return result
+
     async def recall(self, result: SendResult, *, timeout_s: float | None = None) -> str:
         """Take back a message that was sent with a time, while it waits; returns its id."""
         self._check_open()
@@ -244,7 +278,7 @@ class _Half:
 
     async def send_half(self) -> tuple[SendResult, Link]:
         """Send it as any other message."""
-        outgoing = await self._packer.single(self._message, self._more)
+        outgoing = await self._packer.single(self._message, self._more, is_half=True)
         [result] = await self._delivery.deliver(outgoing, None, self._timeout_s)
         return result, await self._delivery.link(result.queue, self._delivery.budget())
 
