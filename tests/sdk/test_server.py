@@ -8,6 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import uvloop
 from tests.gateway.remoting.client import Client as Reader
 from tests.gateway.remoting.client import messages
 from tests.gateway.server import RunningServer
@@ -81,6 +82,18 @@ async def test_many_sends_at_once_share_one_connection(name_server: str, read: R
         )
     assert {message.body for message in read("sdk-many")} == set(bodies)
     assert len({(result.queue, result.offset) for result in results}) == 500
+
+
+def test_it_works_on_uvloop(name_server: str, read: Read) -> None:
+    async def scenario() -> None:
+        async with Producer(name_server, group="uv") as producer:
+            await asyncio.gather(
+                *(producer.send(Message("sdk-uv", b"%d" % n), timeout_s=30) for n in range(50))
+            )
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(scenario())
+    assert len(read("sdk-uv")) == 50
 
 
 @pytest.mark.row("P-13")
