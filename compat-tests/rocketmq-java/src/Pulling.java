@@ -82,7 +82,12 @@ final class Pulling {
         consumer.assign(List.of(queue));
         consumer.seek(queue, 2);
         List<MessageExt> found = new ArrayList<>();
-        Program.await("messages", 60, () -> found.addAll(consumer.poll(500)) || !found.isEmpty());
+        Program.await("messages", 60, () -> {
+            found.addAll(consumer.poll(500));
+            // A pull that was under way before the seek may still bring what it had asked for.
+            found.removeIf(message -> message.getQueueOffset() < 2);
+            return !found.isEmpty();
+        });
         Program.same(2L, found.get(0).getQueueOffset(), "sought");
         consumer.seekToBegin(queue);
         List<MessageExt> again = new ArrayList<>();

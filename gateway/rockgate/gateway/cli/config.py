@@ -81,7 +81,11 @@ def _print_table(gathered: Gathered, names: list[str]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("setting", "value", "source", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
+    # A long value takes several lines; a name is there to be copied, and stays whole.
+    table.add_column("setting", no_wrap=True)
+    table.add_column("value", overflow="fold")
+    table.add_column("source", no_wrap=True)
     for name in names:
         value, origin = show(_value(gathered, name)), gathered.origins[name]
         table.add_row(name, value, origin, style="dim" if origin == DEFAULT_ORIGIN else None)
