@@ -50,3 +50,28 @@ DELAYING: Final = frozenset(
     (DELAY_LEVEL, TIMER_DELAY_MS, TIMER_DELAY_S, TIMER_DELIVER_MS, START_DELIVER_TIME)
 )
 """Any of these makes a message wait for its time."""
+
+# What rockgate adds to messages that were given back; docs/retry.md has the table.
+RETRY_QUEUE: Final = "__RETRY_QUEUE"
+RETRY_OFFSET: Final = "__RETRY_OFFSET"
+RETRY_SINCE: Final = "__RETRY_SINCE"
+DLQ_SINCE: Final = "__DLQ_SINCE"
+DLQ_REASON: Final = "__DLQ_REASON"
+WAITED_AT: Final = "__ORIGIN"
+
+RETRY_MARKS: Final = frozenset(
+    (
+        RETRY_TOPIC,
+        ORIGIN_MESSAGE_ID,
+        RECONSUME_TIME,
+        MAX_RECONSUME_TIMES,
+        RETRY_QUEUE,
+        RETRY_OFFSET,
+        RETRY_SINCE,
+        DLQ_SINCE,
+        DLQ_REASON,
+        WAITED_AT,
+        WAIT_STORE_OK,
+    )
+)
+"""What a retry or a dead letter has besides its own: left out when it is sent on as a new one."""
