@@ -42,11 +42,13 @@ from rockgate.gateway.remoting.processors.locking import LockRequests
 from rockgate.gateway.remoting.processors.offsets import OffsetRequests
 from rockgate.gateway.remoting.processors.pulling import Pulls
 from rockgate.gateway.remoting.processors.querying import Queries
+from rockgate.gateway.remoting.processors.retrying import RetryRequests
 from rockgate.gateway.remoting.processors.sending import Sends
 from rockgate.gateway.remoting.processors.topics import TopicRequests
 from rockgate.gateway.remoting.progressing import Offsets
 from rockgate.gateway.remoting.pulling import Puller
 from rockgate.gateway.remoting.registering import Registrar
+from rockgate.gateway.remoting.retrying import Retries
 from rockgate.gateway.remoting.sending import MessageKind, Sender
 from rockgate.gateway.remoting.tenancy import GroupTenancy
 from rockgate.gateway.remoting.topicbook import TopicBook
@@ -132,6 +134,15 @@ class RemotingAssembly:
         )
         self.sender.on_kind[MessageKind.DELAYED] = self.delays.take
         self.halves.place = self.delays.place
+        self.retries = Retries(
+            topics=self.topics,
+            queues=store.queues,
+            settings=folds.settings,
+            clock=store.clock,
+            append=self.delays.append,
+            is_ordered=lambda group: self.locks.is_held(group, store.clock.monotonic_ms()),
+        )
+        self.sender.on_kind[MessageKind.RETRY] = self.retries.take
         self.checking = Checking(
             halves=self.halves,
             undecided=folds.halves,
@@ -200,6 +211,9 @@ class RemotingAssembly:
             ),
             halves=HalfRequests(halves=self.halves, durability=self.durability),
             delays=DelayRequests(delays=self.delays, durability=self.durability),
+            retries=RetryRequests(
+                retries=self.retries, lookup=self.lookup, transcoder=self.transcoder
+            ),
             pulls=Pulls(
                 puller=puller,
                 topics=topics,

@@ -43,9 +43,10 @@ LEVEL: Final = "DELAY"
 FROM_NOW_S: Final = "TIMER_DELAY_SEC"
 FROM_NOW_MS: Final = "TIMER_DELAY_MS"
 AT_MS: Final = ("TIMER_DELIVER_MS", "__STARTDELIVERTIME")
-_GONE: Final = frozenset((REAL_TOPIC, REAL_QUEUE, LEVEL, FROM_NOW_S, FROM_NOW_MS, *AT_MS))
+WAITING_MARKS: Final = frozenset((REAL_TOPIC, REAL_QUEUE, LEVEL, FROM_NOW_S, FROM_NOW_MS, *AT_MS))
+"""Properties of a message that waits; it is delivered without them."""
 _NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
-_KEPT_FLAGS: Final = CLIENT_FLAGS | BORN_HOST_V6 | TRANSACTION_ROLLBACK
+KEPT_FLAGS: Final = CLIENT_FLAGS | BORN_HOST_V6 | TRANSACTION_ROLLBACK
 
 
 class Delays:
@@ -82,12 +83,17 @@ class Delays:
             header.sys_flag & CLIENT_FLAGS | host.flag,
             header.reconsume_times or 0,
         )
-        intakes = self.place(incoming.queue, draft)
-        appended = self._store.appender.group(intakes)[0]
-        told = appended._replace(queue_id=incoming.queue.queue_id)
-        queue = intakes[0].queue
-        if incoming.queue.is_sync or (queue is not None and queue.is_sync):
-            return self._durability.after(appended.end, told)
+        return self.append(incoming.queue, draft)
+
+    def append(self, queue: Queue, draft: Draft) -> Taken:
+        """Append a message for its queue, at once or to wait for the time that it asks for."""
+        intakes = self.place(queue, draft)
+        done = self._store.appender.group(intakes)
+        told = done[0]._replace(queue_id=queue.queue_id)
+        waiting = intakes[0].queue
+        if queue.is_sync or (waiting is not None and waiting.is_sync):
+            # Without its schedule, which is the last of the group, nothing of it would be kept.
+            return self._durability.after(done[-1].end, told)
         return told
 
     def place(self, queue: Queue, draft: Draft) -> list[Intake]:
@@ -159,7 +165,7 @@ class Delays:
             return None
         queues = self._store.queues.of(topic.id)
         queue_id = _number(properties, REAL_QUEUE) or 0
-        kept = {name: value for name, value in properties.items() if name not in _GONE}
+        kept = {name: value for name, value in properties.items() if name not in WAITING_MARKS}
         kept["WAIT"] = "false"
         draft = Draft(
             b"",
@@ -171,7 +177,7 @@ class Delays:
             entry.born_ms,
             entry.born_host,
             entry.flag,
-            entry.sys_flag & _KEPT_FLAGS,
+            entry.sys_flag & KEPT_FLAGS,
             entry.reconsume_times,
         )
         return Intake(queues[queue_id if 0 <= queue_id < len(queues) else 0], draft)

@@ -88,13 +88,13 @@ class Halves:
             header.reconsume_times or 0,
         )
         change = Prepared(queue.next_offset, name, _immunity(incoming.properties))
-        appended, _ = self._appender.group([Intake(queue, draft), _state(encode(change))])
+        appended, prepared = self._appender.group([Intake(queue, draft), _state(encode(change))])
         half = self._halves.find(appended.offset)
         assert half is not None, "a half message that was appended is known"
         self.on_prepared(half)
         told = appended._replace(queue_id=incoming.queue.queue_id)
         if queue.is_sync or incoming.queue.is_sync:
-            return self._durability.after(appended.end, told)
+            return self._durability.after(prepared.end, told)
         return told
 
     # Ending

@@ -55,6 +55,13 @@ class Locks:
         if not held:
             self._groups.pop(group, None)
 
+    def is_held(self, group: str, now_ms: int) -> bool:
+        """Whether a group reads any queue in order."""
+        held = self._groups.get(group)
+        return held is not None and any(
+            now_ms - lock.at_ms <= self._expiry_ms for lock in held.values()
+        )
+
     def expire(self, now_ms: int) -> None:
         """Forget locks that nobody renewed."""
         for group, held in list(self._groups.items()):

@@ -1,7 +1,8 @@
 """Taking messages in: what is checked, what kind of message it is, and how it is appended.
 
 `classify` is the one place that tells an ordinary message from one that waits for its time and from
-half a message. Whoever stores those otherwise registers for their kind with `Sender.on_kind`.
+half a message; one for a retry topic is told by that. Whoever stores those otherwise registers for
+their kind with `Sender.on_kind`.
 
 What a send is answered with, as RocketMQ's broker does:
 
@@ -23,7 +24,7 @@ from typing import TypeAlias
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.errors import Refused
-from rockgate.gateway.remoting.topicbook import NO_SENDING, TopicBook, check_name
+from rockgate.gateway.remoting.topicbook import NO_SENDING, RETRY_PREFIX, TopicBook, check_name
 from rockgate.protocol.entry import (
     COMPRESSED,
     MULTI_TAGS,
@@ -65,6 +66,7 @@ class MessageKind(Enum):
     ORDINARY = "ordinary"
     DELAYED = "delayed"
     HALF = "half"
+    RETRY = "retry"
 
 
 def classify(sys_flag: int, properties: bytes) -> MessageKind:
@@ -132,6 +134,8 @@ class Sender:
         properties = self._check(header, body)
         topic, queue = self._queue(header)
         kind = classify(header.sys_flag, properties)
+        if header.topic.startswith(RETRY_PREFIX) and kind is not MessageKind.HALF:
+            kind = MessageKind.RETRY
         if kind is not MessageKind.ORDINARY:
             return self._other(kind, Incoming(topic, queue, header, body, properties, caller))
         if b"REPLY_TO_CLIENT\x01" in properties:
@@ -164,7 +168,7 @@ class Sender:
         """Append the messages of a batch; a restart finds all of them or none."""
         if len(body) > self._body_bytes_max:
             raise _too_large(len(body), self._body_bytes_max)
-        if header.topic.startswith("%RETRY%"):
+        if header.topic.startswith(RETRY_PREFIX):
             raise Refused(
                 ResponseCode.MESSAGE_ILLEGAL, "batch request does not support retry group"
             )

@@ -137,6 +137,14 @@ class TopicBook:
             )
         )
 
+    def ensure_queues(self, name: str, count: int) -> Topic:
+        """A retry or dead-letter topic with so many queues at least."""
+        count = max(1, count)
+        topic = self.ensure(name, count, READ | WRITE)
+        if topic.queue_count < count:
+            return self.set(name, count, count, topic.permission)
+        return topic
+
     def _check_room(self, count: int) -> None:
         there = sum(topic.queue_count for topic in self._topics)
         if there + count > self._config.partitions_max:

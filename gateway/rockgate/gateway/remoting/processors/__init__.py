@@ -17,6 +17,7 @@ from rockgate.gateway.remoting.processors.locking import LockRequests
 from rockgate.gateway.remoting.processors.offsets import OffsetRequests
 from rockgate.gateway.remoting.processors.pulling import Pulls
 from rockgate.gateway.remoting.processors.querying import Queries
+from rockgate.gateway.remoting.processors.retrying import RetryRequests
 from rockgate.gateway.remoting.processors.sending import Sends
 from rockgate.gateway.remoting.processors.topics import TopicRequests
 from rockgate.protocol.remoting.codes import RequestCode
@@ -29,6 +30,7 @@ class Families:
     sends: Sends
     halves: HalfRequests
     delays: DelayRequests
+    retries: RetryRequests
     pulls: Pulls
     offsets: OffsetRequests
     clients: ClientRequests
@@ -59,6 +61,7 @@ def table(families: Families) -> dict[RequestCode, Handle]:
         RequestCode.VIEW_MESSAGE_BY_ID: f.queries.view,
         RequestCode.HEART_BEAT: f.clients.heartbeat,
         RequestCode.UNREGISTER_CLIENT: f.clients.unregister,
+        RequestCode.CONSUMER_SEND_MSG_BACK: f.retries.give_back,
         RequestCode.END_TRANSACTION: f.halves.end,
         RequestCode.RECALL_MESSAGE: f.delays.recall,
         RequestCode.GET_CONSUMER_LIST_BY_GROUP: f.clients.members,

@@ -41,7 +41,6 @@ from rockgate.protocol.remoting.command import Buffer, Command
 from rockgate.protocol.remoting.headers import clients as fields
 from rockgate.protocol.remoting.ids import parse_offset_message_id
 from rockgate.store.clock import Clock
-from rockgate.store.topicchanges import READ, WRITE
 
 GROUPS_MAX = 1_000
 PASS_ON_SECONDS_MAX = 10.0
@@ -102,9 +101,7 @@ class ClientRequests:
         )
         if outcome is None:
             return False
-        self._topics.ensure(
-            RETRY_PREFIX + data.group_name, max(1, settings.retry_queue_nums), READ | WRITE
-        )
+        self._topics.ensure_queues(RETRY_PREFIX + data.group_name, settings.retry_queue_nums)
         return True
 
     def unregister(self, command: Command, caller: Caller) -> Reply:

@@ -1,0 +1,68 @@
+"""What consumers give back: 36.
+
+Behaviour
+- The message is named by its address, be it a message or one record of a Kafka producer's batch.
+  One that is not there, or not shown yet, is SYSTEM_ERROR; the client then sends it by itself.
+- docs/retry.md has the table of levels and tries. `originMsgId` and `originTopic` are the client's
+  word and not used: what lies at the address says more.
+
+Departs from RocketMQ
+- What nobody consumes (waiting and half messages) cannot be given back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+from rockgate.gateway.mapping.lookup import Found, MessageLookup
+from rockgate.gateway.mapping.transcoder import Transcoder
+from rockgate.gateway.remoting.caller import Caller
+from rockgate.gateway.remoting.dispatch import Reply
+from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.retrying import GivenBack, Retries
+from rockgate.protocol.remoting import headers
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.command import Command
+from rockgate.protocol.remoting.headers.sending import SendBackHeader
+from rockgate.store.appending import Appended
+from rockgate.store.reading import Slice
+
+
+class RetryRequests:
+    """Answers 36."""
+
+    def __init__(self, *, retries: Retries, lookup: MessageLookup, transcoder: Transcoder) -> None:
+        self._retries = retries
+        self._lookup = lookup
+        self._transcoder = transcoder
+
+    def give_back(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
+        """36: let the group have a message again, later."""
+        asked = headers.read(command, SendBackHeader)
+        if self._retries.is_discarding(asked.group):
+            return Command(ResponseCode.SUCCESS)
+        heavy: list[Slice] = []
+        found = self._lookup.message(asked.offset, heavy)
+        if found is None and heavy:
+            return self._later(asked, heavy)
+        return self._answer(asked, found)
+
+    def _answer(self, asked: SendBackHeader, found: Found | None) -> Reply | Awaitable[Reply]:
+        if found is None:
+            raise Refused(
+                ResponseCode.SYSTEM_ERROR, f"look message by offset failed, {asked.offset}"
+            )
+        given = GivenBack(asked.group, asked.delay_level, asked.max_reconsume_times)
+        taken = self._retries.give_back(found, given)
+        if isinstance(taken, Appended):
+            return Command(ResponseCode.SUCCESS)
+        return self._safe(taken)
+
+    async def _later(self, asked: SendBackHeader, heavy: list[Slice]) -> Reply:
+        await self._transcoder.prepare(heavy)
+        answer = self._answer(asked, self._lookup.message(asked.offset))
+        return answer if isinstance(answer, Command | list) else await answer
+
+    async def _safe(self, taken: Awaitable[Appended]) -> Reply:
+        await taken
+        return Command(ResponseCode.SUCCESS)
