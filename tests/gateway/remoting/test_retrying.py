@@ -29,10 +29,17 @@ def test_the_page_lists_the_marks() -> None:
     assert set(re.findall(r"`(\w+)`", " ".join(first))) == RETRY_MARKS
 
 
-def fail(world: RetryWorld, message: Message, seconds: int, **how: int) -> Message:
+def fail(
+    world: RetryWorld,
+    message: Message,
+    seconds: int,
+    *,
+    level: int = 0,
+    times_max: int | None = None,
+) -> Message:
     """Fail a message; it comes again after exactly so long."""
     before = len(world.consumed(RETRY))
-    world.give_back(message, **how)
+    world.give_back(message, level=level, times_max=times_max)
     world.pass_time(seconds * SECOND - 1)
     assert len(world.consumed(RETRY)) == before
     world.pass_time(1)
