@@ -17,7 +17,7 @@ NOW_MS = 1_700_000_000_000
 def packed(**more: Any) -> dict[str, str]:
     message = Message("t", b"x", **more)
     check(message, 100)
-    return parse_properties(pack(message, "id", NOW_MS, {}))
+    return parse_properties(pack(message, "id", NOW_MS).encode())
 
 
 @pytest.mark.row("PRD-2")

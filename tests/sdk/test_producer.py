@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
@@ -19,15 +21,21 @@ from rockgate.protocol.remoting.message import decode_batch
 from rockgate.sdk import (
     Client,
     Closed,
+    ErrorCode,
     InvalidMessage,
+    LinkSettings,
     Message,
     NoRoute,
+    NotSupported,
     Producer,
     Queue,
     Refused,
+    SdkError,
     SendFailed,
+    SendResult,
     SendStatus,
     TimedOut,
+    Unreachable,
 )
 
 NOW_MS = 1_700_000_000_000
@@ -514,5 +522,233 @@ def test_a_message_without_a_handle_cannot_be_taken_back() -> None:
             result = await producer.send(Message("t", b"x"))
             with pytest.raises(InvalidMessage, match="no recall handle"):
                 await producer.recall(result)
+
+    run(scenario())
+
+
+@pytest.mark.row("P-23")
+def test_the_counts_of_a_message_of_a_retry_topic_move_into_the_header() -> None:
+    async def scenario() -> None:
+        world = World()
+        world.routes["%RETRY%g"] = route({"a": "a:1"})
+        counts = {"RECONSUME_TIME": "3", "MAX_RECONSUME_TIMES": "16"}
+        async with world.producer() as producer:
+            await producer.send(Message("%RETRY%g", b"x", properties={**counts, "p": "q"}))
+            with pytest.raises(InvalidMessage, match="RECONSUME_TIME has a meaning of its own"):
+                await producer.send(Message("t", b"x", properties=counts))
+            with pytest.raises(InvalidMessage, match="'many', which is no count"):
+                await producer.send(
+                    Message("%RETRY%g", b"x", properties={"RECONSUME_TIME": "many"})
+                )
+        [(_, request)] = world.sent()
+        assert (request.fields["j"], request.fields["l"]) == ("3", "16")
+        found = parse_properties(request.fields["i"].encode())
+        assert found.keys() == {"p", "UNIQ_KEY", "WAIT"}
+
+    run(scenario())
+
+
+@pytest.mark.row("P-25")
+def test_a_broker_is_dialled_at_its_second_port_only_if_that_is_asked_for() -> None:
+    async def scenario() -> None:
+        for is_vip in (False, True):
+            world = World()
+            world.routes["t"] = route({"a": "a:11"})
+            ports = {False: world.net.listen("a:11"), True: world.net.listen("a:9")}
+            ports[is_vip].script[310] = stored
+            async with (
+                Client("n:1", dial=world.net.dial, vip_channel=is_vip) as client,
+                Producer(client=client, group="shop") as producer,
+            ):
+                await producer.send(Message("t", b"x"))
+                await pass_time(61)
+                await producer.send(Message("t", b"x"))
+            assert len(ports[is_vip].of(310)) == 2
+            assert len(ports[is_vip].transports) == 1
+            assert not ports[not is_vip].dial_times
+
+    run(scenario())
+
+
+def version(number: int) -> Callable[[Command], Command]:
+    return lambda _: Command(0, version=number)
+
+
+@pytest.mark.parametrize("delay", [timedelta(minutes=1), datetime(2040, 1, 1, tzinfo=UTC)])
+def test_a_time_is_not_sent_to_a_broker_that_does_not_know_it(delay: timedelta | datetime) -> None:
+    async def scenario() -> None:
+        world = World()
+        broker = world.brokers["a"]
+        broker.script[34] = version(407)
+        broker.script[310] = lambda request: Command(0, SENT, version=407)
+        async with world.producer() as producer:
+            for send in (producer.send, producer.send_oneway):
+                with pytest.raises(NotSupported, match=r"a is older than 5\.0") as old:
+                    await send(Message("t", b"x", delay=delay))
+                assert old.value.code == 15
+            assert world.sent() == []
+            await producer.send(Message("t", b"x", delay=3))
+            [(_, request)] = world.sent()
+            assert parse_properties(request.fields["i"].encode())["DELAY"] == "3"
+            broker.script[34] = version(413)
+            broker.script[310] = stored
+            broker.transport.lose()
+            await settle()
+            await producer.send(Message("t", b"x", delay=delay))
+            assert len(world.sent()) == 2, "it was upgraded"
+
+    run(scenario())
+
+
+@pytest.mark.row("PRD-11")
+def test_the_final_error_has_a_code_that_tells_what_failed() -> None:
+    async def scenario() -> None:
+        world = World()
+        async with world.producer(timeout_s=0.5) as producer:
+            broker = world.brokers["a"]
+            broker.script[310] = refusing(1)
+            assert await code_of(producer, SendFailed) == 1
+            broker.script[310] = refusing(13)
+            assert await code_of(producer, Refused) == 13
+            broker.script[310] = lambda _: None
+            assert await code_of(producer, SendFailed) == ErrorCode.ACCESS_BROKER_TIMEOUT
+            broker.is_down = True
+            broker.transport.lose()
+            assert await code_of(producer, SendFailed) == ErrorCode.CONNECT_BROKER
+            lost = Queue("t", "lost", 0)
+            assert await code_of(producer, NoRoute, lost) == ErrorCode.BROKER_NOT_EXIST
+            del world.routes["t"]
+            await pass_time(61)
+            assert await code_of(producer, NoRoute) == ErrorCode.NOT_FOUND_TOPIC
+
+    run(scenario())
+
+
+async def code_of(
+    producer: Producer, kind: type[SdkError], queue: Queue | None = None
+) -> int | None:
+    with pytest.raises(kind) as failed:
+        await producer.send(Message("t", b"x"), queue=queue)
+    return failed.value.code
+
+
+@pytest.mark.row("P-02")
+def test_the_defaults_are_rocketmqs() -> None:
+    async def scenario() -> None:
+        world = World("a", "b")
+        for peer in world.brokers.values():
+            peer.script[310] = refusing(1)
+        async with world.producer() as producer:
+            with pytest.raises(SendFailed):
+                await producer.send(Message("t", b"x"))
+            assert len(world.sent()) == 3, "two tries more"
+            assert world.sent()[0][1].fields["d"] == "4", "queues of a new topic"
+            with pytest.raises(InvalidMessage, match="4194304 may be"):
+                await producer.send(Message("t", bytes(4 * 1024 * 1024 + 1)))
+            for peer in world.brokers.values():
+                peer.script[310] = lambda _: None
+            began = now()
+            with pytest.raises(SendFailed):
+                await producer.send(Message("t", b"x"))
+            assert now() - began == pytest.approx(3)
+        async with world.producer(
+            timeout_s=1, retry_count=0, body_size_max=10, compress_over=1
+        ) as other:
+            began = now()
+            with pytest.raises(SendFailed):
+                await other.send(Message("t", b"x"))
+            assert now() - began == pytest.approx(1)
+            with pytest.raises(InvalidMessage, match="10 may be"):
+                await other.send(Message("t", bytes(11)))
+
+    run(scenario())
+
+
+@pytest.mark.row("P-01")
+@pytest.mark.row("P-07")
+@pytest.mark.row("PRD-7")
+def test_a_send_returns_when_its_broker_has_answered_and_with_its_status() -> None:
+    async def scenario() -> None:
+        world = World()
+        broker = world.brokers["a"]
+        held: list[Command] = []
+        broker.script[310] = lambda request: held.append(request)
+        async with world.producer() as producer:
+            sending = asyncio.create_task(producer.send(Message("t", b"x")))
+            await settle()
+            assert held and not sending.done()
+            broker.transport.connection.respond(held[0], Command(12, SENT))
+            broker.transport.flush()
+            assert (await sending).status is SendStatus.FLUSH_SLAVE_TIMEOUT
+        assert broker.of(35), "it took leave"
+
+    run(scenario())
+
+
+@pytest.mark.row("PRD-4")
+@pytest.mark.row("PRD-8")
+@pytest.mark.row("PRD-13")
+def test_a_send_is_tried_three_times_a_chosen_queue_and_a_oneway_send_once() -> None:
+    async def scenario() -> None:
+        world = World("a", "b")
+        for peer in world.brokers.values():
+            peer.script[310] = breaking(peer)
+        async with world.producer() as producer:
+            with pytest.raises(SendFailed):
+                await producer.send(Message("t", b"x"))
+            assert len(world.sent()) == 3
+            with pytest.raises(Unreachable):
+                await producer.send(Message("t", b"x"), selector=lambda queues: queues[0])
+            assert len(world.sent()) == 4
+            await producer.send_oneway(Message("t", b"x"))
+            await settle()
+            assert len(world.sent()) == 5
+
+    run(scenario())
+
+
+def breaking(peer: Peer) -> Callable[[Command], None]:
+    return lambda _: peer.transport.lose()
+
+
+@pytest.mark.row("P-03")
+@pytest.mark.row("PRD-14")
+def test_many_sends_at_once_share_a_connection_and_wait_for_their_turn() -> None:
+    async def scenario() -> None:
+        world = World()
+        broker = world.brokers["a"]
+        held: list[Command] = []
+        broker.script[310] = lambda request: held.append(request)
+        bounds = LinkSettings(in_flight_max=10, in_flight_bytes_max=4096)
+        async with (
+            Client("n:1", dial=world.net.dial, settings=bounds) as client,
+            Producer(client=client, group="shop") as producer,
+        ):
+            sending = [asyncio.create_task(producer.send(Message("t", b"x"))) for _ in range(25)]
+            await settle()
+            assert len(held) == 7, "of 4096 bytes each takes a head and a body"
+            sending[-1].cancel()
+            while held:
+                request = held.pop(0)
+                broker.transport.connection.respond(request, stored(request))
+                broker.transport.flush()
+                await settle()
+            done = await asyncio.gather(*sending, return_exceptions=True)
+            assert sum(isinstance(each, SendResult) for each in done) == 24
+            assert len(broker.of(310)) == 24, "the cancelled one never left"
+            assert len(broker.transports) == 1
+
+    run(scenario())
+
+
+def test_without_a_loop_of_its_own_it_has_no_thread() -> None:
+    async def scenario() -> None:
+        world = World()
+        before = threading.active_count()
+        async with world.producer(checker=None) as producer:
+            await asyncio.gather(*(producer.send(Message("t", b"x" * 5000)) for _ in range(50)))
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            assert len(tasks) == 1, "the upkeep"
+            assert threading.active_count() == before
 
     run(scenario())

@@ -168,9 +168,14 @@ def test_a_transaction_needs_a_checker() -> None:
     run(scenario())
 
 
-def half(group: str = "shop") -> bytes:
+def check_for(world: World, group: str, topic: str = "t") -> None:
+    """The broker asks how a transaction of this group ended."""
+    world.brokers["a"].ask(39, CHECK, half(group, topic))
+
+
+def half(group: str = "shop", topic: str = "t") -> bytes:
     return encode(
-        topic=b"t",
+        topic=topic.encode(),
         body=b"which?",
         properties=pack_properties({"PGROUP": group, "UNIQ_KEY": "u"}.items()),
         queue_id=1,

@@ -5,14 +5,19 @@ from rockgate.sdk.client import Client
 from rockgate.sdk.connection import LinkSettings
 from rockgate.sdk.errors import (
     Closed,
+    ErrorCode,
     InvalidMessage,
+    NoNameServer,
     NoRoute,
+    NotSupported,
+    Overloaded,
     Refused,
     SdkError,
     SendFailed,
     TimedOut,
     Unreachable,
 )
+from rockgate.sdk.hooks import Ended, RpcHook, SendHook, Sending, SendKind
 from rockgate.sdk.message import Message, SendResult, SendStatus
 from rockgate.sdk.producer import Producer
 from rockgate.sdk.replies import Reply
@@ -22,11 +27,16 @@ from rockgate.sdk.transaction import Outcome, Rollback, Transaction
 __all__ = [
     "Client",
     "Closed",
+    "Ended",
+    "ErrorCode",
     "InvalidMessage",
     "LinkSettings",
     "Message",
+    "NoNameServer",
     "NoRoute",
+    "NotSupported",
     "Outcome",
+    "Overloaded",
     "Producer",
     "Queue",
     "Received",
@@ -34,10 +44,14 @@ __all__ = [
     "Reply",
     "Rollback",
     "Route",
+    "RpcHook",
     "SdkError",
     "SendFailed",
+    "SendHook",
+    "SendKind",
     "SendResult",
     "SendStatus",
+    "Sending",
     "TimedOut",
     "Transaction",
     "Unreachable",

@@ -3,8 +3,9 @@
     async with Client("127.0.0.1:9876") as client:
         async with Producer(client=client, group="shop") as producer: …
 
-It has one task of its own and no thread: every 30 s it asks for the routes again and tells every
-broker that it is alive. A broker is told also when a connection to it is made.
+Producers that are given addresses share one by themselves (`sharing`). It has one task of its own
+and no thread: every 30 s it asks for the routes again and tells every broker that it is alive. A
+broker is told also when a connection to it is made.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from rockgate.protocol.remoting.command import Buffer, Command, Fields
 from rockgate.protocol.remoting.headers.clients import UnregisterClientHeader
 from rockgate.protocol.remoting.ids import client_id
 from rockgate.sdk.connection import Dial, Link, LinkSettings, dial_tcp, split_address
-from rockgate.sdk.errors import Closed, SdkError
+from rockgate.sdk.errors import Closed, NoNameServer, SdkError
+from rockgate.sdk.hooks import RpcHook
 from rockgate.sdk.replies import Replies
 from rockgate.sdk.routes import Routes
 from rockgate.sdk.transaction import Checks
@@ -53,18 +55,23 @@ class Client:
         self,
         name_servers: str | Sequence[str],
         *,
+        instance: str | None = None,
+        vip_channel: bool = False,
+        rpc_hooks: Sequence[RpcHook] = (),
         dial: Dial = dial_tcp,
         settings: LinkSettings | None = None,
         now_ms: Callable[[], int] = wall_ms,
     ) -> None:
-        """`name_servers`: host:port, several with semicolons between, or a list."""
-        given = name_servers.split(";") if isinstance(name_servers, str) else list(name_servers)
-        addresses = [address.strip() for address in given if address.strip()]
-        if not addresses:
-            raise ValueError("no name server: give at least one host:port")
-        for address in addresses:
-            split_address(address)
-        self.id = client_id(socket.gethostname(), f"{os.getpid()}#{next(_numbers)}")
+        """`name_servers`: host:port, several with semicolons between, or a list.
+
+        `instance` is this client's name on its host; without one it is the process and a number.
+        With `vip_channel` brokers are dialled at their second port, two below the first.
+        """
+        addresses = addresses_of(name_servers)
+        name = instance or f"{os.getpid()}#{next(_numbers)}"
+        self.id = client_id(socket.gethostname(), name)
+        self.rpc_hooks = tuple(rpc_hooks)
+        self._vip_channel = vip_channel
         self.now_ms = now_ms
         self.routes = Routes(addresses, self._ask_name_server)
         self.checks = Checks()
@@ -77,6 +84,8 @@ class Client:
         self._dial = dial
         self._settings = settings
         self._links: dict[str, Link] = {}
+        self._to_brokers: dict[str, Link] = {}
+        """By the address that routes name, whatever is dialled."""
         self._brokers: set[str] = set()
         self._groups: set[str] = set()
         self._upkeep: asyncio.Task[None] | None = None
@@ -120,13 +129,24 @@ class Client:
 
     def broker(self, address: str) -> Link:
         """The connection to a broker, which may not be open yet."""
-        link = self._link(address)
-        self._brokers.add(address)
+        link = self._to_brokers.get(address)
+        if link is None:
+            dialled = vip_address(address) if self._vip_channel else address
+            link = self._to_brokers[address] = self._link(dialled)
+            self._brokers.add(dialled)
+        elif self._is_closed:
+            raise Closed("the client is closed")
         return link
+
+    async def version_of(self, link: Link, timeout_s: float) -> int:
+        """The version of a broker, of which it tells with every answer."""
+        if link.version is None:
+            await link.request(RequestCode.HEART_BEAT, None, self._heartbeat(), timeout_s=timeout_s)
+        return link.version or 0
 
     def is_backing_off(self, address: str) -> bool:
         """Whether a dial of this broker has just failed."""
-        link = self._links.get(address)
+        link = self._to_brokers.get(address)
         return link is not None and link.retry_in_s > 0
 
     # Producers
@@ -134,7 +154,10 @@ class Client:
     def add_producer(self, group: str) -> None:
         """Say in heartbeats that this group produces here; one producer for each group."""
         if group in self._groups:
-            raise ValueError(f"this client has a producer of the group {group} already")
+            raise ValueError(
+                f"this client has a producer of the group {group} already: "
+                "give the second another group, or another `instance`"
+            )
         self._groups.add(group)
         self._tell_all()
 
@@ -160,6 +183,7 @@ class Client:
                 settings=self._settings,
                 on_request=self._asked,
                 on_open=self._greet,
+                hooks=self.rpc_hooks,
             )
         return link
 
@@ -203,8 +227,25 @@ class Client:
 
     async def _drop_unused(self) -> None:
         """Close connections to brokers that no route names any more."""
-        for address in self._brokers - self.routes.addresses:
-            self._brokers.discard(address)
-            link = self._links.pop(address, None)
-            if link is not None:
-                await link.close()
+        for address in self._to_brokers.keys() - self.routes.addresses:
+            link = self._to_brokers.pop(address)
+            self._brokers.discard(link.address)
+            del self._links[link.address]
+            await link.close()
+
+
+def addresses_of(name_servers: str | Sequence[str]) -> list[str]:
+    """The addresses of name servers, each of them checked."""
+    given = name_servers.split(";") if isinstance(name_servers, str) else list(name_servers)
+    addresses = [address.strip() for address in given if address.strip()]
+    if not addresses:
+        raise NoNameServer("no name server: give at least one host:port")
+    for address in addresses:
+        split_address(address)
+    return addresses
+
+
+def vip_address(address: str) -> str:
+    """A broker's second port."""
+    host, port = split_address(address)
+    return f"{host}:{port - 2}"

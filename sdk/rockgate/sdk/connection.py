@@ -5,29 +5,32 @@
     respond(…)          answers a request of the peer's
     close()             for good
 
-The sans-IO connection of `rockgate.protocol.remoting` does the wire; this adds the socket, the
-waiting and the bounds. Time is the loop's; the transport comes from `dial`.
+`wire` is one socket of it, `turns` the bounds of what is in flight. Time is the loop's; the
+transport comes from `dial`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
-from rockgate.protocol.errors import ProtocolError
-from rockgate.protocol.remoting.codes import RESPONSE_FLAG, request_name
+from rockgate.protocol.remoting.codes import request_name
 from rockgate.protocol.remoting.command import Buffer, Command, Fields
-from rockgate.protocol.remoting.connection import Connection
+from rockgate.protocol.remoting.connection import Write, writer
 from rockgate.sdk.errors import Closed, TimedOut, Unreachable
+from rockgate.sdk.hooks import RpcHook
+from rockgate.sdk.turns import Turns
+from rockgate.sdk.wire import Late, Wire
 
 Dial: TypeAlias = Callable[
     [Callable[[], asyncio.Protocol], str, int], Awaitable[tuple[asyncio.BaseTransport, object]]
 ]
 """Connects a protocol to host and port, as `loop.create_connection` does."""
 
-WRITE_BYTES_MAX: Final = 4 << 20
+HEAD_SIZE: Final = 512
+"""What a request takes besides its body, roughly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +39,10 @@ class LinkSettings:
 
     in_flight_max: int = 1024
     """Requests that may wait for their answers; a further one waits for its turn."""
+    in_flight_bytes_max: int = 32 << 20
+    """Bytes of them; a larger request goes alone."""
+    waiting_max: int = 50_000
+    """Requests that may wait for their turn; a further one is refused at once."""
     dial_timeout_s: float = 3.0
     backoff_s: float = 0.1
     """How long after a failed dial the next may come; doubled each time."""
@@ -68,16 +75,22 @@ class Link:
         settings: LinkSettings | None = None,
         on_request: Callable[[Link, Command], None] | None = None,
         on_open: Callable[[Link], None] | None = None,
+        hooks: Sequence[RpcHook] = (),
     ) -> None:
         self.address = address
+        self.hooks = hooks
         self._host, self._port = split_address(address)
         self._dial = dial
         self._settings = settings or LinkSettings()
         self._on_request = on_request
         self._on_open = on_open
-        self._wire: _Wire | None = None
-        self._dialling: asyncio.Task[_Wire] | None = None
-        self._turns = asyncio.Semaphore(self._settings.in_flight_max)
+        self._wire: Wire | None = None
+        self._dialling: asyncio.Task[Wire] | None = None
+        self._turns = Turns(
+            count_max=self._settings.in_flight_max,
+            size_max=self._settings.in_flight_bytes_max,
+            waiting_max=self._settings.waiting_max,
+        )
         self._failure_count = 0
         self._not_before = 0.0
         self._is_closed = False
@@ -94,38 +107,55 @@ class Link:
             return 0.0
         return max(0.0, self._not_before - asyncio.get_running_loop().time())
 
+    @property
+    def version(self) -> int | None:
+        """The peer's, if it has answered anything on the connection that is open."""
+        return self._wire.version if self._wire is not None and not self._wire.is_lost else None
+
     async def request(
         self, code: int, fields: Fields | None = None, body: Buffer = b"", *, timeout_s: float
     ) -> Command:
         """The answer, whatever its code; waiting for a turn and dialling count as waiting."""
+        fields = self._hooked(code, fields, body)
+        answer = await self.ask(code, writer(code, fields), body, timeout_s)
+        for hook in self.hooks:
+            hook.after_response(self.address, code, answer)
+        return answer
+
+    async def ask(self, code: int, write: Write, body: Buffer, timeout_s: float) -> Command:
+        """The same for a header that is written by hand, which no hook sees."""
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        size = len(body) + HEAD_SIZE
+        wire = self._wire
+        if wire is None or not wire.is_ready or not self._turns.try_take(size):
+            wire = await self._turn(code, size, timeout_s)
         try:
-            async with asyncio.timeout(timeout_s), self._turns:
-                wire = await self._opened()
-                await wire.writable.wait()
-                return await wire.request(code, fields, body)
-        except TimeoutError as late:
-            if isinstance(late, TimedOut):
-                raise
+            return await wire.ask(code, write, body, deadline)
+        except Late:
             raise TimedOut(
                 f"{request_name(code)} to {self.address}: no answer in {timeout_s:.3g} s"
             ) from None
+        finally:
+            self._turns.give(size)
 
     async def oneway(
         self, code: int, fields: Fields | None = None, body: Buffer = b"", *, timeout_s: float
     ) -> None:
         """Ask for no answer; returns when it was handed to the transport."""
+        fields = self._hooked(code, fields, body)
         try:
             async with asyncio.timeout(timeout_s):
                 wire = await self._opened()
                 await wire.writable.wait()
         except TimeoutError:
             raise TimedOut(f"{request_name(code)} to {self.address} could not leave") from None
-        wire.send_oneway(code, fields, body)
+        wire.tell(code, writer(code, fields), body)
 
     def notify(self, code: int, fields: Fields | None = None, body: Buffer = b"") -> None:
         """A one-way request now, if there is a connection; nothing if there is none."""
         if self._wire is not None and not self._wire.is_lost:
-            self._wire.send_oneway(code, fields, body)
+            fields = self._hooked(code, fields, body)
+            self._wire.tell(code, writer(code, fields), body)
 
     def respond(self, request: Command, answer: Command) -> None:
         """Answer a request of the peer's; nothing if the connection is gone meanwhile."""
@@ -145,7 +175,30 @@ class Link:
 
     # Private
 
-    async def _opened(self) -> _Wire:
+    def _hooked(self, code: int, fields: Fields | None, body: Buffer) -> Fields:
+        fields = {} if fields is None else fields
+        for hook in self.hooks:
+            hook.before_request(self.address, code, fields, body)
+        return fields
+
+    async def _turn(self, code: int, size: int, timeout_s: float) -> Wire:
+        """Room for a request, and a wire that takes it, in time."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._turns.take(size)
+                try:
+                    wire = await self._opened()
+                    await wire.writable.wait()
+                except BaseException:
+                    self._turns.give(size)
+                    raise
+                return wire
+        except TimeoutError:
+            raise TimedOut(
+                f"{request_name(code)} to {self.address} could not leave in {timeout_s:.3g} s"
+            ) from None
+
+    async def _opened(self) -> Wire:
         if self._is_closed:
             raise Closed(f"the connection to {self.address} is closed")
         if self._wire is not None and not self._wire.is_lost:
@@ -165,8 +218,8 @@ class Link:
                 raise
             raise Closed(f"the connection to {self.address} was closed") from None
 
-    async def _connect(self) -> _Wire:
-        wire = _Wire(self)
+    async def _connect(self) -> Wire:
+        wire = Wire(self)
         try:
             async with asyncio.timeout(self._settings.dial_timeout_s):
                 await self._dial(lambda: wire, self._host, self._port)
@@ -183,7 +236,7 @@ class Link:
             self._on_open(self)
         return wire
 
-    def _dialled(self, task: asyncio.Task[_Wire]) -> None:
+    def _dialled(self, task: asyncio.Task[Wire]) -> None:
         self._dialling = None
         if not task.cancelled():
             # Looked at here, for all who waited may have given up.
@@ -193,112 +246,3 @@ class Link:
         """The peer sent a request."""
         if self._on_request is not None:
             self._on_request(self, command)
-
-
-class _Wire(asyncio.Protocol):
-    """One socket, from its dial to its end."""
-
-    def __init__(self, link: Link) -> None:
-        self._link = link
-        self._connection = Connection()
-        self._transport: asyncio.WriteTransport | None = None
-        self._answers: dict[int, asyncio.Future[Command]] = {}
-        self._is_flushing = False
-        self._reason: Exception | None = None
-        self.is_lost = False
-        self.writable = asyncio.Event()
-        self.gone = asyncio.Event()
-
-    # What is asked and answered
-
-    async def request(self, code: int, fields: Fields | None, body: Buffer) -> Command:
-        if self.is_lost:
-            raise self._lost()
-        opaque = self._connection.request(code, fields, body)
-        answer: asyncio.Future[Command] = asyncio.get_running_loop().create_future()
-        self._answers[opaque] = answer
-        self._flush_soon()
-        try:
-            return await answer
-        finally:
-            self._answers.pop(opaque, None)
-            self._connection.give_up(opaque)
-
-    def send_oneway(self, code: int, fields: Fields | None, body: Buffer) -> None:
-        if self.is_lost:
-            raise self._lost()
-        self._connection.request(code, fields, body, oneway=True)
-        self._flush_soon()
-
-    def respond(self, request: Command, answer: Command) -> None:
-        self._connection.respond(request, answer)
-        self._flush_soon()
-
-    def close(self, reason: Exception) -> None:
-        self._flush()
-        self._end(reason)
-        if self._transport is not None:
-            self._transport.close()
-
-    # What the transport calls
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # Not asked for its class: uvloop's transports have another.
-        self._transport = cast(asyncio.WriteTransport, transport)
-        self._transport.set_write_buffer_limits(high=WRITE_BYTES_MAX)
-        self.writable.set()
-
-    def data_received(self, data: bytes) -> None:
-        try:
-            commands = self._connection.receive_data(data)
-            for command in commands:
-                self._received(command)
-            self._connection.raise_broken()
-        except ProtocolError as broken:
-            self.close(Unreachable(f"{self._link.address} broke the protocol: {broken}"))
-
-    def pause_writing(self) -> None:
-        self.writable.clear()
-
-    def resume_writing(self) -> None:
-        self.writable.set()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        why = str(error) if error else "closed by the peer"
-        self._end(Unreachable(f"the connection to {self._link.address} was lost: {why}"))
-        self.gone.set()
-
-    # Private
-
-    def _received(self, command: Command) -> None:
-        if not command.flag & RESPONSE_FLAG:
-            self._link.asked(command)
-            return
-        answer = self._answers.get(command.opaque)
-        if answer is not None and not answer.done():
-            answer.set_result(command)
-
-    def _flush_soon(self) -> None:
-        # Everything that is asked for in one turn of the loop leaves in one write.
-        if not self._is_flushing:
-            self._is_flushing = True
-            asyncio.get_running_loop().call_soon(self._flush)
-
-    def _flush(self) -> None:
-        self._is_flushing = False
-        buffers = self._connection.data_to_send()
-        if buffers and self._transport is not None and not self._transport.is_closing():
-            self._transport.writelines(buffers)
-
-    def _end(self, reason: Exception) -> None:
-        if self.is_lost:
-            return
-        self.is_lost = True
-        self._reason = reason
-        self.writable.set()
-        for answer in self._answers.values():
-            if not answer.done():
-                answer.set_exception(reason)
-
-    def _lost(self) -> Exception:
-        return self._reason or Unreachable(f"the connection to {self._link.address} was lost")

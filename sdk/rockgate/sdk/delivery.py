@@ -10,27 +10,32 @@ import asyncio
 import random
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.errors import MalformedRequest
-from rockgate.protocol.remoting.headers.sending import RecalledHeader, RecallHeader, SentHeader
+from rockgate.protocol.remoting.headers.sending import RecalledHeader, RecallHeader
 from rockgate.sdk.client import Client
 from rockgate.sdk.connection import Link
 from rockgate.sdk.errors import (
     Closed,
+    ErrorCode,
     InvalidMessage,
     NoRoute,
+    NotSupported,
     Refused,
     SdkError,
     SendFailed,
     TimedOut,
     Unreachable,
 )
+from rockgate.sdk.exchange import Heads, results_of
 from rockgate.sdk.faults import FAILED_S, Faults
 from rockgate.sdk.message import SendResult, SendStatus
+from rockgate.sdk.namespaces import wrap
 from rockgate.sdk.outgoing import Outgoing
 from rockgate.sdk.routes import Queue, Route
 
@@ -46,6 +51,8 @@ CURED_ELSEWHERE: Final = frozenset(
 )
 """Answers that another broker may give otherwise."""
 
+TIMED_SINCE: Final = 412
+"""The number of RocketMQ 5.0.0 (its snapshots too) in the header of every command."""
 TOLD_MAX: Final = 8
 """Attempts that an error tells of: the last ones."""
 
@@ -66,14 +73,18 @@ class Delivery:
         retry_count: int,
         retry_not_ok: bool,
         avoid_slow: bool,
+        namespace: str = "",
     ) -> None:
         self._client = client
         self._group = group
         self._timeout_s = timeout_s
         self._retry_count = retry_count
         self._retry_not_ok = retry_not_ok
+        self._namespace = namespace
         self._faults = Faults(is_on=avoid_slow)
         self._turn = random.randrange(1 << 16)
+        self._heads = Heads(group, namespace)
+        self._shown: dict[str, tuple[Route, Route]] = {}
 
     def budget(self, timeout_s: float | None = None) -> Budget:
         """The time of one call, beginning now."""
@@ -89,7 +100,7 @@ class Delivery:
         weak: list[SendResult] | None = None
         error: SdkError | None = None
         tries_left = 1 if choose else 1 + self._retry_count
-        route = await self.route(outgoing.topic, budget)
+        route = self._known(outgoing.topic) or await self.route(outgoing.topic, budget)
         chosen = choose(route) if choose else None
         while tries_left and budget.left_s > 0:
             queue = chosen or self._next(route, failed)
@@ -121,7 +132,10 @@ class Delivery:
             raise error
         where = " and ".join(sorted(failed)) or "no broker"
         reason = f"failed {len(attempts)} times in {budget.used_s:.3g} s at {where}"
-        raise SendFailed(f"send to {outgoing.topic} {reason}", attempts[-TOLD_MAX:]) from error
+        code = ErrorCode.ACCESS_BROKER_TIMEOUT if error is None else error.code
+        raise SendFailed(
+            f"send to {outgoing.topic} {reason}", attempts[-TOLD_MAX:], code=code
+        ) from error
 
     async def oneway(
         self, outgoing: Outgoing, choose: Choose | None, timeout_s: float | None
@@ -131,7 +145,9 @@ class Delivery:
         route = await self.route(outgoing.topic, budget)
         queue = choose(route) if choose else self._next(route, set())
         link = await self.link(queue, budget)
-        fields = outgoing.fields(self._group, queue)
+        if outgoing.is_timed:
+            await self._check_timed(link, queue, budget)
+        fields = outgoing.fields(self._group, wrap(self._namespace, outgoing.topic), queue)
         await link.oneway(outgoing.code, fields, outgoing.body, timeout_s=budget.left_s)
 
     async def recall(self, result: SendResult, timeout_s: float | None) -> str:
@@ -142,7 +158,7 @@ class Delivery:
         link = await self.link(result.queue, budget)
         header = RecallHeader(
             producer_group=self._group,
-            topic=result.queue.topic,
+            topic=wrap(self._namespace, result.queue.topic),
             recall_handle=result.recall_handle,
             bname=result.queue.broker,
         )
@@ -163,15 +179,33 @@ class Delivery:
         return self._client.broker(await self._address(route, queue, budget))
 
     async def route(self, topic: str, budget: Budget, *, anew: bool = False) -> Route:
-        """Who has the topic, if that is known in time."""
+        """Who has the topic, if that is known in time; its queues have the topic's plain name."""
         routes = self._client.routes
+        name = wrap(self._namespace, topic)
         try:
             async with asyncio.timeout(budget.left_s):
-                return await (routes.ask(topic) if anew else routes.get(topic))
+                found = await (routes.ask(name) if anew else routes.get(name))
         except TimeoutError:
             raise TimedOut(f"no name server said in time who has the topic {topic}") from None
+        return self._show(topic, found)
 
     # Private
+
+    def _known(self, topic: str) -> Route | None:
+        if not self._namespace:
+            return self._client.routes.known(topic)
+        found = self._client.routes.known(wrap(self._namespace, topic))
+        return None if found is None else self._show(topic, found)
+
+    def _show(self, topic: str, route: Route) -> Route:
+        """The route as the caller sees it: without the namespace."""
+        if not self._namespace:
+            return route
+        seen = self._shown.get(topic)
+        if seen is None or seen[0] is not route:
+            queues = tuple(Queue(topic, queue.broker, queue.id) for queue in route.queues)
+            seen = self._shown[topic] = (route, replace(route, queues=queues))
+        return seen[1]
 
     async def _address(self, route: Route, queue: Queue, budget: Budget) -> str:
         """Where the queue's broker is; one that is unknown is asked for once more."""
@@ -179,7 +213,9 @@ class Delivery:
             route = await self.route(queue.topic, budget, anew=True)
         address = route.addresses.get(queue.broker)
         if address is None:
-            raise NoRoute(f"topic {queue.topic} has no broker {queue.broker}")
+            raise NoRoute(
+                f"topic {queue.topic} has no broker {queue.broker}", ErrorCode.BROKER_NOT_EXIST
+            )
         return address
 
     def _next(self, route: Route, failed: set[str]) -> Queue:
@@ -189,6 +225,10 @@ class Delivery:
         """
         self._turn += 1
         count = len(route.queues)
+        first = route.queues[self._turn % count]
+        is_plain = not failed and not self._faults.is_on
+        if is_plain and not self._client.is_backing_off(route.addresses[first.broker]):
+            return first
         now = asyncio.get_running_loop().time()
         slow: Queue | None = None
         for step in range(count):
@@ -199,20 +239,21 @@ class Delivery:
             if not self._faults.is_avoided(queue.broker, now):
                 return queue
             slow = slow or queue
-        return slow or route.queues[self._turn % count]
+        return slow or first
 
     async def _attempt(
         self, outgoing: Outgoing, route: Route, queue: Queue, budget: Budget
     ) -> list[SendResult]:
-        link = self._client.broker(await self._address(route, queue, budget))
-        fields = outgoing.fields(self._group, queue)
+        address = route.addresses.get(queue.broker) or await self._address(route, queue, budget)
+        link = self._client.broker(address)
+        if outgoing.is_timed:
+            await self._check_timed(link, queue, budget)
+        if not self._faults.is_on:
+            return results_of(outgoing, queue, await self._ask(link, outgoing, queue, budget))
         began = asyncio.get_running_loop().time()
         latency_s: float | None = None
         try:
-            answer = await link.request(
-                outgoing.code, fields, outgoing.body, timeout_s=max(budget.left_s, 0.0)
-            )
-            results = _results(outgoing, queue, answer)
+            results = results_of(outgoing, queue, await self._ask(link, outgoing, queue, budget))
             latency_s = asyncio.get_running_loop().time() - began
             return results
         except (Refused, Unreachable, TimedOut):
@@ -222,6 +263,25 @@ class Delivery:
             # A send that was cancelled says nothing about its broker.
             if latency_s is not None:
                 self._faults.note(queue.broker, latency_s, asyncio.get_running_loop().time())
+
+    async def _ask(self, link: Link, outgoing: Outgoing, queue: Queue, budget: Budget) -> Command:
+        timeout_s = max(budget.left_s, 0.0)
+        if link.hooks or outgoing.reconsume_times or outgoing.max_reconsume_times is not None:
+            fields = outgoing.fields(self._group, wrap(self._namespace, outgoing.topic), queue)
+            return await link.request(outgoing.code, fields, outgoing.body, timeout_s=timeout_s)
+        write = self._heads.writer(outgoing, queue)
+        return await link.ask(outgoing.code, write, outgoing.body, timeout_s)
+
+    async def _check_timed(self, link: Link, queue: Queue, budget: Budget) -> None:
+        """Refuse to send a time to a broker that would deliver the message at once."""
+        version = link.version
+        if version is None:
+            version = await self._client.version_of(link, max(budget.left_s, 0.0))
+        if version < TIMED_SINCE:
+            raise NotSupported(
+                f"broker {queue.broker} is older than 5.0 and knows no time of delivery: "
+                "give the delay as one of the levels 1 to 18"
+            )
 
     async def _after_failure(
         self,
@@ -248,6 +308,8 @@ class Delivery:
 class Budget:
     """The time that one call may take, whatever it tries."""
 
+    __slots__ = ("_began", "_loop", "_seconds")
+
     def __init__(self, seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
@@ -261,7 +323,7 @@ class Budget:
     @property
     def left_s(self) -> float:
         """What of it is left; less than nothing when it is used up."""
-        return self._seconds - self.used_s
+        return self._seconds - self._loop.time() + self._began
 
 
 def choice(
@@ -285,30 +347,3 @@ def choice(
         return chosen
 
     return select
-
-
-def _results(outgoing: Outgoing, queue: Queue, answer: Command) -> list[SendResult]:
-    """What the broker said, for each message that was sent."""
-    what = f"send to {outgoing.topic}, {queue.broker}"
-    try:
-        status = SendStatus(answer.code)
-        sent = headers.read(answer, SentHeader)
-    except MalformedRequest as wrong:
-        raise Refused(what, answer.code, f"the answer cannot be read: {wrong.reason}") from None
-    except ValueError:
-        raise Refused(what, answer.code, answer.remark) from None
-    places = sent.msg_id.split(",")
-    if len(places) != len(outgoing.ids):
-        places = [sent.msg_id] * len(outgoing.ids)
-    return [
-        SendResult(
-            status=status,
-            message_id=message_id,
-            offset_message_id=place,
-            queue=Queue(outgoing.topic, queue.broker, sent.queue_id),
-            offset=sent.queue_offset + index,
-            transaction_id=sent.transaction_id,
-            recall_handle=sent.recall_handle,
-        )
-        for index, (message_id, place) in enumerate(zip(outgoing.ids, places, strict=True))
-    ]

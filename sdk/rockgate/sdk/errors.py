@@ -2,41 +2,85 @@
 
     SdkError                 everything below
     ├── InvalidMessage       a name, size or setting that no broker would take; nothing was sent
+    ├── NotSupported         this broker is too old for it; nothing was sent
+    ├── NoNameServer         no address of a name server was given
     ├── NoRoute              no name server knows the topic, nor a topic to make it after
+    ├── Overloaded           too many requests wait for their turn; nothing was sent
     ├── Unreachable          the connection could not be made, or broke before the answer came
     ├── TimedOut             no answer in time; what was asked for may have happened all the same
     ├── Refused              the peer answered with an error: `code` and `remark` are its own
     ├── SendFailed           every attempt failed; `attempts` says where and why, `sent` what went
     └── Closed               the client is closed, or was never opened
 
-InvalidMessage is also a ValueError, Unreachable a ConnectionError and TimedOut a TimeoutError.
+InvalidMessage and NoNameServer are also ValueErrors, Unreachable is a ConnectionError and TimedOut
+a TimeoutError. `code` tells what failed by number, as RocketMQ's clients number it: the broker's
+own code, or one of `ErrorCode`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from rockgate.protocol.remoting.codes import response_name
+from rockgate.protocol.remoting.codes import ResponseCode, response_name
 
 if TYPE_CHECKING:
     from rockgate.sdk.message import SendResult
 
 
+class ErrorCode(IntEnum):
+    """What failed on our side, by RocketMQ's own numbers."""
+
+    CONNECT_BROKER = 10001
+    ACCESS_BROKER_TIMEOUT = 10002
+    BROKER_NOT_EXIST = 10003
+    NO_NAME_SERVER = 10004
+    NOT_FOUND_TOPIC = 10005
+
+
 class SdkError(Exception):
     """Something that the SDK was asked for did not happen, or may not have."""
+
+    code: int | None = None
 
 
 class InvalidMessage(SdkError, ValueError):
     """No broker would take it; nothing was sent."""
 
+    code = ResponseCode.MESSAGE_ILLEGAL
+
+
+class NotSupported(SdkError):
+    """The broker is too old for it; nothing was sent."""
+
+    code = ResponseCode.VERSION_NOT_SUPPORTED
+
+
+class NoNameServer(SdkError, ValueError):
+    """No address was given to ask for routes."""
+
+    code = ErrorCode.NO_NAME_SERVER
+
 
 class NoRoute(SdkError):
     """Nobody knows which broker has the topic."""
 
+    def __init__(self, reason: str, code: int = ErrorCode.NOT_FOUND_TOPIC) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+class Overloaded(SdkError):
+    """Too many requests wait for their turn; nothing was sent."""
+
+    code = ResponseCode.SYSTEM_BUSY
+
 
 class Unreachable(SdkError, ConnectionError):
     """There is no connection to the peer; after `retry_in_s` one will be tried again."""
+
+    code = ErrorCode.CONNECT_BROKER
 
     def __init__(self, reason: str, retry_in_s: float = 0.0) -> None:
         super().__init__(reason)
@@ -45,6 +89,8 @@ class Unreachable(SdkError, ConnectionError):
 
 class TimedOut(SdkError, TimeoutError):
     """No answer in time."""
+
+    code = ErrorCode.ACCESS_BROKER_TIMEOUT
 
 
 class Refused(SdkError):
@@ -57,12 +103,20 @@ class Refused(SdkError):
 
 
 class SendFailed(SdkError):
-    """Every attempt failed. `sent` are the messages of the same call that went before."""
+    """Every attempt failed. `sent` are the messages of the same call that went before.
+
+    `code` is that of the last attempt.
+    """
 
     def __init__(
-        self, reason: str, attempts: Sequence[str] = (), sent: Sequence[SendResult] = ()
+        self,
+        reason: str,
+        attempts: Sequence[str] = (),
+        sent: Sequence[SendResult] = (),
+        code: int | None = None,
     ) -> None:
         super().__init__("; ".join([reason, *attempts]))
+        self.code = code
         self.attempts = tuple(attempts)
         self.sent = tuple(sent)
 

@@ -29,12 +29,12 @@ class Faults:
     """Until when each broker is passed over."""
 
     def __init__(self, *, is_on: bool) -> None:
-        self._is_on = is_on
+        self.is_on = is_on
         self._until: dict[str, float] = {}
 
     def note(self, broker: str, latency_s: float, now: float) -> None:
         """A broker took so long; an error is noted with FAILED_S."""
-        if not self._is_on:
+        if not self.is_on:
             return
         if len(self._until) >= BROKER_COUNT_MAX:
             self._until = {name: until for name, until in self._until.items() if until > now}

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import IntEnum
 from typing import Final, TypeAlias
+
+import msgspec
 
 from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.remoting import properties as names
@@ -35,20 +36,30 @@ RESERVED: Final = frozenset(
     if name.isupper() and isinstance(value, str) and name != "KEY_SEPARATOR"
 )
 """Properties that RocketMQ gives a meaning: they are set by what has that meaning here."""
+RETRY_PREFIX: Final = "%RETRY%"
+RETRY_COUNTS: Final = frozenset((names.RECONSUME_TIME, names.MAX_RECONSUME_TIMES))
+"""Only messages of retry topics have these; they travel in the request's header."""
+CHECKED_TOPICS_MAX: Final = 4096
+_checked_topics: Final[set[str]] = set()
+"""Names that were found good: one topic is sent to many times."""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A message to send. Nothing of it is changed by sending it."""
+class _Addressed(msgspec.Struct, frozen=True):
+    """What every message has."""
 
     topic: str
     body: bytes
-    tag: str | None = field(default=None, kw_only=True)
-    keys: Sequence[str] = field(default=(), kw_only=True)
+
+
+class Message(_Addressed, frozen=True, kw_only=True):
+    """A message to send. Nothing of it is changed by sending it."""
+
+    tag: str | None = None
+    keys: Sequence[str] = ()
     """By these it can be looked up."""
-    properties: Mapping[str, str] = field(default_factory=dict, kw_only=True)
-    delay: Delay | None = field(default=None, kw_only=True)
-    flag: int = field(default=0, kw_only=True)
+    properties: Mapping[str, str] = {}
+    delay: Delay | None = None
+    flag: int = 0
     """A number of the application's own."""
 
 
@@ -61,8 +72,7 @@ class SendStatus(IntEnum):
     FLUSH_SLAVE_TIMEOUT = ResponseCode.FLUSH_SLAVE_TIMEOUT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendResult:
+class SendResult(msgspec.Struct, frozen=True, kw_only=True):
     """Where a message lies now."""
 
     status: SendStatus
@@ -74,6 +84,8 @@ class SendResult:
     offset: int
     transaction_id: str | None = None
     recall_handle: str | None = None
+    region: str | None = None
+    """The broker's, as it says."""
 
 
 def check_group(group: str) -> None:
@@ -83,51 +95,73 @@ def check_group(group: str) -> None:
 
 def check(message: Message, body_size_max: int) -> None:
     """Refuse what no broker would take."""
-    _check_name("topic", message.topic, TOPIC_SIZE_MAX)
-    if not isinstance(message.body, bytes | bytearray | memoryview):
-        raise InvalidMessage(f"the body is {type(message.body).__name__}, not bytes")
-    if not len(message.body):
+    topic, body = message.topic, message.body
+    if topic not in _checked_topics:
+        _check_name("topic", topic, TOPIC_SIZE_MAX)
+        if len(_checked_topics) < CHECKED_TOPICS_MAX:
+            _checked_topics.add(topic)
+    if not isinstance(body, bytes | bytearray | memoryview):
+        raise InvalidMessage(f"the body is {type(body).__name__}, not bytes")
+    size = len(body)
+    if not size:
         raise InvalidMessage("the body is empty")
-    if len(message.body) > body_size_max:
-        raise InvalidMessage(f"the body has {len(message.body)} bytes, {body_size_max} may be")
-    if not -(2**31) <= message.flag < 2**31:
+    if size > body_size_max:
+        raise InvalidMessage(f"the body has {size} bytes, {body_size_max} may be")
+    if message.flag and not -(2**31) <= message.flag < 2**31:
         raise InvalidMessage(f"flag {message.flag} is no 32-bit number")
-    if isinstance(message.keys, str):
-        raise InvalidMessage("keys is a text, not a list of texts")
-    for key in message.keys:
-        if not key or names.KEY_SEPARATOR in key:
-            raise InvalidMessage(f"key {key!r} is empty or holds a space")
+    if message.keys:
+        _check_keys(message.keys)
     if message.tag is not None and (not message.tag.strip() or "|" in message.tag):
         raise InvalidMessage(f"tag {message.tag!r} is blank or holds |")
-    for name in message.properties:
-        if name in RESERVED:
-            raise InvalidMessage(f"property {name} has a meaning of its own in RocketMQ")
+    if message.properties:
+        allowed = RETRY_COUNTS if topic.startswith(RETRY_PREFIX) else ()
+        for name in message.properties:
+            if name in RESERVED and name not in allowed:
+                raise InvalidMessage(f"property {name} has a meaning of its own in RocketMQ")
 
 
-def pack(message: Message, message_id: str, now_ms: int, more: Mapping[str, str]) -> bytes:
-    """The properties of a message as they travel."""
-    found = dict(message.properties)
-    if message.tag is not None:
-        found[names.TAGS] = message.tag
-    if message.keys:
-        found[names.KEYS] = names.KEY_SEPARATOR.join(message.keys)
-    if message.delay is not None:
-        found.update(_delaying(message.delay, now_ms))
-    found[names.UNIQUE_KEY] = message_id
-    found[names.WAIT_STORE_OK] = "true"
-    found.update(more)
-    try:
-        packed = pack_properties(found.items())
-        packed.decode()
-    except UnicodeDecodeError:
-        raise InvalidMessage("a property holds what is no text") from None
-    except (ValueError, AttributeError, TypeError) as wrong:
-        raise InvalidMessage(str(wrong)) from None
-    if len(packed) > PROPERTIES_SIZE_MAX:
-        raise InvalidMessage(
-            f"the properties have {len(packed)} bytes, {PROPERTIES_SIZE_MAX} may be"
-        )
-    return packed
+def pack(
+    message: Message, message_id: str, now_ms: int, more: Mapping[str, str] | None = None
+) -> str:
+    """The properties of a message as they travel, with more than the application's."""
+    text = f"UNIQ_KEY\x01{message_id}\x02WAIT\x01true\x02"
+    if message.properties or more or message.tag or message.keys or message.delay is not None:
+        found = {
+            name: value
+            for name, value in message.properties.items()
+            if name not in RETRY_COUNTS or not message.topic.startswith(RETRY_PREFIX)
+        }
+        if message.tag is not None:
+            found[names.TAGS] = message.tag
+        if message.keys:
+            found[names.KEYS] = names.KEY_SEPARATOR.join(message.keys)
+        if message.delay is not None:
+            found.update(_delaying(message.delay, now_ms))
+        if more:
+            found.update(more)
+        try:
+            text = pack_properties(found.items()).decode() + text
+        except UnicodeDecodeError:
+            raise InvalidMessage("a property holds what is no text") from None
+        except (ValueError, AttributeError, TypeError) as wrong:
+            raise InvalidMessage(str(wrong)) from None
+        size = len(text) if text.isascii() else len(text.encode())
+        if size > PROPERTIES_SIZE_MAX:
+            raise InvalidMessage(f"the properties have {size} bytes, {PROPERTIES_SIZE_MAX} may be")
+    return text
+
+
+def retry_counts(message: Message) -> tuple[int, int | None]:
+    """How often a message of a retry topic was tried, and how often it may be."""
+    if not message.properties or not message.topic.startswith(RETRY_PREFIX):
+        return 0, None
+    found: list[int | None] = []
+    for name in (names.RECONSUME_TIME, names.MAX_RECONSUME_TIMES):
+        text = message.properties.get(name)
+        if text is not None and not (text.isascii() and text.isdecimal() and len(text) < 10):
+            raise InvalidMessage(f"property {name} is {text!r}, which is no count")
+        found.append(None if text is None else int(text))
+    return found[0] or 0, found[1]
 
 
 def _delaying(delay: Delay, now_ms: int) -> dict[str, str]:
@@ -142,6 +176,14 @@ def _delaying(delay: Delay, now_ms: int) -> dict[str, str]:
     if isinstance(delay, bool) or not isinstance(delay, int) or not 1 <= delay <= LEVEL_MAX:
         raise InvalidMessage(f"delay level {delay!r} is none of 1 to {LEVEL_MAX}")
     return {names.DELAY_LEVEL: str(delay)}
+
+
+def _check_keys(keys: Sequence[str]) -> None:
+    if isinstance(keys, str):
+        raise InvalidMessage("keys is a text, not a list of texts")
+    for key in keys:
+        if not key or names.KEY_SEPARATOR in key:
+            raise InvalidMessage(f"key {key!r} is empty or holds a space")
 
 
 def _check_name(what: str, name: str, size_max: int) -> None:

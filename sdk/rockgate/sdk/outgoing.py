@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
+
+import msgspec
 
 from rockgate.protocol.entry import COMPRESSED, TRANSACTION_PREPARED
 from rockgate.protocol.remoting import headers
@@ -20,9 +21,9 @@ from rockgate.protocol.remoting.compression import Compression, compress
 from rockgate.protocol.remoting.headers.sending import SendHeaderV2
 from rockgate.protocol.remoting.ids import UniqueIds
 from rockgate.protocol.remoting.message import encode_batch
-from rockgate.protocol.remoting.properties import WAIT_STORE_OK
+from rockgate.protocol.remoting.properties import INSTANCE_ID, WAIT_STORE_OK
 from rockgate.sdk.errors import InvalidMessage
-from rockgate.sdk.message import Message, check, pack
+from rockgate.sdk.message import RETRY_PREFIX, Message, check, pack, retry_counts
 from rockgate.sdk.routes import DEFAULT_TOPIC, QUEUE_COUNT_OF_NEW, Queue
 
 COMPRESS_ASIDE_BYTES: Final = 64 * 1024
@@ -32,8 +33,7 @@ _BATCHED_SIZE: Final = 22
 """What a message of a batch takes besides its body and properties."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outgoing:
+class Outgoing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One request to send, whatever queue it goes to."""
 
     topic: str
@@ -44,13 +44,17 @@ class Outgoing:
     born_ms: int
     sys_flag: int = 0
     flag: int = 0
+    reconsume_times: int = 0
+    max_reconsume_times: int | None = None
+    is_timed: bool = False
+    """Whether it has a time of delivery, which brokers before 5.0 do not know."""
 
-    def fields(self, group: str, queue: Queue) -> Fields:
-        """Its header, on the way to this queue."""
+    def fields(self, group: str, topic: str, queue: Queue) -> Fields:
+        """Its header, on the way to this queue; the topic's name is the one that travels."""
         return headers.write(
             SendHeaderV2(
                 producer_group=group,
-                topic=self.topic,
+                topic=topic,
                 default_topic=DEFAULT_TOPIC,
                 default_topic_queue_nums=QUEUE_COUNT_OF_NEW,
                 queue_id=queue.id,
@@ -58,7 +62,8 @@ class Outgoing:
                 born_timestamp=self.born_ms,
                 flag=self.flag,
                 properties=self.properties,
-                reconsume_times=0,
+                reconsume_times=self.reconsume_times,
+                max_reconsume_times=self.max_reconsume_times,
                 batch=self.code == RequestCode.SEND_BATCH_MESSAGE,
                 bname=queue.broker,
             )
@@ -69,11 +74,17 @@ class Packer:
     """Makes messages ready to travel, and their ids."""
 
     def __init__(
-        self, *, now_ms: Callable[[], int], body_size_max: int, compress_over: int
+        self,
+        *,
+        now_ms: Callable[[], int],
+        body_size_max: int,
+        compress_over: int,
+        namespace: str = "",
     ) -> None:
         self._now_ms = now_ms
         self._body_size_max = body_size_max
         self._compress_over = compress_over
+        self._namespace = {INSTANCE_ID: namespace} if namespace else {}
         # Java's have the host's address there; random bytes tell hosts apart where names repeat.
         self._ids = UniqueIds(os.urandom(4), os.getpid(), int.from_bytes(os.urandom(4), "big"))
         self._month = (0, 0)
@@ -90,8 +101,13 @@ class Packer:
         check(message, self._body_size_max)
         now_ms = self._now_ms()
         message_id = self._next_id(now_ms)
-        properties = pack(message, message_id, now_ms, more or {}).decode()
-        body, sys_flag = await self._compressed(bytes(message.body))
+        if self._namespace:
+            more = {**self._namespace, **(more or {})}
+        tried, tries_max = retry_counts(message)
+        properties = pack(message, message_id, now_ms, more)
+        body, sys_flag = bytes(message.body), 0
+        if len(body) > self._compress_over:
+            body, sys_flag = await self._compressed(body)
         return Outgoing(
             topic=message.topic,
             code=code,
@@ -101,64 +117,55 @@ class Packer:
             born_ms=now_ms,
             sys_flag=sys_flag | (TRANSACTION_PREPARED if is_half else 0),
             flag=message.flag,
+            reconsume_times=tried,
+            max_reconsume_times=tries_max,
+            is_timed=isinstance(message.delay, timedelta | datetime),
         )
 
-    def batches(self, messages: Sequence[Message]) -> list[Outgoing]:
+    def batches(
+        self, messages: Sequence[Message], more: Mapping[str, str] | None = None
+    ) -> list[Outgoing]:
         """As few requests as hold the messages, in their order."""
         if not messages:
             return []
         now_ms = self._now_ms()
-        ready: list[tuple[str, tuple[int, bytes, bytes]]] = []
+        topic = messages[0].topic
+        if self._namespace:
+            more = {**self._namespace, **(more or {})}
+        parts: list[Outgoing] = []
+        ids: list[str] = []
+        contents: list[tuple[int, bytes, bytes]] = []
+        total = 0
         for message in messages:
-            check(message, self._body_size_max)
-            if message.topic != messages[0].topic:
-                raise InvalidMessage(
-                    f"a batch has one topic: {messages[0].topic} and {message.topic}"
-                )
-            if message.delay is not None:
-                raise InvalidMessage("a message of a batch cannot be delayed")
+            self._check_batched(message, topic)
             message_id = self._next_id(now_ms)
-            packed = pack(message, message_id, now_ms, {})
+            packed = pack(message, message_id, now_ms, more).encode()
             size = _BATCHED_SIZE + len(message.body) + len(packed)
             if size > self._body_size_max:
                 raise InvalidMessage(
                     f"a message takes {size} bytes of a batch, {self._body_size_max} may be"
                 )
-            ready.append((message_id, (message.flag, bytes(message.body), packed)))
-        return [self._batch(messages[0].topic, part, now_ms) for part in self._split(ready)]
+            if total + size > self._body_size_max or len(ids) == BATCH_COUNT_MAX:
+                parts.append(_batch(topic, ids, contents, now_ms))
+                ids, contents, total = [], [], 0
+            ids.append(message_id)
+            contents.append((message.flag, bytes(message.body), packed))
+            total += size
+        parts.append(_batch(topic, ids, contents, now_ms))
+        return parts
 
     # Private
 
-    def _split(
-        self, ready: list[tuple[str, tuple[int, bytes, bytes]]]
-    ) -> list[list[tuple[str, tuple[int, bytes, bytes]]]]:
-        parts: list[list[tuple[str, tuple[int, bytes, bytes]]]] = [[]]
-        size = 0
-        for one in ready:
-            _, (_, body, packed) = one
-            taken = _BATCHED_SIZE + len(body) + len(packed)
-            if size + taken > self._body_size_max or len(parts[-1]) == BATCH_COUNT_MAX:
-                parts.append([])
-                size = 0
-            parts[-1].append(one)
-            size += taken
-        return parts
-
-    def _batch(
-        self, topic: str, part: list[tuple[str, tuple[int, bytes, bytes]]], now_ms: int
-    ) -> Outgoing:
-        return Outgoing(
-            topic=topic,
-            code=RequestCode.SEND_BATCH_MESSAGE,
-            body=encode_batch(content for _, content in part),
-            properties=f"{WAIT_STORE_OK}\x01true\x02",
-            ids=tuple(message_id for message_id, _ in part),
-            born_ms=now_ms,
-        )
+    def _check_batched(self, message: Message, topic: str) -> None:
+        check(message, self._body_size_max)
+        if message.topic != topic:
+            raise InvalidMessage(f"a batch has one topic: {topic} and {message.topic}")
+        if message.delay is not None:
+            raise InvalidMessage("a message of a batch cannot be delayed")
+        if topic.startswith(RETRY_PREFIX):
+            raise InvalidMessage("a message of a retry topic cannot be in a batch")
 
     async def _compressed(self, body: bytes) -> tuple[bytes, int]:
-        if len(body) <= self._compress_over:
-            return body, 0
         if len(body) > COMPRESS_ASIDE_BYTES:
             smaller = await asyncio.to_thread(compress, body, Compression.ZLIB)
         else:
@@ -176,3 +183,16 @@ class Packer:
             start_ms, end_ms = (int(time.timestamp() * 1000) for time in (start, end))
             self._month = (start_ms, end_ms)
         return self._ids.next(now_ms - start_ms)
+
+
+def _batch(
+    topic: str, ids: list[str], contents: list[tuple[int, bytes, bytes]], now_ms: int
+) -> Outgoing:
+    return Outgoing(
+        topic=topic,
+        code=RequestCode.SEND_BATCH_MESSAGE,
+        body=encode_batch(contents),
+        properties=f"{WAIT_STORE_OK}\x01true\x02",
+        ids=tuple(ids),
+        born_ms=now_ms,
+    )

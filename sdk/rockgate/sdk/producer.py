@@ -14,31 +14,25 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Final, Self
 
-from rockgate.protocol.remoting import headers
-from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
-from rockgate.protocol.remoting.headers.transactions import EndTransactionHeader
+from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.message import Message as Received
 from rockgate.protocol.remoting.properties import (
     CHECK_IMMUNITY_S,
     PRODUCER_GROUP,
     TRANSACTION_PREPARED,
 )
-from rockgate.sdk.client import Client
-from rockgate.sdk.connection import Link
+from rockgate.sdk import sharing
+from rockgate.sdk.client import Client, addresses_of
 from rockgate.sdk.delivery import Delivery, Selector, choice
-from rockgate.sdk.errors import (
-    Closed,
-    InvalidMessage,
-    Refused,
-    SdkError,
-    SendFailed,
-    TimedOut,
-)
+from rockgate.sdk.errors import Closed, InvalidMessage, TimedOut
+from rockgate.sdk.hooks import SendHook
 from rockgate.sdk.message import Message, SendResult, check_group
+from rockgate.sdk.namespaces import unwrap, wrap
 from rockgate.sdk.outgoing import Packer
 from rockgate.sdk.replies import Reply, asking, reply_to
 from rockgate.sdk.routes import Queue
-from rockgate.sdk.transaction import Checker, Transaction
+from rockgate.sdk.sender import Half, Sender
+from rockgate.sdk.transaction import Checker, Checking, Transaction
 
 BODY_SIZE_MAX: Final = 4 * 1024 * 1024
 COMPRESS_OVER: Final = 4096
@@ -47,15 +41,18 @@ RETRY_COUNT: Final = 2
 
 
 class Producer:
-    """Sends in the name of a group. It makes a client of its own where it is given none."""
+    """Sends in the name of a group. Producers of the same name servers share one client."""
 
     def __init__(
         self,
         name_servers: str | Sequence[str] = (),
         *,
         group: str,
+        namespace: str = "",
+        instance: str | None = None,
         client: Client | None = None,
         checker: Checker | None = None,
+        hooks: Sequence[SendHook] = (),
         timeout_s: float = TIMEOUT_S,
         retry_count: int = RETRY_COUNT,
         retry_not_ok: bool = False,
@@ -65,29 +62,44 @@ class Producer:
     ) -> None:
         """`checker` answers brokers that ask how a local transaction ended.
 
-        `retry_not_ok` sends again what was stored, but not as safely as it should be. `avoid_slow`
-        passes over brokers that were slow or failed, for a while (`rockgate.sdk.faults`).
+        `namespace` is put before topics and group on the wire. Producers with another `instance`
+        have a client of their own. `retry_not_ok` sends again what was stored, but not as safely
+        as it should be. `avoid_slow` passes over brokers that were slow or failed, for a while
+        (`rockgate.sdk.faults`). `hooks` are told of every send (`rockgate.sdk.hooks`).
         """
         check_group(group)
+        if namespace:
+            check_group(namespace)
         if client is not None and name_servers:
             raise ValueError("a producer is given name servers or a client, not both")
+        if client is None:
+            addresses_of(name_servers)
+        elif instance is not None:
+            raise ValueError("an instance is the client's: give it to the client")
         self.group = group
-        self.client = client or Client(name_servers)
-        self._owns_client = client is None
+        self._wire_group = wrap(namespace, group)
+        self._namespace = namespace
+        self._name_servers = name_servers
+        self._instance = instance
+        self._given = client
         self._checker = checker
-        self._delivery = Delivery(
-            self.client,
-            group,
-            timeout_s=timeout_s,
-            retry_count=retry_count,
-            retry_not_ok=retry_not_ok,
-            avoid_slow=avoid_slow,
-        )
-        self._packer = Packer(
-            now_ms=self.client.now_ms, body_size_max=body_size_max, compress_over=compress_over
-        )
-        self._is_open = False
+        self._hooks = tuple(hooks)
+        self._timeout_s = timeout_s
+        self._retry_count = retry_count
+        self._retry_not_ok = retry_not_ok
+        self._avoid_slow = avoid_slow
+        self._body_size_max = body_size_max
+        self._compress_over = compress_over
+        self._client: Client | None = None
+        self._sender: Sender | None = None
         self._was_opened = False
+
+    @property
+    def client(self) -> Client:
+        """The client whose connections it uses, while it is open."""
+        if self._client is None:
+            raise Closed("the producer is not open: use `async with`, or `await producer.open()`")
+        return self._client
 
     # Life
 
@@ -95,24 +107,40 @@ class Producer:
         """Begin; a producer is opened once."""
         if self._was_opened:
             raise Closed("a producer is opened once")
-        self.client.add_producer(self.group)
-        self._was_opened = self._is_open = True
+        client = self._given or await sharing.acquire(self._name_servers, self._instance)
+        try:
+            client.add_producer(self._wire_group)
+        except BaseException:
+            if self._given is None:
+                await sharing.release(client)
+            raise
+        self._was_opened = True
+        self._client = client
+        self._sender = self._sender_over(client)
         if self._checker is not None:
-            self.client.checks.add(self.group, self._checker)
-        if self._owns_client:
-            await self.client.open()
+            client.checks.add(
+                self._wire_group,
+                Checking(
+                    checker=self._checker,
+                    shown=lambda name: unwrap(self._namespace, name),
+                    hooks=self._hooks,
+                ),
+            )
         return self
 
     async def close(self) -> None:
-        """Take leave of the brokers; sends that are under way fail with Closed."""
-        if not self._is_open:
+        """Take leave of the brokers; sends that are under way fail with Closed, if it was the last.
+
+        What it shares with other producers stays open as long as they are.
+        """
+        client = self._client
+        if client is None:
             return
-        self._is_open = False
-        self.client.checks.remove(self.group)
-        if self._owns_client:
-            await self.client.close()
-        else:
-            self.client.remove_producer(self.group)
+        self._client = self._sender = None
+        client.checks.remove(self._wire_group)
+        client.remove_producer(self._wire_group)
+        if self._given is None:
+            await sharing.release(client)
 
     async def __aenter__(self) -> Self:
         return await self.open()
@@ -140,11 +168,9 @@ class Producer:
 
         Without `queue`, `key` or `selector` queues take turns. Messages of one key go to one queue.
         """
-        self._check_open()
-        choose = choice(queue, key, selector)
-        outgoing = await self._packer.single(message)
-        [result] = await self._delivery.deliver(outgoing, choose, timeout_s)
-        return result
+        if queue is None and key is None and selector is None:
+            return await self._open.single(message, None, timeout_s)
+        return await self._open.single(message, choice(queue, key, selector), timeout_s)
 
     async def send_oneway(
         self,
@@ -156,10 +182,7 @@ class Producer:
         timeout_s: float | None = None,
     ) -> None:
         """Send one message and wait for nothing: whether it was stored is never known."""
-        self._check_open()
-        choose = choice(queue, key, selector)
-        outgoing = await self._packer.single(message)
-        await self._delivery.oneway(outgoing, choose, timeout_s)
+        await self._open.oneway(message, choice(queue, key, selector), timeout_s)
 
     async def send_batch(
         self,
@@ -174,22 +197,7 @@ class Producer:
 
         If a request fails, those before it are stored: SendFailed has their results as `sent`.
         """
-        self._check_open()
-        choose = choice(queue, key, selector)
-        parts = self._packer.batches(messages)
-        sent: list[SendResult] = []
-        for part in parts:
-            try:
-                sent += await self._delivery.deliver(part, choose, timeout_s)
-            except SdkError as failed:
-                if not sent:
-                    raise
-                reason = f"{len(sent)} of {len(messages)} messages were sent"
-                raise SendFailed(reason, [str(failed)], sent) from failed
-            if choose is None and len(parts) > 1:
-                # One call, one queue: what follows must not be read before this.
-                choose = choice(sent[-1].queue, None, None)
-        return sent
+        return await self._open.batch(messages, choice(queue, key, selector), timeout_s)
 
     def transaction(
         self,
@@ -202,26 +210,27 @@ class Producer:
 
         `check_after` is how old the message is before its broker asks; brokers have a default.
         """
-        self._check_open()
+        sender = self._open
         if self._checker is None:
             raise InvalidMessage("a transaction needs a producer with a checker")
-        more = {TRANSACTION_PREPARED: "true", PRODUCER_GROUP: self.group}
+        more = {TRANSACTION_PREPARED: "true", PRODUCER_GROUP: self._wire_group}
         if check_after is not None:
             more[CHECK_IMMUNITY_S] = str(max(0, round(check_after.total_seconds())))
         return Transaction(
-            self.group, _Half(self._packer, self._delivery, message, more, timeout_s)
+            self._wire_group,
+            wrap(self._namespace, message.topic),
+            Half(sender, message, more, timeout_s),
         )
 
     async def request(self, message: Message, *, timeout_s: float | None = None) -> Reply:
         """Send a message and wait until another client has replied to it; TimedOut if none has."""
-        self._check_open()
-        budget = self._delivery.budget(timeout_s)
+        sender = self._open
+        budget = sender.delivery.budget(timeout_s)
         replies = self.client.replies
         number, reply = replies.expect()
         try:
             more = asking(number, self.client.id, budget.left_s)
-            outgoing = await self._packer.single(message, more)
-            await self._delivery.deliver(outgoing, None, budget.left_s)
+            await sender.single(message, None, budget.left_s, more=more)
             async with asyncio.timeout(max(0.0, budget.left_s)):
                 return await reply
         except TimeoutError as late:
@@ -235,59 +244,44 @@ class Producer:
         self, request: Received, body: bytes, *, timeout_s: float | None = None
     ) -> SendResult:
         """Reply to a request that was received."""
-        self._check_open()
         message, more = reply_to(request, body)
         code = RequestCode.SEND_REPLY_MESSAGE_V2
-        outgoing = await self._packer.single(message, more, code=code)
-        [result] = await self._delivery.deliver(outgoing, None, timeout_s)
-        return result
+        return await self._open.single(message, None, timeout_s, more=more, code=code)
 
     async def recall(self, result: SendResult, *, timeout_s: float | None = None) -> str:
         """Take back a message that was sent with a time, while it waits; returns its id."""
-        self._check_open()
-        return await self._delivery.recall(result, timeout_s)
+        return await self._open.delivery.recall(result, timeout_s)
 
     async def queues(self, topic: str) -> Sequence[Queue]:
         """The queues that a message of this topic can be sent to."""
-        self._check_open()
-        return (await self._delivery.route(topic, self._delivery.budget())).queues
+        delivery = self._open.delivery
+        return (await delivery.route(topic, delivery.budget())).queues
 
     # Private
 
-    def _check_open(self) -> None:
-        if not self._is_open:
+    @property
+    def _open(self) -> Sender:
+        if self._sender is None:
             raise Closed("the producer is not open: use `async with`, or `await producer.open()`")
+        return self._sender
 
-
-class _Half:
-    """One half message on its way, for its transaction."""
-
-    def __init__(
-        self,
-        packer: Packer,
-        delivery: Delivery,
-        message: Message,
-        more: dict[str, str],
-        timeout_s: float | None,
-    ) -> None:
-        self._packer = packer
-        self._delivery = delivery
-        self._message = message
-        self._more = more
-        self._timeout_s = timeout_s
-
-    async def send_half(self) -> tuple[SendResult, Link]:
-        """Send it as any other message."""
-        outgoing = await self._packer.single(self._message, self._more, is_half=True)
-        [result] = await self._delivery.deliver(outgoing, None, self._timeout_s)
-        return result, await self._delivery.link(result.queue, self._delivery.budget())
-
-    async def end(self, link: Link, header: EndTransactionHeader) -> None:
-        """Tell the outcome."""
-        answer = await link.request(
-            RequestCode.END_TRANSACTION,
-            headers.write(header),
-            timeout_s=self._delivery.budget(self._timeout_s).left_s,
+    def _sender_over(self, client: Client) -> Sender:
+        return Sender(
+            self.group,
+            Packer(
+                now_ms=client.now_ms,
+                body_size_max=self._body_size_max,
+                compress_over=self._compress_over,
+                namespace=self._namespace,
+            ),
+            Delivery(
+                client,
+                self._wire_group,
+                timeout_s=self._timeout_s,
+                retry_count=self._retry_count,
+                retry_not_ok=self._retry_not_ok,
+                avoid_slow=self._avoid_slow,
+                namespace=self._namespace,
+            ),
+            self._hooks,
         )
-        if answer.code != ResponseCode.SUCCESS:
-            raise Refused("end of a transaction", answer.code, answer.remark)

@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.nameserver import RouteData
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
@@ -31,8 +33,7 @@ Ask = Callable[[str, int, Fields], Awaitable[Command]]
 """Asks an address for a code with these fields."""
 
 
-@dataclass(frozen=True, slots=True)
-class Queue:
+class Queue(msgspec.Struct, frozen=True, order=True):
     """One queue of a topic: where a message can be sent to."""
 
     topic: str
@@ -40,7 +41,7 @@ class Queue:
     id: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Route:
     """The queues of a topic that may be written, and where the masters of their brokers are."""
 
@@ -66,15 +67,20 @@ class Routes:
             address for route, _ in self._known.values() for address in route.addresses.values()
         }
 
+    def known(self, topic: str) -> Route | None:
+        """The route of a topic, if it need not be asked for."""
+        found = self._known.get(topic)
+        if found is None:
+            return None
+        route, asked_at = found
+        if route.is_borrowed:
+            now = asyncio.get_running_loop().time()
+            return route if now - asked_at < BORROWED_S_MAX else None
+        return route
+
     async def get(self, topic: str) -> Route:
         """The route of a topic, asked for only if it is not known; NoRoute if nobody knows it."""
-        found = self._known.get(topic)
-        if found is not None:
-            route, asked_at = found
-            now = asyncio.get_running_loop().time()
-            if not route.is_borrowed or now - asked_at < BORROWED_S_MAX:
-                return route
-        return await self.ask(topic)
+        return self.known(topic) or await self.ask(topic)
 
     async def ask(self, topic: str) -> Route:
         """The route as a name server says it now; all who ask meanwhile get the same answer."""

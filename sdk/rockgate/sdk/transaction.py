@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from types import TracebackType
 from typing import Final, Protocol, Self
@@ -30,9 +30,10 @@ from rockgate.protocol.remoting.headers.transactions import (
 from rockgate.protocol.remoting.ids import parse_offset_message_id
 from rockgate.protocol.remoting.message import Message as Received
 from rockgate.protocol.remoting.message import decode
-from rockgate.protocol.remoting.properties import PRODUCER_GROUP
+from rockgate.protocol.remoting.properties import KEYS, PRODUCER_GROUP, TAGS
 from rockgate.sdk.connection import Link
 from rockgate.sdk.errors import SdkError, SendFailed
+from rockgate.sdk.hooks import Ended, SendHook, tell_ended
 from rockgate.sdk.message import SendResult, SendStatus
 
 CHECKS_MAX: Final = 256
@@ -70,8 +71,10 @@ class HalfSender(Protocol):
 class Transaction:
     """One half message and what becomes of it."""
 
-    def __init__(self, group: str, sender: HalfSender) -> None:
+    def __init__(self, group: str, topic: str, sender: HalfSender) -> None:
+        """`group` and `topic` are the names that travel."""
         self._group = group
+        self._topic = topic
         self._sender = sender
         self._link: Link | None = None
         self._is_rolled_back = False
@@ -120,7 +123,7 @@ class Transaction:
         _, _, position = parse_offset_message_id(result.offset_message_id)
         header = EndTransactionHeader(
             producer_group=self._group,
-            topic=result.queue.topic,
+            topic=self._topic,
             tran_state_table_offset=result.offset,
             commit_log_offset=position,
             commit_or_rollback=outcome,
@@ -146,16 +149,26 @@ class _Asked:
     message: Received
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checking:
+    """Who answers for a group."""
+
+    checker: Checker
+    shown: Callable[[str], str] = str
+    """A topic's or group's name as the application knows it."""
+    hooks: Sequence[SendHook] = ()
+
+
 class Checks:
     """Answers brokers that ask for outcomes, by the checkers of the groups."""
 
     def __init__(self) -> None:
-        self._checkers: dict[str, Checker] = {}
+        self._checkers: dict[str, Checking] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def add(self, group: str, checker: Checker) -> None:
-        """From now on this answers for the group."""
-        self._checkers[group] = checker
+    def add(self, group: str, checking: Checking) -> None:
+        """From now on this answers for the group, whose name is the one that travels."""
+        self._checkers[group] = checking
 
     def remove(self, group: str) -> None:
         """Nobody answers for the group here any more."""
@@ -189,9 +202,11 @@ class Checks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _answer(self, asked: _Asked, checker: Checker) -> None:
+    async def _answer(self, asked: _Asked, checking: Checking) -> None:
+        message = asked.message
+        shown = replace(message, topic=checking.shown(message.topic))
         try:
-            outcome = Outcome(await checker(asked.message))
+            outcome = Outcome(await checking.checker(shown))
         except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
             _log.exception("the checker of %s failed: the outcome stays unknown", asked.group)
             return
@@ -209,3 +224,15 @@ class Checks:
             bname=asked.header.bname,
         )
         asked.link.notify(RequestCode.END_TRANSACTION, headers.write(header))
+        tell_ended(
+            checking.hooks,
+            Ended(
+                group=checking.shown(asked.group),
+                topic=shown.topic,
+                message_id=shown.message_id,
+                tag=shown.properties.get(TAGS),
+                keys=shown.properties.get(KEYS),
+                outcome=outcome,
+                is_from_check=True,
+            ),
+        )

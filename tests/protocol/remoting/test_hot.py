@@ -1,5 +1,6 @@
 """What is read and written by hand is what the declarations say."""
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from rockgate.protocol.remoting.command import BINARY, JSON, Command, decode, en
 from rockgate.protocol.remoting.headers.pulling import PulledHeader, PullHeader
 from rockgate.protocol.remoting.headers.sending import SendHeader, SendHeaderV2, SentHeader
 from rockgate.protocol.remoting.hot import answers, reading
+from rockgate.protocol.remoting.hot.sends import SendHead
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
 I32 = st.integers(-(2**31), 2**31 - 1)
@@ -147,3 +149,34 @@ def test_the_answer_to_a_pull_is_as_declared(
     )
     assert (read.code, read.remark, read.opaque, read.flag) == (19, "NO_NEW", opaque, 1)
     assert bytes(read.body) == body
+
+
+@given(
+    st.builds(SendHeaderV2, **{**SEND_FIELDS, "properties": TEXTS, "bname": TEXTS}),
+    st.sampled_from([RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE]),
+    st.integers(0, 2**31 - 1),
+    st.sampled_from([0, 2]),
+)
+@settings(max_examples=budget("property_examples"))
+def test_the_header_of_a_send_by_hand_is_the_declared_one(
+    header: SendHeaderV2, code: RequestCode, opaque: int, flag: int
+) -> None:
+    head = SendHead(
+        code,
+        group=header.producer_group,
+        topic=header.topic,
+        default_topic=header.default_topic,
+        default_queue_count=header.default_topic_queue_nums,
+        queue_id=header.queue_id,
+        broker=header.bname or "",
+        is_batch=header.batch,
+    )
+    written = head.write(
+        *(opaque, flag, 7, header.sys_flag, header.born_timestamp, header.flag),
+        header.properties or "",
+    )
+    declared = msgspec.structs.replace(
+        header, reconsume_times=0, max_reconsume_times=None, unit_mode=False
+    )
+    command = Command(code, headers.write(declared), bytes(7), opaque=opaque, flag=flag)
+    assert written == encode(command)

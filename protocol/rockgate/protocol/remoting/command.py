@@ -241,6 +241,11 @@ def _take(data: memoryview, at: int, length: struct.Struct, what: str) -> tuple[
 
 def encode(command: Command) -> bytes:
     """Everything of a command's frame but the body, which follows it as it is."""
+    return encode_head(command, len(command.body))
+
+
+def encode_head(command: Command, body_size: int) -> bytes:
+    """The same for a body that is elsewhere."""
     if command.encoding == BINARY:
         head = _encode_binary(command)
     else:
@@ -256,7 +261,7 @@ def encode(command: Command) -> bytes:
                 version=command.version,
             )
         )
-    return lead(command.encoding, head, len(command.body))
+    return lead(command.encoding, head, body_size)
 
 
 def lead(encoding: int, head: bytes, body_size: int) -> bytes:

@@ -11,12 +11,20 @@ broken stream raises ProtocolError only after every command before the break was
 Nothing here knows sockets, time or what a request means. Server and client are the same class.
 """
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 from rockgate.protocol.errors import ProtocolError
 from rockgate.protocol.frames import FrameReader, Spares
 from rockgate.protocol.remoting.codes import ONEWAY_FLAG, RESPONSE_FLAG
-from rockgate.protocol.remoting.command import JSON, Buffer, Command, Fields, encode
+from rockgate.protocol.remoting.command import (
+    JSON,
+    Buffer,
+    Command,
+    Fields,
+    encode,
+    encode_head,
+)
 from rockgate.protocol.remoting.errors import TooManyPending
 from rockgate.protocol.remoting.hot.reading import decode
 
@@ -24,6 +32,9 @@ FRAME_BYTES_MAX: Final = 16 * 1024 * 1024
 """RocketMQ's own default (com.rocketmq.remoting.frameMaxLength)."""
 PENDING_MAX: Final = 65_536
 """Requests of ours that may wait for their answers at the same time."""
+
+Write: TypeAlias = Callable[[int, int, int], bytes]
+"""Writes everything of a frame but its body, from number, flag and the body's size."""
 
 
 class Connection:
@@ -140,6 +151,19 @@ class Connection:
             self._out.append(body)
         return opaque
 
+    def request_written(
+        self, code: int, write: Write, body: Buffer = b"", *, oneway: bool = False
+    ) -> int:
+        """The same for a header that `write` puts together."""
+        opaque = self._number()
+        head = write(opaque, ONEWAY_FLAG if oneway else 0, len(body))
+        if not oneway:
+            self.pending[opaque] = code
+        self._out.append(head)
+        if len(body):
+            self._out.append(body)
+        return opaque
+
     def give_up(self, opaque: int) -> None:
         """Stop waiting for an answer; if it comes after all, it is dropped."""
         self.pending.pop(opaque, None)
@@ -157,3 +181,13 @@ class Connection:
             opaque = opaque + 1 & 0x7FFFFFFF
         self._next_opaque = opaque + 1 & 0x7FFFFFFF
         return opaque
+
+
+def writer(code: int, fields: Fields) -> Write:
+    """Writes a header of these fields, as JSON."""
+
+    def write(opaque: int, flag: int, body_size: int) -> bytes:
+        head = Command(code, fields, opaque=opaque, flag=flag)
+        return encode_head(head, body_size)
+
+    return write

@@ -51,17 +51,23 @@ def split_place(place: int) -> tuple[int, int | None]:
 class UniqueIds:
     """Makes unique message ids as RocketMQ's clients do; one for each client process."""
 
-    __slots__ = ("_counter", "_prefix")
+    __slots__ = ("_at", "_counter", "_now", "_prefix")
 
     def __init__(self, address: bytes, process_id: int, loader: int) -> None:
-        self._prefix = address + struct.pack(">HI", process_id & 0xFFFF, loader & 0xFFFFFFFF)
+        packed = address + struct.pack(">HI", process_id & 0xFFFF, loader & 0xFFFFFFFF)
+        self._prefix = packed.hex().upper()
         self._counter = 0
+        # Many ids are of one millisecond: everything of them but the counter is written once.
+        self._at = -1
+        self._now = ""
 
     def next(self, since_month_start_ms: int) -> str:
         """The next id: 32 digits for an IPv4 address, 56 for an IPv6 one."""
         self._counter = self._counter + 1 & 0xFFFF
-        tail = struct.pack(">IH", since_month_start_ms & 0xFFFFFFFF, self._counter)
-        return (self._prefix + tail).hex().upper()
+        if since_month_start_ms != self._at:
+            self._at = since_month_start_ms
+            self._now = f"{self._prefix}{since_month_start_ms & 0xFFFFFFFF:08X}"
+        return f"{self._now}{self._counter:04X}"
 
 
 def client_id(address: str, instance: str, unit: str | None = None) -> str:

@@ -1,0 +1,147 @@
+"""Who is told of every send, and of every request.
+
+    class Counting(SendHook):
+        def after_send(self, sending):
+            print(sending.kind, sending.error or sending.results)
+
+    Producer(…, hooks=[Counting()])
+
+A `SendHook` sees each call of a producer's once, whatever it tries: before anything is packed, and
+when it has ended, well or not. Before, it may add properties, or raise to forbid the send. What it
+raises after is logged and changes nothing. An `RpcHook` belongs to a client and sees every request
+and answer, with its header's fields: to sign them, say.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Final, Protocol
+
+from rockgate.protocol.remoting.command import Buffer, Command, Fields
+
+if TYPE_CHECKING:
+    from rockgate.sdk.message import Message, SendResult
+    from rockgate.sdk.transaction import Outcome
+
+_log: Final = logging.getLogger(__name__)
+
+
+class SendKind(Enum):
+    """What is sent. A delay tells more than a transaction, if a message has both."""
+
+    NORMAL = "normal"
+    HALF = "half"
+    DELAYED = "delayed"
+
+
+class Sending:
+    """One call: what is sent, and in the end what came of it."""
+
+    __slots__ = (
+        "began_ms",
+        "error",
+        "group",
+        "is_oneway",
+        "kind",
+        "message_ids",
+        "messages",
+        "notes",
+        "properties",
+        "results",
+    )
+
+    def __init__(
+        self, group: str, messages: Sequence[Message], kind: SendKind, *, is_oneway: bool = False
+    ) -> None:
+        self.group = group
+        self.messages = messages
+        self.kind = kind
+        self.is_oneway = is_oneway
+        self.properties: Fields = {}
+        """Properties that hooks add to every message of the call."""
+        self.began_ms = 0
+        self.message_ids: Sequence[str] = ()
+        """Known once the messages are packed, also if they were not sent."""
+        self.results: Sequence[SendResult] = ()
+        self.error: BaseException | None = None
+        self.notes: dict[object, object] = {}
+        """What hooks keep from before to after, each under its own key."""
+
+
+class Ended:
+    """The end of a local transaction, as it was told to the broker."""
+
+    __slots__ = ("group", "is_from_check", "keys", "message_id", "outcome", "tag", "topic")
+
+    def __init__(
+        self,
+        *,
+        group: str,
+        topic: str,
+        message_id: str,
+        tag: str | None,
+        keys: str | None,
+        outcome: Outcome,
+        is_from_check: bool,
+    ) -> None:
+        self.group = group
+        self.topic = topic
+        self.message_id = message_id
+        self.tag = tag
+        self.keys = keys
+        self.outcome = outcome
+        self.is_from_check = is_from_check
+
+
+class SendHook:
+    """Is told of sends; override what is of interest."""
+
+    def before_send(self, sending: Sending) -> None:
+        """Something will be sent. What this raises forbids it."""
+
+    def after_send(self, sending: Sending) -> None:
+        """It was sent, or not: `results`, or `error`."""
+
+    def after_end(self, ended: Ended) -> None:
+        """A broker was told how a local transaction ended."""
+
+
+class RpcHook(Protocol):
+    """Is told of requests to name servers and brokers, and of their answers."""
+
+    def before_request(self, address: str, code: int, fields: Fields, body: Buffer) -> None:
+        """A request will leave; its fields may be added to."""
+
+    def after_response(self, address: str, code: int, answer: Command) -> None:
+        """Its answer came."""
+
+
+def begin(hooks: Sequence[SendHook], sending: Sending) -> None:
+    """Tell all of them; if one forbids the send, those before it are told of that too."""
+    for count, hook in enumerate(hooks):
+        try:
+            hook.before_send(sending)
+        except BaseException as forbidden:
+            sending.error = forbidden
+            end(hooks[:count], sending)
+            raise
+
+
+def end(hooks: Sequence[SendHook], sending: Sending) -> None:
+    """Tell all of them, the last first."""
+    for hook in reversed(hooks):
+        try:
+            hook.after_send(sending)
+        except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
+            _log.exception("a hook failed behind a send to %s", sending.messages[0].topic)
+
+
+def tell_ended(hooks: Sequence[SendHook], ended: Ended) -> None:
+    """Tell all of them how a transaction ended."""
+    for hook in hooks:
+        try:
+            hook.after_end(ended)
+        except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
+            _log.exception("a hook failed behind the end of %s", ended.message_id)

@@ -1,0 +1,33 @@
+"""A namespace before the names of topics and groups: `shop%orders` on the wire, `orders` here.
+
+A retry topic keeps its prefix in front (`%RETRY%shop%payers`), and topics of RocketMQ's own have no
+namespace. Whoever calls never sees one.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+SEPARATOR: Final = "%"
+PREFIXES: Final = ("%RETRY%", "%DLQ%")
+SYSTEM_PREFIXES: Final = ("rmq_sys_", "RMQ_SYS_", "TBW102", "SCHEDULE_TOPIC_", "CID_RMQ_SYS_")
+REPLY_SUFFIX: Final = "_REPLY_TOPIC"
+
+
+def wrap(namespace: str, name: str) -> str:
+    """The name of a topic or group as it travels."""
+    if not namespace or name.startswith(SYSTEM_PREFIXES) or name.endswith(REPLY_SUFFIX):
+        return name
+    prefix = next((each for each in PREFIXES if name.startswith(each)), "")
+    rest = name[len(prefix) :]
+    if rest.startswith(namespace + SEPARATOR):
+        return name
+    return f"{prefix}{namespace}{SEPARATOR}{rest}"
+
+
+def unwrap(namespace: str, name: str) -> str:
+    """The name as its user knows it."""
+    if not namespace:
+        return name
+    prefix = next((each for each in PREFIXES if name.startswith(each)), "")
+    return prefix + name[len(prefix) :].removeprefix(namespace + SEPARATOR)

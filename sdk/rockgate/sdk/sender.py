@@ -1,0 +1,149 @@
+"""Packs and delivers in the name of a group, and tells the hooks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from rockgate.protocol.remoting import headers
+from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
+from rockgate.protocol.remoting.headers.transactions import EndTransactionHeader
+from rockgate.sdk import hooks as telling
+from rockgate.sdk.connection import Link
+from rockgate.sdk.delivery import Choose, Delivery, choice
+from rockgate.sdk.errors import Refused, SdkError, SendFailed
+from rockgate.sdk.hooks import Ended, SendHook, Sending, SendKind
+from rockgate.sdk.message import Message, SendResult
+from rockgate.sdk.outgoing import Packer
+from rockgate.sdk.transaction import Outcome
+
+
+class Sender:
+    """What a producer does with messages, whoever calls it."""
+
+    def __init__(
+        self, group: str, packer: Packer, delivery: Delivery, hooks: Sequence[SendHook]
+    ) -> None:
+        self.group = group
+        self.packer = packer
+        self.delivery = delivery
+        self.hooks = hooks
+
+    async def single(
+        self,
+        message: Message,
+        choose: Choose | None,
+        timeout_s: float | None,
+        *,
+        more: Mapping[str, str] | None = None,
+        is_half: bool = False,
+        code: int = RequestCode.SEND_MESSAGE_V2,
+    ) -> SendResult:
+        """One message, with more properties than the application's."""
+        if not self.hooks:
+            outgoing = await self.packer.single(message, more, is_half=is_half, code=code)
+            return (await self.delivery.deliver(outgoing, choose, timeout_s))[0]
+        with self._told([message], is_half=is_half) as sending:
+            more = {**sending.properties, **(more or {})}
+            outgoing = await self.packer.single(message, more, is_half=is_half, code=code)
+            sending.message_ids = outgoing.ids
+            results = await self.delivery.deliver(outgoing, choose, timeout_s)
+            sending.results = results
+            return results[0]
+
+    async def oneway(
+        self, message: Message, choose: Choose | None, timeout_s: float | None
+    ) -> None:
+        """One message, and no answer."""
+        with self._told([message], is_oneway=True) as sending:
+            outgoing = await self.packer.single(message, sending.properties)
+            sending.message_ids = outgoing.ids
+            await self.delivery.oneway(outgoing, choose, timeout_s)
+
+    async def batch(
+        self, messages: Sequence[Message], choose: Choose | None, timeout_s: float | None
+    ) -> list[SendResult]:
+        """Messages of one topic, to one queue."""
+        if not messages:
+            return []
+        with self._told(messages) as sending:
+            parts = self.packer.batches(messages, sending.properties)
+            sending.message_ids = [each for part in parts for each in part.ids]
+            sent: list[SendResult] = []
+            for part in parts:
+                try:
+                    sent += await self.delivery.deliver(part, choose, timeout_s)
+                except SdkError as failed:
+                    if not sent:
+                        raise
+                    reason = f"{len(sent)} of {len(messages)} messages were sent"
+                    raise SendFailed(reason, [str(failed)], sent, failed.code) from failed
+                if choose is None and len(parts) > 1:
+                    # One call, one queue: what follows must not be read before this.
+                    choose = choice(sent[-1].queue, None, None)
+            sending.results = sent
+            return sent
+
+    @contextmanager
+    def _told(
+        self, messages: Sequence[Message], *, is_half: bool = False, is_oneway: bool = False
+    ) -> Iterator[Sending]:
+        kind = SendKind.HALF if is_half else SendKind.NORMAL
+        if messages[0].delay is not None:
+            kind = SendKind.DELAYED
+        sending = Sending(self.group, messages, kind, is_oneway=is_oneway)
+        telling.begin(self.hooks, sending)
+        try:
+            yield sending
+        except BaseException as error:
+            sending.error = error
+            raise
+        finally:
+            telling.end(self.hooks, sending)
+
+
+class Half:
+    """One half message on its way, for its transaction."""
+
+    def __init__(
+        self,
+        sender: Sender,
+        message: Message,
+        more: dict[str, str],
+        timeout_s: float | None,
+    ) -> None:
+        self._sender = sender
+        self._message = message
+        self._more = more
+        self._timeout_s = timeout_s
+
+    async def send_half(self) -> tuple[SendResult, Link]:
+        """Send it as any other message."""
+        result = await self._sender.single(
+            self._message, None, self._timeout_s, more=self._more, is_half=True
+        )
+        delivery = self._sender.delivery
+        return result, await delivery.link(result.queue, delivery.budget())
+
+    async def end(self, link: Link, header: EndTransactionHeader) -> None:
+        """Tell the outcome."""
+        answer = await link.request(
+            RequestCode.END_TRANSACTION,
+            headers.write(header),
+            timeout_s=self._sender.delivery.budget(self._timeout_s).left_s,
+        )
+        if answer.code != ResponseCode.SUCCESS:
+            raise Refused("end of a transaction", answer.code, answer.remark)
+        message = self._message
+        telling.tell_ended(
+            self._sender.hooks,
+            Ended(
+                group=self._sender.group,
+                topic=message.topic,
+                message_id=header.msg_id or "",
+                tag=message.tag,
+                keys=" ".join(message.keys) or None,
+                outcome=Outcome(header.commit_or_rollback),
+                is_from_check=False,
+            ),
+        )

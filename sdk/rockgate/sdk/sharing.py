@@ -1,0 +1,61 @@
+"""One client for all producers of a process that name the same servers: made, counted, closed.
+
+A client belongs to a loop, so those of two loops are two. What tells clients of one loop apart is
+the set of addresses and the name of the instance.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+from weakref import WeakKeyDictionary
+
+from rockgate.sdk.client import Client, addresses_of
+
+Key: TypeAlias = tuple[frozenset[str], str | None]
+
+
+@dataclass(slots=True)
+class _Held:
+    """A client and how many use it."""
+
+    client: Client
+    user_count: int = 0
+
+
+_lock: Final = threading.Lock()
+_held: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Key, _Held]]] = WeakKeyDictionary()
+
+
+async def acquire(name_servers: str | Sequence[str], instance: str | None = None) -> Client:
+    """The client of this loop for these addresses, open; it is to be released."""
+    addresses = addresses_of(name_servers)
+    key = (frozenset(addresses), instance)
+    with _lock:
+        clients = _held.setdefault(asyncio.get_running_loop(), {})
+    # From here on this is the loop's own, and nothing waits before it is counted.
+    held = clients.get(key)
+    if held is None:
+        held = clients[key] = _Held(Client(addresses, instance=instance))
+        held.user_count = 1
+        await held.client.open()
+    else:
+        held.user_count += 1
+    return held.client
+
+
+async def release(client: Client) -> None:
+    """One user less; the last one closes it."""
+    with _lock:
+        clients = _held.get(asyncio.get_running_loop(), {})
+    for key, held in clients.items():
+        if held.client is client:
+            held.user_count -= 1
+            if not held.user_count:
+                del clients[key]
+                await client.close()
+            return
+    raise AssertionError("the client is not shared, or was released already")

@@ -1,0 +1,93 @@
+"""Room for requests in flight, bounded by count and by bytes; who finds none waits in order.
+
+A request larger than the bound of bytes goes alone. The queue of those who wait is bounded too:
+beyond it a request is refused at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+
+from rockgate.sdk.errors import Overloaded
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """One who waits, and how much room is needed."""
+
+    turn: asyncio.Future[None]
+    size: int
+
+
+class Turns:
+    """How much of the room is taken, and who waits for it."""
+
+    __slots__ = ("_count_max", "_size_max", "_waiting", "_waiting_max", "count", "size")
+
+    def __init__(self, *, count_max: int, size_max: int, waiting_max: int) -> None:
+        assert count_max > 0
+        self._count_max = count_max
+        self._size_max = size_max
+        self._waiting_max = waiting_max
+        self._waiting: deque[_Waiting] = deque()
+        self.count = 0
+        self.size = 0
+
+    @property
+    def waiting_count(self) -> int:
+        """How many wait."""
+        return len(self._waiting)
+
+    def try_take(self, size: int) -> bool:
+        """Take room for a request of so many bytes, if there is some and nobody waits for it."""
+        if self._waiting or not self._fits(size):
+            return False
+        self.count += 1
+        self.size += size
+        return True
+
+    async def take(self, size: int) -> None:
+        """The same, waiting for it; what was taken must be given back."""
+        if self.try_take(size):
+            return
+        if len(self._waiting) >= self._waiting_max:
+            raise Overloaded(
+                f"{self.count} requests are in flight and {len(self._waiting)} wait for their turn"
+            )
+        mine = _Waiting(asyncio.get_running_loop().create_future(), size)
+        self._waiting.append(mine)
+        try:
+            await mine.turn
+        except asyncio.CancelledError:
+            if mine.turn.cancelled():
+                self._waiting.remove(mine)
+                # Who stood behind may need less room.
+                self._wake()
+            else:
+                self.give(size)
+            raise
+
+    def give(self, size: int) -> None:
+        """Give room back."""
+        self.count -= 1
+        self.size -= size
+        if self._waiting:
+            self._wake()
+
+    def _fits(self, size: int) -> bool:
+        return self.count < self._count_max and (
+            self.size + size <= self._size_max or not self.count
+        )
+
+    def _wake(self) -> None:
+        while self._waiting and (self._waiting[0].turn.done() or self._fits(self._waiting[0].size)):
+            first = self._waiting[0]
+            if first.turn.done():
+                # Cancelled, and not yet told: it takes itself out.
+                return
+            self._waiting.popleft()
+            self.count += 1
+            self.size += first.size
+            first.turn.set_result(None)
