@@ -144,8 +144,9 @@ def test_what_a_failed_fsync_left_in_memory_is_brought_to_disk_by_the_next_start
 class Seen:
     """Something derived from the log that only remembers what it was fed."""
 
-    def __init__(self, *, wants_batches: bool = True) -> None:
+    def __init__(self, *, wants_batches: bool = True, wants_messages: bool = True) -> None:
         self.wants_batches = wants_batches
+        self.wants_messages = wants_messages
         self.numbers: list[int] = []
 
     def dispatch(self, view: memoryview, entry: Entry) -> None:
@@ -166,22 +167,37 @@ def test_a_replay_feeds_every_entry_of_a_range_in_order() -> None:
         assert count == len(seen.numbers)
 
 
-def test_a_replay_passes_batches_over_for_whom_they_do_not_concern_once_they_are_checked() -> None:
+def test_a_replay_passes_over_what_concerns_nobody() -> None:
     disk = MemoryDisk()
     stopped(disk, 0, flushed=0, is_clean=True)
     _, log = opened(disk.killed())
     for number in range(90):
         count = number % 3
         log.append(draft(number)._replace(batch_count=count))
-    messages = list(range(0, 90, 3))
+    messages, batches = list(range(0, 90, 3)), [number for number in range(90) if number % 3]
     places = {entry.queue_offset: entry.position for _, entry in log.walk(0)}
     for flushed in (0, places[45], log.end):
-        alone, beside = Seen(wants_batches=False), Seen()
-        replay(log, log._segments, 0, flushed, [alone])
-        checked = [number for number in range(90) if places[number] < flushed]
-        assert alone.numbers == sorted({*checked, *messages})
-        replay(log, log._segments, 0, flushed, [Seen(wants_batches=False), beside])
-        assert beside.numbers == list(range(90))
+        for alone, wanted in (
+            (Seen(wants_batches=False), messages),
+            (Seen(wants_messages=False), batches),
+            (Seen(wants_batches=False, wants_messages=False), []),
+        ):
+            replay(log, log._segments, 0, flushed, [alone])
+            assert alone.numbers == wanted
+            beside = Seen()
+            replay(log, log._segments, 0, flushed, [alone, beside])
+            assert beside.numbers == list(range(90))
+
+
+def test_a_replay_feeds_changes_of_state_to_everybody() -> None:
+    disk = MemoryDisk()
+    stopped(disk, 0, flushed=0, is_clean=True)
+    _, log = opened(disk.killed())
+    for number in range(9):
+        log.append(draft(number)._replace(offset=-1 if number % 2 else number))
+    seen = Seen(wants_batches=False, wants_messages=False)
+    replay(log, log._segments, 0, log.end, [seen])
+    assert seen.numbers == [-1] * 4
 
 
 def test_a_replay_refuses_damage_that_no_scan_has_seen() -> None:

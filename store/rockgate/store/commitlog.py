@@ -9,7 +9,7 @@ The log hands out positions. Offsets, queues and what an entry means belong to t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 from rockgate.protocol import entry as envelope
@@ -30,6 +30,7 @@ from rockgate.protocol.entry import (
 from rockgate.store.clock import Clock
 from rockgate.store.errors import EntryTooLarge
 from rockgate.store.segments import Segment, Segments
+from rockgate.store.walking import Walk
 
 Stamp = Callable[[memoryview, int], None]
 """Called with the body as it lies in the log, and its offset, before the checksum is taken."""
@@ -38,10 +39,6 @@ NO_HOST = bytes(8)
 MOVED_SIZE = 128
 """What an entry may grow by when it is moved: the first append leaves room for it."""
 PROPERTIES_SIZE_MAX = envelope.PROPERTIES_SIZE_MAX - CHECKSUM_SIZE - MOVED_SIZE
-
-# The byte of the flags, and its bit, that says whether a batch's keys are indexed.
-_INDEXED_AT = envelope.SYS_FLAG_AT + 1
-_INDEXED_BIT = envelope.INDEXED >> 16
 
 _Shape = tuple[int, int, bytes, int]
 
@@ -314,56 +311,14 @@ class CommitLog:
         return view, entry
 
     def walk(
-        self, start: int, end: int | None = None, *, batches: bool = True
-    ) -> Iterator[tuple[memoryview, Entry]]:
-        """Yield the entries of a range in order; each must be whole, its checksums are not taken.
-
-        Without `batches` those whose keys are not indexed are passed over unread, which is for a
-        range that was checked.
-        Raises EntryError where the bytes are not an entry that belongs at its place.
-        """
-        position = start
+        self,
+        start: int,
+        end: int | None = None,
+        *,
+        batches: bool = True,
+        messages: bool = True,
+        checks: bool = False,
+    ) -> Walk:
+        """Return the entries of a range in order: see `Walk`."""
         limit = self.end if end is None else end
-        while position < limit:
-            segment = self._segments.find(position)
-            if segment is None:
-                raise EntryError(f"no segment holds position {position}")
-            view = segment.mapping.view
-            walked = walk_segment(segment, position, min(limit, segment.end), batches=batches)
-            for entry in walked:
-                yield view, entry
-            position = segment.end
-
-
-def walk_segment(
-    segment: Segment, position: int, limit: int, *, batches: bool = True
-) -> Iterator[Entry]:
-    """Yield the entries of one segment from a position on, up to its filler or the limit."""
-    view = segment.mapping.view
-    start, size = segment.start, segment.size
-    at = position - start
-    end = limit - start
-    read, peek = envelope.read, envelope.peek
-    while at < end:
-        if not batches and size - at >= HEAD_SIZE_V4:
-            total, magic = peek(view, at)
-            is_batch = magic == envelope.MAGIC_BATCH and total >= HEAD_SIZE_V4
-            if is_batch and not view[at + _INDEXED_AT] & _INDEXED_BIT:
-                at += total
-                continue
-        try:
-            entry = read(view, at, size)
-        except EntryError:
-            if is_filler(view, at):
-                return
-            raise
-        if entry.position != start + at:
-            raise EntryError(f"the entry says it stands at position {entry.position}")
-        yield entry
-        at += entry.total_size
-
-
-def is_filler(view: memoryview, at: int) -> bool:
-    """Say whether a place holds the filler that ends its segment."""
-    left = len(view) - at
-    return left >= BLANK_SIZE and envelope.peek(view, at) == (left, envelope.MAGIC_BLANK)
+        return Walk(self._segments, start, limit, batches=batches, messages=messages, checks=checks)

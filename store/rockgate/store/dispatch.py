@@ -35,6 +35,10 @@ class Derived(Protocol):
     def wants_batches(self) -> bool:
         """Whether batch entries concern it; a walk for nobody whom they do passes them over."""
 
+    @property
+    def wants_messages(self) -> bool:
+        """Whether message entries of queues concern it; state entries are always fed."""
+
     def dispatch(self, view: memoryview, entry: Entry) -> None:
         """Take in the next entry; its places are relative to `view`."""
 
@@ -47,6 +51,8 @@ def follow(derived: Sequence[Derived], view: memoryview, entry: Entry) -> None:
 
 class StateFeed:
     """Feeds the folds."""
+
+    wants_messages = False
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -77,7 +83,7 @@ def _change(view: memoryview, entry: Entry) -> Change:
 class QueueFeed:
     """Feeds the consume queues. Topics do not change while it is used."""
 
-    wants_batches = True
+    wants_batches = wants_messages = True
 
     def __init__(self, topics: Topics, queues: QueueTable) -> None:
         self._topics = topics

@@ -98,6 +98,7 @@ class KeyIndex:
     """The row of files, oldest first; the last one is written to."""
 
     wants_batches = False
+    wants_messages = True
 
     def __init__(
         self,

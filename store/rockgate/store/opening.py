@@ -12,7 +12,6 @@ import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import EntryError
 from rockgate.store.checkpoint import CheckpointFile
 from rockgate.store.commitlog import CommitLog
@@ -82,24 +81,20 @@ def replay(
     what lies behind it was checked when the end was found.
     """
     count = 0
-    at = start
     limit = log.end if end is None else end
-    try:
-        for view, entry in log.walk(start, min(flushed, limit)):
-            at = entry.position
-            envelope.check(view, entry)
-            follow(derived, view, entry)
-            at += entry.total_size
-            count += 1
-        at = max(start, flushed)
-        batches = any(each.wants_batches for each in derived)
-        for view, entry in log.walk(at, limit, batches=batches):
-            at = entry.position
-            follow(derived, view, entry)
-            at += entry.total_size
-            count += 1
-    except EntryError as error:
-        segment = segments.find(at)
-        path = segments.path(segment) if segment else "the log"
-        raise StoreCorrupt(path, at, error.reason) from error
+    batches = any(each.wants_batches for each in derived)
+    messages = any(each.wants_messages for each in derived)
+    parts = (
+        log.walk(start, min(flushed, limit), batches=batches, messages=messages, checks=True),
+        log.walk(max(start, flushed), limit, batches=batches, messages=messages),
+    )
+    for walk in parts:
+        try:
+            for view, entry in walk:
+                follow(derived, view, entry)
+                count += 1
+        except EntryError as error:
+            segment = segments.find(walk.position)
+            path = segments.path(segment) if segment else "the log"
+            raise StoreCorrupt(path, walk.position, error.reason) from error
     return count

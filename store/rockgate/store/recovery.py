@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import BLANK_SIZE, CONTINUES, EntryError
-from rockgate.store.commitlog import is_filler
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.files import PAGE_SIZE, Directory
 from rockgate.store.segments import Segment, Segments
+from rockgate.store.walking import is_filler
 
 _STEP = 1 << 20
 

@@ -49,7 +49,7 @@ _I8: Final = struct.Struct(">b")
 _I16: Final = struct.Struct(">h")
 _TOPIC_SIZES: Final = {MAGIC_V1: _I8, MAGIC_V2: _I16, MAGIC_BATCH: _I16}
 _CHECKED: Final = struct.Struct(">III16xqi16xq20xI")
-_BATCH_TAIL_MIN: Final = 2 + 2 + _COUNTED.size + CHECKSUM_SIZE
+_TAIL_MIN: Final = 2 + 2 + CHECKSUM_SIZE
 _new: Final = tuple.__new__  # what NamedTuple._make calls, without its own call in between
 
 
@@ -228,21 +228,22 @@ def verify(view: memoryview, at: int, limit: int, position: int) -> tuple[int, i
     if limit - at > HEAD_SIZE_V4:
         head = _CHECKED.unpack_from(view, at)
         size, magic, body_crc, its_position, flags, store_ms, body_size = head
+        topic_sizes = _TOPIC_SIZES.get(magic)
         tail_at = at + HEAD_SIZE_V4 + body_size
         end = at + size
         if (
-            magic == MAGIC_BATCH
+            topic_sizes is not None
             and its_position == position
             and not flags & _HOST_FLAGS
-            and tail_at + _BATCH_TAIL_MIN <= end <= limit
+            and tail_at + _TAIL_MIN <= end <= limit
         ):
-            (topic_size,) = _I16.unpack_from(view, tail_at)
-            topic_end = tail_at + 2 + topic_size
+            (topic_size,) = topic_sizes.unpack_from(view, tail_at)
+            topic_end = tail_at + topic_sizes.size + topic_size
             if (
                 topic_size >= 0
-                and topic_end + _BATCH_TAIL_MIN - 2 <= end
+                and topic_end + 2 + CHECKSUM_SIZE <= end
                 and _I16.unpack_from(view, topic_end)[0] == end - topic_end - 2
-                and _read_count(view, topic_end + 2, end)
+                and (magic != MAGIC_BATCH or _read_count(view, topic_end + 2, end))
             ):
                 body_at = at + HEAD_SIZE_V4
                 digits_at = end - _HEX_DIGITS_END
