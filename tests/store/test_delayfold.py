@@ -32,7 +32,8 @@ class Folded:
         self.journal.append_state(DELAY_TOPIC, body)
 
     def take(self) -> list[int]:
-        self.delay.turn(NOW_MS, 1_000)
+        while self.delay.turn(NOW_MS, 1_000):
+            pass
         found = []
         while (due := self.delay.take(NOW_MS)) is not None:
             found.append(due.waiting.offset)
@@ -86,6 +87,48 @@ def test_order_survives_a_snapshot() -> None:
         DELAY_TOPIC, next(encode_schedule(folded.topic.id, 0, [(99, NOW_MS)]))
     )
     assert again.take() == [*range(1, 40, 2), 99]
+
+
+def test_a_snapshot_ends_though_as_many_are_scheduled_as_it_takes() -> None:
+    folded = Folded()
+    folded.schedule(*[(offset, NOW_MS) for offset in range(50)])
+    taken = 0
+    for _ in folded.delay.snapshot():
+        taken += 1
+        folded.schedule(*[(50 * taken + offset, NOW_MS) for offset in range(50)])
+        assert taken < 10
+    assert taken == 4, "of sixteen units a file"
+
+
+def test_of_several_queues_each_gets_its_own_back() -> None:
+    folded = Folded()
+    for queue_id in (0, 1, 2):
+        waits = [(offset, NOW_MS + offset % 7) for offset in range(queue_id, 60, 3)]
+        [body] = encode_schedule(folded.topic.id, queue_id, waits)
+        folded.journal.append_state(DELAY_TOPIC, body)
+    again = Folded()
+    again.delay.restore(folded.delay.snapshot())
+    assert again.delay.counts() == folded.delay.counts()
+    assert sorted(again.delay.all()) == sorted(folded.delay.all())
+
+
+def test_a_snapshot_in_which_something_waits_twice_is_damage() -> None:
+    folded = Folded()
+    folded.schedule((7, NOW_MS))
+    [piece] = folded.delay.snapshot()
+    with pytest.raises(StoreCorrupt, match="waits twice"):
+        Folded().delay.restore([piece, piece])
+
+
+def test_it_says_when_something_is_due_before_the_next_look() -> None:
+    folded = Folded()
+    told: list[int] = []
+    folded.delay.on_sooner = lambda: told.append(folded.delay.waiting_count)
+    folded.delay.looks_at_ms = NOW_MS + 100
+    folded.schedule((0, NOW_MS + 100), (1, NOW_MS + 5_000))
+    assert told == []
+    folded.schedule((2, NOW_MS + 200), (3, NOW_MS + 99))
+    assert told == [4]
 
 
 @pytest.mark.parametrize(

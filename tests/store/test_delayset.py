@@ -30,3 +30,17 @@ def test_it_is_a_set(operations: list[tuple[bool, int]], ranges: list[tuple[int,
     for first, length in ranges:
         found = any(first <= offset < first + length for offset in model)
         assert offsets.has_any(first, first + length) is found
+
+
+@given(st.lists(OFFSETS), st.lists(OFFSETS))
+@settings(deadline=None, max_examples=budget("property_examples"))
+def test_many_are_taken_in_as_one_after_the_other(first: list[int], then: list[int]) -> None:
+    offsets = OffsetSet()
+    for offset in first:
+        offsets.add(offset)
+    offsets.add_all(then)
+    model = {*first, *then}
+    assert len(offsets) == len(model)
+    assert all(offset in offsets for offset in model)
+    assert all(offsets.discard(offset) for offset in model)
+    assert len(offsets) == 0

@@ -34,6 +34,18 @@ def test_a_free_unit_is_used_again_and_says_that_it_is_free() -> None:
     assert units.add(9, 9, 9, 5) == 4
 
 
+def test_many_are_filled_at_once_over_several_files() -> None:
+    units = Units(MemoryDisk().root(), file_units=4)
+    units.add(1, 1, 1, 1)
+    count = range(10)
+    units.fill(
+        [-n for n in count], [n + 1 for n in count], [1 << 50] * 10, [n for n in count], [7] * 10
+    )
+    assert [units.read(n + 1) for n in count] == [(-n, n + 1, 1 << 50, n, 7) for n in count]
+    assert (len(units), units.used_count) == (11, 11)
+    assert units.add(3, 3, 3, 3) == 11
+
+
 def test_room_is_refused_before_anything_is_done() -> None:
     disk = MemoryDisk(capacity=4096 * 3)
     units = Units(disk.root(), file_units=128)

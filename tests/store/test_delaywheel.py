@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from tests.budget import budget
 
 from rockgate.store.delayunits import Units
-from rockgate.store.delaywheel import LEAD_SECONDS, MINUTE_MS, SECONDS, Wheel
+from rockgate.store.delaywheel import LEAD_SECONDS, MINUTE_MS, NEAR_MAX, SECONDS, Wheel
 from rockgate.store.memoryfiles import MemoryDisk
 
 START_MS = 1_700_000_030_000
@@ -90,9 +90,51 @@ def test_nothing_is_given_out_while_something_earlier_may_be_in_a_row() -> None:
     for _ in range(20):
         turned.put(START_MS + 60_500)
     turned.now_ms += 62_000
-    turned.wheel.turn(turned.now_ms, 70)
+    # A row is read from its end, so the last one scheduled is the first that is found.
+    while not turned.wheel._near:
+        turned.wheel.turn(turned.now_ms, 1)
     assert turned.wheel.pop(turned.now_ms) is None
     turned.check(1)
+
+
+def test_what_came_due_long_ago_comes_out_in_order_while_little_of_it_is_in_memory() -> None:
+    """As after days without a server: minute by minute, and not all of it at once."""
+    turned = Turned(minutes=10_000)
+    for index in range(3 * NEAR_MAX):
+        turned.put(START_MS + index * 977 % (4 * DAYS_MS))
+    turned.now_ms += 5 * DAYS_MS
+    came, near_max = [], 0
+    while turned.wheel.turn(turned.now_ms, 500) or turned.units.used_count:
+        near_max = max(near_max, len(turned.wheel._near))
+        for _ in range(64):
+            unit = turned.wheel.pop(turned.now_ms)
+            if unit is not None:
+                came.append(turned.units.read(unit)[:2])
+                turned.units.free(unit)
+    assert came == sorted(turned.waiting)
+    assert near_max < NEAR_MAX + 500
+
+
+@given(st.lists(TIMES, min_size=1, max_size=60), st.integers(0, 3 * DAYS_MS))
+@settings(deadline=None, max_examples=budget("property_examples"))
+def test_many_at_once_lie_where_one_after_the_other_would(
+    delays_ms: list[int], passes_ms: int
+) -> None:
+    one, many = Turned(), Turned()
+    for delay_ms in delays_ms:
+        one.put(START_MS + delay_ms)
+    sequences = range(len(delays_ms))
+    many.wheel.add_all(
+        [START_MS + delay_ms for delay_ms in delays_ms],
+        sequences,
+        [0 for _ in sequences],
+        [0 for _ in sequences],
+    )
+    many.waiting = list(one.waiting)
+    for each in (one, many):
+        each.now_ms += passes_ms
+        each.check(5)
+    assert one.waiting == many.waiting
 
 
 def test_seconds_have_rows_of_their_own() -> None:

@@ -8,7 +8,7 @@ its unit comes up, so nothing ever searches for a unit.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -22,7 +22,7 @@ from rockgate.store.delaychanges import (
     encode_ended,
 )
 from rockgate.store.delayset import OffsetSet
-from rockgate.store.delayunits import FILE_UNITS, NONE, Units
+from rockgate.store.delayunits import FILE_UNITS, NONE, Fields, Units
 from rockgate.store.delaywheel import Wheel
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.files import Directory
@@ -34,6 +34,10 @@ from rockgate.store.topics import Topics
 _FORMAT: Final = 1
 _ITEM: Final = struct.Struct(">qQqI")
 _SLICE_UNITS: Final = 1_000
+_BACK_MS: Final = 30 * 86_400_000
+"""How far back the wheel begins: what came due while nobody served lies in rows as well."""
+_NEVER: Final = 1 << 62
+_SNAPSHOT: Final = "the delays of a snapshot"
 
 Key = tuple[bytes, int]
 """Topic id and queue id."""
@@ -86,6 +90,10 @@ class Delay:
         self._clock = clock
         self._slice_units = slice_units
         self.units = Units(directory, file_units)
+        self.looks_at_ms = _NEVER
+        """When whoever delivers looks next; set by them."""
+        self.on_sooner: Callable[[], None] = lambda: None
+        """Called when something is scheduled that is due before that."""
         self._begin()
 
     def _begin(self) -> None:
@@ -114,13 +122,21 @@ class Delay:
 
     def all(self) -> Iterator[Waiting]:
         """Yield everything that waits, in no order. The caller may pause between two."""
-        start = 0
-        while start < len(self.units):
-            some = self.units.some(start, self._slice_units)
-            start += len(some)
+        for some in self._walk():
             for due_ms, _, offset, number, _ in some:
                 if number != NONE and offset in self._queues[number][1]:
                     yield Waiting(*self._queues[number][0], offset, due_ms)
+
+    def _walk(self) -> Iterator[list[Fields]]:
+        """Yield the units that there are now, a slice at a time; those that come later are not met.
+
+        With them a walk would not end while as many come as it meets.
+        """
+        start, end = 0, len(self.units)
+        while start < end:
+            some = self.units.some(start, min(self._slice_units, end - start))
+            start += len(some)
+            yield some
 
     # Changing
 
@@ -147,14 +163,16 @@ class Delay:
 
     def _schedule(self, scheduled: Scheduled) -> None:
         number = self._number((scheduled.topic_id, scheduled.queue_id))
+        offsets, wheel = self._queues[number][1], self.wheel
+        is_sooner = False
         for offset, due_ms in scheduled.waits:
-            self._add(number, offset, due_ms, self._sequence)
+            if offsets.add(offset):
+                wheel.add(due_ms, self._sequence, offset, number)
+                self.waiting_count += 1
+                is_sooner = is_sooner or due_ms < self.looks_at_ms
             self._sequence += 1
-
-    def _add(self, number: int, offset: int, due_ms: int, sequence: int) -> None:
-        if self._queues[number][1].add(offset):
-            self.wheel.add(due_ms, sequence, offset, number)
-            self.waiting_count += 1
+        if is_sooner:
+            self.on_sooner()
 
     def _number(self, key: Key) -> int:
         number = self._numbers.get(key)
@@ -187,7 +205,7 @@ class Delay:
     def wheel(self) -> Wheel:
         """The wheel; it begins to turn when there is something to wait for."""
         if self._wheel is None:
-            self._wheel = Wheel(self.units, self._clock.now_ms())
+            self._wheel = Wheel(self.units, self._clock.now_ms() - _BACK_MS)
         return self._wheel
 
     @property
@@ -222,10 +240,7 @@ class Delay:
 
     def snapshot(self) -> Iterator[bytes]:
         """Hand out what waits, about a millisecond of work at a time."""
-        start = 0
-        while start < len(self.units):
-            some = self.units.some(start, self._slice_units)
-            start += len(some)
+        for some in self._walk():
             table: dict[int, int] = {}
             items = bytearray()
             for due_ms, sequence, offset, number, _ in some:
@@ -238,22 +253,32 @@ class Delay:
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace what waits."""
         self.clear()
-        what = "the delays of a snapshot"
         for piece in slices:
-            check_format(piece[0] if piece else 0, _FORMAT, what)
+            check_format(piece[0] if piece else 0, _FORMAT, _SNAPSHOT)
             try:
-                found = _decode(piece[1:])
-                numbers = [self._number(key) for key in found.queues]
-                sets = [self._queues[number][1] for number in numbers]
-                add = self.wheel.add
-                for due_ms, sequence, offset, index in _ITEM.iter_unpack(found.items):
-                    if sets[index].add(offset):
-                        add(due_ms, sequence, offset, numbers[index])
-                        self.waiting_count += 1
-                    if sequence >= self._sequence:
-                        self._sequence = sequence + 1
+                self._restore(_decode(piece[1:]))
             except (IndexError, struct.error, msgspec.MsgspecError) as error:
-                raise StoreCorrupt(what, 0, str(error)) from error
+                raise StoreCorrupt(_SNAPSHOT, 0, str(error)) from error
+
+    def _restore(self, found: _Slice) -> None:
+        """Take a slice's items in, column by column: a start waits for this."""
+        if not found.items:
+            return
+        dues_ms, sequences, offsets, indexes = zip(*_ITEM.iter_unpack(found.items), strict=True)
+        numbers = [self._number(key) for key in found.queues]
+        for index in range(len(numbers)):
+            own = offsets
+            if len(numbers) > 1:
+                own = tuple(o for o, i in zip(offsets, indexes, strict=True) if i == index)
+            kept = self._queues[numbers[index]][1]
+            had = len(kept)
+            kept.add_all(own)
+            if len(kept) != had + len(own):
+                raise StoreCorrupt(_SNAPSHOT, 0, "something waits twice")
+        queues = [numbers[index] for index in indexes]
+        self.wheel.add_all(dues_ms, sequences, offsets, queues)
+        self.waiting_count += len(offsets)
+        self._sequence = max(self._sequence, max(sequences) + 1)
 
     def clear(self) -> None:
         """Forget everything."""

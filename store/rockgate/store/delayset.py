@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 CHUNK_BITS: Final = 4096
@@ -35,6 +36,24 @@ class OffsetSet:
         chunk[at] |= bit
         self._size += 1
         return True
+
+    def add_all(self, offsets: Iterable[int]) -> None:
+        """Take many offsets in: as `add` does, with less work for each."""
+        chunks = self._chunks
+        touched: dict[int, bytearray] = {}
+        number, chunk = -1, bytearray()
+        for offset in offsets:
+            if offset >> 12 != number:
+                number = offset >> 12
+                if number not in touched:
+                    self._size -= self._count(number)
+                    touched[number] = chunks.setdefault(number, bytearray(_BYTES))
+                chunk = touched[number]
+            chunk[(offset & 4095) >> 3] |= 1 << (offset & 7)
+        self._size += sum(map(self._count, touched))
+
+    def _count(self, number: int) -> int:
+        return int.from_bytes(self._chunks.get(number, b""), "little").bit_count()
 
     def discard(self, offset: int) -> bool:
         """Let an offset go; say whether it was there."""
