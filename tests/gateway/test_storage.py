@@ -73,19 +73,3 @@ def test_ticks_come_soon_while_there_is_work_and_go_on_after_a_failure(
     assert "the store's tick failed" in caplog.text
     ticking.stop()
     assert clock.timers == []
-
-
-def test_an_idle_store_is_ticked_when_something_is_due() -> None:
-    at: list[float] = []
-    waits_ms = [30, 0, 500, 30]
-    clock = HandClock()
-
-    def tick() -> bool:
-        at.append(clock.now)
-        return False
-
-    ticking = Ticking(tick, clock, lambda: waits_ms.pop(0))
-    clock.advance(IDLE_SECONDS * 2 + 0.03 + BUSY_SECONDS + 0.001)
-    waits = [round(later - earlier, 6) for earlier, later in pairwise(at)]
-    assert waits == [0.03, BUSY_SECONDS, IDLE_SECONDS]
-    ticking.stop()

@@ -6,7 +6,7 @@ import re
 
 from tests.house.checkout import ROOT
 
-from rockgate.store import delaydelivery, delayset, delayunits, delaywheel, steadyclock
+from rockgate.store import delaydelivery, delayfold, delayset, delayunits, delaywheel, steadyclock
 from rockgate.store.delaychanges import DELAY_TOPIC, Kind, encode_schedule
 
 PAGE = (ROOT / "docs/delay.md").read_text()
@@ -44,6 +44,8 @@ def test_the_numbers_are_those_of_the_code() -> None:
     assert delayset.CHUNK_BITS == 4096 and "chunks of 4,096" in PAGE
     assert delaywheel.MINUTES == 366 * 24 * 60 and "366 days" in PAGE
     assert delaywheel.LEAD_SECONDS == 20 and "Twenty seconds" in PAGE
+    assert delaywheel.NEAR_MAX == 4096 and "4,096 due items" in PAGE
+    assert delayfold._BACK_MS == 30 * 86_400_000 and "thirty days back" in PAGE
     assert (delaydelivery.COUNT_MAX, delaydelivery.BYTES_MAX) == (64, 256 << 10)
     assert "64 due items (256 KiB)" in PAGE
     assert delaydelivery.RETRY_MS == 10_000 and "after ten seconds" in PAGE

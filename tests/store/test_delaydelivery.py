@@ -189,6 +189,29 @@ def test_a_deleted_topic_takes_what_waits_in_it_along(world: WaitingStore) -> No
     assert world.store.delay.waiting_count == 0
 
 
+@pytest.mark.row("Y-04")
+def test_what_is_for_a_topic_that_is_gone_is_dropped_once_counted_and_said(
+    world: WaitingStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    now_ms = world.clock.now_ms()
+    for number in range(5):
+        world.schedule(b"%d" % number, now_ms + 1_000 + number // 4)
+    world.schedule(b"later", now_ms + 5_000)
+    world.store.topics.delete([world.store.topics.get("target")])
+    with caplog.at_level(logging.WARNING):
+        world.ripen(1_000)
+        world.ripen(1)
+    assert [record.getMessage() for record in caplog.records] == [
+        "dropped what waited for a topic that is gone topic=target count=4 dropped=4",
+        "dropped what waited for a topic that is gone topic=target count=1 dropped=5",
+    ]
+    assert world.store.delay.waiting_count == world.store.delay.units.used_count == 1
+    world.kill()
+    assert world.store.delay.waiting_count == 1
+    world.ripen(5_000)
+    assert world.delivered() == [b"later"], "the topic is there again"
+
+
 # Retention and the clock
 
 

@@ -39,14 +39,14 @@ class WaitingStore:
         self.store = Store(self.disk.root(), CONFIG, self.clock)
         self.store.deliveries.redeliver = self.redeliver
         self.refuses = False
-        if self.store.topics.find("target") is None:
-            config = {"retention.ms": "1000"}
-            self.store.topics.create_many(
-                [
-                    NewTopic(name="later", queue_count=1, config=config),
-                    NewTopic(name="target", queue_count=1),
-                ]
-            )
+        config = {"retention.ms": "1000"}
+        wanted = [
+            NewTopic(name="later", queue_count=1, config=config),
+            NewTopic(name="target", queue_count=1),
+        ]
+        missing = [each for each in wanted if self.store.topics.find(each.name) is None]
+        if missing:
+            self.store.topics.create_many(missing)
 
     def reopen(self) -> None:
         self.store.close()

@@ -22,6 +22,7 @@ from rockgate.gateway import logs
 from rockgate.gateway.address import Address
 from rockgate.gateway.config import Config
 from rockgate.gateway.datadir import refuse_if_in_use
+from rockgate.gateway.delivering import Delivering
 from rockgate.gateway.http.pages import pages
 from rockgate.gateway.http.session import HttpDoor
 from rockgate.gateway.identity import identify
@@ -156,7 +157,9 @@ class Server:
         )
         await namesrv.open(resources, namesrv_listener)
         upkeep = [store.tick, *kafka.upkeep(), remoting.upkeep(), namesrv.upkeep()]
-        self._tick(resources, upkeep, store.deliveries.wait_ms)
+        self._tick(resources, upkeep)
+        loop = asyncio.get_running_loop()
+        resources.callback(Delivering(store.deliveries, store.delay, loop).stop)
         await kafka.open(resources, kafka_listener, groups, _connections_max(config))
         store.topics.on_created.append(Freezer().made)
         tune_collector()
@@ -177,18 +180,13 @@ class Server:
         store.start(posting(asyncio.get_running_loop()))
         return store, *made[0]
 
-    def _tick(
-        self,
-        resources: AsyncExitStack,
-        steps: Sequence[Callable[[], bool]],
-        wait_ms: Callable[[], int],
-    ) -> None:
+    def _tick(self, resources: AsyncExitStack, steps: Sequence[Callable[[], bool]]) -> None:
         """Do upkeep from the loop, all of it in each round, soon again while any has more."""
 
         def tick() -> bool:
             return any([step() for step in steps])
 
-        resources.callback(Ticking(tick, asyncio.get_running_loop(), wait_ms).stop)
+        resources.callback(Ticking(tick, asyncio.get_running_loop()).stop)
 
     def ready_line(self) -> str:
         """What tests, benchmarks and scripts wait for."""

@@ -74,16 +74,9 @@ def posting(loop: asyncio.AbstractEventLoop) -> Post:
 class Ticking:
     """Calls a store's `tick` for as long as the server runs. Owned by the app."""
 
-    def __init__(
-        self,
-        tick: Callable[[], bool],
-        clock: Clock,
-        wait_ms: Callable[[], int] = lambda: int(IDLE_SECONDS * 1_000),
-    ) -> None:
-        """`wait_ms` says how soon something will be due when there is nothing to do now."""
+    def __init__(self, tick: Callable[[], bool], clock: Clock) -> None:
         self._tick = tick
         self._clock = clock
-        self._wait_ms = wait_ms
         self._timer: Timer = clock.call_later(IDLE_SECONDS, self._step)
 
     def stop(self) -> None:
@@ -92,12 +85,9 @@ class Ticking:
 
     def _step(self) -> None:
         try:
-            seconds = BUSY_SECONDS if self._tick() else self._idle_seconds()
+            seconds = BUSY_SECONDS if self._tick() else IDLE_SECONDS
         except Exception:
             # One failed round must not be the last: a full disk may have room again.
             log.exception("the store's tick failed")
             seconds = FAILED_SECONDS
         self._timer = self._clock.call_later(seconds, self._step)
-
-    def _idle_seconds(self) -> float:
-        return min(IDLE_SECONDS, max(BUSY_SECONDS, self._wait_ms() / 1_000))

@@ -12,6 +12,7 @@ from rockgate.store.errors import StoreCorrupt
 from rockgate.store.state import Change, check_format
 
 DELAY_TOPIC: Final = b"rmq_sys_rockgate_delay"
+_WHAT: Final = f"a change of {DELAY_TOPIC.decode()}"
 _FORMAT: Final = 1
 _PART: Final = 20_000
 """Items of one change: far below what a change may take."""
@@ -24,6 +25,7 @@ class Kind(IntEnum):
     DELIVERED = 2
     RECALLED = 3
     LOST = 4
+    DROPPED = 5
 
 
 class Scheduled(msgspec.Struct, array_like=True, frozen=True):
@@ -45,6 +47,7 @@ class Ended(msgspec.Struct, array_like=True, frozen=True):
 _encode = msgspec.msgpack.Encoder().encode
 _scheduled = msgspec.msgpack.Decoder(list[Scheduled]).decode
 _ended = msgspec.msgpack.Decoder(list[Ended]).decode
+_KINDS: Final = {kind.value: kind for kind in Kind}
 
 
 def encode_schedule(
@@ -63,11 +66,12 @@ def encode_ended(kind: Kind, items: Iterable[Ended]) -> bytes:
 
 def decode(change: Change) -> tuple[Kind, list[Any]]:
     """Return a change's kind and its items: Scheduled or Ended."""
-    body, what = change.body, f"a change of {DELAY_TOPIC.decode()}"
-    check_format(body[0] if body else 0, _FORMAT, what, change.position)
+    body = change.body
+    if not body or body[0] != _FORMAT:
+        check_format(body[0] if body else 0, _FORMAT, _WHAT, change.position)
     try:
-        kind = Kind(body[1])
+        kind = _KINDS[body[1]]
         items = (_scheduled if kind is Kind.SCHEDULE else _ended)(body[2:])
-    except (IndexError, ValueError, msgspec.MsgspecError) as error:
-        raise StoreCorrupt(what, change.position, str(error)) from error
+    except (IndexError, KeyError, msgspec.MsgspecError) as error:
+        raise StoreCorrupt(_WHAT, change.position, str(error)) from error
     return kind, items

@@ -8,7 +8,7 @@ goes is for the gateway to say.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from rockgate.protocol.entry import DELAYED
@@ -25,7 +25,7 @@ from rockgate.store.delaychanges import (
     encode_schedule,
 )
 from rockgate.store.delayfold import Delay, Due, Key
-from rockgate.store.errors import EntryTooLarge, StoreError
+from rockgate.store.errors import EntryTooLarge, StoreError, UnknownTopic
 from rockgate.store.queueindex import Unit
 from rockgate.store.queuetable import QueueTable
 from rockgate.store.reading import Slice
@@ -38,13 +38,18 @@ COUNT_MAX: Final = 64
 BYTES_MAX: Final = 256 << 10
 """Items of one delivery, and the bytes of their entries."""
 RETRY_MS: Final = 10_000
+FETCHING_MS: Final = 1
+"""How soon to ask again whether the disk has answered."""
 TURN_WORK: Final = 500
 """Units that the wheel moves in one step."""
 ORIGIN: Final = b"__ORIGIN"
 """Property of a delivered entry: what it was while it waited."""
 
 Redeliver = Callable[[Slice, int], Intake | None]
-"""Makes of an entry that waited, and an offset in it, what is to be appended; None: not now."""
+"""Makes of an entry that waited, and an offset in it, what is to be appended; None: not now.
+
+UnknownTopic if the topic that it is for is not there any more.
+"""
 
 
 class _Picked(NamedTuple):
@@ -82,6 +87,7 @@ class Deliveries:
         """Set by the gateway; without it nothing is delivered."""
         self.delivered_count = 0
         self.lost_count = 0
+        self.dropped_count = 0
         self.put_off_count = 0
 
     def now_ms(self) -> int:
@@ -90,6 +96,8 @@ class Deliveries:
 
     def wait_ms(self) -> int:
         """Return how long nothing will be due, as far as is known now."""
+        if self._is_fetching:
+            return FETCHING_MS
         next_ms = self._delay.next_due_ms
         return 1 << 62 if next_ms is None else max(0, next_ms - self._clock.now_ms())
 
@@ -153,6 +161,19 @@ class Deliveries:
         self.lost_count += len(lost)
         self._free(lost)
 
+    def _drop(self, dropped: Mapping[str, Sequence[Due]]) -> None:
+        """End the waiting of what is for topics that are not there any more."""
+        for topic, dues in dropped.items():
+            self._appender.append_state(DELAY_TOPIC, _ended(Kind.DROPPED, dues))
+            self.dropped_count += len(dues)
+            self._free(dues)
+            _log.warning(
+                "dropped what waited for a topic that is gone topic=%s count=%d dropped=%d",
+                topic,
+                len(dues),
+                self.dropped_count,
+            )
+
     def _fetch(self) -> bool:
         """Have a job bring in what is cold; say whether there is any."""
         warm_from = self._warmth.warm_from(self._log.end)
@@ -177,6 +198,7 @@ class Deliveries:
         """Append what items have become; what cannot be is put off."""
         intakes: list[Intake] = []
         going: list[Due] = []
+        dropped: dict[str, list[Due]] = {}
         for due, queue, unit in picked:
             # Meanwhile it may have been recalled, moved, or its topic deleted.
             topic_id, queue_id, offset, _ = due.waiting
@@ -186,6 +208,9 @@ class Deliveries:
             intake = None
             try:
                 intake = redeliver(self._bodies.entry(queue, queue.find(offset) or unit), offset)
+            except UnknownTopic as error:
+                dropped.setdefault(error.topic, []).append(due)
+                continue
             except StoreError as error:
                 _log.error("cannot deliver queue=%d offset=%d reason=%s", queue_id, offset, error)
             if intake is None:
@@ -193,6 +218,7 @@ class Deliveries:
                 continue
             intakes.append(_with_origin(intake, due))
             going.append(due)
+        self._drop(dropped)
         return not going or self._append(intakes, going, now_ms)
 
     def _append(self, intakes: Sequence[Intake], going: Sequence[Due], now_ms: int) -> bool:

@@ -176,13 +176,19 @@ def test_a_kill_neither_forgets_nor_repeats(world: DelayWorld) -> None:
     assert world.bodies() == [b"0", b"1", b"2", b"3", b"4"]
 
 
-def test_a_message_whose_topic_is_gone_waits_for_it(world: DelayWorld) -> None:
+@pytest.mark.parametrize(("is_there_in_time", "came"), [(True, [b"later"]), (False, [])])
+def test_a_message_goes_to_the_topic_of_that_name_or_is_dropped(
+    world: DelayWorld, is_there_in_time: bool, came: list[bytes]
+) -> None:
     world.send({"DELAY": "1"})
     world.store.topics.delete([world.store.topics.get("orders")])
-    world.ripen(SECOND)
+    if not is_there_in_time:
+        world.ripen(SECOND)
     world.store.topics.create(NewTopic(name="orders", queue_count=1))
-    world.ripen(10 * SECOND)
-    assert world.bodies(queue=0) == [b"later"]
+    world.ripen(60 * SECOND)
+    assert world.bodies(queue=0) == came
+    assert world.store.delay.waiting_count == 0
+    assert world.store.deliveries.dropped_count == 1 - len(came)
 
 
 @pytest.mark.row("S-12")

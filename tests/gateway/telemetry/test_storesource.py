@@ -1,6 +1,7 @@
 import re
 
 from tests.gateway.kafka.world import World
+from tests.store.waiting_store import WaitingStore
 
 from rockgate.gateway.telemetry.exposition import Exposition
 from rockgate.gateway.telemetry.storesource import StoreSource
@@ -42,3 +43,18 @@ def test_segments_are_told_with_what_is_needed_of_them() -> None:
     known = 2 - found["rockgate_segments_unweighed"]
     weighed = found["rockgate_segment_live_bytes"] + found["rockgate_segment_dead_bytes"]
     assert weighed == known * size
+
+
+def test_what_waits_and_what_became_of_it_is_told() -> None:
+    world = WaitingStore()
+    source = StoreSource(world.store)
+    for wait_ms in (0, 0, 60_000, 90_000, 90_000):
+        world.schedule(b"one", world.clock.now_ms() + wait_ms)
+    world.deliver()
+    world.store.topics.delete([world.store.topics.get("target")])
+    world.ripen(60_000)
+    found = told(source)
+    assert found["rockgate_delay_waiting"] == 2
+    assert found["rockgate_delay_delivered_total"] == 2
+    assert found["rockgate_delay_dropped_total"] == 1
+    assert found["rockgate_delay_put_off_total"] == found["rockgate_delay_lost_total"] == 0

@@ -155,14 +155,12 @@ class Delays:
             return False
         return self._store.delay.recall(queue.topic_id, queue.queue_id, offset)
 
-    def redeliver(self, found: Slice, offset: int) -> Intake | None:
-        """Return what a message that waited becomes; None while its topic is not there."""
+    def redeliver(self, found: Slice, offset: int) -> Intake:
+        """Return what a message that waited becomes; UnknownTopic if its topic is gone."""
         view = found.entry
         entry = envelope.read(view)
         properties = parse_properties(envelope.properties_of(view, entry))
-        topic = self._store.topics.find(properties.get(REAL_TOPIC, ""))
-        if topic is None:
-            return None
+        topic = self._store.topics.get(properties.get(REAL_TOPIC, ""))
         queues = self._store.queues.of(topic.id)
         queue_id = _number(properties, REAL_QUEUE) or 0
         kept = {name: value for name, value in properties.items() if name not in WAITING_MARKS}

@@ -103,6 +103,20 @@ UNWEIGHED = Metric(
 )
 DISK = Metric("rockgate_disk_used_ratio", _GAUGE, "How full the disk is that holds the log.")
 
+DELAY_WAITING = Metric("rockgate_delay_waiting", _GAUGE, "Messages that wait for their time.")
+DELAY_DELIVERED = Metric(
+    "rockgate_delay_delivered_total", _COUNTER, "Messages delivered at their time since the start."
+)
+DELAY_PUT_OFF = Metric(
+    "rockgate_delay_put_off_total", _COUNTER, "Deliveries that were refused and are tried again."
+)
+DELAY_DROPPED = Metric(
+    "rockgate_delay_dropped_total", _COUNTER, "Messages whose topic was gone when they were due."
+)
+DELAY_LOST = Metric(
+    "rockgate_delay_lost_total", _COUNTER, "Messages that waited and cannot be found any more."
+)
+
 TOPICS = Metric("rockgate_topics", _GAUGE, "Topics.")
 PARTITIONS = Metric("rockgate_partitions", _GAUGE, "Partitions of all topics.")
 TOPICS_HIDDEN = Metric(
@@ -167,6 +181,11 @@ _ALL = (
     DEAD_BYTES,
     UNWEIGHED,
     DISK,
+    DELAY_WAITING,
+    DELAY_DELIVERED,
+    DELAY_PUT_OFF,
+    DELAY_DROPPED,
+    DELAY_LOST,
     TOPICS,
     PARTITIONS,
     TOPICS_HIDDEN,

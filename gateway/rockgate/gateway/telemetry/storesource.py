@@ -27,8 +27,17 @@ class StoreSource:
         page.add(metrics.FLUSH_WAITING, flusher.waiting_count)
         page.add_durations(metrics.FSYNCS, self._fsyncs)
         page.add(metrics.DISK, store.retention.disk.used_percent / 100)
+        self._delays(page)
         yield
         yield from self._segments(page)
+
+    def _delays(self, page: Exposition) -> None:
+        deliveries = self._store.deliveries
+        page.add(metrics.DELAY_WAITING, self._store.delay.waiting_count)
+        page.add(metrics.DELAY_DELIVERED, deliveries.delivered_count)
+        page.add(metrics.DELAY_PUT_OFF, deliveries.put_off_count)
+        page.add(metrics.DELAY_DROPPED, deliveries.dropped_count)
+        page.add(metrics.DELAY_LOST, deliveries.lost_count)
 
     def _segments(self, page: Exposition) -> Iterator[None]:
         row = self._store.segments.row

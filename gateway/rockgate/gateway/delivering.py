@@ -1,0 +1,75 @@
+"""When delayed messages are delivered: at their time, on a timer of their own.
+
+Upkeep comes ten times a second, which would make a short delay up to a tenth of a second longer.
+This timer is set for the next thing that is due, and set again when something sooner is scheduled.
+While much is due a step follows the other with nothing between them but what sockets have to say.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from rockgate.gateway.clock import Clock, Timer
+
+WAIT_MS_MAX = 1_000
+"""How long nobody looks at most: the time may be set, and a step of the clock is noticed."""
+FAILED_MS = 1_000
+log = logging.getLogger(__name__)
+
+
+class Deliveries(Protocol):
+    """What delivers."""
+
+    def step(self) -> bool:
+        """Deliver some of what is due; say whether there is more to do at once."""
+
+    def wait_ms(self) -> int:
+        """Return how long nothing will be due."""
+
+    def now_ms(self) -> int:
+        """Return the time that delays are counted from."""
+        ...
+
+
+class Schedule(Protocol):
+    """What waits."""
+
+    looks_at_ms: int
+    on_sooner: Callable[[], None]
+
+
+class Delivering:
+    """Steps for as long as the server runs. Owned by the app."""
+
+    def __init__(self, deliveries: Deliveries, schedule: Schedule, clock: Clock) -> None:
+        self._deliveries = deliveries
+        self._schedule = schedule
+        self._clock = clock
+        self._timer: Timer
+        self._set(0)
+        schedule.on_sooner = self._sooner
+
+    def stop(self) -> None:
+        """Deliver no more."""
+        self._schedule.on_sooner = lambda: None
+        self._timer.cancel()
+
+    def _sooner(self) -> None:
+        if self._schedule.looks_at_ms <= self._deliveries.now_ms():
+            return  # a step is on its way
+        self._timer.cancel()
+        self._set(max(1, self._deliveries.wait_ms()))
+
+    def _step(self) -> None:
+        try:
+            wait_ms = 0 if self._deliveries.step() else max(1, self._deliveries.wait_ms())
+        except Exception:
+            # One failed step must not be the last: a full disk may have room again.
+            log.exception("a delivery failed")
+            wait_ms = FAILED_MS
+        self._set(wait_ms)
+
+    def _set(self, wait_ms: int) -> None:
+        wait_ms = min(wait_ms, WAIT_MS_MAX)
+        self._schedule.looks_at_ms = self._deliveries.now_ms() + wait_ms
+        self._timer = self._clock.call_later(wait_ms / 1_000, self._step)
