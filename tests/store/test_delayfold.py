@@ -137,3 +137,18 @@ def test_it_says_when_something_is_due_before_the_next_look() -> None:
 def test_a_slice_that_is_none_is_damage(piece: bytes) -> None:
     with pytest.raises(StoreCorrupt):
         Folded().delay.restore([piece])
+
+
+def test_parts_have_everything_that_waits_once_and_say_where_they_go_on() -> None:
+    folded = Folded()
+    folded.schedule(*((offset, NOW_MS + offset) for offset in range(40)))
+    folded.delay.recall(folded.topic.id, 0, 7)
+    found, at, counts = [], 0, []
+    while at >= 0:
+        part, at = folded.delay.part(at, 10)
+        counts.append(len(part))
+        found += [(each.offset, each.due_ms) for each in part]
+    assert sorted(found) == [(n, NOW_MS + n) for n in range(40) if n != 7]
+    assert max(counts) <= 10
+    assert [each.offset for each in folded.delay.part(0, 16, 9)[0]] == [9]
+    assert folded.delay.part(1 << 40, 10) == ([], -1)

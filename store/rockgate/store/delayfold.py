@@ -52,6 +52,16 @@ class Waiting(NamedTuple):
     due_ms: int
 
 
+class Listed(NamedTuple):
+    """Something that waits, as a walk finds it; sorted they come in the order of delivery."""
+
+    due_ms: int
+    sequence: int
+    topic_id: bytes
+    queue_id: int
+    offset: int
+
+
 class Due(NamedTuple):
     """Something whose time has come, and the unit that it came from."""
 
@@ -137,6 +147,26 @@ class Delay:
             some = self.units.some(start, min(self._slice_units, end - start))
             start += len(some)
             yield some
+
+    def part(self, start: int, count: int, offset: int = -1) -> tuple[list[Listed], int]:
+        """Return what waits in units from a number on, and the number to go on from, or -1.
+
+        So many units are looked at, at most; with an offset only what waits at that one is told.
+        Something that waits from the first part to the last is in exactly one of them.
+        """
+        if start >= len(self.units):
+            return [], -1
+        some = self.units.some(start, count)
+        end = start + len(some)
+        queues = self._queues
+        if offset >= 0:
+            some = [each for each in some if each[2] == offset]
+        found = [
+            Listed(due_ms, sequence, *queues[number][0], at)
+            for due_ms, sequence, at, number, _ in some
+            if number != NONE and at in queues[number][1]
+        ]
+        return found, (end if end < len(self.units) else -1)
 
     # Changing
 

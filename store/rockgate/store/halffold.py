@@ -62,6 +62,14 @@ class HalfMessages:
         """Return all that are undecided, as they are now, in the order of their offsets."""
         return [self._roster[self._places[offset]] for offset in sorted(self._places)]
 
+    def walk(self) -> Iterator[Half | None]:
+        """Yield all that are undecided, in no order, and None for what was passed over.
+
+        The caller may pause after any; one that is undecided throughout is met exactly once.
+        """
+        for _, half in self._roster.walk():
+            yield half
+
     def wants(self, topic: bytes, queue_id: int, first: int, end: int) -> bool:
         """Keep undecided ones from retention."""
         if topic != MESSAGES:

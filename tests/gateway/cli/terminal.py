@@ -25,10 +25,14 @@ def _heed_interrupts() -> None:
 
 
 class Terminal:
-    """A user whose ROCKGATE_BOOTSTRAP_SERVER is `server`."""
+    """A user whose ROCKGATE_BOOTSTRAP_SERVER is `server`, and whose ROCKGATE_BROKER is `broker`."""
 
-    def __init__(self, server: str) -> None:
-        self.variables = {"ROCKGATE_BOOTSTRAP_SERVER": server, "COLUMNS": "300"}
+    def __init__(self, server: str, broker: str = "127.0.0.1:1") -> None:
+        self.variables = {
+            "ROCKGATE_BOOTSTRAP_SERVER": server,
+            "ROCKGATE_BROKER": broker,
+            "COLUMNS": "300",
+        }
         self._runner = CliRunner(env=self.variables)
 
     def run(self, *arguments: str, status: int = 0) -> str:

@@ -13,6 +13,7 @@ from rockgate.gateway.cli.deferred import Deferred, group_of
 _HERE = "rockgate.gateway.cli"
 _SERVER = "The server"
 _CLIENT = "Any server that speaks Kafka's wire"
+_OPERATOR = "What waits, hangs or failed"
 
 COMMANDS = (
     Deferred("serve", f"{_HERE}.serve", "Run the server.", _SERVER),
@@ -47,6 +48,7 @@ COMMANDS = (
     ),
     Deferred("quotas", f"{_HERE}.quotas", "Client quotas: describe, alter.", _CLIENT),
     Deferred("cluster", f"{_HERE}.cluster", "The cluster: describe, apis, log-dirs.", _CLIENT),
+    Deferred("delay", f"{_HERE}.delay", "Delayed messages: list, show, cancel.", _OPERATOR),
 )
 
 app = typer.Typer(

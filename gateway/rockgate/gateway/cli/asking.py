@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeVar
 import typer
 
 if TYPE_CHECKING:
+    from rockgate.gateway.address import Address
     from rockgate.gateway.cli.wire.cluster import Cluster
     from rockgate.gateway.cli.wire.errors import ClientError
+    from rockgate.gateway.cli.wire.remoting import Door
 
 T = TypeVar("T")
 
@@ -29,6 +31,7 @@ TERMINATED_STATUS: Final = 143
 
 SERVER: Final = "127.0.0.1:9092"
 SERVER_VARIABLE: Final = "ROCKGATE_BOOTSTRAP_SERVER"
+BROKER_VARIABLE: Final = "ROCKGATE_BROKER"
 TIMEOUT: Final = "10s"
 
 Server = Annotated[
@@ -39,6 +42,16 @@ Server = Annotated[
         metavar="HOST:PORT",
         envvar=SERVER_VARIABLE,
         help="A broker of the cluster; several after commas.",
+    ),
+]
+Broker = Annotated[
+    str | None,
+    typer.Option(
+        "--broker",
+        metavar="HOST:PORT",
+        envvar=BROKER_VARIABLE,
+        help="RocketMQ's door of the server.",
+        show_default="the bootstrap server's host, port 10911",
     ),
 ]
 Timeout = Annotated[
@@ -65,27 +78,105 @@ def run(
     Ctrl-C and SIGTERM cancel `work`, which may clean up. For a command that is `is_endless` they
     are the usual end, and the status is 0.
     """
-    import asyncio
-    import signal
-
     from rockgate.gateway.cli import values
     from rockgate.gateway.cli.wire.cluster import Cluster
-    from rockgate.gateway.cli.wire.errors import ClientError
 
     seeds = checked("--bootstrap-server", values.addresses, server)
+    timeout_s = _seconds(timeout)
+
+    async def main() -> T:
+        async with Cluster(seeds, timeout_s=timeout_s, client_id=client_id) as cluster:
+            return await work(cluster)
+
+    return _run(main, is_json=is_json, is_endless=is_endless)
+
+
+def run_door(
+    work: Callable[[Door], Coroutine[Any, Any, T]],
+    *,
+    broker: str | None,
+    server: str,
+    timeout: str,
+    is_json: bool = False,
+) -> T:
+    """What `work` gives for RocketMQ's door of a server; ends the command where it raises."""
+    from rockgate.gateway.cli.wire.remoting import Door
+
+    address, timeout_s = door_address(broker, server), _seconds(timeout)
+
+    async def main() -> T:
+        async with Door(address, timeout_s=timeout_s) as door:
+            return await work(door)
+
+    return _run(main, is_json=is_json)
+
+
+def run_both(
+    work: Callable[[Cluster, Door], Coroutine[Any, Any, T]],
+    *,
+    broker: str | None,
+    server: str,
+    timeout: str,
+    is_json: bool = False,
+) -> T:
+    """The same with both doors of a server; each is dialled when it is first asked."""
+    from rockgate.gateway.cli import values
+    from rockgate.gateway.cli.wire.cluster import Cluster
+    from rockgate.gateway.cli.wire.remoting import Door
+
+    seeds = checked("--bootstrap-server", values.addresses, server)
+    address, timeout_s = door_address(broker, server), _seconds(timeout)
+
+    async def main() -> T:
+        async with (
+            Cluster(seeds, timeout_s=timeout_s) as cluster,
+            Door(address, timeout_s=timeout_s) as door,
+        ):
+            return await work(cluster, door)
+
+    return _run(main, is_json=is_json)
+
+
+def door_address(broker: str | None, server: str) -> Address:
+    """Where RocketMQ's door is: as it was said, or beside Kafka's."""
+    from rockgate.gateway.address import Address
+    from rockgate.gateway.cli import values
+    from rockgate.gateway.cli.wire.remoting import PORT
+
+    if broker is not None:
+        found: list[Address] = checked(
+            "--broker", lambda text: values.addresses(text, PORT), broker
+        )
+        return found[0]
+    seeds: list[Address] = checked("--bootstrap-server", values.addresses, server)
+    return Address(seeds[0].host, PORT)
+
+
+def _seconds(timeout: str) -> float:
+    from rockgate.gateway.cli import values
+
     timeout_ms = checked("--timeout", values.duration_ms, timeout)
     if timeout_ms < 1:
         usage("--timeout wants at least 1ms")
+    return timeout_ms / 1000
 
-    async def main() -> T:
+
+def _run(
+    main: Callable[[], Coroutine[Any, Any, T]], *, is_json: bool, is_endless: bool = False
+) -> T:
+    import asyncio
+    import signal
+
+    from rockgate.gateway.cli.wire.errors import ClientError
+
+    async def watched() -> T:
         task = asyncio.current_task()
         assert task is not None
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-        async with Cluster(seeds, timeout_s=timeout_ms / 1000, client_id=client_id) as cluster:
-            return await work(cluster)
+        return await main()
 
     try:
-        return asyncio.run(main())
+        return asyncio.run(watched())
     except ClientError as error:
         fail([error], {}, is_json=is_json)
     except KeyboardInterrupt:

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from rockgate.gateway.cli.wire.errors import ClientError, Refused, Unreachable, name
+from rockgate.gateway.cli.wire.errors import (
+    ClientError,
+    Declined,
+    Missed,
+    Refused,
+    Unreachable,
+    name,
+)
+from rockgate.protocol.remoting.codes import response_name
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,9 +41,6 @@ _ADVICE: Final = {
     "INVALID_CONFIG": "rockgate configs describe --all --docs shows the known ones",
     "MESSAGE_TOO_LARGE": "the topic's max.message.bytes says how much it takes",
 }
-_UNREACHABLE_ADVICE: Final = (
-    "is a server running there? --bootstrap-server or ROCKGATE_BOOTSTRAP_SERVER says where"
-)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, title: str = "") -> None:
@@ -91,6 +96,15 @@ def error_fields(error: ClientError) -> dict[str, Any]:
             "code": error.code,
             "message": error.message,
         }
+    if isinstance(error, Declined):
+        return {
+            "what": error.what,
+            "error": response_name(error.code),
+            "code": error.code,
+            "message": error.message,
+        }
+    if isinstance(error, Missed):
+        return {"what": error.what, "error": "MISSED", "code": None, "message": error.message}
     kind = "UNREACHABLE" if isinstance(error, Unreachable) else "UNUSABLE"
     return {"what": "", "error": kind, "code": None, "message": str(error)}
 
@@ -101,7 +115,7 @@ def echo_error(error: ClientError) -> None:
     if isinstance(error, Refused):
         advice = _ADVICE.get(name(error.code), "")
     elif isinstance(error, Unreachable):
-        advice = _UNREACHABLE_ADVICE
+        advice = error.advice
     typer.echo(f"rockgate: {error}" + (f"; {advice}" if advice else ""), err=True)
 
 

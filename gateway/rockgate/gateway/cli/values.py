@@ -21,13 +21,13 @@ _ISO_MS: Final = (86_400_000, 3_600_000, 60_000, 1000)
 MILLISECONDS_MAX: Final = 1 << 53
 
 
-def addresses(text: str) -> list[Address]:
+def addresses(text: str, default_port: int = DEFAULT_PORT) -> list[Address]:
     """`HOST:PORT`, several of them after commas; a port that is not said is Kafka's."""
     found = []
     for part in filter(None, (each.strip() for each in text.split(","))):
         has_port = re.search(r":\d+$", part) is not None and not part.endswith("]")
         try:
-            address = Address.parse(part if has_port else f"{part}:{DEFAULT_PORT}")
+            address = Address.parse(part if has_port else f"{part}:{default_port}")
         except ValueError:
             raise ValueError(f"wants HOST:PORT, not {part!r}") from None
         if address.port == 0:
@@ -133,6 +133,21 @@ def topic_partitions(given: Sequence[str]) -> Mapping[str, tuple[int, ...] | Non
             None if indexes is None or before is None else tuple(sorted({*before, *indexes}))
         )
     return found
+
+
+def span_text(milliseconds: int) -> str:
+    """How long, in the two largest units: `3s`, `2m 5s`, `1d 4h`."""
+    sign, left = ("-", -milliseconds) if milliseconds < 0 else ("", milliseconds)
+    if left < 1000:
+        return f"{sign}{left}ms"
+    parts: list[str] = []
+    for unit in ("d", "h", "m", "s"):
+        count, left = divmod(left, _UNITS_MS[unit])
+        if count or parts:
+            parts.append(f"{count}{unit}" if count else "")
+        if len(parts) == 2:
+            break
+    return sign + " ".join(filter(None, parts))
 
 
 def plural(count: int, word: str) -> str:

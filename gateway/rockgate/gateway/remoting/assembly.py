@@ -32,6 +32,8 @@ from rockgate.gateway.remoting.locks import Locks
 from rockgate.gateway.remoting.nameserver import processors as nameserver
 from rockgate.gateway.remoting.nameserver.kv import KeyValues
 from rockgate.gateway.remoting.nameserver.routes import Local, Routes
+from rockgate.gateway.remoting.operating.delays import DelayDesk
+from rockgate.gateway.remoting.operating.halves import HalfDesk
 from rockgate.gateway.remoting.processors import Families, table
 from rockgate.gateway.remoting.processors.broker import BrokerRequests
 from rockgate.gateway.remoting.processors.clients import ClientRequests
@@ -40,6 +42,7 @@ from rockgate.gateway.remoting.processors.groups import GroupRequests
 from rockgate.gateway.remoting.processors.halves import HalfRequests
 from rockgate.gateway.remoting.processors.locking import LockRequests
 from rockgate.gateway.remoting.processors.offsets import OffsetRequests
+from rockgate.gateway.remoting.processors.operating import OperatorRequests
 from rockgate.gateway.remoting.processors.pulling import Pulls
 from rockgate.gateway.remoting.processors.querying import Queries
 from rockgate.gateway.remoting.processors.retrying import RetryRequests
@@ -98,6 +101,7 @@ class RemotingAssembly:
         self._store = store
         self._waiting = waiting
         self._store_host = store_host
+        self._folds = folds
         remoting = config.remoting
         self.topics = TopicBook(
             store.topics,
@@ -260,6 +264,19 @@ class RemotingAssembly:
             ),
             queries=Queries(topics=topics, lookup=self.lookup, transcoder=self.transcoder),
             broker=BrokerRequests(store=store, config=config, address=address),
+            operators=self._operators(),
+        )
+
+    def _operators(self) -> OperatorRequests:
+        halves = HalfDesk(
+            store=self._store,
+            undecided=self._folds.halves,
+            halves=self.halves,
+            checking=self.checking,
+            clients=self.clients,
+        )
+        return OperatorRequests(
+            delays=DelayDesk(self._store), halves=halves, durability=self.durability
         )
 
 

@@ -48,13 +48,13 @@ class Checking:
         self._config = config
         self._host_hex = store_host.hex().upper()
         self._turns: dict[str, int] = {}
-        self._due = [(self._next_ms(half), half.offset) for half in undecided.all()]
+        self._due = [(self.next_ms(half), half.offset) for half in undecided.all()]
         heapify(self._due)
         halves.on_prepared = self.watch
 
     def watch(self, half: Half) -> None:
         """Ask about a half message when its time has come."""
-        heappush(self._due, (self._next_ms(half), half.offset))
+        heappush(self._due, (self.next_ms(half), half.offset))
 
     def step(self) -> bool:
         """Ask about those that are due, a few of them; say whether there are more."""
@@ -69,7 +69,8 @@ class Checking:
                 heappush(self._due, (now_ms + self._config.check_interval_ms, offset))
         return True
 
-    def _next_ms(self, half: Half) -> int:
+    def next_ms(self, half: Half) -> int:
+        """Return when a half message is asked about next."""
         if half.check_count:
             return half.checked_ms + self._config.check_interval_ms
         immune_ms = self._config.immune_ms if half.immune_ms < 0 else half.immune_ms

@@ -1,8 +1,8 @@
 """The numbers of the wire: what a request asks for, how it went, and who speaks.
 
-Every code of RocketMQ 5.5.0 has its name here, so that logs can say what was asked for; which of
-them this server answers is the gateway's table. A number that has no name here is served like one
-that has no handler: with REQUEST_CODE_NOT_SUPPORTED.
+Every code of RocketMQ 5.5.0 has its name here, and a few of our own, so that logs can say what was
+asked for; which of them this server answers is the gateway's table. A number that has no name here
+is served like one that has no handler: with REQUEST_CODE_NOT_SUPPORTED.
 """
 
 from enum import IntEnum
@@ -187,6 +187,15 @@ class RequestCode(IntEnum):
     GET_LITE_GROUP_INFO = 200078
     TRIGGER_LITE_DISPATCH = 200079
     BATCH_ACK_MESSAGE = 200151
+
+    # Our own, from 31000 to 31099: what an operator asks and neither protocol has. They are below
+    # 32768, so that a binary header can say them.
+    SCAN_DELAYS = 31001
+    DESCRIBE_DELAYS = 31002
+    CANCEL_DELAY = 31003
+    LIST_HALVES = 31011
+    DESCRIBE_HALVES = 31012
+    RESOLVE_HALF = 31013
 
 
 class ResponseCode(IntEnum):

@@ -129,7 +129,7 @@ class Broker:
                 f"cannot find the host {self.address.host}: {error.strerror}"
             ) from error
         except OSError as error:
-            raise Unreachable(f"cannot reach {self.address}: {_reason(error)}") from error
+            raise Unreachable(f"cannot reach {self.address}: {reason_of(error)}") from error
         try:
             await self._agree(link)
         except BaseException:
@@ -180,7 +180,7 @@ def _key_of(request: Any) -> ApiKey:
     return key
 
 
-def _reason(error: OSError) -> str:
+def reason_of(error: OSError) -> str:
     """Asyncio's own texts say which call failed; the number says why."""
     number = error.errno
     if number is None and (found := re.search(r"\[Errno (\d+)\]", str(error))):

@@ -2,12 +2,16 @@
 
 ClientError
 ├── Unreachable     nobody answers there, or not in time: exit status 3
+│   └── DoorUnreachable     the same of RocketMQ's door
 ├── NotServed       the server lacks an API, or every version of it that we know: status 1
-├── Refused         the server answered with an error code: status 1
+├── Refused         the server answered with an error code of Kafka's: status 1
+├── Declined        the server answered with a code of RocketMQ's: status 1
+├── Missed          it is not there, or was over before: status 1
 └── Unusable        what the server sent, or what the user gave, cannot be used: status 1
 """
 
 from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.remoting.codes import response_name
 
 
 class ClientError(Exception):
@@ -16,6 +20,14 @@ class ClientError(Exception):
 
 class Unreachable(ClientError):
     """No connection, a connection that ended, or no answer in time."""
+
+    advice = "is a server running there? --bootstrap-server or ROCKGATE_BOOTSTRAP_SERVER says where"
+
+
+class DoorUnreachable(Unreachable):
+    """The same of RocketMQ's door, which is found by another option."""
+
+    advice = "is RocketMQ's door open there? --broker or ROCKGATE_BROKER says where it is"
 
 
 class NotServed(ClientError):
@@ -39,6 +51,27 @@ class Refused(ClientError):
     def about(self, what: str) -> "Refused":
         """The same no, with what it is about."""
         return Refused(self.code, self.message, what=what)
+
+
+class Declined(ClientError):
+    """The no of RocketMQ's door: its code, and its words where it has any."""
+
+    def __init__(self, code: int, message: str | None = None, *, what: str = "") -> None:
+        self.code = code
+        self.message = message
+        self.what = what
+        reason = (message or "the server says no").strip().rstrip(". ")
+        shown = f"{reason} ({response_name(code)})"
+        super().__init__(f"{what}: {shown}" if what else shown)
+
+
+class Missed(ClientError):
+    """What was asked for is not there, or was over before; nothing was changed."""
+
+    def __init__(self, what: str, message: str) -> None:
+        self.what = what
+        self.message = message
+        super().__init__(f"{what}: {message}")
 
 
 def name(code: int) -> str:

@@ -15,6 +15,7 @@ from rockgate.gateway.remoting.processors.groups import GroupRequests
 from rockgate.gateway.remoting.processors.halves import HalfRequests
 from rockgate.gateway.remoting.processors.locking import LockRequests
 from rockgate.gateway.remoting.processors.offsets import OffsetRequests
+from rockgate.gateway.remoting.processors.operating import OperatorRequests
 from rockgate.gateway.remoting.processors.pulling import Pulls
 from rockgate.gateway.remoting.processors.querying import Queries
 from rockgate.gateway.remoting.processors.retrying import RetryRequests
@@ -39,6 +40,7 @@ class Families:
     groups: GroupRequests
     queries: Queries
     broker: BrokerRequests
+    operators: OperatorRequests
 
 
 def table(families: Families) -> dict[RequestCode, Handle]:
@@ -89,4 +91,10 @@ def table(families: Families) -> dict[RequestCode, Handle]:
         RequestCode.GET_TOPIC_CONFIG: f.topics.config,
         RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG: f.groups.one,
         RequestCode.LITE_PULL_MESSAGE: f.pulls.pull,
+        RequestCode.SCAN_DELAYS: f.operators.scan_delays,
+        RequestCode.DESCRIBE_DELAYS: f.operators.describe_delays,
+        RequestCode.CANCEL_DELAY: f.operators.cancel_delay,
+        RequestCode.LIST_HALVES: f.operators.list_halves,
+        RequestCode.DESCRIBE_HALVES: f.operators.describe_halves,
+        RequestCode.RESOLVE_HALF: f.operators.resolve_half,
     }

@@ -16,6 +16,7 @@ from rockgate.protocol.remoting.headers import (
     clients,
     nameserver,
     offsets,
+    operating,
     popping,
     pulling,
     querying,
@@ -108,6 +109,12 @@ REQUESTS: Final[dict[int, type[msgspec.Struct]]] = {
     RequestCode.POP_MESSAGE: popping.PopHeader,
     RequestCode.ACK_MESSAGE: popping.AckHeader,
     RequestCode.CHANGE_MESSAGE_INVISIBLETIME: popping.ChangeInvisibleHeader,
+    RequestCode.SCAN_DELAYS: operating.ScanDelaysHeader,
+    RequestCode.DESCRIBE_DELAYS: operating.DescribeHeader,
+    RequestCode.CANCEL_DELAY: operating.NamedHeader,
+    RequestCode.LIST_HALVES: operating.ListHalvesHeader,
+    RequestCode.DESCRIBE_HALVES: operating.DescribeHeader,
+    RequestCode.RESOLVE_HALF: operating.ResolveHalfHeader,
 }
 """What each request carries in its header. What is not here is not read."""
 

@@ -1,0 +1,100 @@
+"""One message for an operator to look at: what its producer sent, and the first bytes of its body.
+
+It may be a message entry, or one record of a batch entry. Nothing here changes anything, and what
+cannot be read is shown as far as it can.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import parse_properties
+from rockgate.protocol.kafka.errors import MalformedBatch
+from rockgate.protocol.kafka.records.record import Record, iterate_records
+from rockgate.protocol.remoting.bodies.operating import MessageView
+from rockgate.protocol.remoting.compression import compression_of, decompress
+from rockgate.protocol.remoting.errors import MalformedContent
+from rockgate.store.reading import Slice
+
+PREVIEW_MAX: Final = 64 << 10
+OPENED_MAX: Final = 16 << 20
+"""What a body or a batch may become when it is opened to be looked at."""
+REAL_TOPIC: Final = "REAL_TOPIC"
+REAL_QUEUE: Final = "REAL_QID"
+
+
+def view_of(found: Slice, offset: int, preview: int) -> MessageView:
+    """Return what lies at an offset of an entry; its topic is the one it was sent to."""
+    view = found.entry
+    entry = envelope.read(view)
+    body = view[entry.body_at : entry.body_at + entry.body_size]
+    if entry.is_batch:
+        return _record_view(entry, body, offset, preview)
+    properties = parse_properties(envelope.properties_of(view, entry))
+    real = properties.get(REAL_TOPIC)
+    queue = properties.get(REAL_QUEUE, "")
+    return MessageView(
+        topic=_text(real) if real else entry.topic.decode("utf-8", "replace"),
+        queue=int(queue) if real and queue.isdecimal() else entry.queue_id,
+        message_id=_maybe(properties.get("UNIQ_KEY")),
+        keys=_maybe(properties.get("KEYS")),
+        tags=_maybe(properties.get("TAGS")),
+        size=entry.body_size,
+        born_ms=entry.born_ms,
+        stored_ms=entry.store_ms,
+        reconsume_times=entry.reconsume_times,
+        properties=[(_text(name), _text(value)) for name, value in properties.items()],
+        body=_plain(body, entry.sys_flag, preview),
+    )
+
+
+def _record_view(entry: envelope.Entry, body: memoryview, offset: int, preview: int) -> MessageView:
+    record = _record(body, offset)
+    view = MessageView(
+        topic=entry.topic.decode("utf-8", "replace"), queue=entry.queue_id, stored_ms=entry.store_ms
+    )
+    if record is None:
+        return view
+    value = record.value
+    view.born_ms = record.timestamp
+    view.keys = None if record.key is None else record.key.decode("utf-8", "replace")
+    view.size = len(value or b"")
+    view.properties = [
+        (name, (text or b"").decode("utf-8", "replace")) for name, text in record.headers
+    ]
+    view.body = None if value is None else value[: min(preview, PREVIEW_MAX)]
+    return view
+
+
+def _record(body: memoryview, offset: int) -> Record | None:
+    try:
+        for record in iterate_records(body, size_max=OPENED_MAX):
+            if record.offset == offset:
+                return record
+    except MalformedBatch:
+        pass
+    return None
+
+
+def _plain(body: memoryview, sys_flag: int, preview: int) -> bytes:
+    """The first bytes of a body, opened if it is compressed and can be."""
+    size = min(preview, PREVIEW_MAX)
+    if size <= 0:
+        return b""
+    try:
+        kind = compression_of(sys_flag)
+        if kind is not None:
+            return decompress(body, kind, size_max=OPENED_MAX)[:size]
+    except MalformedContent:
+        pass
+    return bytes(body[:size])
+
+
+def _maybe(text: str | None) -> str | None:
+    return None if text is None else _text(text)
+
+
+def _text(text: str) -> str:
+    """A text that JSON can hold: properties may come with bytes that are no characters."""
+    return text.encode("utf-8", "replace").decode()

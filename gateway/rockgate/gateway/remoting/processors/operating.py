@@ -1,0 +1,127 @@
+"""What operators ask, by codes of our own: 31001 to 31003 delays, 31011 to 31013 half messages.
+
+Behaviour
+- Requests are headers; 31002 and 31012 have a JSON array of ids as their body. Answers are JSON
+  (`rockgate.protocol.remoting.bodies.operating`).
+- A request looks at so much and no more, a little in each turn of the loop; `next` in its answer
+  says where the following one begins, and -1 that there is nothing behind.
+- Whoever cancels or resolves is told whether it was this request that ended the waiting: the first
+  decision in the log wins.
+
+Departs from RocketMQ
+- It has none of this. Its broker answers these codes with 3, and so the command line can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Final
+
+import msgspec
+
+from rockgate.gateway.durability import Durability
+from rockgate.gateway.remoting.caller import Caller
+from rockgate.gateway.remoting.dispatch import Reply
+from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.operating.delays import DelayDesk
+from rockgate.gateway.remoting.operating.halves import HalfDesk
+from rockgate.protocol.remoting import headers
+from rockgate.protocol.remoting.bodies.operating import DelayedList, HalfList
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.command import Command
+from rockgate.protocol.remoting.headers.operating import (
+    DescribeHeader,
+    ListHalvesHeader,
+    NamedHeader,
+    ResolveHalfHeader,
+    ScanDelaysHeader,
+)
+
+IDS_MAX: Final = 200
+ID_SIZE_MAX: Final = 4_096
+_encode: Final = msgspec.json.Encoder().encode
+_ids: Final = msgspec.json.Decoder(list[str]).decode
+
+
+class OperatorRequests:
+    """Answers operators."""
+
+    def __init__(self, *, delays: DelayDesk, halves: HalfDesk, durability: Durability) -> None:
+        self._delays = delays
+        self._halves = halves
+        self._durability = durability
+
+    def scan_delays(self, command: Command, caller: Caller) -> Awaitable[Reply]:
+        """31001: a part of what waits, counted, and the soonest of it."""
+        return self._scan_delays(headers.read(command, ScanDelaysHeader))
+
+    async def _scan_delays(self, asked: ScanDelaysHeader) -> Reply:
+        return _answer(await self._delays.scan(asked))
+
+    def describe_delays(self, command: Command, caller: Caller) -> Awaitable[Reply]:
+        """31002: details of messages that wait."""
+        return self._describe_delays(_asked(command), headers.read(command, DescribeHeader))
+
+    async def _describe_delays(self, ids: list[str], asked: DescribeHeader) -> Reply:
+        found = {
+            id_: await self._delays.describe(id_, asked.preview, with_due=asked.with_due)
+            for id_ in ids
+        }
+        return _answer(DelayedList(found={id_: each for id_, each in found.items() if each}))
+
+    def cancel_delay(self, command: Command, caller: Caller) -> Awaitable[Reply]:
+        """31003: take one back."""
+        return self._cancel_delay(_checked(headers.read(command, NamedHeader).id))
+
+    async def _cancel_delay(self, id_: str) -> Reply:
+        return await self._safe(_answer(await self._delays.cancel(id_)))
+
+    def list_halves(self, command: Command, caller: Caller) -> Awaitable[Reply]:
+        """31011: a page of undecided half messages."""
+        return self._list_halves(headers.read(command, ListHalvesHeader))
+
+    async def _list_halves(self, asked: ListHalvesHeader) -> Reply:
+        return _answer(await self._halves.page(asked))
+
+    def describe_halves(self, command: Command, caller: Caller) -> Awaitable[Reply]:
+        """31012: details of undecided half messages."""
+        return self._describe_halves(_asked(command), headers.read(command, DescribeHeader))
+
+    async def _describe_halves(self, ids: list[str], asked: DescribeHeader) -> Reply:
+        found = {id_: await self._halves.describe(id_, asked.preview) for id_ in ids}
+        return _answer(HalfList(found={id_: each for id_, each in found.items() if each}))
+
+    def resolve_half(self, command: Command, caller: Caller) -> Awaitable[Reply]:
+        """31013: decide one."""
+        return self._resolve_half(headers.read(command, ResolveHalfHeader))
+
+    async def _resolve_half(self, asked: ResolveHalfHeader) -> Reply:
+        done = await self._halves.resolve(_checked(asked.id), is_commit=asked.commit)
+        return await self._safe(_answer(done))
+
+    async def _safe(self, answer: Command) -> Reply:
+        """The answer, once what was decided is as safe as the server's setting says."""
+        held = self._durability.after_changes(answer)
+        return held if isinstance(held, Command) else await held
+
+
+def _answer(body: msgspec.Struct) -> Command:
+    return Command(ResponseCode.SUCCESS, {}, _encode(body))
+
+
+def _asked(command: Command) -> list[str]:
+    try:
+        ids = _ids(command.body)
+    except msgspec.MsgspecError as error:
+        raise Refused(
+            ResponseCode.INVALID_PARAMETER, f"the body is no array of ids: {error}"
+        ) from None
+    if len(ids) > IDS_MAX:
+        raise Refused(ResponseCode.INVALID_PARAMETER, f"{len(ids)} ids are more than {IDS_MAX}")
+    return [_checked(id_) for id_ in ids]
+
+
+def _checked(id_: str) -> str:
+    if not 0 < len(id_) <= ID_SIZE_MAX:
+        raise Refused(ResponseCode.INVALID_PARAMETER, f"an id of {len(id_)} characters")
+    return id_

@@ -1,0 +1,54 @@
+"""Headers of what an operator asks: codes of our own, 31000 to 31099."""
+
+import msgspec
+
+from rockgate.protocol.remoting.headers.kinds import Int32, Int64
+
+
+class ScanDelaysHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """31001: a part of what waits for its time, counted, and the soonest of it."""
+
+    start: Int64 = 0
+    """Where the last part said to go on; 0 at first."""
+    limit: Int32 = 0
+    """How many of the soonest to name."""
+    after_due_ms: Int64 = -1
+    after_sequence: Int64 = -1
+    """Only what comes behind this one, for the next page."""
+    topic: str | None = None
+    """Only what will be delivered to this topic: that has every message looked at."""
+    by_target: bool = False
+    """Count by the topics that messages will be delivered to, and look at every message for it."""
+
+
+class DescribeHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """31002, 31012: details of messages that the body names, a JSON array of ids."""
+
+    preview: Int32 = 0
+    """So many bytes of each body at most."""
+    with_due: bool = False
+    """Look for the due time as well: a scan for each id that still waits."""
+
+
+class NamedHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """31003: one message, by any of its ids."""
+
+    id: str
+
+
+class ListHalvesHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """31011: a page of undecided half messages, the oldest first."""
+
+    after: Int64 = -1
+    """Where the last page ended; -1 at first."""
+    limit: Int32 = 100
+    group: str | None = None
+    open_ms: Int64 = 0
+    """Only those that are at least so old."""
+
+
+class ResolveHalfHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """31013: commit a half message, or roll it back."""
+
+    id: str
+    commit: bool

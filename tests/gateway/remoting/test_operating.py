@@ -1,0 +1,83 @@
+"""What operators ask at RocketMQ's door, by codes of our own."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+from tests.budget import budget
+from tests.gateway.remoting.client import BINARY, Client, messages
+from tests.waiting import wait_until
+
+from rockgate.protocol.remoting.codes import ResponseCode
+
+SCAN, DESCRIBE, CANCEL, HALVES, RESOLVE = 31001, 31002, 31003, 31011, 31013
+
+
+def told(client: Client, code: int, fields: dict[str, Any], body: bytes = b"") -> Any:
+    answer = client.ask(code, fields, body)
+    assert answer.code == 0, answer.remark
+    return json.loads(bytes(answer.body))
+
+
+def delayed(client: Client, topic: str, key: str, delay_ms: int) -> None:
+    given = {"UNIQ_KEY": key, "TIMER_DELAY_MS": str(delay_ms)}
+    assert client.publish(topic, key.encode(), properties=given).code == 0
+
+
+def test_of_a_cancel_and_the_delivery_exactly_one_happens(broker: Client) -> None:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    count = budget("cancel_races")
+    keys = [f"race-{number}" for number in range(count)]
+    broker.publish("races", b"first")
+    for key in keys:
+        delayed(broker, "races", key, chance.randrange(1, 60))
+    chance.shuffle(keys)
+    won = {key for key in keys if told(broker, CANCEL, {"id": key})["isCancelled"]}
+
+    def arrived() -> list[str]:
+        found: list[str] = []
+        offset = 1
+        while (answer := broker.pull("races", offset)).code == 0:
+            found += [message.body.decode() for message in messages(answer)]
+            offset = int(answer.fields["nextBeginOffset"])
+        return found
+
+    wait_until(lambda: len(arrived()) >= count - len(won), "all others are delivered")
+    assert sorted([*arrived(), *won]) == sorted(keys)
+
+
+def test_a_scan_goes_on_where_its_last_part_ended(broker: Client) -> None:
+    for number in range(250):
+        delayed(broker, "parts", f"part-{number}", 3_600_000)
+    whole = told(broker, SCAN, {"limit": 1000, "byTarget": "true", "topic": "parts"})
+    assert whole["next"] == -1
+    assert [sum(each["due"]) for each in whole["counts"]] == [250]
+    assert len(whole["soonest"]) == 250
+    nothing = told(broker, SCAN, {"start": 1 << 40})
+    assert (nothing["next"], nothing["counts"]) == (-1, [])
+    assert nothing["waiting"] >= 250
+
+
+def test_a_binary_header_can_ask_as_well(connect: Callable[..., Client]) -> None:
+    assert told(connect(encoding=BINARY), SCAN, {})["waiting"] >= 0
+
+
+def test_what_makes_no_sense_is_refused_by_name(broker: Client) -> None:
+    for code, fields, body, problem in (
+        (SCAN, {"limit": "many"}, b"", "limit"),
+        (DESCRIBE, {}, b"{", "array of ids"),
+        (DESCRIBE, {}, json.dumps(["x"] * 201).encode(), "201 ids are more than 200"),
+        (DESCRIBE, {}, json.dumps(["x" * 5000]).encode(), "5000 characters"),
+        (CANCEL, {}, b"", "id"),
+        (CANCEL, {"id": ""}, b"", "0 characters"),
+        (RESOLVE, {"id": "1", "commit": "perhaps"}, b"", "commit"),
+        (HALVES, {"openMs": "old"}, b"", "openMs"),
+    ):
+        answer = broker.ask(code, fields, body)
+        assert answer.code == ResponseCode.INVALID_PARAMETER
+        assert problem in (answer.remark or "")
