@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable
 from typing import Any
 
 from tests.budget import budget
 from tests.gateway.remoting.client import BINARY, Client, messages
+from tests.seeds import seeded
 from tests.waiting import wait_until
 
 from rockgate.protocol.remoting.codes import ResponseCode
@@ -28,9 +28,7 @@ def delayed(client: Client, topic: str, key: str, delay_ms: int) -> None:
 
 
 def test_of_a_cancel_and_the_delivery_exactly_one_happens(broker: Client) -> None:
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
-    chance = random.Random(seed)
+    chance = seeded()
     count = budget("cancel_races")
     keys = [f"race-{number}" for number in range(count)]
     broker.publish("races", b"first")

@@ -49,6 +49,12 @@ COMMANDS = (
     Deferred("quotas", f"{_HERE}.quotas", "Client quotas: describe, alter.", _CLIENT),
     Deferred("cluster", f"{_HERE}.cluster", "The cluster: describe, apis, log-dirs.", _CLIENT),
     Deferred("delay", f"{_HERE}.delay", "Delayed messages: list, show, cancel.", _OPERATOR),
+    Deferred(
+        "transactions",
+        f"{_HERE}.transactions",
+        "Transactions of both kinds: list, show, resolve, find-hanging, abort.",
+        _OPERATOR,
+    ),
 )
 
 app = typer.Typer(

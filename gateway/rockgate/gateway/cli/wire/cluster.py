@@ -7,6 +7,7 @@ looked up when it is needed; an answer that says "not me" is looked up again unt
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
+from enum import IntEnum
 from typing import Final, Self, TypeVar
 
 from rockgate.gateway.address import Address
@@ -49,7 +50,17 @@ COORDINATOR_MOVED: Final = frozenset(
         ErrorCode.NOT_COORDINATOR,
     }
 )
-_GROUP: Final = 0
+
+
+class Kind(IntEnum):
+    """What a coordinator is looked up for."""
+
+    GROUP = 0
+    TRANSACTION = 1
+
+    def of(self, key: str) -> str:
+        """How messages call it."""
+        return f"group {key}" if self is Kind.GROUP else f"transactional id {key}"
 
 
 class Cluster:
@@ -151,15 +162,15 @@ class Cluster:
         """The brokers that the last Metadata named."""
         return tuple(self._nodes)
 
-    async def coordinator(self, group: str) -> Broker:
-        """The broker that keeps a group, as soon as there is one."""
-        async with self.deadline(f"a coordinator for group {group}") as pauses:
+    async def coordinator(self, key: str, kind: Kind = Kind.GROUP) -> Broker:
+        """The broker that keeps a group or a transactional id, as soon as there is one."""
+        async with self.deadline(f"a coordinator for {kind.of(key)}") as pauses:
             while True:
                 try:
-                    return await self._find(group)
+                    return await self._find(key, kind)
                 except Refused as error:
                     if error.code not in COORDINATOR_MOVED:
-                        raise error.about(f"group {group}") from None
+                        raise error.about(kind.of(key)) from None
                     await pauses(error)
 
     # Asking again
@@ -181,16 +192,23 @@ class Cluster:
 
         yield pause
 
-    async def ask_coordinator(self, group: str, ask: Callable[[Broker], Awaitable[R]]) -> R:
-        """Do `ask` at the group's coordinator, again where it raises that this moved."""
-        async with self.deadline(f"group {group}") as pause:
+    async def ask_coordinator(
+        self,
+        key: str,
+        ask: Callable[[Broker], Awaitable[R]],
+        kind: Kind = Kind.GROUP,
+        *,
+        again: Collection[int] = COORDINATOR_MOVED,
+    ) -> R:
+        """Do `ask` at a coordinator; again where it raises that this moved, or one of `again`."""
+        async with self.deadline(kind.of(key)) as pause:
             while True:
-                broker = await self.coordinator(group)
+                broker = await self.coordinator(key, kind)
                 try:
                     return await ask(broker)
                 except Refused as error:
-                    if error.code not in COORDINATOR_MOVED:
-                        raise error.about(error.what or f"group {group}") from None
+                    if error.code not in again:
+                        raise error.about(error.what or kind.of(key)) from None
                     await pause(error)
 
     async def ask_leaders(
@@ -225,8 +243,8 @@ class Cluster:
             )
         return self._brokers[key]
 
-    async def _find(self, group: str) -> Broker:
-        request = FindCoordinatorRequest(key=group, key_type=_GROUP, coordinator_keys=[group])
+    async def _find(self, key: str, kind: Kind) -> Broker:
+        request = FindCoordinatorRequest(key=key, key_type=kind, coordinator_keys=[key])
         answer = await (await self.anyone()).ask(request, FindCoordinatorResponse)
         if answer.coordinators:
             (found,) = answer.coordinators
