@@ -101,7 +101,6 @@ class RemotingAssembly:
         self._store = store
         self._waiting = waiting
         self._store_host = store_host
-        self._folds = folds
         remoting = config.remoting
         self.topics = TopicBook(
             store.topics,
@@ -270,7 +269,7 @@ class RemotingAssembly:
     def _operators(self) -> OperatorRequests:
         halves = HalfDesk(
             store=self._store,
-            undecided=self._folds.halves,
+            undecided=self.halves.undecided,
             halves=self.halves,
             checking=self.checking,
             clients=self.clients,

@@ -59,7 +59,7 @@ class Halves:
     def __init__(self, *, store: Store, halves: HalfMessages, durability: Durability) -> None:
         self._store = store
         self._appender = store.appender
-        self._halves = halves
+        self.undecided = halves
         self._durability = durability
         self.place: Place = lambda queue, draft: [Intake(queue, draft)]
         self.on_prepared: Callable[[Half], None] = lambda half: None
@@ -89,7 +89,7 @@ class Halves:
         )
         change = Prepared(queue.next_offset, name, _immunity(incoming.properties))
         appended, prepared = self._appender.group([Intake(queue, draft), _state(encode(change))])
-        half = self._halves.find(appended.offset)
+        half = self.undecided.find(appended.offset)
         assert half is not None, "a half message that was appended is known"
         self.on_prepared(half)
         told = appended._replace(queue_id=incoming.queue.queue_id)
@@ -149,7 +149,7 @@ class Halves:
         return Lying(entry, body, parse_properties(envelope.properties_of(view, entry)))
 
     def _undecided(self, offset: int, group: str) -> Half | None:
-        half = self._halves.find(offset)
+        half = self.undecided.find(offset)
         if half is None:
             return None
         if half.group != group:
