@@ -77,7 +77,7 @@ async def overview(
     progress: Callable[[int, int], None],
 ) -> Overview:
     """Go over everything that waits; `progress` is told how much was counted, and of how much."""
-    start, counted = 0, 0
+    start, end, counted = 0, -1, 0
     counts: dict[tuple[str | None, str], list[int]] = {}
     soonest: list[DelayPlace] = []
     while True:
@@ -101,8 +101,11 @@ async def overview(
         soonest = sorted([*soonest, *part.soonest], key=lambda each: (each.due_ms, each.sequence))
         del soonest[limit + 1 :]
         start = part.next
+        if end < 0:
+            # Without an end of its own a scan would never end while as many come as it meets.
+            end = part.end
         progress(counted, part.waiting)
-        if start < 0:
+        if not 0 <= start < end:
             break
     found = [Count(target, by, tuple(due)) for (target, by), due in counts.items()]
     return Overview(

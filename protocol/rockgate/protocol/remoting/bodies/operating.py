@@ -54,6 +54,8 @@ class DelayScan(msgspec.Struct, kw_only=True, rename="camel"):
     now_ms: int
     next: int
     """Where the next part begins; -1 behind the last."""
+    end: int
+    """Where what was there at this moment ends: who goes on to it has met all that waited."""
     counts: list[DelayCount] = []
     soonest: list[DelayPlace] = []
 
