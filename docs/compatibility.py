@@ -19,7 +19,8 @@ HEAD = """\
 
 Clients that somebody else wrote, unmodified, as `make compat` last ran them against a server of
 this checkout. [compat-tests](../compat-tests/README.md) says how a client is added; each folder's
-FINDINGS say what was seen and where. A number is how many tests held.
+FINDINGS say what was seen and where. A number is how many tests held. `rockgate-sdk` is our own
+client, against the server and against Apache RocketMQ itself.
 """
 
 # What no client is asked yet, by an API that it could not do without.

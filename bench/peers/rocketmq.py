@@ -19,6 +19,8 @@ from bench.peers.ports import HOST, free_port_with, free_ports
 from bench.peers.tools import find_java
 
 NAME = "rocketmq"
+OLD = "rocketmq-4"
+"""The line before 5.0, which many still run."""
 NAMESRV_HEAP = "128m"
 BROKER_HEAP = "768m"
 # The broker opens a port for urgent requests two below its own, and one for replicas above it.
@@ -46,6 +48,10 @@ LOGBACK = """\
   <root level="WARN"><appender-ref ref="out"/></root>
 </configuration>
 """
+
+
+# What 4.9 insists on, in the folder `conf` of its home, one for each program.
+OLD_LOGBACK = LOGBACK.replace("org.apache.rocketmq.logging.", "")
 
 
 def namesrv_settings(directory: Path, port: int) -> dict[str, str]:
@@ -106,8 +112,11 @@ class RocketMQPeer:
         namesrv_heap: str = NAMESRV_HEAP,
         broker_heap: str = BROKER_HEAP,
         cache: Path | None = None,
+        line: str = NAME,
     ) -> None:
-        self._home = Home(NAME, directory)
+        """`line` is NAME or OLD: which pom pins its version."""
+        self._line = line
+        self._home = Home(line, directory)
         self.directory = self._home.path
         self.namesrv_daemon = Daemon("namesrv", self.directory)
         self.broker_daemon = Daemon("broker", self.directory)
@@ -167,7 +176,7 @@ class RocketMQPeer:
     @property
     def version(self) -> str:
         """The version of its jars."""
-        return jars.version(NAME)
+        return jars.version(self._line)
 
     @property
     def namesrv(self) -> tuple[str, int]:
@@ -211,19 +220,23 @@ class RocketMQPeer:
         return [
             *(str(find_java()), *FLAGS, f"-Xms{heap}", f"-Xmx{heap}"),
             *_home_flags(self.directory),
-            *("-cp", _class_path(self.directory, self._cache)),
+            *("-cp", _class_path(self.directory, self._cache, self._line)),
             *(name, "-c", str(self.directory / f"{role}.properties")),
         ]
 
 
 def tool_command(
-    arguments: Sequence[str], directory: Path, namesrv: str | None, cache: Path | None = None
+    arguments: Sequence[str],
+    directory: Path,
+    namesrv: str | None,
+    cache: Path | None = None,
+    line: str = NAME,
 ) -> list[str]:
     """The command line that runs mqadmin: `clusterList`, `updateTopic …`."""
     names = ["-n", namesrv] if namesrv else []
     return [
         *(str(find_java()), *FLAGS, *_home_flags(directory)),
-        *("-cp", _class_path(directory, cache), ADMIN_CLASS, *arguments, *names),
+        *("-cp", _class_path(directory, cache, line), ADMIN_CLASS, *arguments, *names),
     ]
 
 
@@ -232,7 +245,11 @@ def _home_flags(directory: Path) -> tuple[str, str]:
     return f"-Drocketmq.home.dir={directory}", f"-Duser.home={directory}"
 
 
-def _class_path(directory: Path, cache: Path | None) -> str:
+def _class_path(directory: Path, cache: Path | None, line: str) -> str:
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "rmq.logback.xml").write_text(LOGBACK)
-    return f"{directory}:{jars.fetch(NAME, cache) / '*'}"
+    if line == OLD:
+        (directory / "conf").mkdir(exist_ok=True)
+        for program in ("namesrv", "broker", "tools"):
+            (directory / "conf" / f"logback_{program}.xml").write_text(OLD_LOGBACK)
+    return f"{directory}:{jars.fetch(line, cache) / '*'}"

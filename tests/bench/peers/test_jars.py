@@ -35,6 +35,7 @@ def program(path: Path, text: str) -> None:
 def test_the_versions_are_those_of_the_poms() -> None:
     assert jars.version("kafka") == "4.3.1"
     assert jars.version("rocketmq") == "5.5.0"
+    assert jars.version("rocketmq-4") == "4.9.7"
 
 
 def test_the_cache_is_the_users_unless_the_environment_names_another(tmp_path: Path) -> None:
