@@ -7,7 +7,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from bench import codec, groups, kafka, mapping, remoting, results, spark, txn
+from bench import codec, groups, kafka, mapping, remoting, results, sdk, spark, txn
 from bench.results import Report
 from bench.store import report as store
 
@@ -17,6 +17,7 @@ BENCHMARKS: dict[str, Callable[[], Report]] = {
     "kafka": kafka.run,
     "mapping": mapping.run,
     "remoting": remoting.run,
+    "sdk": sdk.run,
     "spark": spark.run,
     "store": store.run,
     "store-big": store.run_big,

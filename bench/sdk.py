@@ -1,0 +1,137 @@
+"""How does rockgate's Python client compare with RocketMQ's Java client, on the same server?
+
+Defends, as medians of three, with messages of 1 KB: 64 in flight at 0.7 of the Java client's rate
+with as many, and batches of 100 at 0.7 of its rate. One in flight is told without a bar, and so is
+everything on uvloop.
+
+    python -m bench sdk            everything; the results are written to bench/results/
+    python -m bench.sdk --quick    a smoke test of half a minute, not written
+
+One rockgate server runs all the time and the clients take turns. Each measurement is a process of
+its own (sdkload.py, load/RocketMQLoad.java), warmed up for a third of it.
+"""
+
+import argparse
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import results
+from bench.peers import jars
+from bench.remoting import SECONDS_MAX, SIZE, Client
+from bench.results import Bar, Report
+from bench.rockgate import ROOMS, ROOT, RockgateServer
+
+PYTHON, UVLOOP, JAVA = "rockgate.sdk", "rockgate.sdk on uvloop", "rocketmq-client"
+IN_FLIGHT, BATCH = 64, 100
+ONE = "one in flight [1/s]"
+ONE_MEDIAN = "one in flight, median [us]"
+MANY = f"{IN_FLIGHT} in flight [1/s]"
+BATCHES = f"batches of {BATCH} [1/s]"
+RATE_MIN = 0.7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How much is done."""
+
+    rounds: int
+    seconds: float
+
+
+FULL = Plan(rounds=3, seconds=4.0)
+QUICK = Plan(rounds=1, seconds=0.5)
+
+
+def run(plan: Plan = FULL) -> Report:
+    """Measure, and say which bars hold."""
+    report = Report(
+        name="sdk",
+        command="python -m bench sdk",
+        question="How does rockgate's Python client compare with RocketMQ's Java client?",
+        peers={JAVA: jars.version("rocketmq")},
+        notes={"plan": "full" if plan is FULL else "quick", "message bytes": SIZE},
+    )
+    with tempfile.TemporaryDirectory() as folder, RockgateServer(rocketmq=True) as server:
+        java = Client(Path(folder))
+        for turn in range(plan.rounds):
+            topic = f"sdk-{turn}"
+            for name, loop in ((PYTHON, "asyncio"), (UVLOOP, "uvloop")):
+                words = (server.namesrv, topic, plan.seconds)
+                rate, micros = python(*words, "one", 1, loop)
+                _keep(report, ONE, name, rate)
+                _keep(report, ONE_MEDIAN, name, micros)
+                _keep(report, MANY, name, python(*words, "many", IN_FLIGHT, loop)[0])
+                _keep(report, BATCHES, name, python(*words, "batch", BATCH, loop)[0])
+            rate, micros = java.run(server.namesrv, "sync", topic, plan.seconds, 1)
+            _keep(report, ONE, JAVA, rate)
+            _keep(report, ONE_MEDIAN, JAVA, micros)
+            for case, mode, number in ((MANY, "async", IN_FLIGHT), (BATCHES, "batch", BATCH)):
+                rate, _ = java.run(server.namesrv, mode, topic, plan.seconds, number)
+                _keep(report, case, JAVA, rate)
+    report.bars = [
+        Bar(
+            name=case.removesuffix(" [1/s]"),
+            measured=round(_median(report, case, PYTHON) / _median(report, case, JAVA), 2),
+            at_least=RATE_MIN,
+            unit="x",
+        )
+        for case in (MANY, BATCHES)
+    ]
+    return report
+
+
+def python(
+    namesrv: str, topic: str, seconds: float, mode: str, number: int, loop: str
+) -> tuple[float, float]:
+    """Messages a second, and the median in microseconds where one is in flight."""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "bench.sdkload"),
+            *(namesrv, mode, topic, str(seconds), str(number), loop),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS_MAX,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(str(ROOT / room) for room in ROOMS)},
+    )
+    found = re.search(r"@@ ([\d.]+) ([\d.]+)", done.stdout)
+    if done.returncode or found is None:
+        raise RuntimeError(f"{mode}: {done.stdout[-1000:]}{done.stderr[-2000:]}")
+    return float(found[1]), float(found[2])
+
+
+def _keep(report: Report, case: str, name: str, value: float) -> None:
+    report.samples.setdefault(case, {}).setdefault(name, []).append(value)
+    print(f"{case}: {name} {value:,.0f}", flush=True)
+
+
+def _median(report: Report, case: str, name: str) -> float:
+    return max(1e-9, statistics.median(report.samples[case][name]))
+
+
+def main() -> int:
+    """Run from the command line; 1 if a bar fails."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.sdk",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--quick", action="store_true", help="a smoke test of half a minute")
+    arguments = parser.parse_args()
+    report = run(QUICK if arguments.quick else FULL)
+    for bar in report.bars:
+        print(bar.line())
+    if not arguments.quick:
+        print(f"written to bench/results/{results.write(report).name}")
+    return 0 if report.holds else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
