@@ -7,10 +7,14 @@ of its class, and a line in FINDINGS.md.
 from __future__ import annotations
 
 import asyncio
+import re
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from behaviours.bringing import CannotRun, leave_out
@@ -259,6 +263,21 @@ class Behaviours:
         [found] = await broker.when("ns%spaced", 1)
         assert found.properties["INSTANCE_ID"] == "ns"
 
+    async def test_the_message_trace_is_written(
+        self, broker: Broker, producer_of: Callable[..., Producer]
+    ) -> None:
+        async with producer_of("traced", trace=True) as producer:
+            result = await producer.send(Message("traced", b"x", keys=["o-1"]))
+        [found] = await broker.when("RMQ_SYS_TRACE_TOPIC", 1)
+        kind, *fields = found.body.decode().rstrip("\x02").split("\x01")
+        assert (kind, fields[2:5]) == ("Pub", ["traced", "traced", result.message_id])
+        assert (fields[7], fields[-1]) == ("{}:{}".format(*broker.address), "true")
+        assert found.properties["KEYS"].split() == [result.message_id, "o-1"]
+        self.check_trace(broker, result.message_id)
+
+    def check_trace(self, broker: Broker, message_id: str) -> None:
+        """Whatever else can read a trace there."""
+
     @pytest.mark.row("P-31")
     @pytest.mark.row("PRD-15")
     async def test_a_transaction_shows_its_message_when_it_commits(
@@ -362,6 +381,18 @@ class Apache(Behaviours):
 class TestRocketMQ5(Apache):
     line = rocketmq.NAME
     client = f"rockgate-sdk with RocketMQ {jars.version(rocketmq.NAME)}"
+
+    def check_trace(self, broker: Broker, message_id: str) -> None:
+        """RocketMQ's own tool finds it by the message's id."""
+        with TemporaryDirectory() as folder:
+            words = ["queryMsgTraceById", "-i", message_id]
+            done = subprocess.run(
+                rocketmq.tool_command(words, Path(folder), broker.namesrv),
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
+        assert re.search(r"Pub\s+traced\s.*127\.0\.0\.1.*success", done.stdout), done
 
 
 @pytest.mark.long

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from rockgate.protocol.remoting.command import Buffer, Command, Fields
 
@@ -40,7 +41,6 @@ class Sending:
     """One call: what is sent, and in the end what came of it."""
 
     __slots__ = (
-        "began_ms",
         "error",
         "group",
         "is_oneway",
@@ -61,38 +61,29 @@ class Sending:
         self.is_oneway = is_oneway
         self.properties: Fields = {}
         """Properties that hooks add to every message of the call."""
-        self.began_ms = 0
         self.message_ids: Sequence[str] = ()
         """Known once the messages are packed, also if they were not sent."""
         self.results: Sequence[SendResult] = ()
         self.error: BaseException | None = None
-        self.notes: dict[object, object] = {}
+        self.notes: dict[object, Any] = {}
         """What hooks keep from before to after, each under its own key."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
     """The end of a local transaction, as it was told to the broker."""
 
-    __slots__ = ("group", "is_from_check", "keys", "message_id", "outcome", "tag", "topic")
-
-    def __init__(
-        self,
-        *,
-        group: str,
-        topic: str,
-        message_id: str,
-        tag: str | None,
-        keys: str | None,
-        outcome: Outcome,
-        is_from_check: bool,
-    ) -> None:
-        self.group = group
-        self.topic = topic
-        self.message_id = message_id
-        self.tag = tag
-        self.keys = keys
-        self.outcome = outcome
-        self.is_from_check = is_from_check
+    group: str
+    topic: str
+    message_id: str
+    transaction_id: str
+    tag: str | None
+    keys: str | None
+    """All of them, with spaces between."""
+    store_host: str
+    """The broker that has the half message."""
+    outcome: Outcome
+    is_from_check: bool
 
 
 class SendHook:

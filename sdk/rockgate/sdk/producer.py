@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.message import Message as Received
@@ -21,7 +21,7 @@ from rockgate.protocol.remoting.properties import (
     PRODUCER_GROUP,
     TRANSACTION_PREPARED,
 )
-from rockgate.sdk import sharing
+from rockgate.sdk import sharing, telemetry, tracing
 from rockgate.sdk.client import Client, addresses_of
 from rockgate.sdk.delivery import Delivery, Selector, choice
 from rockgate.sdk.errors import Closed, InvalidMessage, TimedOut
@@ -32,7 +32,11 @@ from rockgate.sdk.outgoing import Packer
 from rockgate.sdk.replies import Reply, asking, reply_to
 from rockgate.sdk.routes import Queue
 from rockgate.sdk.sender import Half, Sender
+from rockgate.sdk.tracing import TraceHook, Tracer
 from rockgate.sdk.transaction import Checker, Checking, Transaction
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
 
 BODY_SIZE_MAX: Final = 4 * 1024 * 1024
 COMPRESS_OVER: Final = 4096
@@ -53,6 +57,8 @@ class Producer:
         client: Client | None = None,
         checker: Checker | None = None,
         hooks: Sequence[SendHook] = (),
+        tracer_provider: TracerProvider | None = None,
+        trace: bool | str = False,
         timeout_s: float = TIMEOUT_S,
         retry_count: int = RETRY_COUNT,
         retry_not_ok: bool = False,
@@ -65,7 +71,10 @@ class Producer:
         `namespace` is put before topics and group on the wire. Producers with another `instance`
         have a client of their own. `retry_not_ok` sends again what was stored, but not as safely
         as it should be. `avoid_slow` passes over brokers that were slow or failed, for a while
-        (`rockgate.sdk.faults`). `hooks` are told of every send (`rockgate.sdk.hooks`).
+        (`rockgate.sdk.faults`). `hooks` are told of every send (`rockgate.sdk.hooks`). Spans are
+        made with `tracer_provider`, or the application's own if it has set one up
+        (`rockgate.sdk.telemetry`). `trace` writes RocketMQ's message trace, to its own topic or to
+        the one that is named (`rockgate.sdk.tracing`).
         """
         check_group(group)
         if namespace:
@@ -84,6 +93,8 @@ class Producer:
         self._given = client
         self._checker = checker
         self._hooks = tuple(hooks)
+        self._tracer_provider = tracer_provider
+        self._trace_topic = tracing.TOPIC if trace is True else trace or ""
         self._timeout_s = timeout_s
         self._retry_count = retry_count
         self._retry_not_ok = retry_not_ok
@@ -92,6 +103,7 @@ class Producer:
         self._compress_over = compress_over
         self._client: Client | None = None
         self._sender: Sender | None = None
+        self._tracer: Tracer | None = None
         self._was_opened = False
 
     @property
@@ -116,14 +128,14 @@ class Producer:
             raise
         self._was_opened = True
         self._client = client
-        self._sender = self._sender_over(client)
+        self._sender = self._sender_over(client, self._hooks_over(client))
         if self._checker is not None:
             client.checks.add(
                 self._wire_group,
                 Checking(
                     checker=self._checker,
                     shown=lambda name: unwrap(self._namespace, name),
-                    hooks=self._hooks,
+                    hooks=self._sender.hooks,
                 ),
             )
         return self
@@ -137,6 +149,8 @@ class Producer:
         if client is None:
             return
         self._client = self._sender = None
+        if self._tracer is not None:
+            await self._tracer.close()
         client.checks.remove(self._wire_group)
         client.remove_producer(self._wire_group)
         if self._given is None:
@@ -265,23 +279,42 @@ class Producer:
             raise Closed("the producer is not open: use `async with`, or `await producer.open()`")
         return self._sender
 
-    def _sender_over(self, client: Client) -> Sender:
-        return Sender(
-            self.group,
-            Packer(
-                now_ms=client.now_ms,
-                body_size_max=self._body_size_max,
-                compress_over=self._compress_over,
-                namespace=self._namespace,
-            ),
-            Delivery(
-                client,
-                self._wire_group,
-                timeout_s=self._timeout_s,
-                retry_count=self._retry_count,
-                retry_not_ok=self._retry_not_ok,
-                avoid_slow=self._avoid_slow,
-                namespace=self._namespace,
-            ),
-            self._hooks,
+    def _hooks_over(self, client: Client) -> list[SendHook]:
+        """The application's, and those of what was asked for besides."""
+        found = list(self._hooks)
+        spans = telemetry.hook(
+            self._tracer_provider, client_id=client.id, namespace=self._namespace
+        )
+        if spans is not None:
+            found.append(spans)
+        if self._trace_topic:
+            group = f"{tracing.GROUP_PREFIX}-{self.group}"
+            self._tracer = Tracer(
+                self._packer_over(client, ""), self._delivery_over(client, group), self._trace_topic
+            )
+            found.append(TraceHook(client.now_ms, self._tracer.take))
+        return found
+
+    def _sender_over(self, client: Client, hooks: Sequence[SendHook]) -> Sender:
+        packer = self._packer_over(client, self._namespace)
+        delivery = self._delivery_over(client, self._wire_group, self._namespace)
+        return Sender(self.group, packer, delivery, hooks)
+
+    def _packer_over(self, client: Client, namespace: str) -> Packer:
+        return Packer(
+            now_ms=client.now_ms,
+            body_size_max=self._body_size_max,
+            compress_over=self._compress_over,
+            namespace=namespace,
+        )
+
+    def _delivery_over(self, client: Client, group: str, namespace: str = "") -> Delivery:
+        return Delivery(
+            client,
+            group,
+            timeout_s=self._timeout_s,
+            retry_count=self._retry_count,
+            retry_not_ok=self._retry_not_ok,
+            avoid_slow=self._avoid_slow,
+            namespace=namespace,
         )

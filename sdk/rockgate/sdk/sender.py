@@ -141,6 +141,8 @@ class Half:
                 group=self._sender.group,
                 topic=message.topic,
                 message_id=header.msg_id or "",
+                transaction_id=header.transaction_id or "",
+                store_host=link.address,
                 tag=message.tag,
                 keys=" ".join(message.keys) or None,
                 outcome=Outcome(header.commit_or_rollback),

@@ -230,6 +230,8 @@ class Checks:
                 group=checking.shown(asked.group),
                 topic=shown.topic,
                 message_id=shown.message_id,
+                transaction_id=asked.header.transaction_id or "",
+                store_host=asked.link.address,
                 tag=shown.properties.get(TAGS),
                 keys=shown.properties.get(KEYS),
                 outcome=outcome,
