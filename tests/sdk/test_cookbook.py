@@ -1,0 +1,63 @@
+"""The web service of docs/sdk.md, under uvicorn; tests/house runs the other programs there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+from bench.peers.ports import free_ports
+from tests.gateway.remoting.client import Client as Reader
+from tests.gateway.remoting.client import messages
+from tests.gateway.server import ROOT, RunningServer, environment
+from tests.house.markdown import blocks
+from tests.waiting import wait_until
+
+from rockgate.protocol.remoting.message import Message
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_the_web_service_sends_what_is_posted(loop: str, tmp_path: Path) -> None:
+    [block] = [each for each in blocks(ROOT / "docs" / "sdk.md") if "app" in each.words]
+    with RunningServer(tmp_path, rocketmq=True) as server:
+        namesrv = "{}:{}".format(*server.address("namesrv"))
+        (tmp_path / "app.py").write_text(block.text.replace("127.0.0.1:9876", namesrv))
+        [port] = free_ports(1)
+        command = [sys.executable, "-m", "uvicorn", "app:app", "--port", str(port), "--loop", loop]
+        with (
+            (tmp_path / "uvicorn.log").open("w") as log,
+            subprocess.Popen(
+                command, cwd=tmp_path, env=environment(dict(os.environ)), stderr=log, stdout=log
+            ) as web,
+        ):
+            try:
+                with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10) as asker:
+                    wait_until(lambda: is_up(asker), "uvicorn listens", 30)
+                    told = asker.post("/orders/o-1").raise_for_status().json()
+                    found = read(server, "orders")
+                    server.kill()
+                    assert asker.post("/orders/o-2").status_code == 503
+            finally:
+                web.terminate()
+        assert web.returncode in (0, -15)
+        assert "Traceback" not in (tmp_path / "uvicorn.log").read_text()
+        assert [(m.message_id, m.properties["KEYS"]) for m in found] == [(told["message"], "o-1")]
+
+
+def is_up(asker: httpx.Client) -> bool:
+    try:
+        return asker.get("/openapi.json").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def read(server: RunningServer, topic: str) -> list[Message]:
+    reader = Reader(server.address("remoting"))
+    try:
+        pulled = (reader.pull(topic, 0, queue=queue) for queue in range(4))
+        return [message for answer in pulled if answer.code == 0 for message in messages(answer)]
+    finally:
+        reader.socket.close()
