@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 from tests.store.journals import MemoryJournal, change_at
 
-from rockgate.store import halfchanges
+from rockgate.store import delayheld, halfchanges
 from rockgate.store.clock import ManualClock
 from rockgate.store.delaychanges import DELAY_TOPIC, Ended, encode_ended, encode_schedule
 from rockgate.store.delaychanges import Kind as DelayKind
 from rockgate.store.delayfold import Delay
+from rockgate.store.delayheld import HELD_TOPIC, HeldEntries
 from rockgate.store.epochs import TOPIC as EPOCH_TOPIC
 from rockgate.store.epochs import Epochs
 from rockgate.store.halfchanges import HALF_TOPIC
@@ -269,6 +270,69 @@ def _view_delay(delay: Delay) -> Mapping[Any, object]:
     return items
 
 
+# Held entries: an entry is held once, decided once by its owner, and scheduled by steps.
+
+_HELD_OPERATIONS = st.one_of(
+    st.tuples(st.just("hold"), _TOPICS, _QUEUES, st.integers(-1, 2)),
+    st.tuples(st.sampled_from(("release", "drop")), _TOPICS, _QUEUES, st.integers(0, 2)),
+    st.tuples(st.just("schedule"), st.booleans()),
+    st.tuples(st.just("deletion"), st.sets(_TOPICS, min_size=1)),
+)
+
+
+def _held_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
+    bodies: list[Body] = []
+    model: dict[tuple[int, int, int], list[int]] = {}
+    gone: set[int] = set()
+    for number, (what, *values) in enumerate(operations):
+        if what == "deletion":
+            ids = [topic_id(topic) for topic in sorted(values[0])]
+            bodies += [(TOPICS_TOPIC, body) for body in encode(Kind.DELETE, ids)]
+            gone |= values[0]
+            model = {key: item for key, item in model.items() if key[0] not in gone}
+            continue
+        change: delayheld.Hold | delayheld.Decide | delayheld.Scheduled
+        if what == "schedule":
+            ready = [(key, item) for key, item in model.items() if item[0] == delayheld.NOBODY]
+            if not ready:
+                continue
+            key, item = ready[0]
+            item[1] += 1
+            change = delayheld.Scheduled(topic_id(key[0]), *key[1:], item[1], values[0])
+            if values[0]:
+                del model[key]
+            bodies.append((HELD_TOPIC, delayheld.encode(delayheld.Kind.SCHEDULED, change)))
+            continue
+        topic, queue_id, owner = values
+        if topic in gone:
+            continue
+        if what == "hold":
+            base = number * 10
+            model[topic, queue_id, base] = [owner, 0]
+            from_ms = number if owner == delayheld.NOBODY else delayheld.UNDECIDED
+            change = delayheld.Hold(topic_id(topic), queue_id, base, base + 10, owner, from_ms)
+            bodies.append((HELD_TOPIC, delayheld.encode(delayheld.Kind.HOLD, change)))
+            continue
+        kind = delayheld.Kind.RELEASE if what == "release" else delayheld.Kind.DROP
+        change = delayheld.Decide(topic_id(topic), queue_id, owner, number)
+        bodies.append((HELD_TOPIC, delayheld.encode(kind, change)))
+        for key in [k for k, item in model.items() if k[:2] == (topic, queue_id)]:
+            if model[key][0] == owner:
+                if what == "release":
+                    model[key][0] = delayheld.NOBODY
+                else:
+                    del model[key]
+    return bodies
+
+
+def _view_held(held: HeldEntries) -> Mapping[Any, object]:
+    items = {(item.key, item.base): item for item in held.all()}
+    assert len(items) == len(held)
+    ready = held.next_ready()
+    assert (ready is None) is all(item.owner != delayheld.NOBODY for item in items.values())
+    return items
+
+
 FOLDS = [
     FoldCase(
         "halves",
@@ -304,5 +368,12 @@ FOLDS = [
         _make_delay,
         st.lists(_DELAY_OPERATIONS, max_size=30).map(_delay_changes),
         _view_delay,
+    ),
+    FoldCase(
+        "delay held",
+        HELD_TOPIC,
+        lambda: HeldEntries(Topics(MemoryJournal()), slice_items=1),
+        st.lists(_HELD_OPERATIONS, max_size=30).map(_held_changes),
+        _view_held,
     ),
 ]

@@ -6,7 +6,15 @@ import re
 
 from tests.house.checkout import ROOT
 
-from rockgate.store import delaydelivery, delayfold, delayset, delayunits, delaywheel, steadyclock
+from rockgate.store import (
+    delaydelivery,
+    delayfold,
+    delayheld,
+    delayset,
+    delayunits,
+    delaywheel,
+    steadyclock,
+)
 from rockgate.store.delaychanges import DELAY_TOPIC, Kind, encode_schedule
 
 PAGE = (ROOT / "docs/delay.md").read_text()
@@ -20,6 +28,12 @@ def rows(after: str) -> list[list[str]]:
 def test_the_kinds_of_changes_are_listed() -> None:
     assert [(int(row[1]), row[2]) for row in rows("## Changes")] == [(k, k.name) for k in Kind]
     assert DELAY_TOPIC.decode() in PAGE
+
+
+def test_the_kinds_of_changes_of_held_entries_are_listed() -> None:
+    listed = [(int(row[1]), row[2]) for row in rows("### Held entries")]
+    assert listed == [(kind, kind.name) for kind in delayheld.Kind]
+    assert delayheld.HELD_TOPIC.decode() in PAGE
 
 
 def test_the_dump_is_a_schedule() -> None:

@@ -1,8 +1,8 @@
 """Bodies: runs of entries of one kind, read for those who know what is in them.
 
 Kafka's side reads the bodies of batch entries and nothing around them; a message entry in between
-ends the run, for it is read in another way. The loop over units is the server's hottest: it makes
-one slice per entry and nothing else.
+ends the run, for it is read in another way, and so does a batch of which records wait. The loop
+over units is the server's hottest: it makes one slice per entry and nothing else.
 
 Entries that are cold are not touched. They are noted, and their sizes counted, so that whoever asks
 can have them brought in and ask again.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rockgate.protocol.entry import HEAD_SIZE_V4, MAGIC_BATCH, places
+from rockgate.protocol.entry import DELAYED, HEAD_SIZE_V4, MAGIC_BATCH, batch_places, places
 from rockgate.store.commitlog import CommitLog
 from rockgate.store.consumequeue import Queue
 from rockgate.store.errors import StoreCorrupt
@@ -34,6 +34,8 @@ class Batches(NamedTuple):
     """The offset behind the run."""
     is_at_message: bool
     """Whether a message entry ended it."""
+    is_at_delayed: bool = False
+    """Whether a batch ended it that is not to be shown as it is."""
 
 
 class Bodies:
@@ -60,7 +62,7 @@ class Bodies:
         is None.
         """
         bodies: list[memoryview] = []
-        size, next_offset, is_at_message = 0, offset, False
+        size, next_offset, is_at_message, is_at_delayed = 0, offset, False, False
         warm_from = 0 if cold is None else self._warmth.warm_from(self._log.end)
         start = stop = 0
         view = memoryview(b"")
@@ -84,11 +86,14 @@ class Bodies:
             at = position - start
             if entry_size < HEAD_SIZE_V4 or position + entry_size > stop:
                 raise _misplaced(queue, base, position)
-            total, magic, its_queue, its_offset, body_at, body_size = places(view, at)
+            total, magic, its_queue, its_offset, flags, body_at, body_size = batch_places(view, at)
             if total != entry_size or its_offset != base or its_queue != queue_id:
                 raise _misplaced(queue, base, position)
             if magic != MAGIC_BATCH:
                 is_at_message = True
+                break
+            if flags & DELAYED:
+                is_at_delayed = True
                 break
             if size + body_size > size_max and (size or not at_least_one):
                 break
@@ -97,7 +102,7 @@ class Bodies:
             next_offset = base + count
             if len(bodies) >= BATCHES_MAX:
                 break
-        return Batches(bodies, size, next_offset, is_at_message)
+        return Batches(bodies, size, next_offset, is_at_message, is_at_delayed)
 
     def messages(
         self,

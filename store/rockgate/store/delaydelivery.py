@@ -8,10 +8,10 @@ goes is for the gateway to say.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol
 
-from rockgate.protocol.entry import DELAYED
+from rockgate.protocol.entry import DELAYED, MAGIC_BATCH, places
 from rockgate.store.appending import Appended, Appender, Intake
 from rockgate.store.background import Jobs
 from rockgate.store.bodies import Bodies
@@ -52,6 +52,26 @@ UnknownTopic if the topic that it is for is not there any more.
 """
 
 
+class Opening(Protocol):
+    """Work that is to be done on entries before anything in them can be delivered."""
+
+    def run(self) -> None:
+        """Do it, in a thread."""
+
+    def keep(self) -> None:
+        """Take its outcome, on the store's thread."""
+
+
+class Records(Protocol):
+    """Knows what is in batch entries of which records wait."""
+
+    def prepare(self, entries: Sequence[Slice]) -> Opening | None:
+        """Return what a thread has to do first; None if nothing."""
+
+    def redeliver(self, found: Slice, offset: int) -> Intake | None:
+        """Make of one record what is to be appended; None: not now."""
+
+
 class _Picked(NamedTuple):
     due: Due
     queue: Queue
@@ -80,11 +100,13 @@ class Deliveries:
         self._warmth = warmth
         self._log = log
         self._clock = clock
-        self._jobs = jobs
+        self.jobs = jobs
         self._picked: list[_Picked] = []
         self._is_fetching = False
         self.redeliver: Redeliver | None = None
         """Set by the gateway; without it nothing is delivered."""
+        self.records: Records | None = None
+        """Set by the gateway, for batch entries; without it they go the way of messages."""
         self.delivered_count = 0
         self.lost_count = 0
         self.dropped_count = 0
@@ -118,6 +140,11 @@ class Deliveries:
         changes = [Intake(None, Draft(DELAY_TOPIC, 0, -1, body)) for body in schedule]
         return [Intake(queue, marked), *changes]
 
+    def schedule(self, key: Key, waits: Sequence[tuple[int, int]]) -> list[tuple[bytes, bytes]]:
+        """Return the changes that let offsets of a marked entry wait, to be appended at once."""
+        self._delay.units.reserve(len(waits))
+        return [(DELAY_TOPIC, body) for body in encode_schedule(*key, waits)]
+
     def step(self) -> bool:
         """Deliver some of what is due; say whether there is more to do at once."""
         if self._is_fetching:
@@ -150,7 +177,7 @@ class Deliveries:
                 lost.append(due)
                 continue
             self._picked.append(_Picked(due, queue, unit))
-            size += unit.size
+            size += unit.size // unit.offset_count
         if lost:
             self._lose(lost)
 
@@ -177,13 +204,14 @@ class Deliveries:
     def _fetch(self) -> bool:
         """Have a job bring in what is cold; say whether there is any."""
         warm_from = self._warmth.warm_from(self._log.end)
+        units = {unit.position: (queue, unit) for _, queue, unit in self._picked}
         cold = [
-            (unit.position, unit.size)
-            for _, _, unit in self._picked
-            if unit.position < warm_from and self._warmth.is_cold(unit.position, unit.size)
+            (position, unit.size)
+            for position, (_, unit) in units.items()
+            if position < warm_from and self._warmth.is_cold(position, unit.size)
         ]
         if not cold:
-            return False
+            return self._prepare(units.values())
         chunks = self._warmth.plan(cold, self._log.end)
 
         def done(failure: Exception | None) -> None:
@@ -191,7 +219,27 @@ class Deliveries:
             self._warmth.note(chunks)
 
         self._is_fetching = True
-        self._jobs().submit(lambda: self._warmth.fault_in(chunks), done)
+        self.jobs().submit(lambda: self._warmth.fault_in(chunks), done)
+        return True
+
+    def _prepare(self, units: Iterable[tuple[Queue, Unit]]) -> bool:
+        """Have a job open batches that take long; say whether there are any."""
+        if self.records is None:
+            return False
+        try:
+            entries = [self._bodies.entry(queue, unit) for queue, unit in units]
+        except StoreError:
+            return False  # told when it is to be delivered
+        opening = self.records.prepare([each for each in entries if _is_batch(each)])
+        if opening is None:
+            return False
+
+        def done(failure: Exception | None) -> None:
+            self._is_fetching = False
+            opening.keep()
+
+        self._is_fetching = True
+        self.jobs().submit(opening.run, done)
         return True
 
     def _deliver(self, picked: Sequence[_Picked], redeliver: Redeliver, now_ms: int) -> bool:
@@ -207,7 +255,11 @@ class Deliveries:
                 continue
             intake = None
             try:
-                intake = redeliver(self._bodies.entry(queue, queue.find(offset) or unit), offset)
+                found = self._bodies.entry(queue, queue.find(offset) or unit)
+                if self.records is not None and _is_batch(found):
+                    intake = self.records.redeliver(found, offset)
+                else:
+                    intake = redeliver(found, offset)
             except UnknownTopic as error:
                 dropped.setdefault(error.topic, []).append(due)
                 continue
@@ -246,6 +298,10 @@ class Deliveries:
     def _free(self, dues: Sequence[Due]) -> None:
         for due in dues:
             self._delay.units.free(due.unit)
+
+
+def _is_batch(found: Slice) -> bool:
+    return places(found.entry, 0)[1] == MAGIC_BATCH
 
 
 def _end(unit: Unit) -> int:

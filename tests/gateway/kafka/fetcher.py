@@ -84,6 +84,7 @@ class Fetcher:
             sessions=self.sessions,
             reader=world.partitions,
             warming=world.warming,
+            shown=world.delays.shown,
             bytes_max=bytes_max,
             throttling=throttling
             or Throttling(kept=no_quotas(), config=QuotasConfig(), clock=world.hand),

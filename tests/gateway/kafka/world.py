@@ -7,10 +7,16 @@ from collections.abc import Mapping, Sequence
 from tests.gateway.kafka.fakes import HandClock
 
 from rockgate.gateway.address import Address
+from rockgate.gateway.delay.headers import Terms
 from rockgate.gateway.kafka.assembly import KafkaFolds
+from rockgate.gateway.kafka.delaying import RecordDelays
+from rockgate.gateway.kafka.delayscheduling import HeldScheduling
 from rockgate.gateway.kafka.fetching import PartitionReader
 from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
 from rockgate.gateway.kafka.peer import Call, Peer
+from rockgate.gateway.kafka.redelivering import Redelivering
+from rockgate.gateway.kafka.topicdefaults import TopicDefaults
+from rockgate.gateway.kafka.topicsettings import SettingsCache
 from rockgate.gateway.mapping.batches import Transcoding
 from rockgate.gateway.mapping.keys import record_keys
 from rockgate.gateway.waiting import Waiting
@@ -36,6 +42,8 @@ from rockgate.store.topics import Topics
 
 CONFIG = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=1 << 16, key_index=False)
 NOW_MS = 1_700_000_000_000
+TERMS = Terms((1_000, 5_000, 10_000), 365 * 86_400_000)
+"""Three delay levels, and a year."""
 
 
 class World:
@@ -54,11 +62,18 @@ class World:
         self.waiting.follow(self.store)
         self.epochs = LeaderEpochs(self.store.epochs, self.store.bodies)
         self.warming = Warming(self.store.warmth, self.store.log)
+        self.settings = SettingsCache(TopicDefaults())
+        self.delays = RecordDelays(store=self.store, held=self.folds.held, terms=TERMS)
+        self.scheduling = HeldScheduling(store=self.store, held=self.folds.held, terms=TERMS)
+        self.store.deliveries.records = Redelivering(store=self.store, settings=self.settings)
+        self.store.deliveries.redeliver = lambda found, offset: None
+        self.store.retention.keep(self.folds.held)
         self.partitions = PartitionReader(
             reader=self.store.reader,
             bodies=self.store.bodies,
             epochs=self.epochs,
             transcoder=Transcoding(),
+            shown=self.delays.shown,
             unstable=self.folds.unstable,
         )
 

@@ -10,12 +10,15 @@ from dataclasses import dataclass, replace
 
 from rockgate.gateway.address import Address
 from rockgate.gateway.config import Config
+from rockgate.gateway.delay.headers import Terms
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.identity import Identity
 from rockgate.gateway.kafka.accounting import Accounting, counting
 from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.brokerconfigs import broker_configs
 from rockgate.gateway.kafka.cataloguing import Catalogue
+from rockgate.gateway.kafka.delaying import RecordDelays
+from rockgate.gateway.kafka.delayscheduling import HeldScheduling
 from rockgate.gateway.kafka.dispatch import Dispatcher
 from rockgate.gateway.kafka.door import KafkaDoor
 from rockgate.gateway.kafka.groups.expiry import Expiry
@@ -29,6 +32,7 @@ from rockgate.gateway.kafka.producerexpiry import ProducerExpiry
 from rockgate.gateway.kafka.producers import Producers
 from rockgate.gateway.kafka.quotas.kept import KeptQuotas
 from rockgate.gateway.kafka.quotas.throttling import Throttling
+from rockgate.gateway.kafka.redelivering import Redelivering
 from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.gateway.kafka.topicsettings import SettingsCache
@@ -39,9 +43,11 @@ from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.markers import Markers
 from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.gateway.listener import Listener
+from rockgate.gateway.remoting.delaylevels import read_levels
 from rockgate.gateway.telemetry.requests import RequestStats
 from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.gateway.waiting import Waiting
+from rockgate.store.delayheld import HeldEntries
 from rockgate.store.state import Fold, Journal
 from rockgate.store.store import Store
 from rockgate.store.topics import Topics
@@ -55,6 +61,7 @@ class KafkaFolds:
     groups: SavedGroups
     transactions: Transactions
     unstable: Unstable
+    held: HeldEntries
     configs: ResourceConfigs
     quotas: KeptQuotas
 
@@ -66,6 +73,7 @@ class KafkaFolds:
             SavedGroups(journal),
             Transactions(),
             Unstable(topics),
+            HeldEntries(topics),
             ResourceConfigs(journal),
             KeptQuotas(journal),
         )
@@ -77,6 +85,7 @@ class KafkaFolds:
             self.groups,
             self.transactions,
             self.unstable,
+            self.held,
             self.configs.fold,
             self.quotas.fold,
         ]
@@ -101,6 +110,10 @@ class KafkaAssembly:
         self.folds = folds
         self.waiting = waiting
         self.telemetry = telemetry
+        self.defaults = TopicDefaults.of(config)
+        self.settings = SettingsCache(self.defaults)
+        store.topics.on_deleted.append(self.settings.forget)
+        self.delays, self.scheduling = self._delays()
         self.coordinator = self._coordinator()
 
     async def open(
@@ -143,7 +156,18 @@ class KafkaAssembly:
             clock=clock,
             id_expiry_ms=config.transactions.id_expiry_ms,
         )
-        return [expiry.step, deadlines.step, self.coordinator.step]
+        return [expiry.step, deadlines.step, self.coordinator.step, self.scheduling.step]
+
+    def _delays(self) -> tuple[RecordDelays, HeldScheduling]:
+        """Make what delays records, and let it know what comes due; held batches go on."""
+        store, held, remoting = self.store, self.folds.held, self.config.remoting
+        terms = Terms(read_levels(remoting.delay_levels), remoting.delay_ms_max)
+        store.deliveries.records = Redelivering(store=store, settings=self.settings)
+        store.retention.keep(held)
+        return (
+            RecordDelays(store=store, held=held, terms=terms),
+            HeldScheduling(store=store, held=held, terms=terms),
+        )
 
     def _coordinator(self) -> Coordinator:
         """Make what ends transactions; what was being ended at the last stop goes on."""
@@ -151,7 +175,12 @@ class KafkaAssembly:
         coordinator = Coordinator(
             transactions=folds.transactions,
             producers=folds.producers,
-            markers=Markers(store=store, unstable=folds.unstable, producers=folds.producers),
+            markers=Markers(
+                store=store,
+                unstable=folds.unstable,
+                producers=folds.producers,
+                held=folds.held,
+            ),
             appender=store.appender,
             progress=store.progress,
             topics=store.topics,
@@ -164,11 +193,9 @@ class KafkaAssembly:
         self, advertised: Advertised, bound: Address, groups: Groups, throttling: Throttling
     ) -> Services:
         config, store = self.config, self.store
-        defaults = TopicDefaults.of(config)
-        broker = broker_configs(config, self.identity.node_id, defaults, bound=bound)
-        settings = SettingsCache(defaults)
+        broker = broker_configs(config, self.identity.node_id, self.defaults, bound=bound)
         catalogue = Catalogue(self.identity.node_id, store.epochs.current)
-        store.topics.on_deleted += [settings.forget, catalogue.forget]
+        store.topics.on_deleted.append(catalogue.forget)
         return Services(
             identity=self.identity,
             data_dir=str(config.server.data_dir.absolute()),
@@ -177,13 +204,14 @@ class KafkaAssembly:
             producers=self.folds.producers,
             transactions=self.folds.transactions,
             unstable=self.folds.unstable,
+            delays=self.delays,
             coordinator=self.coordinator,
             configs=self.folds.configs,
             quotas=self.folds.quotas,
             throttling=throttling,
-            defaults=defaults,
+            defaults=self.defaults,
             broker_configs=broker,
-            settings=settings,
+            settings=self.settings,
             listing=Listing(store.topics, config.topics.partitions_max),
             catalogue=catalogue,
             waiting=self.waiting,

@@ -10,7 +10,8 @@
     anything else                                  whole batches, first the one with the offset
 
 An answer with an error says nothing else of the partition, as in Kafka. Batches are slices of the
-log, except that many small ones are joined; a run of message entries becomes a batch in between.
+log, except that many small ones are joined; a run of message entries becomes a batch in between,
+and a batch of which records wait is sent without them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.fetch import Diverging, FetchedPartition
 from rockgate.protocol.kafka.messages.fetch import FetchPartition
 from rockgate.protocol.kafka.varint import Buffer
-from rockgate.store.bodies import Bodies
+from rockgate.store.bodies import BATCHES_MAX, Bodies
 from rockgate.store.consumequeue import Queue
 from rockgate.store.errors import StoreError
 from rockgate.store.reading import Reader, Slice
@@ -40,6 +41,13 @@ class Transcoder(Protocol):
 
         And of how many: as many as can be had at once.
         """
+
+
+class Shown(Protocol):
+    """Knows what is shown of batches of which records wait."""
+
+    def batch(self, found: Slice, later: list[Place] | None) -> Buffer | None:
+        """Return it; None if it is to be made first, which is noted in `later` unless None."""
 
 
 Bounds = tuple[int, int, int]
@@ -68,8 +76,10 @@ class PartitionReader:
         bodies: Bodies,
         epochs: LeaderEpochs,
         transcoder: Transcoder,
+        shown: Shown,
         unstable: Unstable,
     ) -> None:
+        self._shown = shown
         self._high_watermark = reader.high_watermark
         self._bodies = bodies
         self._epochs = epochs
@@ -155,17 +165,58 @@ class PartitionReader:
         found = self._bodies.batches(
             queue, offset, end, size_max, at_least_one=at_least_one, cold=cold
         )
-        if not found.is_at_message:
+        if not found.is_at_message and not found.is_at_delayed:
             return found.bodies, found.next_offset
         records: list[Buffer] = [*found.bodies]
         size, offset = found.size, found.next_offset
-        # One run of messages is enough for an answer: what follows it comes with the next.
+        while found.is_at_delayed:
+            shown, following = self._delayed(queue, offset, cold)
+            is_first = at_least_one and not records
+            if shown is None or (size + len(shown) > size_max and not is_first):
+                return records, offset
+            records.append(shown)
+            size, offset = size + len(shown), following
+            if size >= size_max or len(records) >= BATCHES_MAX:
+                return records, offset
+            found = self._bodies.batches(
+                queue, offset, end, size_max - size, at_least_one=False, cold=cold
+            )
+            records += found.bodies
+            size, offset = size + found.size, found.next_offset
+        if found.is_at_message:
+            is_first = at_least_one and not records
+            offset = self._messages(queue, offset, end, size_max - size, is_first, cold, records)
+        return records, offset
+
+    def _delayed(
+        self, queue: Queue, offset: int, cold: list[Place] | None
+    ) -> tuple[Buffer | None, int]:
+        """Return what is shown of a batch of which records wait, and the offset behind it."""
+        unit = queue.find(offset)
+        assert unit is not None, "there is an entry where the run ended"
+        shown = self._shown.batch(self._bodies.entry(queue, unit), cold)
+        return shown, unit.base + unit.offset_count
+
+    def _messages(
+        self,
+        queue: Queue,
+        offset: int,
+        end: int,
+        size_max: int,
+        at_least_one: bool,
+        cold: list[Place] | None,
+        records: list[Buffer],
+    ) -> int:
+        """Add a run of messages as batches to an answer, and return the offset behind it.
+
+        One run is enough: what follows it comes with the next answer.
+        """
         run = self._bodies.messages(
             queue,
             offset,
             end,
-            min(size_max - size, RUN_BYTES_MAX),
-            at_least_one=at_least_one and not records,
+            min(size_max, RUN_BYTES_MAX),
+            at_least_one=at_least_one,
             cold=cold,
         )
         for epoch, part in self._by_epoch(queue, run):
@@ -174,7 +225,7 @@ class PartitionReader:
             offset = part[count - 1].unit.base + 1
             if count < len(part):
                 break
-        return records, offset
+        return offset
 
     def _by_epoch(self, queue: Queue, run: list[Slice]) -> Iterator[tuple[int, list[Slice]]]:
         """Cut a run where a new epoch begins: a batch can name only one."""

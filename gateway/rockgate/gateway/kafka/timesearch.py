@@ -3,6 +3,8 @@
 A queue knows, for each entry, the largest record time up to and including it, so the first entry
 that reaches a time is found by searching; then that one batch is opened for its first record.
 
+Records that wait for their time are passed over: an entry's own largest time is that of the others.
+
 What made a running maximum large may be gone since, and then the entries that follow hide behind
 it. Those are walked, by the largest time that each has in its envelope, some at a time.
 """
@@ -15,9 +17,11 @@ from itertools import islice
 from struct import Struct
 from typing import Final, NamedTuple
 
+from rockgate.gateway.delay.headers import wait_of
 from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
 from rockgate.gateway.warming import Warming
 from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import DELAYED
 from rockgate.protocol.kafka.records.record import iterate_records
 from rockgate.store.bodies import Bodies
 from rockgate.store.consumequeue import Queue
@@ -138,5 +142,7 @@ def _times(part: Slice) -> Iterator[tuple[int, int]]:
     if not entry.is_batch:
         yield entry.queue_offset, entry.born_ms
         return
+    is_marked = entry.sys_flag & DELAYED
     for record in iterate_records(envelope.body_of(part.entry)):
-        yield record.offset, record.timestamp
+        if not is_marked or not record.headers or wait_of(record.headers) is None:
+            yield record.offset, record.timestamp

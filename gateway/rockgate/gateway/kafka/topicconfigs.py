@@ -238,10 +238,8 @@ _CONFIGS = (
         one_of("NORMAL", "FIFO", "DELAY", "TRANSACTION", "MIXED"),
         "NORMAL",
         None,
-        "What the topic is for, in RocketMQ's words. DELAY and MIXED let Kafka clients delay a"
-        " record by its headers.",
-        "No effect yet: headers are not looked at.",
-        has_effect=False,
+        "What the topic is for, in RocketMQ's words. On DELAY and MIXED a record's headers can"
+        " delay it; on the others they are ordinary headers.",
         is_ours=True,
     ),
     _idle(

@@ -21,6 +21,7 @@ _CODECS = {
     "lz4": Compression.LZ4,
     "zstd": Compression.ZSTD,
 }
+_DELAYING = frozenset(("DELAY", "MIXED"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,8 @@ class TopicSettings:
     """Whether every batch is opened and each of its records checked."""
     is_indexed: bool
     """Whether records are found by their key."""
+    lets_wait: bool
+    """Whether a record's headers may delay it."""
 
     @property
     def opens_batches(self) -> bool:
@@ -79,4 +82,5 @@ class SettingsCache:
             needs_keys="compact" in items_of(text("cleanup.policy")),
             is_validating=text("validate.batches") == "true",
             is_indexed=text("message.index") == "true",
+            lets_wait=text("message.type") in _DELAYING,
         )

@@ -5,8 +5,8 @@ piece of bytes in which the messages lie one behind the other, so that a pull wi
 slice and a pull of 32 messages does not pay for the ten thousand behind them. All that the messages
 of a batch have in common is packed once.
 
-Control batches have no messages. A batch that turns out to be damaged has those in front of the
-damage. Either way all its offsets are stepped over.
+Control batches have no messages, and records that wait for their time are none. A batch that turns
+out to be damaged has those in front of the damage. Either way all its offsets are stepped over.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Final, NamedTuple
 
+from rockgate.gateway.delay.opening import open_batch
 from rockgate.gateway.mapping import names
 from rockgate.gateway.mapping.address import NAMELESS, POSITION_BITS
 from rockgate.gateway.mapping.dictionary import (
@@ -30,6 +31,7 @@ from rockgate.gateway.mapping.dictionary import (
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import (
     BORN_HOST_V6,
+    DELAYED,
     STORE_HOST_V6,
     TOPIC_SIZE_V1_MAX,
     Entry,
@@ -127,6 +129,9 @@ class Messages:
         entry = envelope.read(view)
         body = view[entry.body_at : entry.body_at + entry.body_size]
         header = read_header(body)
+        if entry.sys_flag & DELAYED:
+            body = memoryview(open_batch(body).rest(is_plain=True))
+            header = read_header(body)
         is_empty = header.is_control or not header.record_count
         data = b"" if is_empty else open_records(body, header, size_max=OPEN_BYTES_MAX)
         if not data and not is_empty:

@@ -15,7 +15,7 @@ from typing import Final
 
 from rockgate.gateway.mapping.cache import MessageCache
 from rockgate.gateway.mapping.messages import Accepts, AcceptsCode, Cut, Messages, Origin
-from rockgate.protocol.entry import places
+from rockgate.protocol.entry import DELAYED, places, read
 from rockgate.protocol.kafka.errors import MalformedBatch
 from rockgate.protocol.kafka.records.batch import COMPRESSION_MASK, HEADER_SIZE, read_header
 from rockgate.store.reading import Slice
@@ -150,7 +150,7 @@ def is_heavy(view: memoryview) -> bool:
     *_, body_at, body_size = places(view, 0)
     if body_size < HEAVY_COMPRESSED:
         return False
-    if body_size >= HEAVY_PLAIN:
+    if body_size >= HEAVY_PLAIN or read(view).sys_flag & DELAYED:
         return True
     header = read_header(view[body_at : body_at + HEADER_SIZE])
     return bool(header.attributes & COMPRESSION_MASK)

@@ -285,6 +285,17 @@ def places(buffer: Buffer, at: int) -> tuple[int, int, int, int, int, int]:
     return size, magic, queue_id, offset, body_at, body_size
 
 
+def batch_places(buffer: Buffer, at: int) -> tuple[int, int, int, int, int, int, int]:
+    """Return what `places` does, and the flags: those of a batch say whether it is sent as it is.
+
+    A function of its own, for the loop that calls it for every batch that is read.
+    """
+    size, magic, queue_id, offset, flags, body_size = _PLACES.unpack_from(buffer, at)
+    if not flags & _HOST_FLAGS:
+        return size, magic, queue_id, offset, flags, at + HEAD_SIZE_V4, body_size
+    return size, magic, queue_id, offset, flags, *places(buffer, at)[4:]
+
+
 def body_of(view: memoryview) -> memoryview:
     """Return the body of one whole entry that is known to be valid."""
     (flags,) = _U32.unpack_from(view, SYS_FLAG_AT)

@@ -67,6 +67,7 @@ class Door:
             producers=self.producers,
             settings=SettingsCache(TopicDefaults()),
             writes=transactional_writes(self.world),
+            delays=self.world.delays,
         )
 
     def request(

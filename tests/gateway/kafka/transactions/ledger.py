@@ -19,8 +19,6 @@ from rockgate.gateway.kafka.handlers.offset_fetch import OffsetFetch
 from rockgate.gateway.kafka.handlers.produce import Produce
 from rockgate.gateway.kafka.handlers.txn_offset_commit import TxnOffsetCommit
 from rockgate.gateway.kafka.handlers.write_txn_markers import WriteTxnMarkers
-from rockgate.gateway.kafka.topicdefaults import TopicDefaults
-from rockgate.gateway.kafka.topicsettings import SettingsCache
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.deadlines import Deadlines
 from rockgate.gateway.kafka.transactions.markers import Markers
@@ -75,12 +73,19 @@ def transactional_writes(world: World) -> TransactionalWrites:
     )
 
 
+def markers_of(world: World) -> Markers:
+    folds = world.folds
+    return Markers(
+        store=world.store, unstable=folds.unstable, producers=folds.producers, held=folds.held
+    )
+
+
 def coordinator_of(world: World) -> Coordinator:
     folds, store = world.folds, world.store
     coordinator = Coordinator(
         transactions=folds.transactions,
         producers=folds.producers,
-        markers=Markers(store=store, unstable=folds.unstable, producers=folds.producers),
+        markers=markers_of(world),
         appender=store.appender,
         progress=store.progress,
         topics=store.topics,
@@ -120,8 +125,9 @@ class Ledger(World):
             ApiKey.PRODUCE: Produce(
                 store=store,
                 producers=folds.producers,
-                settings=SettingsCache(TopicDefaults()),
+                settings=self.settings,
                 writes=writes,
+                delays=self.delays,
             ),
             ApiKey.INIT_PRODUCER_ID: InitProducerId(
                 producers=folds.producers, coordinator=coordinator, durability=durability
@@ -145,7 +151,7 @@ class Ledger(World):
             ),
             ApiKey.WRITE_TXN_MARKERS: WriteTxnMarkers(
                 topics=store.topics,
-                markers=Markers(store=store, unstable=folds.unstable, producers=folds.producers),
+                markers=markers_of(self),
                 unstable=folds.unstable,
                 durability=durability,
             ),

@@ -63,6 +63,7 @@ HANDLERS: tuple[Row[Services], ...] = (
             writes=TransactionalWrites(
                 coordinator=s.coordinator, unstable=s.unstable, producers=s.producers
             ),
+            delays=s.delays,
         ),
         decode=produce.decode,
         encode=produce.encode,

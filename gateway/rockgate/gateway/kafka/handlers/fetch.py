@@ -14,6 +14,7 @@ Behaviour
   and one that was created again INCONSISTENT_TOPIC_ID.
 - What lies far behind the end of the log is brought in by a thread before it is sent; thousands of
   partitions are looked at in slices.
+- A batch of which records wait for their time is sent without them (docs/delay.md).
 
 Versions
 - v5: log start offset.  v7: sessions.  v9: leader epoch.  v11: rack (ignored).  v12: flexible, last
@@ -35,6 +36,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import NamedTuple
 
+from rockgate.gateway.delay.shown import Shown
 from rockgate.gateway.kafka.fetching import PartitionReader
 from rockgate.gateway.kafka.fetchsession import WantedTopic
 from rockgate.gateway.kafka.fetchsessions import FetchSessions
@@ -85,6 +87,7 @@ class Fetch:
         sessions: FetchSessions,
         reader: PartitionReader,
         warming: Warming,
+        shown: Shown,
         bytes_max: int,
         throttling: Throttling,
     ) -> None:
@@ -93,6 +96,7 @@ class Fetch:
         self._sessions = sessions
         self._reader = reader
         self._warming = warming
+        self._shown = shown
         self._bytes_max = bytes_max
         self._throttling = throttling
 
@@ -141,6 +145,7 @@ class Fetch:
         try:
             if gathering.cold or not await self._read_in_slices(gathering):
                 await self._warming.bring_in(gathering.cold or ())
+                await self._shown.prepare(gathering.cold or ())
                 gathering.begin_warm()
                 await self._read_in_slices(gathering)
             if gathering.is_outdated:

@@ -9,6 +9,9 @@ Behaviour
 - A batch of a transaction is taken if `transactions.writing` lets it in.
 - A batch that an idempotent producer sends again is answered with its first offset, and not before
   that one is as durable as it was asked to be.
+- On topics of `message.type` DELAY and MIXED batches are opened, and records with a header that
+  delays them wait (docs/delay.md). A batch that takes long to open is opened by a thread; what
+  comes behind it for the same partitions waits for it, so that order and sequences hold.
 
 Versions
 - v5: log start offset.  v7: zstd.  v8: record errors.  v9: flexible.  v10: current leader (never
@@ -20,8 +23,10 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
+from rockgate.gateway.delay.opening import is_heavy
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
+from rockgate.gateway.kafka.delaying import Ready, RecordDelays
 from rockgate.gateway.kafka.errors import Disconnect, RequestError, code_of
 from rockgate.gateway.kafka.handler import Answer
 from rockgate.gateway.kafka.peer import Call
@@ -29,6 +34,7 @@ from rockgate.gateway.kafka.producers import Producers
 from rockgate.gateway.kafka.taking import Buffer, take
 from rockgate.gateway.kafka.topicsettings import SettingsCache
 from rockgate.gateway.kafka.transactions.writing import TransactionalWrites
+from rockgate.gateway.kafka.turns import Turns
 from rockgate.gateway.logs import shown
 from rockgate.protocol.entry import INDEXED
 from rockgate.protocol.kafka.errors import ErrorCode, MalformedBatch
@@ -75,6 +81,7 @@ class Produce:
         producers: Producers,
         settings: SettingsCache,
         writes: TransactionalWrites,
+        delays: RecordDelays,
     ) -> None:
         self._topics = store.topics
         self._queues = store.queues
@@ -85,6 +92,8 @@ class Produce:
         self._producers = producers
         self._settings = settings
         self._writes = writes
+        self._delays = delays
+        self._turns = Turns()
         self._transactional_id: str | None = None
         epoch = store.epochs.current
 
@@ -97,6 +106,45 @@ class Produce:
         """Append every batch of the request, and wait for the disk where that was promised."""
         if request.acks not in _ACKS:
             return self.refuse(request, ErrorCode.INVALID_REQUIRED_ACKS)
+        if self._is_to_wait(request, call.version):
+            return self._turns.take(
+                _partitions(request, call.version), lambda: self._open_first(request, call)
+            )
+        return self._append(request, call)
+
+    def _is_to_wait(self, request: ProduceRequest, version: int) -> bool:
+        """Whether a batch must be opened by a thread, or another request comes first."""
+        for data in request.topic_data:
+            topic = self._find(data, version)
+            if topic is None or not self._settings.of(topic).lets_wait:
+                continue
+            if any(each.records and is_heavy(each.records) for each in data.partition_data):
+                return True
+        if self._turns.is_idle:
+            return False
+        return any(map(self._turns.is_taken, _partitions(request, version)))
+
+    async def _open_first(self, request: ProduceRequest, call: Call) -> Produced:
+        """Append every batch once a thread has opened those that take long."""
+        ready: Ready = {}
+        for data in request.topic_data:
+            topic = self._find(data, call.version)
+            lets_wait = topic is not None and self._settings.of(topic).lets_wait
+            for each in data.partition_data:
+                if each.records is None:
+                    continue
+                # The connection's own buffer may be used again before this is done.
+                each.records = records = bytes(each.records)
+                if lets_wait and is_heavy(records):
+                    ready[id(records)] = await self._delays.make_ready(records)
+        self._delays.ready = ready
+        try:
+            produced = self._append(request, call)
+        finally:
+            self._delays.ready = {}
+        return produced if isinstance(produced, Produced) else await produced
+
+    def _append(self, request: ProduceRequest, call: Call) -> Produced | asyncio.Future[Produced]:
         now_ms = self._clock.now_ms()
         self._durable_at = 0
         self._transactional_id = request.transactional_id
@@ -125,6 +173,8 @@ class Produce:
         queues = self._queues.of(topic.id)
         if not 0 <= index < len(queues) or queues[index].is_sync:
             return None
+        if self._turns.is_taken((name, index)):
+            return None
         self._transactional_id = None
         try:
             done = self._produce(topic, index, records, version, self._clock.now_ms())
@@ -146,13 +196,16 @@ class Produce:
             self._close_on_error(topics)
         return Produced(topics, request.acks == 0)
 
-    def _produce_topic(self, data: TopicProduceData, version: int, now_ms: int) -> ProducedTopic:
+    def _find(self, data: TopicProduceData, version: int) -> Topic | None:
         if version >= hot.TOPIC_IDS:
-            topic = self._topics.find_id(data.topic_id)
+            return self._topics.find_id(data.topic_id)
+        return self._topics.find(names.to_store(data.name))
+
+    def _produce_topic(self, data: TopicProduceData, version: int, now_ms: int) -> ProducedTopic:
+        topic = self._find(data, version)
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if version >= hot.TOPIC_IDS:
             unknown = ErrorCode.UNKNOWN_TOPIC_ID
-        else:
-            topic = self._topics.find(names.to_store(data.name))
-            unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         partitions = []
         for each in data.partition_data:
             if topic is None:
@@ -178,6 +231,9 @@ class Produce:
         queue = queues[index]
         settings = self._settings.of(topic)
         body, header = take(records, version, settings, now_ms)
+        sifted = None
+        if settings.lets_wait and records is not None:
+            sifted = self._delays.sift(records, body)
         producer = None
         if header.producer_id >= 0:
             self._check_transaction((topic.id, index), header, version)
@@ -189,14 +245,26 @@ class Produce:
         stamping, record_ms, append_ms = self._stamp, header.max_timestamp, -1
         if settings.is_append_time:
             stamping, record_ms, append_ms = self._append_time_stamp(now_ms), now_ms, now_ms
-        appended = self._appender.batch(
-            queue,
-            body,
-            count=header.record_count,
-            record_ms=record_ms,
-            stamp=stamping,
-            sys_flag=INDEXED if settings.is_indexed else 0,
-        )
+        sys_flag = INDEXED if settings.is_indexed else 0
+        if sifted is not None:
+            appended = self._delays.append(
+                queue,
+                body,
+                header,
+                sifted,
+                stamp=stamping,
+                append_ms=append_ms,
+                sys_flag=sys_flag,
+            )
+        else:
+            appended = self._appender.batch(
+                queue,
+                body,
+                count=header.record_count,
+                record_ms=record_ms,
+                stamp=stamping,
+                sys_flag=sys_flag,
+            )
         if header.producer_id >= 0:
             offset, position, store_ms = appended.offset, appended.position, appended.store_ms
             if producer is not None:
@@ -237,6 +305,15 @@ class Produce:
                 if partition.error_code:
                     code = partition.error_code
                     raise Disconnect(f"produce without acks: error {code} for {shown(topic.name)}")
+
+
+def _partitions(request: ProduceRequest, version: int) -> list[tuple[str | bytes, int]]:
+    """Return the partitions of a request, as the client names them."""
+    return [
+        (data.topic_id if version >= hot.TOPIC_IDS else data.name, each.index)
+        for data in request.topic_data
+        for each in data.partition_data
+    ]
 
 
 def _refused(index: int, error: Exception) -> ProducedPartition:

@@ -21,6 +21,7 @@ from rockgate.gateway.kafka.configaltering import (
     ResourceType,
     TopicResources,
 )
+from rockgate.gateway.kafka.delaying import RecordDelays
 from rockgate.gateway.kafka.fetching import PartitionReader
 from rockgate.gateway.kafka.fetchsessions import FetchSessions
 from rockgate.gateway.kafka.groups.config import GroupsConfig
@@ -62,6 +63,7 @@ class Services:
     producers: Producers
     transactions: Transactions
     unstable: Unstable
+    delays: RecordDelays
     coordinator: Coordinator
     configs: ResourceConfigs
     quotas: KeptQuotas
@@ -110,7 +112,8 @@ def describe_log_dirs(services: Services) -> DescribeLogDirs:
 class _Reading:
     """What the handlers that read are made of."""
 
-    def __init__(self, store: Store, unstable: Unstable) -> None:
+    def __init__(self, services: Services) -> None:
+        store = services.store
         self.epochs = LeaderEpochs(store.epochs, store.bodies)
         self.warming = Warming(store.warmth, store.log)
         self.reader = PartitionReader(
@@ -118,14 +121,15 @@ class _Reading:
             bodies=store.bodies,
             epochs=self.epochs,
             transcoder=Transcoding(),
-            unstable=unstable,
+            shown=services.delays.shown,
+            unstable=services.unstable,
         )
         self.search = TimeSearch(store.bodies, self.epochs, self.warming)
 
 
 def fetch(services: Services) -> Fetch:
     """Make Fetch with its sessions."""
-    config, reading = services.kafka_config, _Reading(services.store, services.unstable)
+    config, reading = services.kafka_config, _Reading(services)
     return Fetch(
         store=services.store,
         waiting=services.waiting,
@@ -137,6 +141,7 @@ def fetch(services: Services) -> Fetch:
         ),
         reader=reading.reader,
         warming=reading.warming,
+        shown=services.delays.shown,
         bytes_max=config.fetch_bytes_max,
         throttling=services.throttling,
     )
@@ -144,7 +149,7 @@ def fetch(services: Services) -> Fetch:
 
 def list_offsets(services: Services) -> ListOffsets:
     """Make ListOffsets."""
-    reading = _Reading(services.store, services.unstable)
+    reading = _Reading(services)
     return ListOffsets(
         store=services.store,
         reader=reading.reader,
@@ -156,7 +161,7 @@ def list_offsets(services: Services) -> ListOffsets:
 
 def offset_for_leader_epoch(services: Services) -> OffsetForLeaderEpoch:
     """Make OffsetForLeaderEpoch."""
-    reading = _Reading(services.store, services.unstable)
+    reading = _Reading(services)
     return OffsetForLeaderEpoch(
         store=services.store,
         reader=reading.reader,
@@ -170,7 +175,9 @@ def write_txn_markers(services: Services) -> WriteTxnMarkers:
     store, producers, unstable = services.store, services.producers, services.unstable
     return WriteTxnMarkers(
         topics=store.topics,
-        markers=Markers(store=store, unstable=unstable, producers=producers),
+        markers=Markers(
+            store=store, unstable=unstable, producers=producers, held=services.delays.held
+        ),
         unstable=unstable,
         durability=Durability(store),
     )

@@ -15,6 +15,7 @@ from rockgate.protocol.kafka.records.batch import stamp
 from rockgate.protocol.kafka.records.control import Marker, MarkerType, build_marker
 from rockgate.store.appending import Intake
 from rockgate.store.commitlog import Draft
+from rockgate.store.delayheld import HeldEntries
 from rockgate.store.store import Store
 
 COORDINATOR_EPOCH: Final = 0
@@ -24,7 +25,9 @@ COORDINATOR_EPOCH: Final = 0
 class Markers:
     """Writes markers, and tells those who know of open transactions."""
 
-    def __init__(self, *, store: Store, unstable: Unstable, producers: Producers) -> None:
+    def __init__(
+        self, *, store: Store, unstable: Unstable, producers: Producers, held: HeldEntries
+    ) -> None:
         self._appender = store.appender
         self._queues = store.queues
         self._reader = store.reader
@@ -32,6 +35,8 @@ class Markers:
         self._epoch = store.epochs.current
         self._unstable = unstable
         self._producers = producers
+        self._held = held
+        self._delay_ms = store.deliveries.now_ms
 
     def wanted(self, producer_id: int) -> list[Partition]:
         """Return the partitions in which a producer's transaction is open."""
@@ -59,10 +64,14 @@ class Markers:
     def append(
         self, marker: Marker, partitions: Sequence[Partition], states: Sequence[Intake]
     ) -> None:
-        """Write a marker to partitions, in one atomic group with changes of state."""
+        """Write a marker to partitions, in one atomic group with changes of state.
+
+        Records that wait begin to do so with it, or never do.
+        """
         now_ms = self._clock.now_ms()
         body = bytes(build_marker(marker, timestamp=now_ms))
-        intakes = list(states)
+        intakes = [*states, *self._decisions(marker, partitions)]
+        state_count = len(intakes)
         firsts = []
         for topic_id, queue_id in partitions:
             first = self._unstable.first_of(topic_id, queue_id, marker.producer_id)
@@ -83,7 +92,7 @@ class Markers:
             firsts.append((queue, first))
         appended = self._appender.group(intakes, is_upkeep=True)
         is_abort = marker.type is MarkerType.ABORT
-        for (queue, first), done in zip(firsts, appended[len(states) :], strict=True):
+        for (queue, first), done in zip(firsts, appended[state_count:], strict=True):
             key = queue.topic_id, queue.queue_id
             self._producers.marked(
                 key,
@@ -100,6 +109,18 @@ class Markers:
                 is_abort=is_abort,
                 high_watermark=self._reader.high_watermark(queue),
             )
+
+    def _decisions(self, marker: Marker, partitions: Sequence[Partition]) -> list[Intake]:
+        """Return the word on batches that are held until their transaction is decided."""
+        if not len(self._held):
+            return []
+        decided = self._held.decisions(
+            partitions,
+            marker.producer_id,
+            is_commit=marker.type is MarkerType.COMMIT,
+            now_ms=self._delay_ms(),
+        )
+        return [Intake(None, Draft(topic, 0, -1, body)) for topic, body in decided]
 
     def _stamp(self, view: memoryview, offset: int) -> None:
         stamp(view, offset, self._epoch)

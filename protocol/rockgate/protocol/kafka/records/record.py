@@ -80,11 +80,11 @@ def skip_records(data: bytes, at: int, count: int) -> int:
             n = data[at]
             at += 1
             if n > 127:
-                n, at = _long_varint(data, at, n)
+                n, at = long_varint(data, at, n)
             if n & 1:
                 raise MalformedBatch(f"length {_signed(n)} of a record at byte {at}")
             at += n >> 1
-    except (IndexError, _Overlong):
+    except (IndexError, Overlong):
         raise MalformedBatch("the batch ends inside a record") from None
     return at
 
@@ -103,7 +103,7 @@ def walk_records(
             n = data[at]
             at += 1
             if n > 127:
-                n, at = _long_varint(data, at, n)
+                n, at = long_varint(data, at, n)
             end = at + (n >> 1)
             if n & 1 or end > len(data):
                 raise _malformed(index, f"length {_signed(n)}, {len(data) - at} bytes left")
@@ -111,14 +111,14 @@ def walk_records(
             n = data[at + 1]
             at += 2
             if n > 127:
-                n, at = _long_varint(data, at, n, 64)
+                n, at = long_varint(data, at, n, 64)
             timestamp = header.max_timestamp if append_time else base_timestamp + _signed(n)
             if not _INT64_MIN <= timestamp <= _INT64_MAX:
                 raise _malformed(index, f"timestamp {timestamp} is no int64")
             n = data[at]
             at += 1
             if n > 127:
-                n, at = _long_varint(data, at, n)
+                n, at = long_varint(data, at, n)
             delta = n >> 1
             if n & 1 or not previous_delta < delta <= last_delta:
                 raise _malformed(
@@ -137,7 +137,7 @@ def walk_records(
             yield _new_record(Record, (base_offset + delta, timestamp, key, value, headers))
     except IndexError:
         raise _malformed(index, "the batch ends inside it") from None
-    except _Overlong as error:
+    except Overlong as error:
         raise _malformed(index, str(error)) from None
     if at != len(data):
         raise MalformedBatch(
@@ -149,7 +149,7 @@ def _read_bytes(data: bytes, at: int, end: int, index: int, what: str) -> tuple[
     n = data[at]
     at += 1
     if n > 127:
-        n, at = _long_varint(data, at, n)
+        n, at = long_varint(data, at, n)
     if n & 1:
         if n != 1:
             raise _malformed(index, f"{what} of length {_signed(n)}")
@@ -164,7 +164,7 @@ def _read_headers(data: bytes, at: int, end: int, index: int) -> tuple[tuple[Hea
     n = data[at]
     at += 1
     if n > 127:
-        n, at = _long_varint(data, at, n)
+        n, at = long_varint(data, at, n)
     count = n >> 1
     # A header takes two bytes at least, so a count beyond that is refused before the loop.
     if n & 1 or 2 * count > end - at:
@@ -180,11 +180,11 @@ def _read_headers(data: bytes, at: int, end: int, index: int) -> tuple[tuple[Hea
     return tuple(headers), at
 
 
-class _Overlong(Exception):
+class Overlong(Exception):
     """A varint that does not end where it must."""
 
 
-def _long_varint(data: bytes, at: int, first: int, bits: int = 32) -> tuple[int, int]:
+def long_varint(data: bytes, at: int, first: int, bits: int = 32) -> tuple[int, int]:
     """The unsigned value of a varint whose first byte had its top bit set, and the place after."""
     n = data[at]
     if n < 128:
@@ -199,7 +199,7 @@ def _long_varint(data: bytes, at: int, first: int, bits: int = 32) -> tuple[int,
                 break
             return value, at + 1
         shift += 7
-    raise _Overlong(f"varint over {bits} bits")
+    raise Overlong(f"varint over {bits} bits")
 
 
 def _signed(n: int) -> int:

@@ -1,0 +1,86 @@
+"""The headers that delay a record, and when it is due then.
+
+    header                                  due
+    DELAY = level                           the level's time from now; 0 is no delay
+    TIMER_DELAY_SEC, TIMER_DELAY_MS         so long from now
+    TIMER_DELIVER_MS, __STARTDELIVERTIME    at that time, in milliseconds since 1970
+
+Values are decimal numbers as text. A level counts before a time, and of the times the first in
+this table; of two headers of one name the last. Whether a record is delayed depends on nothing but
+the record, so that every reader of the log finds the same ones. docs/delay.md is the twin.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from rockgate.protocol.kafka.records.record import Header
+
+LEVEL: Final = "DELAY"
+FROM_NOW: Final = {"TIMER_DELAY_SEC": 1_000, "TIMER_DELAY_MS": 1}
+"""Names, and the milliseconds of their unit."""
+AT: Final = ("TIMER_DELIVER_MS", "__STARTDELIVERTIME")
+NAMES: Final = frozenset((LEVEL, *FROM_NOW, *AT))
+HINT: Final = re.compile(rb"DELAY|DELIVER")
+"""What the name of each of these headers has in it."""
+_NUMBER: Final = re.compile(rb"-?[0-9]{1,18}")
+
+
+class Wait(NamedTuple):
+    """What a record's headers ask for: a level, or else a time from now or since 1970."""
+
+    level: int
+    ms: int
+    is_from_now: bool
+
+
+def wait_of(headers: Sequence[Header]) -> Wait | None:
+    """Return what headers ask for, None if nothing; ValueError names the one that is bad."""
+    found = {name: _number(name, value) for name, value in headers if name in NAMES}
+    if not found:
+        return None
+    level = found.get(LEVEL, 0)
+    if level < 0:
+        raise ValueError(f"header {LEVEL} is {level}, and levels begin with 1")
+    if level:
+        return Wait(level, 0, True)
+    for name, unit_ms in FROM_NOW.items():
+        if name in found:
+            return Wait(0, found[name] * unit_ms, True)
+    for name in AT:
+        if name in found:
+            return Wait(0, found[name], False)
+    return None
+
+
+def _number(name: str, value: bytes | None) -> int:
+    # Python's int takes more than Java's long does: spaces, underscores, other digits.
+    if value is None or not _NUMBER.fullmatch(value):
+        shown = "null" if value is None else repr(value[:40].decode("ascii", "replace"))
+        raise ValueError(f"header {name} is {shown}, not a decimal number as text")
+    return int(value)
+
+
+def without_wait(headers: Sequence[Header]) -> tuple[Header, ...]:
+    """Return the headers of a record that has waited."""
+    return tuple(each for each in headers if each[0] not in NAMES)
+
+
+class Terms(NamedTuple):
+    """The times of levels, and how far ahead a time may be."""
+
+    levels_ms: Sequence[int]
+    delay_ms_max: int
+
+    def due_ms(self, wait: Wait, now_ms: int) -> int:
+        """Return when a record is due; what is past is due at once."""
+        if wait.level:
+            return now_ms + self.levels_ms[min(wait.level, len(self.levels_ms)) - 1]
+        return max(0, now_ms + wait.ms if wait.is_from_now else wait.ms)
+
+    def check(self, wait: Wait, now_ms: int) -> None:
+        """ValueError if a record is to wait for too long."""
+        if not wait.level and (ahead_ms := self.due_ms(wait, now_ms) - now_ms) > self.delay_ms_max:
+            raise ValueError(f"a delay of {ahead_ms} ms, and {self.delay_ms_max} ms is the longest")

@@ -1,0 +1,137 @@
+"""Scheduling what was held: batches whose transaction was committed, and very large ones.
+
+A little at a time, between other work: some records of a batch are scheduled together with the word
+how far it has come, in one group. So a restart goes on where it was, and schedules nothing twice.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from rockgate.gateway.delay.headers import Terms
+from rockgate.gateway.delay.opening import Opened, is_heavy, open_batch, open_politely, waits_of
+from rockgate.protocol.entry import body_of
+from rockgate.protocol.kafka.errors import MalformedBatch
+from rockgate.store.delayheld import HELD_TOPIC, Held, HeldEntries, Kind, Scheduled, encode
+from rockgate.store.errors import StoreError
+from rockgate.store.queueindex import Unit
+from rockgate.store.reading import Slice
+from rockgate.store.store import Store
+
+STEP_RECORDS: Final = 500
+RETRY_MS: Final = 1_000
+"""How long to wait after a full disk, or one that failed."""
+
+log = logging.getLogger(__name__)
+
+
+class HeldScheduling:
+    """Makes the schedules. `step` belongs to the server's upkeep."""
+
+    def __init__(self, *, store: Store, held: HeldEntries, terms: Terms) -> None:
+        self._appender = store.appender
+        self._deliveries = store.deliveries
+        self._queues = store.queues
+        self._bodies = store.bodies
+        self._warmth = store.warmth
+        self._log = store.log
+        self._clock = store.clock
+        self._held = held
+        self._terms = terms
+        self._position = -1
+        self._opened: Opened | None = None
+        """The batch under way, and where it lies."""
+        self._is_opening = False
+        self._not_before_ms = 0
+
+    def step(self) -> bool:
+        """Schedule some records; say whether to be called again soon."""
+        item = self._held.next_ready()
+        if item is None or self._is_opening:
+            return False
+        if self._clock.monotonic_ms() < self._not_before_ms:
+            return False
+        try:
+            return self._go_on(item)
+        except StoreError as error:
+            log.warning("delayed records are not scheduled yet reason=%s", error)
+            self._not_before_ms = self._clock.monotonic_ms() + RETRY_MS
+            return False
+
+    def _go_on(self, item: Held) -> bool:
+        found = self._find(item)
+        if found is None:
+            log.error("a batch that was held is gone queue=%d offset=%d", item.key[1], item.base)
+            self._append(item, [], item.done_count, is_last=True)
+            return True
+        opened = self._open(found)
+        if opened is None:
+            return True
+        first = item.done_count
+        waits = [
+            (item.base + index, due_ms)
+            for index, due_ms in waits_of(opened, self._terms, item.from_ms, first, STEP_RECORDS)
+        ]
+        done = first + len(waits)
+        is_last = done >= len(opened.indexes)
+        self._append(item, waits, done, is_last=is_last)
+        if is_last:
+            self._position, self._opened = -1, None
+        return True
+
+    def _find(self, item: Held) -> Slice | None:
+        queue = self._queues.find(*item.key)
+        unit = None if queue is None else queue.find(item.base)
+        if queue is None or unit is None or unit.base != item.base:
+            return None
+        return self._bodies.entry(queue, unit)
+
+    def _append(
+        self, item: Held, waits: list[tuple[int, int]], done: int, *, is_last: bool
+    ) -> None:
+        said = encode(Kind.SCHEDULED, Scheduled(*item.key, item.base, done, is_last))
+        schedule = self._deliveries.schedule(item.key, waits)
+        self._appender.append_states([*schedule, (HELD_TOPIC, said)])
+
+    def _open(self, found: Slice) -> Opened | None:
+        """Return the batch, opened; None if a job does that now."""
+        unit, view = found
+        if self._position == unit.position and self._opened is not None:
+            return self._opened
+        is_cold = unit.position < self._warmth.warm_from(self._log.end) and self._warmth.is_cold(
+            unit.position, unit.size
+        )
+        if is_cold or is_heavy(body_of(view)):
+            self._open_later(unit, view)
+            return self._opened if self._position == unit.position else None
+        try:
+            opened = open_batch(body_of(view))
+        except MalformedBatch as damage:
+            raise _unreadable(unit, damage) from damage
+        self._position, self._opened = unit.position, opened
+        return opened
+
+    def _open_later(self, unit: Unit, view: memoryview) -> None:
+        chunks = self._warmth.plan([(unit.position, unit.size)], self._log.end)
+        opened: list[Opened] = []
+
+        def work() -> None:
+            self._warmth.fault_in(chunks)
+            opened.append(open_politely(body_of(view)))
+
+        def done(failure: Exception | None) -> None:
+            self._is_opening = False
+            self._warmth.note(chunks)
+            if failure is None:
+                self._position, self._opened = unit.position, opened[0]
+            else:
+                log.error("%s", _unreadable(unit, failure))
+                self._not_before_ms = self._clock.monotonic_ms() + RETRY_MS
+
+        self._is_opening = True
+        self._deliveries.jobs().submit(work, done)
+
+
+def _unreadable(unit: Unit, damage: Exception) -> StoreError:
+    return StoreError(f"the batch at position {unit.position} is not readable: {damage}")

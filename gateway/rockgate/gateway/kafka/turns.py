@@ -1,0 +1,60 @@
+"""Turns: requests that take longer than a call, one behind the other for each partition.
+
+A request takes effect before the next one of its connection is looked at; one that must wait for a
+thread cannot. So those that come behind it for the same partitions wait as well, in the order in
+which they came. Each waits only for earlier ones, so none waits for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable, Iterable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Turns:
+    """Who is under way, by partition. Nearly always nobody."""
+
+    def __init__(self) -> None:
+        self._last: dict[Hashable, asyncio.Future[None]] = {}
+        self._tasks: set[asyncio.Task[object]] = set()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody is under way."""
+        return not self._last
+
+    def is_taken(self, partition: Hashable) -> bool:
+        """Whether a request for a partition is under way."""
+        return bool(self._last) and partition in self._last
+
+    def take(
+        self, partitions: Iterable[Hashable], work: Callable[[], Awaitable[T]]
+    ) -> asyncio.Future[T]:
+        """Do work when the earlier requests for these partitions are done.
+
+        What was received takes effect even if its connection is lost meanwhile, as it would have
+        done at once: only the answer is cancelled.
+        """
+        mine = list(partitions)
+        before = {self._last[each] for each in mine if each in self._last}
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._last.update(dict.fromkeys(mine, done))
+
+        async def turn() -> T:
+            try:
+                for each in before:
+                    await each
+                return await work()
+            finally:
+                for partition in mine:
+                    if self._last.get(partition) is done:
+                        del self._last[partition]
+                done.set_result(None)
+
+        task = asyncio.ensure_future(turn())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return asyncio.shield(task)

@@ -1,0 +1,182 @@
+"""Sifting a batch: which of its records have something in their headers, and the batch of the rest.
+
+A batch is opened once and its records are passed over by their lengths. Only those are read in
+which a hint turns up (bytes that a wanted header's name must have), so that a batch without any
+costs one search and one with a few costs little more than that. The work is done in steps: whoever
+must not be held up does some at a time.
+
+What is left is the shape that compaction leaves: the other records keep their offsets, the batch
+its span, producer and codec. Nothing left is a batch of a header alone.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
+
+from rockgate.protocol.kafka.errors import MalformedBatch
+from rockgate.protocol.kafka.records import batch
+from rockgate.protocol.kafka.records import compression as codecs
+from rockgate.protocol.kafka.records.batch import BatchHeader, Buffer, Compression, TimestampType
+from rockgate.protocol.kafka.records.record import (
+    NO_TIMESTAMP,
+    Header,
+    Overlong,
+    Record,
+    long_varint,
+    open_records,
+    walk_records,
+)
+
+STEP_RECORDS: Final = 250
+"""Records of one step: about a quarter of a millisecond if all of them are read."""
+_NOWHERE: Final = 1 << 62
+
+T = TypeVar("T")
+Wanted = Callable[[tuple[Header, ...]], T | None]
+"""What is wanted of a record with these headers; None: nothing. ValueError: they are bad."""
+
+
+class Sifter(Generic[T]):
+    """One batch under way. `step` until it says that there is no more."""
+
+    def __init__(
+        self,
+        view: Buffer,
+        header: BatchHeader,
+        hint: re.Pattern[bytes],
+        wanted: Wanted[T],
+        *,
+        size_max: int = codecs.SIZE_MAX,
+    ) -> None:
+        self.header = header
+        self.data = open_records(view, header, size_max=size_max)
+        self._wanted = wanted
+        self._hits = hint.finditer(self.data)
+        self._hit = self._next_hit()
+        self._at = 0
+        self._index = 0
+        self.has_hint = self._hit != _NOWHERE
+        """Whether any record can be wanted; if not, there is nothing to be looked at."""
+        self.indexes = array("I")
+        """Indexes of the records that were wanted."""
+        self.found: list[T] = []
+        """What was wanted of each of them."""
+        self._starts = array("I")
+        self._ends = array("I")
+        self.rest_max_ms = NO_TIMESTAMP
+        """The largest timestamp of the others."""
+
+    def _next_hit(self) -> int:
+        hit = next(self._hits, None)
+        return _NOWHERE if hit is None else hit.start()
+
+    def run(self) -> None:
+        """Do all of it."""
+        while self.step():
+            pass
+
+    def step(self, count: int = STEP_RECORDS) -> bool:
+        """Look at some records; say whether there are more."""
+        if not self.has_hint:
+            return False
+        header, data, at, hit = self.header, self.data, self._at, self._hit
+        size, base_ms, max_ms = len(data), header.base_timestamp, self.rest_max_ms
+        index = first = self._index
+        try:
+            for index in range(first, min(first + count, header.record_count)):
+                start = at
+                n = data[at]
+                at += 1
+                if n > 127:
+                    n, at = long_varint(data, at, n)
+                end = at + (n >> 1)
+                if n & 1 or end > size:
+                    raise MalformedBatch("its length is not true", index=index)
+                if hit < end:
+                    is_taken = self._look(index, start, end)
+                    while hit < end:
+                        hit = self._next_hit()
+                else:
+                    is_taken = False
+                if not is_taken:
+                    n = data[at + 1]
+                    if n > 127:
+                        n, _ = long_varint(data, at + 2, n, 64)
+                    time_ms = base_ms + ((n >> 1) ^ -(n & 1))
+                    if time_ms > max_ms:
+                        max_ms = time_ms
+                at = end
+        except IndexError:
+            raise MalformedBatch("the batch ends inside it", index=index) from None
+        except Overlong as error:
+            raise MalformedBatch(str(error), index=index) from None
+        self._at, self._hit, self.rest_max_ms = at, hit, max_ms
+        self._index = min(first + count, header.record_count)
+        if self._index < header.record_count:
+            return True
+        if at != size:
+            raise MalformedBatch(f"{size - at} bytes after the last record")
+        return False
+
+    def _look(self, index: int, start: int, end: int) -> bool:
+        """Read one record, and say whether it is wanted."""
+        record = next(walk_records(self.data, self.header, at=start, first=index))
+        try:
+            found = self._wanted(record.headers)
+        except ValueError as error:
+            raise MalformedBatch(str(error), index=index) from None
+        if found is None:
+            return False
+        if record.offset - self.header.base_offset != index:
+            raise MalformedBatch("its offset is not its place", index=index)
+        self.indexes.append(index)
+        self._starts.append(start)
+        self._ends.append(end)
+        self.found.append(found)
+        return True
+
+    def record(self, index: int) -> Record | None:
+        """Return a record that was wanted; None for another index."""
+        at = bisect_left(self.indexes, index)
+        if at == len(self.indexes) or self.indexes[at] != index:
+            return None
+        return next(walk_records(self.data, self.header, at=self._starts[at], first=index))
+
+    @property
+    def rest_count(self) -> int:
+        """How many records were not wanted."""
+        return self.header.record_count - len(self.indexes)
+
+    def rest(self, *, is_plain: bool = False) -> bytearray:
+        """Return the batch without the records that were wanted, sealed, with its codec or none."""
+        header, data = self.header, self.data
+        pieces, at = [], 0
+        for start, end in zip(self._starts, self._ends, strict=True):
+            pieces.append(data[at:start])
+            at = end
+        pieces.append(data[at:])
+        payload = b"".join(pieces)
+        attributes = header.attributes
+        if payload and header.compression is not Compression.NONE and not is_plain:
+            payload = codecs.compress(payload, header.compression)
+        else:
+            attributes &= ~batch.COMPRESSION_MASK
+        max_ms = header.max_timestamp
+        if self.rest_count and header.timestamp_type is TimestampType.CREATE_TIME:
+            max_ms = self.rest_max_ms
+        size = batch.HEADER_SIZE + len(payload)
+        out = bytearray(size)
+        changed = header._replace(
+            length=size - batch.PREFIX_SIZE,
+            attributes=attributes,
+            max_timestamp=max_ms,
+            record_count=self.rest_count,
+        )
+        batch.HEADER.pack_into(out, 0, *changed)
+        out[batch.HEADER_SIZE :] = payload
+        batch.seal(out)
+        return out

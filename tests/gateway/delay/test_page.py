@@ -1,0 +1,23 @@
+"""docs/delay.md says of Kafka's door what the code does."""
+
+from tests.house.checkout import ROOT
+
+from rockgate.gateway.delay import headers, opening, shown
+from rockgate.gateway.kafka import delaying, delayscheduling
+
+PAGE = (ROOT / "docs/delay.md").read_text()
+DOOR = PAGE[PAGE.index("## Kafka's door") : PAGE.index("## Snapshots")]
+
+
+def test_every_header_is_in_the_table() -> None:
+    table = DOOR.split("\n\n| header")[1].split("\n\n")[0]
+    assert all(f"`{name}`" in table for name in headers.NAMES)
+
+
+def test_the_numbers_are_those_of_the_code() -> None:
+    assert delaying.AT_ONCE_MAX == delayscheduling.STEP_RECORDS == 500
+    assert "up to 500 delayed records" in DOOR and "scheduled 500 at a time" in DOOR
+    assert (opening.HEAVY_RECORDS, opening.HEAVY_PLAIN) == (500, 1 << 20)
+    assert opening.HEAVY_COMPRESSED == 32 << 10
+    assert "more than 500 records, of 1 MiB, or of 32 KiB compressed" in DOOR
+    assert shown.CACHE_BYTES == 32 << 20 and "within 32 MiB" in DOOR
