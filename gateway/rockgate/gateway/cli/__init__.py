@@ -55,6 +55,7 @@ COMMANDS = (
         "Transactions of both kinds: list, show, resolve, find-hanging, abort.",
         _OPERATOR,
     ),
+    Deferred("dlq", f"{_HERE}.dlq", "Dead letters: list, show, resend.", _OPERATOR),
 )
 
 app = typer.Typer(

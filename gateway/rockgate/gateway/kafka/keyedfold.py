@@ -97,6 +97,10 @@ class KeyedFold(Generic[K, V]):
         if bodies:
             self._journal.append_states([(self._topic, body) for body in bodies])
 
+    def change(self, items: Mapping[K, V | None]) -> bytes:
+        """Return the body of a change of some items, for whoever appends it in a group."""
+        return _body([self._encode(item) for item in items.items()])
+
     # The fold
 
     def apply(self, change: Change) -> None:

@@ -32,8 +32,10 @@ from rockgate.gateway.remoting.locks import Locks
 from rockgate.gateway.remoting.nameserver import processors as nameserver
 from rockgate.gateway.remoting.nameserver.kv import KeyValues
 from rockgate.gateway.remoting.nameserver.routes import Local, Routes
+from rockgate.gateway.remoting.operating.deadletters import DeadLetterDesk
 from rockgate.gateway.remoting.operating.delays import DelayDesk
 from rockgate.gateway.remoting.operating.halves import HalfDesk
+from rockgate.gateway.remoting.operating.resent import Resent
 from rockgate.gateway.remoting.processors import Families, table
 from rockgate.gateway.remoting.processors.broker import BrokerRequests
 from rockgate.gateway.remoting.processors.clients import ClientRequests
@@ -72,15 +74,16 @@ class RemotingFolds:
 
     settings: GroupSettings
     halves: HalfMessages
+    resent: Resent
 
     @classmethod
     def make(cls, journal: Journal) -> RemotingFolds:
         """Make them empty; the store restores them."""
-        return cls(GroupSettings(journal), HalfMessages())
+        return cls(GroupSettings(journal), HalfMessages(), Resent(journal))
 
     def all(self) -> list[Fold]:
         """All of them, in the order that a snapshot has."""
-        return [self.settings.fold, self.halves]
+        return [self.settings.fold, self.halves, self.resent.fold]
 
 
 class RemotingAssembly:
@@ -110,7 +113,7 @@ class RemotingAssembly:
         )
         tenancy = GroupTenancy(groups)
         self.clients = Clients(tenancy, remoting.client_expiry_ms)
-        self.settings = folds.settings
+        self._folds = folds
         self.offsets = Offsets(store.progress, tenancy)
         self.transcoder = Transcoder(
             cache_bytes_max=remoting.mapped_bytes_max,
@@ -222,7 +225,7 @@ class RemotingAssembly:
                 topics=topics,
                 queues=store.queues,
                 clients=clients,
-                settings=self.settings,
+                settings=self._folds.settings,
                 offsets=self.offsets,
                 waiting=self._waiting,
                 count_max=config.pull_messages_max,
@@ -239,7 +242,7 @@ class RemotingAssembly:
             ),
             clients=ClientRequests(
                 clients=clients,
-                settings=self.settings,
+                settings=self._folds.settings,
                 topics=topics,
                 lookup=self.lookup,
                 clock=store.clock,
@@ -255,7 +258,7 @@ class RemotingAssembly:
                 broker_name=name,
             ),
             groups=GroupRequests(
-                settings=self.settings,
+                settings=self._folds.settings,
                 clients=clients,
                 progress=store.progress,
                 topics=store.topics,
@@ -275,7 +278,12 @@ class RemotingAssembly:
             clients=self.clients,
         )
         return OperatorRequests(
-            delays=DelayDesk(self._store), halves=halves, durability=self.durability
+            delays=DelayDesk(self._store),
+            halves=halves,
+            dead_letters=DeadLetterDesk(
+                store=self._store, resent=self._folds.resent, transcoder=self.transcoder
+            ),
+            durability=self.durability,
         )
 
 

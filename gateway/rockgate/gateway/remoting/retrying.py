@@ -35,9 +35,9 @@ from rockgate.store.topicchanges import WRITE
 FIRST_LEVEL: Final = 3
 """The delay level of the first retry; each further one has the next."""
 TIMES_MAX: Final = 2**31 - 1
-_OF_THE_LOG: Final = frozenset((TOPIC_ID.decode(), MAX_MS.decode(), EPOCH.decode()))
+OF_THE_LOG: Final = frozenset((TOPIC_ID.decode(), MAX_MS.decode(), EPOCH.decode()))
 """Properties that belong to an entry as it lies, and not to the message."""
-_GONE: Final = _OF_THE_LOG | WAITING_MARKS | {named.WAITED_AT, named.DLQ_SINCE, named.DLQ_REASON}
+_GONE: Final = OF_THE_LOG | WAITING_MARKS | {named.WAITED_AT, named.DLQ_SINCE, named.DLQ_REASON}
 NOT_CONSUMED: Final = frozenset(
     (
         b"SCHEDULE_TOPIC_XXXX",

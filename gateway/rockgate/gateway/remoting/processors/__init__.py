@@ -97,4 +97,7 @@ def table(families: Families) -> dict[RequestCode, Handle]:
         RequestCode.LIST_HALVES: f.operators.list_halves,
         RequestCode.DESCRIBE_HALVES: f.operators.describe_halves,
         RequestCode.RESOLVE_HALF: f.operators.resolve_half,
+        RequestCode.LIST_DEAD_LETTER_QUEUES: f.operators.list_dead_letter_queues,
+        RequestCode.READ_DEAD_LETTERS: f.operators.read_dead_letters,
+        RequestCode.RESEND_DEAD_LETTER: f.operators.resend_dead_letter,
     }

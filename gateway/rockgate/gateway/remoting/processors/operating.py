@@ -1,4 +1,4 @@
-"""What operators ask, by codes of our own: 31001 to 31003 delays, 31011 to 31013 half messages.
+"""What operators ask by codes of our own: 3100x delays, 3101x half messages, 3102x dead letters.
 
 Behaviour
 - Requests are headers; 31002 and 31012 have a JSON array of ids as their body. Answers are JSON
@@ -23,6 +23,7 @@ from rockgate.gateway.durability import Durability
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.dispatch import Reply
 from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.operating.deadletters import DeadLetterDesk
 from rockgate.gateway.remoting.operating.delays import DelayDesk
 from rockgate.gateway.remoting.operating.halves import HalfDesk
 from rockgate.protocol.remoting import headers
@@ -33,6 +34,8 @@ from rockgate.protocol.remoting.headers.operating import (
     DescribeHeader,
     ListHalvesHeader,
     NamedHeader,
+    ReadDeadLettersHeader,
+    ResendDeadLetterHeader,
     ResolveHalfHeader,
     ScanDelaysHeader,
 )
@@ -46,9 +49,17 @@ _ids: Final = msgspec.json.Decoder(list[str]).decode
 class OperatorRequests:
     """Answers operators."""
 
-    def __init__(self, *, delays: DelayDesk, halves: HalfDesk, durability: Durability) -> None:
+    def __init__(
+        self,
+        *,
+        delays: DelayDesk,
+        halves: HalfDesk,
+        dead_letters: DeadLetterDesk,
+        durability: Durability,
+    ) -> None:
         self._delays = delays
         self._halves = halves
+        self._dead_letters = dead_letters
         self._durability = durability
 
     def scan_delays(self, command: Command, caller: Caller) -> Awaitable[Reply]:
@@ -99,9 +110,28 @@ class OperatorRequests:
         done = await self._halves.resolve(_checked(asked.id), is_commit=asked.commit)
         return await self._safe(_answer(done))
 
-    async def _safe(self, answer: Command) -> Reply:
+    def list_dead_letter_queues(self, command: Command, caller: Caller) -> Reply:
+        """31021: who has dead letters, how many and since when."""
+        return _answer(self._dead_letters.queues())
+
+    def read_dead_letters(self, command: Command, caller: Caller) -> Awaitable[Reply]:
+        """31022: a page of a group's dead letters."""
+        return self._read_dead_letters(headers.read(command, ReadDeadLettersHeader))
+
+    async def _read_dead_letters(self, asked: ReadDeadLettersHeader) -> Reply:
+        return _answer(await self._dead_letters.page(asked))
+
+    def resend_dead_letter(self, command: Command, caller: Caller) -> Awaitable[Reply]:
+        """31023: send one to where it came from."""
+        return self._resend_dead_letter(headers.read(command, ResendDeadLetterHeader))
+
+    async def _resend_dead_letter(self, asked: ResendDeadLetterHeader) -> Reply:
+        done, is_sync = await self._dead_letters.resend(asked)
+        return await self._safe(_answer(done), is_sync=is_sync)
+
+    async def _safe(self, answer: Command, *, is_sync: bool = False) -> Reply:
         """The answer, once what was decided is as safe as the server's setting says."""
-        held = self._durability.after_changes(answer)
+        held = self._durability.after_changes(answer, is_sync=is_sync)
         return held if isinstance(held, Command) else await held
 
 

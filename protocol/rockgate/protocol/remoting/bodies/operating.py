@@ -124,3 +124,57 @@ class Resolved(msgspec.Struct, kw_only=True, rename="camel"):
     """False: it was decided before, or never there."""
     half: HalfView | None = None
     """As it was until now."""
+
+
+class DeadLetterQueue(msgspec.Struct, kw_only=True, rename="camel"):
+    """Where dead letters of a group lie."""
+
+    group: str
+    queue: int
+    start: int
+    end: int
+    oldest_ms: int
+    newest_ms: int
+    """When the first and the last of them were stored; -1 if there is none."""
+
+
+class DeadLetterQueues(msgspec.Struct, kw_only=True, rename="camel"):
+    """31021's answer."""
+
+    queues: list[DeadLetterQueue] = []
+
+
+class DeadLetter(msgspec.Struct, kw_only=True, rename="camel"):
+    """One dead letter; a number that is not known is -1."""
+
+    group: str
+    queue: int
+    offset: int
+    origin_topic: str | None
+    origin_queue: int
+    origin_offset: int
+    origin_message_id: str | None
+    failed_ms: int
+    """When it was first given back."""
+    dead_ms: int
+    reason: str | None
+    is_resent: bool
+    message: MessageView
+
+
+class DeadLetterPage(msgspec.Struct, kw_only=True, rename="camel"):
+    """31022's answer."""
+
+    letters: list[DeadLetter] = []
+    next: int
+    """The offset of the next page; -1 behind the last."""
+
+
+class Resend(msgspec.Struct, kw_only=True, rename="camel"):
+    """31023's answer: where it lies now."""
+
+    is_resent: bool
+    """False: it was sent again before, and nothing was done."""
+    topic: str | None = None
+    queue: int = -1
+    offset: int = -1

@@ -115,6 +115,9 @@ REQUESTS: Final[dict[int, type[msgspec.Struct]]] = {
     RequestCode.LIST_HALVES: operating.ListHalvesHeader,
     RequestCode.DESCRIBE_HALVES: operating.DescribeHeader,
     RequestCode.RESOLVE_HALF: operating.ResolveHalfHeader,
+    RequestCode.LIST_DEAD_LETTER_QUEUES: NoHeader,
+    RequestCode.READ_DEAD_LETTERS: operating.ReadDeadLettersHeader,
+    RequestCode.RESEND_DEAD_LETTER: operating.ResendDeadLetterHeader,
 }
 """What each request carries in its header. What is not here is not read."""
 

@@ -52,3 +52,27 @@ class ResolveHalfHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel
 
     id: str
     commit: bool
+
+
+class ReadDeadLettersHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """31022: dead letters of a group, from an offset on."""
+
+    group: str
+    """In the store's form, as Kafka's clients write it."""
+    queue: Int32 = 0
+    offset: Int64 = 0
+    limit: Int32 = 100
+    preview: Int32 = 0
+    """So many bytes of each body at most."""
+
+
+class ResendDeadLetterHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """31023: send one to where it came from."""
+
+    group: str
+    queue: Int32 = 0
+    offset: Int64
+    to: str | None = None
+    """Another topic instead."""
+    again: bool = False
+    """Even if it was sent again before."""

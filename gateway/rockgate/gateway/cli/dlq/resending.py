@@ -1,0 +1,173 @@
+"""`rockgate dlq resend`: dead letters back to where they came from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from rockgate.gateway.cli import asking, completing
+from rockgate.gateway.cli.dlq import filters
+
+if TYPE_CHECKING:
+    from rockgate.gateway.cli.wire.deadletters import Filter, LetterId
+    from rockgate.gateway.cli.wire.errors import ClientError
+    from rockgate.gateway.cli.wire.remoting import Door
+    from rockgate.protocol.remoting.bodies.operating import Resend
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate dlq resend billing/0/17 billing/0/18
+
+rockgate dlq resend --group billing --topic orders --since 2026-01-31T00:00:00Z --dry-run
+
+rockgate dlq resend --group billing --all --yes
+
+rockgate dlq resend billing/0/17 --to orders-fixed --again
+"""
+
+
+class Outcome(NamedTuple):
+    """What became of one dead letter."""
+
+    id: LetterId
+    resend: Resend | None
+    error: ClientError | None = None
+
+
+def resend(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID]", help="GROUP/QUEUE/OFFSET, as `list` shows it."),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(metavar="GROUP", help="Whose dead letters.", autocompletion=completing.groups),
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="All of the group's.")] = False,
+    topic: filters.Topic = None,
+    key: filters.Key = None,
+    reason: filters.Reason = None,
+    since: filters.Since = None,
+    until: filters.Until = None,
+    to: Annotated[
+        str | None, typer.Option(metavar="TOPIC", help="Another topic than the one they are from.")
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Also those that were sent again before.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be sent, and change nothing.")
+    ] = False,
+    yes: asking.Yes = False,
+    broker: asking.Broker = None,
+    bootstrap_server: asking.Server = asking.SERVER,
+    timeout: asking.Timeout = asking.TIMEOUT,
+    json: asking.Json = False,
+) -> None:
+    """Send dead letters to the topics they came from, as they were sent first.
+
+    Each is sent once, however often this runs or is broken off; --again sends it once more. The
+    dead letter stays in its queue. On a terminal it asks first.
+    """
+    from rockgate.gateway.cli.values import plural
+    from rockgate.gateway.cli.wire import deadletters as wire
+
+    wanted = filters.read_filter(topic, key, reason, since, until)
+    named = [asking.checked("ID", wire.read_id, id_) for id_ in ids or ()]
+    _check(named, group, wanted, is_all=all_)
+    if group is not None:
+        name = wire.group_of(group)
+        named = asking.run_door(
+            lambda door: _meant(door, name, wanted, is_again=again),
+            broker=broker,
+            server=bootstrap_server,
+            timeout=timeout,
+            is_json=json,
+        )
+    where = f" to {to}" if to else ""
+    if not dry_run and named:
+        question = f"Send {plural(len(named), 'dead letter')} again{where}?"
+        asking.confirm(question, is_sure=yes)
+    done = [Outcome(id_, None) for id_ in named]
+    if not dry_run and named:
+        done = asking.run_door(
+            lambda door: _resend(door, named, to, is_again=again),
+            broker=broker,
+            server=bootstrap_server,
+            timeout=timeout,
+            is_json=json,
+        )
+    asking.finish(
+        {"dead_letters": [_fields(each) for each in done]},
+        [each.error for each in done if each.error is not None],
+        is_json=json,
+        show=lambda: _show(done, is_dry_run=dry_run),
+    )
+
+
+def _check(named: list[LetterId], group: str | None, wanted: Filter, *, is_all: bool) -> None:
+    is_filtered = wanted != type(wanted)()
+    if bool(named) == (group is not None):
+        asking.usage("say which: ids, or --group with --all or a filter")
+    if named and (is_all or is_filtered):
+        asking.usage("ids take no filter: --all, --topic and the like go with --group")
+    if group is not None and is_all == is_filtered:
+        asking.usage("--group wants --all, or a filter: --topic, --key, --reason, --since, --until")
+
+
+async def _meant(door: Door, group: str, wanted: Filter, *, is_again: bool) -> list[LetterId]:
+    from rockgate.gateway.cli.wire import deadletters as wire
+
+    return [
+        wire.id_of(letter)
+        for queue in await wire.queues(door, group)
+        async for letter in wire.read(door, queue, wanted)
+        if is_again or not letter.is_resent
+    ]
+
+
+async def _resend(
+    door: Door, named: list[LetterId], to: str | None, *, is_again: bool
+) -> list[Outcome]:
+    from rockgate.gateway.cli.wire import deadletters as wire
+    from rockgate.gateway.cli.wire.errors import Declined, Missed
+
+    done: list[Outcome] = []
+    for id_ in named:
+        try:
+            told = await wire.resend(door, id_, to=to, is_again=is_again)
+        except Declined as no:
+            done.append(Outcome(id_, None, Declined(no.code, no.message, what=str(id_))))
+            continue
+        missed = None
+        if not told.is_resent:
+            missed = Missed(str(id_), "it was sent again before; --again does it once more")
+        done.append(Outcome(id_, told, missed))
+    return done
+
+
+def _fields(each: Outcome) -> dict[str, Any]:
+    told = each.resend
+    is_resent = told is not None and told.is_resent
+    return {
+        "id": str(each.id),
+        "is_resent": is_resent,
+        "topic": told.topic if told is not None else None,
+        "queue": told.queue if told is not None and is_resent else None,
+        "offset": told.offset if told is not None and is_resent else None,
+    }
+
+
+def _show(done: list[Outcome], *, is_dry_run: bool) -> None:
+    from rockgate.gateway.cli import showing
+
+    if not done:
+        showing.note("no dead letter is meant by this")
+    for each in done:
+        if is_dry_run:
+            typer.echo(f"would send {each.id}")
+        elif each.resend is not None and each.resend.is_resent:
+            place = f"{each.resend.topic}/{each.resend.queue}/{each.resend.offset}"
+            typer.echo(f"sent {each.id} as {place}")

@@ -1,0 +1,231 @@
+"""Dead letters, for an operator: counted by group, read, and sent to where they came from.
+
+docs/retry.md says what a dead letter has of its own. A resend is one atomic group: the message in
+its first topic, without those marks, and the word that this dead letter was sent again. So it is
+sent once, whatever crashes and however often it is asked for, unless somebody asks for it again
+on purpose. The dead letter itself stays where it is until retention takes it.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from rockgate.gateway.mapping import names
+from rockgate.gateway.mapping.transcoder import Transcoder
+from rockgate.gateway.remoting.delays import KEPT_FLAGS
+from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.operating.resent import TOPIC, Resent
+from rockgate.gateway.remoting.operating.views import view_of
+from rockgate.gateway.remoting.retrying import OF_THE_LOG
+from rockgate.gateway.remoting.topicbook import DLQ_PREFIX
+from rockgate.gateway.warming import Warming
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import MAGIC_BATCH, pack_properties, parse_properties, places
+from rockgate.protocol.remoting import properties as named
+from rockgate.protocol.remoting.bodies.operating import (
+    DeadLetter,
+    DeadLetterPage,
+    DeadLetterQueue,
+    DeadLetterQueues,
+    Resend,
+)
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.headers.operating import (
+    ReadDeadLettersHeader,
+    ResendDeadLetterHeader,
+)
+from rockgate.store.appending import Intake
+from rockgate.store.commitlog import Draft
+from rockgate.store.consumequeue import Queue
+from rockgate.store.queueindex import Unit
+from rockgate.store.reading import Slice
+from rockgate.store.store import Store
+from rockgate.store.topicchanges import WRITE
+
+LIMIT_MAX: Final = 200
+PAGE_BYTES: Final = 4 << 20
+"""Entries of one page, for they are all looked into."""
+QUEUES_MAX: Final = 10_000
+RESENT_FROM: Final = "__RESENT_FROM"
+
+
+class _Letter(NamedTuple):
+    queue: Queue
+    offset: int
+    message: memoryview
+    """As a pull would hand it out."""
+
+
+class DeadLetterDesk:
+    """Answers about dead letters, and sends them again."""
+
+    def __init__(self, *, store: Store, resent: Resent, transcoder: Transcoder) -> None:
+        self._store = store
+        self._resent = resent
+        self._transcoder = transcoder
+        self._warming = Warming(store.warmth, store.log)
+
+    def queues(self) -> DeadLetterQueues:
+        """Return all queues of dead letters, with how many lie there and since when."""
+        found: list[DeadLetterQueue] = []
+        for topic in self._store.topics:
+            if not topic.name.startswith(DLQ_PREFIX):
+                continue
+            for queue in self._store.queues.of(topic.id):
+                first = queue.find(queue.log_start)
+                end = self._store.reader.high_watermark(queue)
+                last = queue.find(end - 1) if end > queue.log_start else None
+                found.append(
+                    DeadLetterQueue(
+                        group=topic.name.removeprefix(DLQ_PREFIX),
+                        queue=queue.queue_id,
+                        start=queue.log_start,
+                        end=end,
+                        oldest_ms=-1 if first is None or last is None else first.store_ms,
+                        newest_ms=-1 if last is None else last.store_ms,
+                    )
+                )
+            if len(found) >= QUEUES_MAX:
+                break
+        return DeadLetterQueues(queues=found)
+
+    async def page(self, asked: ReadDeadLettersHeader) -> DeadLetterPage:
+        """Return dead letters of a queue from an offset on."""
+        queue = self._queue(asked.group, asked.queue)
+        limit = max(1, min(asked.limit, LIMIT_MAX))
+        end = self._store.reader.high_watermark(queue)
+        offset = max(asked.offset, queue.log_start)
+        letters: list[DeadLetter] = []
+        size = 0
+        while offset < end and len(letters) < limit and size < PAGE_BYTES:
+            found = await self._entry(queue, offset)
+            if found is None:
+                break
+            size += found.unit.size
+            stop = min(found.unit.base + found.unit.offset_count, end)
+            while offset < stop and len(letters) < limit:
+                letter = await self._letter(queue, found, offset)
+                if letter is not None:
+                    letters.append(self._told(letter, found, asked.preview))
+                offset += 1
+        return DeadLetterPage(letters=letters, next=offset if offset < end else -1)
+
+    async def resend(self, asked: ResendDeadLetterHeader) -> tuple[Resend, bool]:
+        """Send a dead letter to where it came from, or to another topic.
+
+        Says also whether that topic wants to be on disk before anybody is told.
+        """
+        queue = self._queue(asked.group, asked.queue)
+        found = await self._entry(queue, asked.offset)
+        letter = None if found is None else await self._letter(queue, found, asked.offset)
+        if letter is None:
+            raise Refused(ResponseCode.QUERY_NOT_FOUND, "there is no such dead letter")
+        if self._resent.has(queue, asked.offset) and not asked.again:
+            return Resend(is_resent=False), False
+        target, draft = self._draft(letter, asked.to)
+        change = self._resent.change(queue, asked.offset, self._store.queues)
+        done, _ = self._store.appender.group(
+            [Intake(target, draft), Intake(None, Draft(TOPIC, 0, -1, change))]
+        )
+        told = Resend(
+            is_resent=True, topic=target.topic.decode(), queue=target.queue_id, offset=done.offset
+        )
+        return told, target.is_sync
+
+    # Private
+
+    def _queue(self, group: str, queue_id: int) -> Queue:
+        topic = self._store.topics.find(DLQ_PREFIX + group)
+        queue = None if topic is None else self._store.queues.find(topic.id, queue_id)
+        if queue is None:
+            raise Refused(
+                ResponseCode.TOPIC_NOT_EXIST,
+                f"group {group} has no dead letters in queue {queue_id}",
+            )
+        return queue
+
+    async def _entry(self, queue: Queue, offset: int) -> Slice | None:
+        if not queue.log_start <= offset < self._store.reader.high_watermark(queue):
+            return None
+        unit = queue.find(offset)
+        if unit is None or not _holds(unit, offset):
+            return None
+        await self._warming.bring_in(self._warming.cold([unit]))
+        unit = queue.find(offset)
+        return None if unit is None else self._store.bodies.entry(queue, unit)
+
+    async def _letter(self, queue: Queue, found: Slice, offset: int) -> _Letter | None:
+        """One dead letter; a Kafka client may have put a batch of them there."""
+        if places(found.entry, 0)[1] != MAGIC_BATCH:
+            return _Letter(queue, offset, found.entry)
+        heavy: list[Slice] = []
+        message = self._transcoder.message(found, offset, heavy)
+        if message is None and heavy:
+            await self._transcoder.prepare(heavy)
+            message = self._transcoder.message(found, offset)
+        return None if message is None else _Letter(queue, offset, message)
+
+    def _told(self, letter: _Letter, found: Slice, preview: int) -> DeadLetter:
+        entry = envelope.read(letter.message)
+        properties = _properties(letter.message, entry)
+        return DeadLetter(
+            group=letter.queue.topic.decode().removeprefix(DLQ_PREFIX),
+            queue=letter.queue.queue_id,
+            offset=letter.offset,
+            origin_topic=names.to_store(properties.get(named.RETRY_TOPIC, "")) or None,
+            origin_queue=_number(properties.get(named.RETRY_QUEUE)),
+            origin_offset=_number(properties.get(named.RETRY_OFFSET)),
+            origin_message_id=properties.get(named.ORIGIN_MESSAGE_ID),
+            failed_ms=_number(properties.get(named.RETRY_SINCE)),
+            dead_ms=_number(properties.get(named.DLQ_SINCE)),
+            reason=properties.get(named.DLQ_REASON),
+            is_resent=self._resent.has(letter.queue, letter.offset),
+            message=view_of(found, letter.offset, preview),
+        )
+
+    def _draft(self, letter: _Letter, to: str | None) -> tuple[Queue, Draft]:
+        view, entry = letter.message, envelope.read(letter.message)
+        properties = _properties(view, entry)
+        name = to or names.to_store(properties.get(named.RETRY_TOPIC, ""))
+        if not name:
+            raise Refused(ResponseCode.MESSAGE_ILLEGAL, "it does not say which topic it is from")
+        topic = self._store.topics.find(name)
+        if topic is None:
+            raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic {name} is not there any more")
+        if not topic.permission & WRITE:
+            raise Refused(ResponseCode.NO_PERMISSION, f"topic {name} cannot be written to")
+        number = _number(properties.get(named.RETRY_QUEUE))
+        queues = self._store.queues.of(topic.id)
+        queue = queues[
+            number if to is None and 0 <= number < len(queues) else letter.offset % len(queues)
+        ]
+        kept = {n: v for n, v in properties.items() if n not in named.RETRY_MARKS}
+        group = letter.queue.topic.decode().removeprefix(DLQ_PREFIX)
+        kept[RESENT_FROM] = f"{group}/{letter.queue.queue_id}/{letter.offset}"
+        draft = Draft(
+            b"",
+            0,
+            0,
+            bytes(view[entry.body_at : entry.body_at + entry.body_size]),
+            pack_properties(kept.items()),
+            0,
+            entry.born_ms,
+            entry.born_host,
+            entry.flag,
+            entry.sys_flag & KEPT_FLAGS,
+        )
+        return queue, draft
+
+
+def _holds(unit: Unit, offset: int) -> bool:
+    return unit.base <= offset < unit.base + unit.offset_count
+
+
+def _properties(view: memoryview, entry: envelope.Entry) -> dict[str, str]:
+    at, size = entry.properties_at, entry.properties_size
+    own = parse_properties(bytes(view[at : at + size]))
+    return {name: value for name, value in own.items() if name not in OF_THE_LOG}
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 19 else -1

@@ -1,0 +1,59 @@
+"""Which dead letters were sent again: a fold, so that none is sent twice by mistake.
+
+docs/state.md has the shape of its records: a topic's id, a queue and a stretch of 1,024 offsets,
+with a bit for each of them. A resend appends its message and the new record in one atomic group.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rockgate.gateway.kafka.keyedfold import KeyedFold
+from rockgate.store.consumequeue import Queue
+from rockgate.store.queuetable import QueueTable
+from rockgate.store.state import Fold, Journal
+
+TOPIC: Final = b"rmq_sys_rockgate_resent"
+STRETCH: Final = 1_024
+_SIZE: Final = STRETCH // 8
+
+Key = tuple[bytes, int, int]
+"""Topic id, queue id, number of the stretch."""
+
+
+class Resent:
+    """Dead letters that were sent again."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._kept: KeyedFold[Key, bytes] = KeyedFold(
+            journal, name="resent", topic=TOPIC, key=Key, value=bytes
+        )
+
+    @property
+    def fold(self) -> Fold:
+        """What the store feeds."""
+        return self._kept
+
+    def has(self, queue: Queue, offset: int) -> bool:
+        """Whether a dead letter was sent again."""
+        number, at = divmod(offset, STRETCH)
+        bits = self._kept.find((queue.topic_id, queue.queue_id, number))
+        return bits is not None and bool(bits[at >> 3] & 1 << (at & 7))
+
+    def change(self, queue: Queue, offset: int, queues: QueueTable) -> bytes:
+        """Return the change that says so; what retention took is forgotten with it."""
+        number, at = divmod(offset, STRETCH)
+        key = (queue.topic_id, queue.queue_id, number)
+        bits = bytearray(self._kept.find(key) or bytes(_SIZE))
+        bits[at >> 3] |= 1 << (at & 7)
+        items: dict[Key, bytes | None] = {
+            kept: None for kept, _ in self._kept.items() if _is_gone(kept, queues)
+        }
+        items[key] = bytes(bits)
+        return self._kept.change(items)
+
+
+def _is_gone(key: Key, queues: QueueTable) -> bool:
+    topic_id, queue_id, number = key
+    queue = queues.find(topic_id, queue_id)
+    return queue is None or (number + 1) * STRETCH <= queue.log_start
