@@ -22,7 +22,9 @@ from rockgate.gateway.mapping.messages import Messages
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.kafka.records.batch import Compression, stamp
 from rockgate.protocol.kafka.records.record import Header, Record, build_batch, read_records
+from rockgate.store.consumequeue import Queue
 from rockgate.store.queueindex import Unit
+from rockgate.store.queueruns import Indexes
 from rockgate.store.reading import Slice
 
 ROUNDS = 100
@@ -31,6 +33,7 @@ TO_MESSAGES_MAX = 0.9
 STEP_MS_MAX = 2.0
 SIZE = 1024
 TOPIC = b"orders"
+QUEUE = Queue(TOPIC, bytes(16), 0, Indexes())
 HEADERS: tuple[Header, ...] = (("trace", b"0af7651916cd43dd8448eb211c80319c"), ("n", b"17"))
 PROPERTIES = b"UNIQ_KEY\x017F0000010A5C18B4AAC2116BB6A80000\x02WAIT\x01true\x02TAGS\x01paid\x02"
 
@@ -74,7 +77,7 @@ def _race(report: Report, name: str, rivals: dict[str, Work], count: int, limit:
 def _to_batch(count: int, properties: bytes) -> dict[str, Work]:
     run = _run(count, SIZE, properties)
     transcoding = Transcoding()
-    ours = functools.partial(transcoding.batch, run, 1)
+    ours = functools.partial(transcoding.batch, QUEUE, run, 1)
     assert read_records(ours()[0]) == read_records(_general_batch(run))
     return {"ours": ours, "general": functools.partial(_general_batch, run)}
 
@@ -94,7 +97,7 @@ def _fetch(count: int, size: int) -> functools.partial[Iterator[Work]]:
     run = _run(count, size, PROPERTIES)
 
     def steps(run: Sequence[Slice]) -> Iterator[Work]:
-        yield functools.partial(Transcoding().batch, run, 1)
+        yield functools.partial(Transcoding().batch, QUEUE, run, 1)
 
     return functools.partial(steps, run)
 

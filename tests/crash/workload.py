@@ -127,6 +127,7 @@ class Workload:
             *(self.append_batch,) * 6,
             *(self.append_message,) * 5,
             *(self.append_group,) * 2,
+            *(self.append_messages,) * 2,
             *(self.flush,) * 3,
             *(self.tick,) * 4,
             self.create_topic,
@@ -230,6 +231,22 @@ class Workload:
                 each(world)
 
         self._do(effect, lambda: self.store.appender.group(intakes))
+
+    def append_messages(self) -> None:
+        queue = self._queue()
+        if queue is None:
+            return
+        bodies = [self._body()[:400] for _ in range(self.random.randint(1, 4))]
+        contents = [(0, body, b"KEYS\x01%b\x02" % body[:6]) for body in bodies]
+        base = queue.next_offset
+        effects = [_append(queue, 1, body, base + at) for at, body in enumerate(bodies)]
+
+        def effect(world: World) -> None:
+            for each in effects:
+                each(world)
+
+        born_ms = self.clock.now_ms()
+        self._do(effect, lambda: self.store.appender.messages(queue, contents, born_ms=born_ms))
 
     def commit_progress(self) -> None:
         queue = self._queue()

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from random import Random
 
 from rockgate.store.keyfile import KeyFile
-from rockgate.store.keyindex import KeyIndex, Loaded
+from rockgate.store.keyindex import KeyIndex
+from rockgate.store.keyloading import Loaded
 
 TOPICS = (b"orders", b"orders-of-a-shop", b"%RETRY%orders")
 KEYS = tuple(b"key-%d" % number for number in range(9))

@@ -32,7 +32,8 @@ from rockgate.store.commitlog import CommitLog, Draft
 from rockgate.store.entrykeys import keys_of
 from rockgate.store.files import DiskDirectory
 from rockgate.store.keyfile import Shape, key_hash
-from rockgate.store.keyindex import DEFAULT_SHAPE, KeyIndex, Loaded, loader
+from rockgate.store.keyindex import DEFAULT_SHAPE, KeyIndex
+from rockgate.store.keyloading import Loaded, loader
 from rockgate.store.memoryfiles import MemoryDisk, Operation
 from rockgate.store.segments import Segments
 

@@ -8,10 +8,11 @@ the same entries to the same indexes through `dispatch`; a test compares the two
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate, count
 from typing import NamedTuple, Protocol
 
 from rockgate.protocol import entry as envelope
-from rockgate.protocol.entry import INDEXED, Buffer
+from rockgate.protocol.entry import INDEXED, TRANSACTION_ROLLBACK, Buffer, Content
 from rockgate.store.commitlog import NO_HOST, CommitLog, Draft, Stamp, Written
 from rockgate.store.consumequeue import Queue
 from rockgate.store.errors import StoreError
@@ -40,6 +41,15 @@ class Keys(Protocol):
         self, topic: bytes, properties: bytes, position: int, store_ms: int, sys_flag: int = 0
     ) -> None:
         """Index an entry's keys."""
+
+    def put_messages(
+        self,
+        topic: bytes,
+        properties: Sequence[bytes],
+        positions: Sequence[int],
+        store_ms: int,
+    ) -> None:
+        """Index messages that follow each other in the log."""
 
     def put_batch(self, topic: bytes, body: memoryview, position: int, store_ms: int) -> None:
         """Index a batch's records by their keys."""
@@ -135,6 +145,50 @@ class Appender:
         end = written.position + written.size
         return Appended(draft.offset, written.position, end, written.store_ms, queue.queue_id)
 
+    def messages(
+        self,
+        queue: Queue,
+        contents: Sequence[Content],
+        *,
+        born_ms: int,
+        born_host: bytes = NO_HOST,
+        sys_flag: int = 0,
+    ) -> list[Appended]:
+        """Append messages to one queue, of which a restart finds all or none.
+
+        What `group` does with drafts, for many small messages that share all but their content.
+        None of them may be half of a transaction, nor end one.
+        """
+        if self.refusal is not None:
+            raise self.refusal
+        assert contents, "there are messages"
+        assert not sys_flag & TRANSACTION_ROLLBACK, "no part of a transaction"
+        topic, queue_id, offset = queue.topic, queue.queue_id, queue.next_offset
+        position, sizes, store_ms = self._log.append_messages(
+            topic,
+            queue_id,
+            offset,
+            contents,
+            sys_flag=sys_flag,
+            born_ms=born_ms,
+            born_host=born_host,
+        )
+        ends = list(accumulate(sizes, initial=position))
+        positions = ends[:-1]
+        properties = [each[2] for each in contents]
+        queue.add_messages(
+            positions, sizes, store_ms, born_ms, [_code(each) for each in properties]
+        )
+        if not queue.is_dirty:
+            self._queues.note(queue)
+        if self._keys is not None:
+            self._keys.put_messages(topic, properties, positions, store_ms)
+        self.on_append(queue)
+        return [
+            _new(Appended, (at, start, end, store_ms, queue_id))
+            for at, start, end in zip(count(offset), positions, ends[1:], strict=False)
+        ]
+
     def group(self, intakes: Sequence[Intake], *, is_upkeep: bool = False) -> list[Appended]:
         """Append several entries of which a restart finds all or none.
 
@@ -170,14 +224,13 @@ class Appender:
         return appended
 
     def _feed(self, queue: Queue, draft: Draft, written: Written) -> None:
-        tags = envelope.get_property(draft.properties, b"TAGS") if draft.properties else None
         queue.add(
             written.position,
             written.size,
             draft.batch_count or 1,
             written.store_ms,
             draft.born_ms,
-            tag_code(tags) if tags else 0,
+            _code(draft.properties),
         )
         if not queue.is_dirty:
             self._queues.note(queue)
@@ -226,3 +279,11 @@ class Appender:
                 memoryview(draft.body),
             )
         )
+
+
+def _code(properties: bytes) -> int:
+    """Return the tag code of a message."""
+    if b"TAGS\x01" not in properties:
+        return 0
+    tags = envelope.get_property(properties, b"TAGS")
+    return tag_code(tags) if tags else 0

@@ -12,7 +12,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rockgate.protocol.entry import DELAYED, HEAD_SIZE_V4, MAGIC_BATCH, batch_places, places
+from rockgate.protocol.entry import (
+    DELAYED,
+    HEAD_SIZE_V4,
+    MAGIC_BATCH,
+    batch_places,
+    identify,
+    places,
+)
 from rockgate.store.commitlog import CommitLog
 from rockgate.store.consumequeue import Queue
 from rockgate.store.errors import StoreCorrupt
@@ -23,6 +30,8 @@ from rockgate.store.warmth import Place, Warmth
 BATCHES_MAX = 4_096
 MESSAGES_MAX = 500
 """Entries of one run: small ones would otherwise hold up everybody else."""
+
+_new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
 
 
 class Batches(NamedTuple):
@@ -121,21 +130,34 @@ class Bodies:
         found: list[Slice] = []
         size = 0
         warm_from = 0 if cold is None else self._warmth.warm_from(self._log.end)
+        start = stop = 0
+        view = memoryview(b"")
+        queue_id = queue.queue_id
         for fields in queue.walk(offset):
-            unit = Unit._make(fields)
-            size += unit.size
-            if unit.base >= end or len(found) >= MESSAGES_MAX:
+            base, position, entry_size, *_ = fields
+            size += entry_size
+            if base >= end or len(found) >= MESSAGES_MAX:
                 break
-            if size > size_max and (size > unit.size or not at_least_one):
+            if size > size_max and (size > entry_size or not at_least_one):
                 break
-            if unit.position < warm_from and self._warmth.is_cold(unit.position, unit.size):
+            if position < warm_from and self._warmth.is_cold(position, entry_size):
                 assert cold is not None
-                cold.append((unit.position, unit.size))
+                cold.append((position, entry_size))
                 continue
-            slice_ = self.entry(queue, unit)
-            if places(slice_.entry, 0)[1] == MAGIC_BATCH:
+            if not start <= position < stop:
+                segment = self._log.segment_at(position)
+                if segment is None:
+                    raise _misplaced(queue, base, position)
+                start, stop, view = segment.start, segment.end, segment.mapping.view
+            at = position - start
+            if entry_size < HEAD_SIZE_V4 or position + entry_size > stop:
+                raise _misplaced(queue, base, position)
+            total, magic, its_queue, its_offset = identify(view, at)
+            if total != entry_size or its_offset != base or its_queue != queue_id:
+                raise _misplaced(queue, base, position)
+            if magic == MAGIC_BATCH:
                 break
-            found.append(slice_)
+            found.append(_new(Slice, (_new(Unit, fields), view[at : at + entry_size])))
         return found
 
     def entry(self, queue: Queue, unit: Unit) -> Slice:

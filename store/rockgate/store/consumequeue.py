@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right, insort
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import count
 
 from rockgate.protocol.entry import NO_FRAME
 from rockgate.store.queueindex import UNIT, UNIT_SIZE, PackedRun, Run, Unit, UnitFields
@@ -137,6 +138,30 @@ class Queue:
         self._tail += UNIT.pack(base, position, size, count, store_ms, self.max_ms, tag_code)
         self.next_offset = base + count
         self.last_position = position
+
+    def add_messages(
+        self,
+        positions: Sequence[int],
+        sizes: Sequence[int],
+        store_ms: int,
+        record_ms: int,
+        tag_codes: Sequence[int],
+    ) -> None:
+        """Add the units of message entries that take the next offsets, one each."""
+        if record_ms > self.max_ms:
+            self.max_ms = record_ms
+        base, max_ms, pack = self.next_offset, self.max_ms, UNIT.pack
+        units = zip(count(base), positions, sizes, tag_codes, strict=False)
+        # As in `add`: the tail comes last.
+        self._bases.extend(range(base, base + len(positions)))
+        self._tail += b"".join(
+            [
+                pack(at, position, size, 1, store_ms, max_ms, code)
+                for at, position, size, code in units
+            ]
+        )
+        self.next_offset = base + len(positions)
+        self.last_position = positions[-1]
 
     def add_moved(self, unit: Unit) -> None:
         """Let a unit replace the one of the same offsets."""

@@ -25,7 +25,7 @@ def keys_of(properties: bytes) -> list[bytes]:
     unique = get_property(properties, b"UNIQ_KEY")
     if unique:
         keys.append(unique)
-    parts = get_property(properties, b"KEYS")
+    parts = get_property(properties, b"KEYS") if b"KEYS\x01" in properties else None
     if parts:
         keys += [key for key in parts.split(b" ") if key]
     return keys

@@ -115,6 +115,11 @@ class KeyFile:
 
     def put(self, topic: bytes, keys: Sequence[bytes], position: int, store_ms: int) -> int:
         """Add an entry for each key, newest of its slot; return how many there was room for."""
+        room = self.shape.entry_count - self.count
+        return self.put_each(topic, [(key, position) for key in keys[:room]], store_ms)
+
+    def put_each(self, topic: bytes, keyed: Sequence[tuple[bytes, int]], store_ms: int) -> int:
+        """Add an entry for each key and position, for which there is room; return how many."""
         if store_ms >= self.end_ms:
             if self.count == 1:
                 self.begin_ms = store_ms
@@ -124,12 +129,12 @@ class KeyFile:
         seconds = (store_ms - self.begin_ms) // 1000
         if not -_SECONDS_MAX <= seconds <= _SECONDS_MAX:
             seconds = _SECONDS_MAX if seconds > 0 else -_SECONDS_MAX
-        view, first, used_slots = self.view, self.count, self.used_slots
+        view, index, used_slots = self.view, self.count, self.used_slots
         slot_count, entry_count = self.shape
+        assert index + len(keyed) <= entry_count, "room for all"
         prefix = topic + b"#"
-        index = first
-        at = HEADER.size + SLOT.size * slot_count + ENTRY.size * first
-        for key in keys[: entry_count - first]:
+        at = HEADER.size + SLOT.size * slot_count + ENTRY.size * index
+        for key, position in keyed:
             key_crc = crc32(prefix + key) & _HASH_MASK
             slot_at = HEADER.size + SLOT.size * (key_crc % slot_count)
             (before,) = _read_slot(view, slot_at)
@@ -143,7 +148,7 @@ class KeyFile:
         # The flushing thread takes entries below the count for written.
         self.used_slots = used_slots
         self.count = index
-        return index - first
+        return len(keyed)
 
     def flush(self) -> bool:
         """Make everything put so far durable, then the header that counts it; say if any was."""

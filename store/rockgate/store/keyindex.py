@@ -17,18 +17,20 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Final
 
 from rockgate.protocol.entry import (
     TRANSACTION_ROLLBACK,
     Entry,
-    EntryError,
 )
 from rockgate.store.entrykeys import RecordKeys, entry_keys, keys_of, no_keys
 from rockgate.store.errors import StoreFull
 from rockgate.store.files import Directory
 from rockgate.store.keyfile import KeyFile, Shape
+from rockgate.store.keyloading import Load
 
 _log = logging.getLogger(__name__)
 
@@ -41,57 +43,13 @@ _NAME: Final = re.compile(r"(\d{20})-(\d+)-(\d+)")
 _PREPARED: Final = "next"
 
 
-class Loaded(NamedTuple):
-    """What the log holds at a position."""
-
-    topic: bytes
-    keys: Sequence[bytes]
-    store_ms: int
-
-
-class Log(Protocol):
-    """The commit log, as a loader uses it."""
-
-    def read(self, position: int) -> tuple[memoryview, Entry] | None:
-        """Return the bytes around a position and the entry there; EntryError if it is none."""
-
-
 Missed = tuple[bytes, Sequence[bytes], int, int]
 """Topic, keys, position and store time of an entry, as `put` takes them."""
-
-Load = Callable[[int], Loaded | None]
-"""Returns the entry that starts at a position; None if there is none, or none to be shown."""
 
 
 def _name(start: int, shape: Shape) -> str:
     """Return a file's name: its start, and its shape, which the settings may change later."""
     return f"{start:020d}-{shape.slot_count}-{shape.entry_count}"
-
-
-def loader(
-    log: Log,
-    end: int,
-    is_shown: Callable[[memoryview, Entry], bool] = lambda view, entry: True,
-    record_keys: RecordKeys = no_keys,
-) -> Load:
-    """Return a loader for `query`: the entries in front of `end` that may be shown.
-
-    Any position may be asked for, also one in the middle of an entry: there is nothing there.
-    """
-
-    def load(position: int) -> Loaded | None:
-        try:
-            found = log.read(position) if position < end else None
-        except EntryError:
-            return None
-        if found is None:
-            return None
-        view, entry = found
-        if entry.position != position or not is_shown(view, entry):
-            return None
-        return Loaded(entry.topic, entry_keys(view, entry, record_keys), entry.store_ms)
-
-    return load
 
 
 class KeyIndex:
@@ -243,6 +201,34 @@ class KeyIndex:
             self._row = [*self._row, file]
             count += file.put(topic, keys[count:], position, store_ms)
         self._last = position
+
+    def put_messages(
+        self,
+        topic: bytes,
+        properties: Sequence[bytes],
+        positions: Sequence[int],
+        store_ms: int,
+    ) -> None:
+        """Index messages that follow each other in the log, none of them a rollback."""
+        keyed: list[tuple[bytes, int]] = []
+        for each, position in zip(properties, positions, strict=True):
+            if each:
+                keyed += [(key, position) for key in keys_of(each)]
+        if not keyed:
+            return
+        file = self._row[-1]
+        if (
+            self.missed_from is not None
+            or keyed[0][1] <= self._last
+            or file.count + len(keyed) > file.shape.entry_count
+        ):
+            for position, those in groupby(keyed, itemgetter(1)):
+                self.put(topic, [key for key, _ in those], position, store_ms)
+            return
+        file.position = keyed[0][1]
+        file.put_each(topic, keyed, store_ms)
+        # The flushing thread reads this before the count: it may move when all are counted.
+        file.position = self._last = keyed[-1][1]
 
     def reached(self, position: int) -> None:
         """Note that every entry in front of a position was put, as far as it had keys."""

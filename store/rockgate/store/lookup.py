@@ -10,7 +10,8 @@ from rockgate.protocol.entry import Entry, EntryError
 from rockgate.store.commitlog import CommitLog
 from rockgate.store.consumequeue import Queue
 from rockgate.store.dispatch import owner_of
-from rockgate.store.keyindex import FOREVER_MS, KeyIndex, loader
+from rockgate.store.keyindex import FOREVER_MS, KeyIndex
+from rockgate.store.keyloading import loader
 from rockgate.store.queueindex import Unit
 from rockgate.store.queuetable import QueueTable
 from rockgate.store.reading import Reader, Slice

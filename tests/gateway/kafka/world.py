@@ -19,6 +19,7 @@ from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.gateway.kafka.topicsettings import SettingsCache
 from rockgate.gateway.mapping.batches import Transcoding
 from rockgate.gateway.mapping.keys import record_keys
+from rockgate.gateway.mapping.opening import Opening
 from rockgate.gateway.waiting import Waiting
 from rockgate.gateway.warming import Warming
 from rockgate.protocol.entry import pack_properties
@@ -68,11 +69,12 @@ class World:
         self.store.deliveries.records = Redelivering(store=self.store, settings=self.settings)
         self.store.deliveries.redeliver = lambda found, offset: None
         self.store.retention.keep(self.folds.held)
+        self.opening = Opening(self.waiting.wake_changed)
         self.partitions = PartitionReader(
             reader=self.store.reader,
             bodies=self.store.bodies,
             epochs=self.epochs,
-            transcoder=Transcoding(),
+            transcoder=Transcoding(self.opening),
             shown=self.delays.shown,
             unstable=self.folds.unstable,
         )

@@ -13,14 +13,20 @@ from tests.gateway.kafka.world import NOW_MS, World
 from tests.gateway.mapping.decoding import pulled
 from tests.gateway.mapping.strategies import batches, texts
 
-from rockgate.gateway.mapping.batches import INFLATED_BYTES_MAX, Transcoding
+from rockgate.gateway.mapping.batches import Transcoding
 from rockgate.gateway.mapping.dictionary import read_message
 from rockgate.gateway.mapping.messages import Messages
+from rockgate.gateway.mapping.opening import INFLATED_BYTES_MAX
 from rockgate.protocol.entry import BORN_HOST_V6, COMPRESSED, MOVED, pack_properties
 from rockgate.protocol.kafka.records.batch import Compression, check, stamp
 from rockgate.protocol.kafka.records.record import Record, build_batch, read_records
 from rockgate.store.commitlog import NO_HOST, Draft
+from rockgate.store.consumequeue import Queue
+from rockgate.store.queueruns import Indexes
 from rockgate.store.reading import Slice
+
+QUEUE = Queue(b"orders", bytes(16), 0, Indexes())
+"""Whose readers are told when a thread has opened a body, which happens in none of these."""
 
 
 def record_of(properties: dict[str, str], sys_flag: int = 0, body: bytes = b"body") -> Record:
@@ -32,7 +38,7 @@ def record_of(properties: dict[str, str], sys_flag: int = 0, body: bytes = b"bod
     run = world.store.bodies.messages(
         world.queue(), 0, 1 << 62, 1 << 30, at_least_one=True, cold=None
     )
-    batch, count = Transcoding().batch(run, 7)
+    batch, count = Transcoding().batch(world.queue(), run, 7)
     assert count == 1
     assert check(batch).leader_epoch == 7
     [record] = read_records(batch)
@@ -85,7 +91,7 @@ def run_of(sent: Sequence[Sent]) -> list[Slice]:
 
 
 def records_of(sent: Sequence[Sent]) -> list[Record]:
-    batch, count = Transcoding().batch(run_of(sent), 3)
+    batch, count = Transcoding().batch(QUEUE, run_of(sent), 3)
     assert count == len(sent)
     header = check(batch)
     assert (header.base_offset, header.record_count) == (0, len(sent))
@@ -187,16 +193,16 @@ def test_a_topic_over_127_bytes_is_read_as_any_other() -> None:
     run = world.store.bodies.messages(
         world.queue("t" * 200), 0, 1 << 62, 1 << 30, at_least_one=True, cold=None
     )
-    [record] = read_records(Transcoding().batch(run, 1)[0])
+    [record] = read_records(Transcoding().batch(QUEUE, run, 1)[0])
     assert (record.key, record.value) == (b"k", b"message")
 
 
 def test_a_batch_of_compressed_bodies_ends_when_enough_came_out() -> None:
     body = zlib.compress(bytes(INFLATED_BYTES_MAX // 2))
     run = run_of([Sent(body, b"", COMPRESSED)] * 5)
-    batch, count = Transcoding().batch(run, 1)
+    batch, count = Transcoding().batch(QUEUE, run, 1)
     assert (count, check(batch).record_count) == (2, 2)
-    batch, count = Transcoding().batch(run[count:], 1)
+    batch, count = Transcoding().batch(QUEUE, run[count:], 1)
     assert [record.offset for record in read_records(batch)] == [2, 3]
 
 
@@ -207,5 +213,5 @@ def test_names_of_headers_are_not_kept_without_bound() -> None:
         for at in range(0, 9000, 900)
     ]
     for _ in range(2):
-        batch, _ = transcoding.batch(run_of(names), 1)
+        batch, _ = transcoding.batch(QUEUE, run_of(names), 1)
         assert [len(record.headers) for record in read_records(batch)] == [900] * 10

@@ -6,8 +6,9 @@ import re
 
 from tests.house.checkout import ROOT
 
-from rockgate.gateway.mapping import address, dictionary, messages, names, transcoder
-from rockgate.gateway.mapping.batches import COMPRESSED_BODY, INFLATED_BYTES_MAX
+from rockgate.gateway.mapping import address, dictionary, messages, names, opening, transcoder
+from rockgate.gateway.mapping.batches import COMPRESSED_BODY
+from rockgate.protocol.remoting.compression import SIZE_MAX
 
 PAGE = (ROOT / "docs/mapping.md").read_text()
 
@@ -39,7 +40,10 @@ def test_the_page_gives_the_bounds() -> None:
     assert messages.CHUNK_BYTES == 1 << 20 and "about 1 MiB" in PAGE
     assert (transcoder.HEAVY_COMPRESSED, transcoder.HEAVY_PLAIN) == (32 << 10, 4 << 20)
     assert "(32 KiB compressed, 4 MiB plain)" in PAGE
-    assert INFLATED_BYTES_MAX == 256 << 10 and "256 KiB" in PAGE
+    assert opening.INFLATED_BYTES_MAX == 256 << 10 and "256 KiB" in PAGE
+    assert opening.COMPRESSED_BYTES_MAX == 32 << 10 and "compressed body of 32 KiB" in PAGE
+    assert opening.KEPT_BYTES_MAX == SIZE_MAX == 64 << 20 and "64 MiB at most" in PAGE
+    assert opening.AT_ONCE_MAX == 2 and "two at a time" in PAGE
 
 
 def test_the_page_draws_the_address_as_it_is() -> None:

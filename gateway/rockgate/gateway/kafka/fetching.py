@@ -36,10 +36,11 @@ from rockgate.store.warmth import Place
 class Transcoder(Protocol):
     """Knows how messages of the other side look as records."""
 
-    def batch(self, run: Sequence[Slice], epoch: int) -> tuple[Buffer, int]:
+    def batch(self, queue: Queue, run: Sequence[Slice], epoch: int) -> tuple[Buffer, int]:
         """Return one record batch of the first messages of a run, which are of one epoch.
 
-        And of how many: as many as can be had at once.
+        And of how many: as many as can be had at once. With none there is no batch yet; the queue
+        counts as changed when there is.
         """
 
 
@@ -220,9 +221,10 @@ class PartitionReader:
             cold=cold,
         )
         for epoch, part in self._by_epoch(queue, run):
-            batch, count = self._transcoder.batch(part, epoch)
-            records.append(batch)
-            offset = part[count - 1].unit.base + 1
+            batch, count = self._transcoder.batch(queue, part, epoch)
+            if count:
+                records.append(batch)
+                offset = part[count - 1].unit.base + 1
             if count < len(part):
                 break
         return offset

@@ -3,7 +3,8 @@
 docs/mapping.md has the dictionary. The loop over entries makes a list of pieces and joins them
 once; the usual envelope is read by one unpacking, and the usual property costs one look into a
 table of names. Whatever is unusual about a message goes through `dictionary.read_message`, and a
-test compares the two.
+test compares the two. A batch ends behind the message that brings what came out of compressed
+bodies to INFLATED_BYTES_MAX, and in front of one that a thread has still to open.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from rockgate.gateway.mapping.dictionary import KEYS, OWN, read_message
+from rockgate.gateway.mapping.opening import INFLATED_BYTES_MAX, Opening
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import (
     BORN_HOST_V6,
@@ -22,6 +24,7 @@ from rockgate.protocol.entry import (
     MAGIC_V1,
     MOVED,
     STORE_HOST_V6,
+    Entry,
 )
 from rockgate.protocol.kafka.records import batch as batches
 from rockgate.protocol.kafka.records.record import (
@@ -29,15 +32,14 @@ from rockgate.protocol.kafka.records.record import (
     NO_PRODUCER_ID,
     NO_SEQUENCE,
 )
-from rockgate.protocol.remoting.compression import compression_of, decompress
+from rockgate.protocol.remoting.compression import compression_of
 from rockgate.protocol.remoting.errors import MalformedContent
+from rockgate.store.consumequeue import Queue
 from rockgate.store.dispatch import EPOCH, MAX_MS, TOPIC_ID
 from rockgate.store.reading import Slice
 
 COMPRESSED_BODY: Final = b"__ROCKETMQ_COMPRESSED"
 """Header of a record whose value is a compressed body that cannot be opened: its flags."""
-INFLATED_BYTES_MAX: Final = 256 << 10
-"""A batch ends behind the message that brings what came out of bodies to this: about 1 ms."""
 
 _STORES_OWN: Final = frozenset((TOPIC_ID, MAX_MS, EPOCH))
 """Properties that the store gives a moved entry; nobody sent them."""
@@ -48,7 +50,8 @@ _U16: Final = struct.Struct(">H")
 _NAMES_MAX: Final = 4096
 _NAME_SIZE_MAX: Final = 64
 
-Pieces = tuple[bytes | memoryview, ...]
+Pieces = tuple[bytes, bytes | memoryview, bytes]
+"""What stands before a record's value, the value, and what stands behind it."""
 
 
 def _varint(value: int) -> bytes:
@@ -62,87 +65,130 @@ def _varint(value: int) -> bytes:
     return bytes(out)
 
 
-_VARINTS: Final = [_varint(value) for value in range(16384)]
+_VARINT_COUNT: Final = 16384
+_VARINTS: Final = [_varint(value) for value in range(_VARINT_COUNT)]
 _NULL: Final = _varint(-1)
 
 
 def _of(value: int) -> bytes:
-    return _VARINTS[value] if 0 <= value < 16384 else _varint(value)
+    return _VARINTS[value] if 0 <= value < _VARINT_COUNT else _varint(value)
 
 
 class Transcoding:
     """Reads message entries as record batches. Keeps the names of headers, encoded."""
 
-    def __init__(self) -> None:
+    def __init__(self, opening: Opening | None = None) -> None:
+        self._opening = opening or Opening()
         self._names: dict[bytes, bytes] = {}
 
-    def batch(self, run: Sequence[Slice], epoch: int) -> tuple[bytearray, int]:
+    def batch(self, queue: Queue, run: Sequence[Slice], epoch: int) -> tuple[bytearray, int]:
         """Return one record batch of messages of a run, which are of one epoch, and how many.
 
-        All of them, unless they are compressed and too many to be opened at once; one at least.
+        All of them, unless they are compressed and too many to be opened at once. None, and no
+        batch, if the first one is still to be opened by a thread.
         """
         pieces: list[bytes | memoryview] = [b""]
         base = run[0].unit.base
         size, count, inflated = batches.HEADER_SIZE, 0, 0
-        base_ms = max_ms = offset = 0
-        names = self._names
-        for each in run:
-            view = each.entry
-            total, magic, offset, sys_flag, born_ms, body_size = _HEAD.unpack_from(view)
+        base_ms = max_ms = last = 0
+        names, varints, unpack = self._names, _VARINTS, _HEAD.unpack_from
+        for unit, view in run:
+            total, magic, offset, sys_flag, born_ms, body_size = unpack(view)
             if not count:
                 base_ms = max_ms = born_ms
-            elif born_ms > max_ms:
-                max_ms = born_ms
             body_end = HEAD_SIZE_V4 + body_size
+            properties = OWN
             if magic == MAGIC_V1 and not sys_flag & _UNUSUAL:
                 properties_at = body_end + view[body_end] + 3
                 properties = bytes(view[properties_at : total - CHECKSUM_SIZE])
-                if OWN not in properties:
-                    body: bytes | memoryview = view[HEAD_SIZE_V4:body_end]
-                    key, tail = _tail(properties, names)
-                    record: Pieces = (
-                        b"\x00",
-                        _of(born_ms - base_ms),
-                        _of(offset - base),
-                        key,
-                        _of(body_size),
-                        body,
-                        tail,
-                    )
-                else:
-                    record = _unusual(view, base, base_ms)
+            if OWN not in properties:
+                key, tail = _tail(properties, names)
+                body: bytes | memoryview = view[HEAD_SIZE_V4:body_end]
+                later, behind = born_ms - base_ms, offset - base
+                lead = b"\x00%b%b%b%b" % (
+                    varints[later] if 0 <= later < _VARINT_COUNT else _varint(later),
+                    varints[behind] if behind < _VARINT_COUNT else _varint(behind),
+                    key,
+                    varints[body_size] if body_size < _VARINT_COUNT else _varint(body_size),
+                )
             else:
-                record = _unusual(view, base, base_ms)
-                if sys_flag & COMPRESSED:
-                    inflated += len(record[5])
-            length = sum(map(len, record))
-            prefix = _of(length)
-            pieces.append(prefix)
-            pieces += record
+                record = self._unusual(queue, unit.position, view, base, base_ms)
+                if record is None:
+                    break
+                lead, body, tail = record
+                inflated += len(body) if sys_flag & COMPRESSED else 0
+            length = len(lead) + len(body) + len(tail)
+            prefix = varints[length] if length < _VARINT_COUNT else _varint(length)
+            pieces += (prefix, lead, body, tail)
             size += len(prefix) + length
             count += 1
+            last = offset
+            if born_ms > max_ms:
+                max_ms = born_ms
             if inflated >= INFLATED_BYTES_MAX:
                 break
-        pieces[0] = batches.HEADER.pack(
-            base,
-            size - batches.PREFIX_SIZE,
-            epoch,
-            batches.MAGIC,
-            0,
-            0,
-            offset - base,
-            base_ms,
-            max_ms,
-            NO_PRODUCER_ID,
-            NO_PRODUCER_EPOCH,
-            NO_SEQUENCE,
-            count,
-        )
+        if not count:
+            return bytearray(), 0
+        pieces[0] = _head(base, size, epoch, last, base_ms, max_ms, count)
         out = bytearray().join(pieces)
         batches.seal(out)
         if len(names) > _NAMES_MAX:
             names.clear()
         return out, count
+
+    def _unusual(
+        self, queue: Queue, position: int, view: memoryview, base: int, base_ms: int
+    ) -> Pieces | None:
+        """Return the pieces of any message's record; None if its body is still to be opened."""
+        entry = envelope.read(view)
+        hidden = _STORES_OWN if entry.sys_flag & MOVED else frozenset[bytes]()
+        words = read_message(envelope.properties_of(view, entry), hidden)
+        headers = words.headers
+        body: bytes | memoryview | None = view[entry.body_at : entry.body_at + entry.body_size]
+        try:
+            body = self._open(queue, position, view, entry)
+        except MalformedContent:
+            headers = [*headers, (COMPRESSED_BODY, b"%d" % entry.sys_flag)]
+        if body is None:
+            return None
+        size, value = (_NULL, b"") if words.is_null else (_of(len(body)), body)
+        tail = [_of(len(headers))]
+        for name, content in headers:
+            tail += (_header_name(name), *_bytes(content))
+        lead = b"\x00%b%b%b%b%b" % (
+            _of(entry.born_ms - base_ms),
+            _of(entry.queue_offset - base),
+            *_bytes(words.key),
+            size,
+        )
+        return lead, value, b"".join(tail)
+
+    def _open(
+        self, queue: Queue, position: int, view: memoryview, entry: Entry
+    ) -> bytes | memoryview | None:
+        body = view[entry.body_at : entry.body_at + entry.body_size]
+        kind = compression_of(entry.sys_flag) if entry.body_size else None
+        return body if kind is None else self._opening.body(queue, position, body, kind)
+
+
+def _head(
+    base: int, size: int, epoch: int, last: int, base_ms: int, max_ms: int, count: int
+) -> bytes:
+    return batches.HEADER.pack(
+        base,
+        size - batches.PREFIX_SIZE,
+        epoch,
+        batches.MAGIC,
+        0,
+        0,
+        last - base,
+        base_ms,
+        max_ms,
+        NO_PRODUCER_ID,
+        NO_PRODUCER_EPOCH,
+        NO_SEQUENCE,
+        count,
+    )
 
 
 def _tail(properties: bytes, names: dict[bytes, bytes]) -> tuple[bytes, bytes]:
@@ -150,19 +196,22 @@ def _tail(properties: bytes, names: dict[bytes, bytes]) -> tuple[bytes, bytes]:
     key, keys = _NULL, None
     parts: list[bytes] = [b""]
     count = 0
-    for part in properties.split(b"\x02"):
+    for part in properties.rstrip(b"\x02").split(b"\x02"):
         name, separator, value = part.partition(b"\x01")
-        if not separator or not name:
-            continue
-        if name == KEYS:
-            keys = value
-            continue
         known = names.get(name)
         if known is None:
+            if not separator or not name:
+                continue
+            if name == KEYS:
+                keys = value
+                continue
             known = _header_name(name)
             if len(name) <= _NAME_SIZE_MAX:
                 names[name] = known
-        parts += (known, _of(len(value)), value)
+        elif not separator:
+            continue
+        size = len(value)
+        parts += (known, _VARINTS[size] if size < _VARINT_COUNT else _varint(size), value)
         count += 1
     if keys is not None:
         word = keys
@@ -180,34 +229,6 @@ def _header_name(name: bytes) -> bytes:
     # A name is text on Kafka's wire, and clients may refuse anything else.
     shown = name if name.isascii() else name.decode("utf-8", "replace").encode()
     return _of(len(shown)) + shown
-
-
-def _unusual(view: memoryview, base: int, base_ms: int) -> Pieces:
-    """Return the pieces of any message's record."""
-    entry = envelope.read(view)
-    hidden = _STORES_OWN if entry.sys_flag & MOVED else frozenset[bytes]()
-    words = read_message(envelope.properties_of(view, entry), hidden)
-    headers = words.headers
-    body: bytes | memoryview = view[entry.body_at : entry.body_at + entry.body_size]
-    if entry.body_size:
-        try:
-            kind = compression_of(entry.sys_flag)
-            body = body if kind is None else decompress(body, kind)
-        except MalformedContent:
-            headers = [*headers, (COMPRESSED_BODY, b"%d" % entry.sys_flag)]
-    size, value = (_NULL, b"") if words.is_null else (_of(len(body)), body)
-    tail = [_of(len(headers))]
-    for name, content in headers:
-        tail += (_header_name(name), *_bytes(content))
-    return (
-        b"\x00",
-        _of(entry.born_ms - base_ms),
-        _of(entry.queue_offset - base),
-        b"".join(_bytes(words.key)),
-        size,
-        value,
-        b"".join(tail),
-    )
 
 
 def _bytes(data: bytes | None) -> tuple[bytes, bytes]:

@@ -37,7 +37,7 @@ from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.compression import KIND_MASK
 from rockgate.protocol.remoting.headers.sending import SendHeader, SendHeaderV2
 from rockgate.protocol.remoting.message import Batched, decode_batch
-from rockgate.store.appending import Appended, Intake
+from rockgate.store.appending import Appended
 from rockgate.store.commitlog import Draft
 from rockgate.store.consumequeue import Queue
 from rockgate.store.store import Store
@@ -58,6 +58,9 @@ _DELAYING = (
 )
 _NO_WAIT = b"WAIT\x01false"
 BATCH_COUNT_MAX = 100_000
+_NOT_IN_BATCHES = Refused(
+    ResponseCode.MESSAGE_ILLEGAL, "a batch takes neither delayed nor half messages"
+)
 
 
 class MessageKind(Enum):
@@ -172,34 +175,20 @@ class Sender:
             raise Refused(
                 ResponseCode.MESSAGE_ILLEGAL, "batch request does not support retry group"
             )
+        if header.sys_flag & _TRANSACTION == TRANSACTION_PREPARED:
+            raise _NOT_IN_BATCHES
         messages = decode_batch(body, count_max=BATCH_COUNT_MAX)
         if not messages:
             raise Refused(ResponseCode.MESSAGE_ILLEGAL, "the batch is empty")
-        topic, queue = self._queue(header)
+        _, queue = self._queue(header)
         host = caller.peer.host
-        sys_flag = header.sys_flag & CLIENT_FLAGS | host.flag
-        intakes = []
-        for message in messages:
-            properties = _checked_properties(message)
-            if classify(header.sys_flag, properties) is not MessageKind.ORDINARY:
-                raise Refused(
-                    ResponseCode.MESSAGE_ILLEGAL,
-                    "a batch takes neither delayed nor half messages",
-                )
-            draft = Draft(
-                topic.encoded,
-                queue.queue_id,
-                0,
-                message.body,
-                properties,
-                0,
-                header.born_timestamp,
-                host.packed,
-                message.flag,
-                sys_flag,
-            )
-            intakes.append(Intake(queue, draft))
-        appended = self._appender.group(intakes)
+        appended = self._appender.messages(
+            queue,
+            _checked(messages),
+            born_ms=header.born_timestamp,
+            born_host=host.packed,
+            sys_flag=header.sys_flag & CLIENT_FLAGS | host.flag,
+        )
         if queue.is_sync:
             return self._durability.after(appended[-1].end, appended)
         return appended
@@ -259,11 +248,26 @@ class Sender:
         return topic, self._queues.of(topic.id)[queue_id]
 
 
-def _checked_properties(message: Batched) -> bytes:
-    if not message.body:
-        raise Refused(ResponseCode.MESSAGE_ILLEGAL, "a body of the batch is empty")
-    properties = message.properties
-    return properties if not properties or properties[-1] == 2 else properties + b"\x02"
+def _checked(messages: list[Batched]) -> list[Batched]:
+    """Refuse what no message of a batch can be; returns them with their properties ended."""
+    is_ended = True
+    for _, body, properties in messages:
+        if not body:
+            raise Refused(ResponseCode.MESSAGE_ILLEGAL, "a body of the batch is empty")
+        if not properties:
+            continue
+        if properties[-1] != 2:
+            is_ended = False
+        if b"DEL" in properties and classify(0, properties) is not MessageKind.ORDINARY:
+            raise _NOT_IN_BATCHES
+    if is_ended:
+        return messages
+    return [
+        each._replace(properties=each.properties + b"\x02")
+        if each.properties and each.properties[-1] != 2
+        else each
+        for each in messages
+    ]
 
 
 def _too_large(size: int, size_max: int) -> Refused:

@@ -75,6 +75,7 @@ from rockgate.protocol.entry.format import (
     Buffer,
     EntryError,
 )
+from rockgate.protocol.entry.messagegroup import Content, envelope_size, pack_messages
 from rockgate.protocol.entry.properties import (
     get_property,
     pack_host,
@@ -121,6 +122,7 @@ __all__ = [
     "TRANSACTION_ROLLBACK",
     "BatchFrame",
     "Buffer",
+    "Content",
     "Entry",
     "EntryError",
     "batch_frame",
@@ -129,6 +131,7 @@ __all__ = [
     "body_checksum",
     "body_of",
     "check",
+    "envelope_size",
     "get_property",
     "head_size",
     "identify",
@@ -136,6 +139,7 @@ __all__ = [
     "pack_blank",
     "pack_head",
     "pack_host",
+    "pack_messages",
     "pack_properties",
     "pack_tail",
     "parse_properties",

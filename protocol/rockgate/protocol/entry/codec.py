@@ -263,9 +263,9 @@ def verify(view: memoryview, at: int, limit: int, position: int) -> tuple[int, i
 _WHOLE: Final = struct.Struct(">II4xi4xq")
 
 
-def identify(view: memoryview) -> tuple[int, int, int, int]:
+def identify(view: memoryview, at: int = 0) -> tuple[int, int, int, int]:
     """Return size, magic, queue id and offset of an entry in full; a reader's cheap check."""
-    return _WHOLE.unpack_from(view)
+    return _WHOLE.unpack_from(view, at)
 
 
 _PLACES: Final = struct.Struct(f">II4xi4xq8xi{HEAD_SIZE_V4 - SYS_FLAG_AT - 8}xI")

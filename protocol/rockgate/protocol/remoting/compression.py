@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from rockgate.protocol.entry import COMPRESSED
 from rockgate.protocol.remoting.command import Buffer
-from rockgate.protocol.remoting.errors import MalformedContent
+from rockgate.protocol.remoting.errors import ContentTooLarge, MalformedContent
 
 try:
     import cramjam
@@ -75,7 +75,7 @@ def _inflate(data: Buffer, size_max: int) -> bytes:
     except zlib.error as wrong:
         raise MalformedContent(f"zlib: {wrong}") from None
     if len(out) > size_max:
-        raise MalformedContent(f"zlib: more than {size_max} bytes")
+        raise ContentTooLarge(f"zlib: more than {size_max} bytes")
     if not stream.eof:
         raise MalformedContent("zlib: the stream is cut off")
     return out
@@ -93,7 +93,7 @@ def _by_cramjam(data: Buffer, kind: Compression, size_max: int) -> bytes:
             if "failed to write whole buffer" not in str(wrong):
                 raise MalformedContent(f"{kind.name.lower()}: {wrong}") from None
             if size >= size_max:
-                raise MalformedContent(f"{kind.name.lower()}: more than {size_max} bytes") from None
+                raise ContentTooLarge(f"{kind.name.lower()}: more than {size_max} bytes") from None
             size = min(size_max, size * 4)
         else:
             return bytes(memoryview(out)[:written])

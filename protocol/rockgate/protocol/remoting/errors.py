@@ -5,6 +5,7 @@
     └── TooManyPending       every number that a request may have waits for its answer
     MalformedRequest         a request that does not fit its declaration: it is answered
     MalformedContent         a message, batch or compressed body that is not what it says
+    └── ContentTooLarge      a compressed body that becomes more than the caller has room for
 
 The first two end a connection, the others only the request that brought them.
 """
@@ -12,6 +13,7 @@ The first two end a connection, the others only the request that brought them.
 from rockgate.protocol.errors import MalformedFrame, ProtocolError
 
 __all__ = [
+    "ContentTooLarge",
     "MalformedContent",
     "MalformedFrame",
     "MalformedRequest",
@@ -39,3 +41,7 @@ class MalformedContent(ValueError):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+class ContentTooLarge(MalformedContent):
+    """A compressed body that becomes larger than it may; it may be whole."""

@@ -25,6 +25,7 @@ _BATCHED: Final = struct.Struct(">iIIii")
 _U16: Final = struct.Struct(">H")
 _TOPIC_V1: Final = struct.Struct(">b")
 _TOPIC_V2: Final = struct.Struct(">h")
+_new: Final = tuple.__new__  # what NamedTuple._make calls, without its own call in between
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,27 +161,27 @@ def decode_batch(data: Buffer, *, count_max: int = 1_000_000) -> list[Batched]:
     """The messages of a batch send's body; every size is checked before it is used."""
     view = memoryview(data)
     found: list[Batched] = []
-    at, end = 0, len(view)
+    at, end, least = 0, len(view), _BATCHED.size + 2
     while at < end:
         if len(found) == count_max:
             raise MalformedContent(f"batch of more than {count_max} messages")
-        if end - at < _BATCHED.size + 2:
+        if end - at < least:
             raise MalformedContent(f"batch: message {len(found)} is cut off at byte {at}")
         size, _, _, flag, body_size = _BATCHED.unpack_from(view, at)
-        body_at = at + _BATCHED.size
-        if not _BATCHED.size + 2 <= size <= end - at or not 0 <= body_size <= size:
+        if not least <= size <= end - at or not 0 <= body_size <= size:
             raise MalformedContent(f"batch: message {len(found)} has size {size} at byte {at}")
+        body_at = at + _BATCHED.size
         body_end = body_at + body_size
-        if body_end + 2 > at + size:
-            raise MalformedContent(f"batch: message {len(found)} has a body of {body_size} bytes")
-        (properties_size,) = _U16.unpack_from(view, body_end)
-        if body_end + 2 + properties_size != at + size:
-            raise MalformedContent(
-                f"batch: message {len(found)} has properties of {properties_size} bytes"
-            )
-        properties = bytes(view[body_end + 2 : at + size])
-        found.append(Batched(flag, view[body_at:body_end], properties))
         at += size
+        if body_end + 2 > at:
+            raise MalformedContent(f"batch: message {len(found)} has a body of {body_size} bytes")
+        properties = bytes(view[body_end:at])
+        if int.from_bytes(properties[:2], "big") != len(properties) - 2:
+            raise MalformedContent(
+                f"batch: message {len(found)} has properties of "
+                f"{int.from_bytes(properties[:2], 'big')} bytes"
+            )
+        found.append(_new(Batched, (flag, view[body_at:body_end], properties[2:])))
     return found
 
 

@@ -47,6 +47,7 @@ from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.markers import Markers
 from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.gateway.mapping.batches import Transcoding
+from rockgate.gateway.mapping.opening import Opening
 from rockgate.gateway.waiting import Waiting
 from rockgate.gateway.warming import Warming
 from rockgate.store.store import Store
@@ -120,7 +121,7 @@ class _Reading:
             reader=store.reader,
             bodies=store.bodies,
             epochs=self.epochs,
-            transcoder=Transcoding(),
+            transcoder=Transcoding(Opening(services.waiting.wake_changed)),
             shown=services.delays.shown,
             unstable=services.unstable,
         )

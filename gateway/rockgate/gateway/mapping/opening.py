@@ -1,0 +1,106 @@
+"""Opening compressed bodies: small ones at once, others by a thread, kept until they are read.
+
+What takes longer than a millisecond to open is not opened on the loop. Whoever comes upon such a
+body is told that it is not there yet, as if its message had not arrived; when a thread has opened
+it, whoever waits for the queue is told that the queue has changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from rockgate.protocol.remoting.compression import SIZE_MAX, Compression, decompress
+from rockgate.protocol.remoting.errors import ContentTooLarge, MalformedContent
+from rockgate.store.consumequeue import Queue
+
+INFLATED_BYTES_MAX: Final = 256 << 10
+"""What is opened on the loop at a time: about 1 ms."""
+COMPRESSED_BYTES_MAX: Final = 32 << 10
+"""From this size on it is not tried."""
+KEPT_BYTES_MAX: Final = 64 << 20
+AT_ONCE_MAX: Final = 2
+"""Threads that open bodies; others wait for their turn."""
+
+
+class Opening:
+    """Opens bodies. One for the whole server; belongs to the loop's thread."""
+
+    def __init__(
+        self,
+        on_opened: Callable[[Queue], None] = lambda queue: None,
+        *,
+        kept_bytes_max: int = KEPT_BYTES_MAX,
+    ) -> None:
+        self._on_opened = on_opened
+        self._kept_bytes_max = kept_bytes_max
+        self._kept: OrderedDict[int, bytes | MalformedContent] = OrderedDict()
+        self._asked: dict[int, Queue] = {}
+        self._waiting: dict[int, tuple[bytes | memoryview, Compression]] = {}
+        self._under_way = 0
+        self.size = 0
+        """Bytes of all that is kept."""
+
+    def body(
+        self, queue: Queue, position: int, data: bytes | memoryview, kind: Compression
+    ) -> bytes | None:
+        """Return what a message's body becomes, or None: it is being opened.
+
+        Raises MalformedContent if it cannot be opened.
+        """
+        kept = self._kept.get(position)
+        if kept is not None:
+            self._kept.move_to_end(position)
+            if isinstance(kept, MalformedContent):
+                raise kept
+            return kept
+        if len(data) < COMPRESSED_BYTES_MAX:
+            try:
+                return decompress(data, kind, size_max=INFLATED_BYTES_MAX)
+            except ContentTooLarge:
+                pass
+        if position not in self._asked:
+            self._asked[position] = queue
+            self._waiting[position] = (data, kind)
+            self._begin()
+        return None
+
+    def _begin(self) -> None:
+        """Let a thread open what waits longest, if one is free."""
+        while self._waiting and self._under_way < AT_ONCE_MAX:
+            position = next(iter(self._waiting))
+            data, kind = self._waiting.pop(position)
+            self._under_way += 1
+            future = asyncio.get_running_loop().run_in_executor(None, _try, data, kind)
+            future.add_done_callback(partial(self._opened, position))
+
+    def _opened(self, position: int, future: asyncio.Future[bytes | MalformedContent]) -> None:
+        self._under_way -= 1
+        queue = self._asked.pop(position)
+        if future.cancelled():
+            return
+        self._keep(position, future.result())
+        self._begin()
+        self._on_opened(queue)
+
+    def _keep(self, position: int, opened: bytes | MalformedContent) -> None:
+        """Keep the newest, even if it is larger than the bound: somebody comes back for it."""
+        self._kept[position] = opened
+        self.size += _size(opened)
+        while self.size > self._kept_bytes_max and len(self._kept) > 1:
+            _, oldest = self._kept.popitem(last=False)
+            self.size -= _size(oldest)
+
+
+def _try(data: bytes | memoryview, kind: Compression) -> bytes | MalformedContent:
+    try:
+        return decompress(data, kind, size_max=SIZE_MAX)
+    except MalformedContent as damage:
+        return damage
+
+
+def _size(opened: bytes | MalformedContent) -> int:
+    return len(opened) if isinstance(opened, bytes) else 100
