@@ -38,22 +38,22 @@ HEADERS: tuple[Header, ...] = (("trace", b"0af7651916cd43dd8448eb211c80319c"), (
 PROPERTIES = b"UNIQ_KEY\x017F0000010A5C18B4AAC2116BB6A80000\x02WAIT\x01true\x02TAGS\x01paid\x02"
 
 
-def run() -> Report:
+def run(rounds: int = ROUNDS) -> Report:
     """Race hand-written against general, both ways; then look for the longest step."""
     report = Report(name="mapping", question=__doc__.splitlines()[0], peers={"general": "own"})
     for what, properties in {"": PROPERTIES, " with keys": b"KEYS\x01k-1\x02"}.items():
         rivals = _to_batch(100, properties)
-        _race(report, f"100 messages{what} to a batch", rivals, 100, TO_BATCH_MAX)
+        _race(report, f"100 messages{what} to a batch", rivals, 100, rounds, TO_BATCH_MAX)
     for what, headers in {"": (), " with headers": HEADERS}.items():
         rivals = _to_messages(200, headers)
-        _race(report, f"200 records{what} to messages", rivals, 200, TO_MESSAGES_MAX)
+        _race(report, f"200 records{what} to messages", rivals, 200, rounds, TO_MESSAGES_MAX)
     for name, steps in {
         "10,000 small records": _pull(10_000, 10, Compression.NONE),
         "10,000 small records with headers": _pull(10_000, 10, Compression.NONE, HEADERS),
         "1,000 records of 1 KB": _pull(1_000, SIZE, Compression.NONE),
         "500 messages of 1 KB": _fetch(500, SIZE),
     }.items():
-        samples = steps_ms(steps, 20, is_calm=True)
+        samples = steps_ms(steps, -(-rounds // 5), is_calm=True)
         report.samples[f"longest step of {name}, ms"] = {"ours": samples}
         worst = round(statistics.median(samples), 3)
         report.bars.append(
@@ -62,8 +62,10 @@ def run() -> Report:
     return report
 
 
-def _race(report: Report, name: str, rivals: dict[str, Work], count: int, limit: float) -> None:
-    samples = race(rivals, ROUNDS)
+def _race(
+    report: Report, name: str, rivals: dict[str, Work], count: int, rounds: int, limit: float
+) -> None:
+    samples = race(rivals, rounds)
     each = {who: [round(sample / count, 4) for sample in row] for who, row in samples.items()}
     report.samples[f"{name}, µs each"] = each
     report.notes[f"{name}, µs each"] = {who: statistics.median(row) for who, row in each.items()}

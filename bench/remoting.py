@@ -7,19 +7,28 @@ Kafka client wrote, and a Kafka client what RocketMQ's wrote, at 0.3 of the rate
 
     python -m bench.remoting           everything; the results are written to bench/results/
     python -m bench.remoting --quick   a smoke test of a minute, not written
+    python -m bench.remoting --quick --only crossing     a part
+    python -m bench.remoting --profile where our server's time goes, without a peer
 
-Both servers run all the time and take turns. The client is RocketMQ's Java client 5.5.0
-(load/RocketMQLoad.java), a process of its own for each measurement, warmed up for a third of it.
+Both servers run all the time and take turns, in each case anew; who begins alternates from round to
+round. First each has the load of every send for a time, uncounted, so that RocketMQ's broker is
+measured compiled. The client is RocketMQ's Java client 5.5.0 (load/RocketMQLoad.java), a process of
+its own for each measurement, warmed up for a third of it; Kafka's is librdkafka. What crosses over
+lies in one queue, so that both kinds are read in the same way, as many messages of each.
 """
 
 import argparse
+import pstats
 import re
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from bench import rdkafka, results
 from bench.peers import RocketMQPeer, jars
@@ -31,6 +40,7 @@ OURS, THEIRS = "rockgate", "rocketmq"
 SOURCE = Path(__file__).parent / "load" / "RocketMQLoad.java"
 SIZE = 1024
 SECONDS_MAX = 180
+PROFILE_LINES = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +49,43 @@ class Plan:
 
     rounds: int
     seconds: float
+    warm_up_seconds: float
     messages: int
 
 
-FULL = Plan(rounds=3, seconds=4.0, messages=100_000)
-QUICK = Plan(rounds=1, seconds=1.0, messages=5_000)
+FULL = Plan(rounds=3, seconds=4.0, warm_up_seconds=6.0, messages=100_000)
+QUICK = Plan(rounds=1, seconds=1.0, warm_up_seconds=1.0, messages=5_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Send:
+    """One way of sending: what the client is told, and what is made of its answer."""
+
+    mode: str
+    number: int
+    is_median: bool = False
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+SENDS = {
+    "sync, 32 threads [1/s]": Send(mode="sync", number=32, at_least=1.2),
+    "sync, 1 thread, median [us]": Send(mode="sync", number=1, is_median=True, at_most=0.9),
+    "async, 1000 in flight [1/s]": Send(mode="async", number=1000, at_least=1.5),
+    "batches of 100 [1/s]": Send(mode="batch", number=100, at_least=1.0),
+}
+OWN = "consume own kind [1/s]"
+OWN_AT_LEAST = 0.8
+CROSSED_AT_LEAST = 0.3
+
+
+class Loading(Protocol):
+    """A client that can be told what to do."""
+
+    def run(
+        self, namesrv: str, mode: str, topic: str, seconds: float, number: int
+    ) -> tuple[float, float]:
+        """Operations a second, and the median in microseconds where a mode has one."""
 
 
 class Client:
@@ -71,10 +113,118 @@ class Client:
         return float(found[1]), float(found[2])
 
 
-def run(plan: Plan = FULL) -> Report:
+class Run:
+    """One run: its plan, its client, its servers' name servers, and what was measured so far."""
+
+    def __init__(
+        self, plan: Plan, report: Report, client: Loading, servers: Mapping[str, str], kafka: str
+    ) -> None:
+        self.plan = plan
+        self.report = report
+        self.client = client
+        self.servers = servers
+        self.kafka = kafka
+        """HOST:PORT of our own Kafka door."""
+        self._began = time.monotonic()
+
+    def add(self, case: str, name: str, value: float) -> None:
+        """Keep one sample and show it."""
+        self.report.samples.setdefault(case, {}).setdefault(name, []).append(round(value, 1))
+        print(f"[{time.monotonic() - self._began:5.0f} s] {case}: {name} {value:,.0f}", flush=True)
+
+    def order(self, turn: int) -> Iterator[tuple[str, str]]:
+        """Every server once; who begins alternates."""
+        order = list(self.servers.items())
+        yield from order if turn % 2 == 0 else reversed(order)
+
+    def median(self, case: str, name: str = OURS) -> float:
+        """The middle of what a server showed in a case."""
+        return statistics.median(self.report.samples[case][name])
+
+    def bar(
+        self,
+        name: str,
+        measured: float,
+        beside: float,
+        *,
+        at_least: float | None = None,
+        at_most: float | None = None,
+    ) -> None:
+        """Promise something about how one number compares with another."""
+        found = round(measured / max(1e-9, beside), 2)
+        bar = Bar(name=name, measured=found, at_least=at_least, at_most=at_most, unit="x")
+        self.report.bars.append(bar)
+
+
+def sends(run: Run) -> None:
+    """Sends of four kinds, to both servers."""
+    plan = run.plan
+    for namesrv in run.servers.values():
+        for send in SENDS.values():
+            run.client.run(namesrv, send.mode, "warm-up", plan.warm_up_seconds, send.number)
+    for turn in range(plan.rounds):
+        for case, send in SENDS.items():
+            for name, namesrv in run.order(turn):
+                rate, micros = run.client.run(
+                    namesrv, send.mode, f"sends-{turn}", plan.seconds, send.number
+                )
+                run.add(case, name, micros if send.is_median else rate)
+    for case, send in SENDS.items():
+        run.bar(
+            case.partition(" [")[0],
+            run.median(case),
+            run.median(case, THEIRS) if THEIRS in run.servers else 0.0,
+            at_least=send.at_least,
+            at_most=send.at_most,
+        )
+
+
+def consumes(run: Run) -> None:
+    """Reading what the same client wrote, from both servers."""
+    plan = run.plan
+    for namesrv in run.servers.values():
+        run.client.run(namesrv, "fill", "own-kind", 1, plan.messages)
+    for turn in range(plan.rounds):
+        for name, namesrv in run.order(turn):
+            rate, _ = run.client.run(namesrv, "consume", "own-kind", 1, plan.messages)
+            run.add(OWN, name, rate)
+    theirs = run.median(OWN, THEIRS) if THEIRS in run.servers else 0.0
+    run.bar("consume own kind", run.median(OWN), theirs, at_least=OWN_AT_LEAST)
+
+
+def crossing(run: Run) -> None:
+    """Each side's client reads what its own side wrote, and what the other did, from us."""
+    plan, namesrv, kafka = run.plan, run.servers[OURS], run.kafka
+    run.client.run(namesrv, "fill-queue", "by-rocketmq", 1, plan.messages)
+    rdkafka.produce(kafka, "by-kafka", SIZE, plan.messages)
+    for turn in range(plan.rounds):
+        kinds = ("by-rocketmq", "by-kafka")
+        for topic in kinds if turn % 2 == 0 else reversed(kinds):
+            rate, _ = run.client.run(namesrv, "consume", topic, 1, plan.messages)
+            run.add(f"RocketMQ consumes {topic} [1/s]", OURS, rate)
+            load = rdkafka.consume(kafka, topic, SIZE, plan.messages)
+            run.add(f"Kafka consumes {topic} [1/s]", OURS, load.per_second)
+    for reader, own, other in (
+        ("RocketMQ", "by-rocketmq", "by-kafka"),
+        ("Kafka", "by-kafka", "by-rocketmq"),
+    ):
+        crossed = run.median(f"{reader} consumes {other} [1/s]")
+        straight = run.median(f"{reader} consumes {own} [1/s]")
+        name = f"{reader} reads the other's, beside its own"
+        run.bar(name, crossed, straight, at_least=CROSSED_AT_LEAST)
+
+
+CASES: dict[str, Callable[[Run], None]] = {
+    "sends": sends,
+    "consumes": consumes,
+    "crossing": crossing,
+}
+
+
+def run(plan: Plan = FULL, only: tuple[str, ...] = tuple(CASES)) -> Report:
     """Measure, and say which bars hold."""
     report = Report(
-        name="remoting",
+        name="remoting" if set(only) == set(CASES) else f"remoting-{'-'.join(only)}",
         command="python -m bench.remoting",
         question="How does rockgate's RocketMQ door compare with Apache RocketMQ?",
         peers={"rocketmq": jars.version("rocketmq")},
@@ -85,101 +235,25 @@ def run(plan: Plan = FULL) -> Report:
         RockgateServer(rocketmq=True) as ours,
         RocketMQPeer() as theirs,
     ):
-        client = Client(Path(folder))
         servers = {OURS: ours.namesrv, THEIRS: "{}:{}".format(*theirs.namesrv)}
-        _sends(client, servers, plan, report)
-        _consumes(client, servers, plan, report)
-        _crossing(client, ours, plan, report)
-    _set_bars(report)
+        going = Run(plan, report, Client(Path(folder)), servers, ours.bootstrap)
+        for name in only:
+            CASES[name](going)
     return report
 
 
-def _keep(report: Report, case: str, name: str, value: float) -> None:
-    report.samples.setdefault(case, {}).setdefault(name, []).append(value)
-    print(f"{case}: {name} {value:,.0f}", flush=True)
-
-
-def _sends(client: Client, servers: dict[str, str], plan: Plan, report: Report) -> None:
-    for turn in range(plan.rounds):
-        for name, namesrv in servers.items():
-            topic, seconds = f"sends-{turn}", plan.seconds
-            rate, _ = client.run(namesrv, "sync", topic, seconds, 32)
-            _keep(report, "sync, 32 threads [1/s]", name, rate)
-            _, micros = client.run(namesrv, "sync", topic, seconds, 1)
-            _keep(report, "sync, 1 thread, median [us]", name, micros)
-            rate, _ = client.run(namesrv, "async", topic, seconds, 1000)
-            _keep(report, "async, 1000 in flight [1/s]", name, rate)
-            rate, _ = client.run(namesrv, "batch", topic, seconds, 100)
-            _keep(report, "batches of 100 [1/s]", name, rate)
-
-
-def _consumes(client: Client, servers: dict[str, str], plan: Plan, report: Report) -> None:
-    for namesrv in servers.values():
-        client.run(namesrv, "fill", "own-kind", 1, plan.messages)
-    for _ in range(plan.rounds):
-        for name, namesrv in servers.items():
-            rate, _ = client.run(namesrv, "consume", "own-kind", 1, plan.messages)
-            _keep(report, "consume own kind [1/s]", name, rate)
-
-
-def _crossing(client: Client, ours: RockgateServer, plan: Plan, report: Report) -> None:
-    rdkafka.produce(ours.bootstrap, "by-kafka", SIZE, plan.messages)
-    for _ in range(plan.rounds):
-        rate, _ = client.run(ours.namesrv, "consume", "by-kafka", 1, plan.messages)
-        _keep(report, "RocketMQ consumes what Kafka wrote [1/s]", OURS, rate)
-        load = rdkafka.consume(ours.bootstrap, "by-kafka", SIZE, plan.messages)
-        _keep(report, "Kafka consumes what Kafka wrote [1/s]", OURS, load.per_second)
-        # A quarter of them lies in each of four queues; librdkafka reads the first.
-        load = rdkafka.consume(ours.bootstrap, "own-kind", SIZE, plan.messages // 5)
-        _keep(report, "Kafka consumes what RocketMQ wrote [1/s]", OURS, load.per_second)
-
-
-def _set_bars(report: Report) -> None:
-    def median(case: str, name: str = OURS) -> float:
-        return statistics.median(report.samples[case][name])
-
-    def ratio(case: str) -> float:
-        return round(median(case) / max(1e-9, median(case, THEIRS)), 2)
-
-    own = "consume own kind [1/s]"
-    report.bars = [
-        Bar(
-            name="sync, 32 threads",
-            measured=ratio("sync, 32 threads [1/s]"),
-            at_least=1.2,
-            unit="x",
-        ),
-        Bar(
-            name="sync, 1 thread, median",
-            measured=ratio("sync, 1 thread, median [us]"),
-            at_most=0.9,
-            unit="x",
-        ),
-        Bar(
-            name="async, 1000 in flight",
-            measured=ratio("async, 1000 in flight [1/s]"),
-            at_least=1.5,
-            unit="x",
-        ),
-        Bar(name="batches of 100", measured=ratio("batches of 100 [1/s]"), at_least=1.0, unit="x"),
-        Bar(name="consume own kind", measured=ratio(own), at_least=0.8, unit="x"),
-        Bar(
-            name="RocketMQ reads Kafka's, beside its own",
-            measured=round(median("RocketMQ consumes what Kafka wrote [1/s]") / median(own), 2),
-            at_least=0.3,
-            unit="x",
-        ),
-        Bar(
-            name="Kafka reads RocketMQ's, beside its own",
-            measured=round(
-                median("Kafka consumes what RocketMQ wrote [1/s]")
-                / median("Kafka consumes what Kafka wrote [1/s]"),
-                2,
-            ),
-            at_least=0.3,
-            unit="x",
-        ),
-    ]
+def profile(plan: Plan, only: tuple[str, ...]) -> None:
+    """Show where the time of our server's loop goes; the numbers beside it mean nothing."""
+    report = Report(name="remoting", question="", peers={})
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "profile"
+        with RockgateServer(rocketmq=True, profile=path) as ours:
+            servers = {OURS: ours.namesrv}
+            going = Run(plan, report, Client(Path(folder)), servers, ours.bootstrap)
+            for name in only:
+                CASES[name](going)
+            ours.stop()
+        pstats.Stats(str(path)).sort_stats("tottime").print_stats(PROFILE_LINES)
 
 
 def main() -> int:
@@ -190,8 +264,14 @@ def main() -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--quick", action="store_true", help="a smoke test of a minute")
+    parser.add_argument("--only", action="append", choices=list(CASES), help="a part, or several")
+    parser.add_argument("--profile", action="store_true", help="where our server's time goes")
     arguments = parser.parse_args()
-    report = run(QUICK if arguments.quick else FULL)
+    plan, only = QUICK if arguments.quick else FULL, tuple(arguments.only or CASES)
+    if arguments.profile:
+        profile(QUICK, only)
+        return 0
+    report = run(plan, only)
     for bar in report.bars:
         print(bar.line())
     if not arguments.quick:

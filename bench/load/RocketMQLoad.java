@@ -10,11 +10,13 @@ import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
+import org.apache.rocketmq.client.producer.MessageQueueSelector;
 import org.apache.rocketmq.client.producer.SendCallback;
 import org.apache.rocketmq.client.producer.SendResult;
 import org.apache.rocketmq.client.producer.SendStatus;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.common.message.MessageQueue;
 
 /** Load through RocketMQ's own client. Prints one line: operations a second, median microseconds. */
 public final class RocketMQLoad {
@@ -30,6 +32,7 @@ public final class RocketMQLoad {
             case "async" -> async(namesrv, topic, seconds, number);
             case "batch" -> batch(namesrv, topic, seconds, number);
             case "fill" -> fill(namesrv, topic, number);
+            case "fill-queue" -> fillQueue(namesrv, topic, number);
             case "consume" -> consume(namesrv, topic, number);
             default -> throw new IllegalArgumentException(words[1]);
         }
@@ -159,6 +162,24 @@ public final class RocketMQLoad {
                 messages.add(new Message(topic, new byte[SIZE]));
             }
             producer.send(messages);
+        }
+        tell(count, 1, 0);
+        producer.shutdown();
+    }
+
+    /** Everything into the first queue. */
+    private static void fillQueue(String namesrv, String topic, int count) throws Exception {
+        DefaultMQProducer producer = producer(namesrv);
+        MessageQueueSelector isFirst = (queues, message, none) ->
+                queues.stream().filter(queue -> queue.getQueueId() == 0).findFirst().get();
+        Message creating = new Message(topic, new byte[SIZE]);
+        MessageQueue first = producer.send(creating, isFirst, null).getMessageQueue();
+        for (int sent = 0; sent < count; sent += 100) {
+            List<Message> messages = new ArrayList<>();
+            for (int number = 0; number < 100; number++) {
+                messages.add(new Message(topic, new byte[SIZE]));
+            }
+            producer.send(messages, first);
         }
         tell(count, 1, 0);
         producer.shutdown();
