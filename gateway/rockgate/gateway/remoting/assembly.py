@@ -127,6 +127,7 @@ class RemotingAssembly:
             store=store,
             topics=self.topics,
             durability=self.durability,
+            clients=self.clients,
             body_bytes_max=remoting.message_bytes_max,
         )
         self.locks = Locks(remoting.lock_expiry_ms)

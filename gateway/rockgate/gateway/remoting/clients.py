@@ -19,6 +19,7 @@ from rockgate.protocol.remoting.bodies.clients import ConsumerData, Subscription
 from rockgate.protocol.remoting.codes import RequestCode
 
 BROADCASTING = "BROADCASTING"
+CLIENT_ID_SIZE_MAX = 1_000
 
 
 class Tenancy(Protocol):
@@ -66,6 +67,8 @@ class Clients:
         self._consumers: dict[str, Group] = {}
         self._producers: dict[str, dict[Caller, Client]] = {}
         self._groups_of: dict[Caller, dict[str, None]] = {}
+        self._askers: dict[str, Caller] = {}
+        self._asker_ids: dict[Caller, str] = {}
 
     # Reading
 
@@ -86,12 +89,31 @@ class Clients:
         return list(self._producers)
 
     def find_producer(self, client_id: str) -> Caller | None:
-        """A connection of a client that produces, by the client's id."""
+        """A connection of a client that produces, by the client's id.
+
+        One that has not told of itself yet is where its request came from.
+        """
         for members in self._producers.values():
             for client in members.values():
                 if client.client_id == client_id and client.caller.is_open:
                     return client.caller
-        return None
+        return self._askers.get(client_id)
+
+    # Requests between clients
+
+    def asks(self, client_id: str, caller: Caller) -> None:
+        """A client sent a request to which another will reply, perhaps before its heartbeat."""
+        if self._asker_ids.get(caller) == client_id or len(client_id) > CLIENT_ID_SIZE_MAX:
+            return
+        self._forget_asker(caller)
+        if client_id not in self._askers:
+            self._askers[client_id] = caller
+            self._asker_ids[caller] = client_id
+
+    def _forget_asker(self, caller: Caller) -> None:
+        client_id = self._asker_ids.pop(caller, None)
+        if client_id is not None:
+            del self._askers[client_id]
 
     # Heartbeats
 
@@ -166,6 +188,7 @@ class Clients:
 
     def lost(self, caller: Caller) -> None:
         """A connection is gone, and the client with it."""
+        self._forget_asker(caller)
         for name in self._groups_of.pop(caller, {}):
             self._drop_producer(name, caller)
             self._drop_consumer(name, caller)

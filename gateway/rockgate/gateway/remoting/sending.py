@@ -23,6 +23,7 @@ from typing import TypeAlias
 
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.remoting.caller import Caller
+from rockgate.gateway.remoting.clients import Clients
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.topicbook import NO_SENDING, RETRY_PREFIX, TopicBook, check_name
 from rockgate.protocol.entry import (
@@ -32,6 +33,7 @@ from rockgate.protocol.entry import (
     TRANSACTION_PREPARED,
     TRANSACTION_ROLLBACK,
     Buffer,
+    get_property,
 )
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.compression import KIND_MASK
@@ -121,12 +123,14 @@ class Sender:
         store: Store,
         topics: TopicBook,
         durability: Durability,
+        clients: Clients,
         body_bytes_max: int,
     ) -> None:
         self._appender = store.appender
         self._queues = store.queues
         self._topics = topics
         self._durability = durability
+        self._clients = clients
         self._body_bytes_max = body_bytes_max
         self._request_tail = f"CLUSTER\x01{topics.cluster_name}\x02".encode()
         self.on_kind: dict[MessageKind, OnKind] = {}
@@ -142,8 +146,7 @@ class Sender:
         if kind is not MessageKind.ORDINARY:
             return self._other(kind, Incoming(topic, queue, header, body, properties, caller))
         if b"REPLY_TO_CLIENT\x01" in properties:
-            # Whoever replies asks the request for its cluster.
-            properties += self._request_tail
+            properties = self._request(properties, caller)
         host = caller.peer.host
         appended = self._appender.placed(
             queue,
@@ -192,6 +195,14 @@ class Sender:
         if queue.is_sync:
             return self._durability.after(appended[-1].end, appended)
         return appended
+
+    def _request(self, properties: bytes, caller: Caller) -> bytes:
+        """Note who asks; whoever replies looks for the cluster in the request's properties."""
+        asker = get_property(properties, b"REPLY_TO_CLIENT")
+        # A reply has the property too, and comes from somebody else.
+        if asker and get_property(properties, b"MSG_TYPE") != b"reply":
+            self._clients.asks(asker.decode("utf-8", "replace"), caller)
+        return properties + self._request_tail
 
     def _other(self, kind: MessageKind, incoming: Incoming) -> Taken:
         taker = self.on_kind.get(kind)

@@ -11,6 +11,7 @@ Behaviour
 
 Departs from RocketMQ
 - sysFlag bits that are not the client's to set are ignored.
+- A reply finds whoever asked by its request too: RocketMQ knows it from its first heartbeat on.
 """
 
 from __future__ import annotations
