@@ -10,6 +10,7 @@ import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 import pytest
 from behaviours.bringing import CannotRun, java_program, leave_out
@@ -185,6 +186,33 @@ class TestRocketMQ5(Scenarios):
         assert sorted(second) == sorted(f"m{n}" for n in range(12, 24))
         assert sorted(third.split(",")) == sorted(f"m{n}" for n in range(24, 36))
 
+    def test_a_group_moves_to_kafka_and_back_over_kills_without_loss(
+        self, java_client: Program, rocketmq: RunningServer
+    ) -> None:
+        """Nobody stops cleanly: what was not committed is read again, and nothing is missed."""
+        topic, group = "kill-moving", "kill-movers"
+        java_client.run("produce", namesrv(rocketmq), topic, 0, 40)
+        java_client.run("begin", namesrv(rocketmq), topic, group)
+        java_client.run("seen", group, "m0", "m1", "m2", "m3")
+        rocketmq.kill()
+        first = java_client.run("halt", group).split(",")
+        rocketmq.restart()
+        java_client.run("produce", namesrv(rocketmq), topic, 40, 40)
+        unread = {f"m{n}" for n in range(80)} - set(first)
+        with Reading(rocketmq, topic, group) as kafka:
+            second = kafka.read(20)
+            kafka.commit()
+            # Read, but never said so.
+            kafka.read(10)
+            rocketmq.kill()
+        rocketmq.restart()
+        java_client.run("produce", namesrv(rocketmq), topic, 80, 40)
+        java_client.run("begin", namesrv(rocketmq), topic, group)
+        # All that neither has had counts as lost unless it comes now.
+        left = (unread | {f"m{n}" for n in range(80, 120)}) - set(second)
+        java_client.run("seen", group, *sorted(left))
+        java_client.run("halt", group)
+
 
 @pytest.mark.long
 class TestRocketMQ5Binary(Scenarios):
@@ -228,27 +256,47 @@ def produce(server: RunningServer, topic: str, values: list[str]) -> None:
 
 def consume(server: RunningServer, topic: str, group: str, count: int) -> list[str]:
     """Read with a Kafka consumer of a group, commit, and leave."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": server.bootstrap,
-            "group.id": group,
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
-        }
-    )
-    consumer.subscribe([topic])
-    found: list[str] = []
-    for _ in range(600):
-        message = consumer.poll(0.1)
-        if message is None:
-            continue
-        if message.error() is not None:
-            assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
-            continue
-        value = message.value()
-        found.append(value.decode() if value is not None else "")
-        if len(found) == count:
-            break
-    consumer.commit(asynchronous=False)
-    consumer.close()
+    with Reading(server, topic, group) as reading:
+        found = reading.read(count)
+        reading.commit()
     return found
+
+
+class Reading:
+    """A Kafka consumer in a group, until the end of the block."""
+
+    def __init__(self, server: RunningServer, topic: str, group: str) -> None:
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": server.bootstrap,
+                "group.id": group,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "session.timeout.ms": 6000,
+            }
+        )
+        self._consumer.subscribe([topic])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._consumer.close()
+
+    def read(self, count: int) -> list[str]:
+        found: list[str] = []
+        for _ in range(600):
+            message = self._consumer.poll(0.1)
+            if message is None:
+                continue
+            if message.error() is not None:
+                assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+                continue
+            value = message.value()
+            found.append(value.decode() if value is not None else "")
+            if len(found) == count:
+                break
+        return found
+
+    def commit(self) -> None:
+        self._consumer.commit(asynchronous=False)

@@ -18,6 +18,7 @@ public final class Program {
         Consuming.register(SCENARIOS);
         Pulling.register(SCENARIOS);
         Deciding.register(SCENARIOS);
+        Lasting.register(SCENARIOS);
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
         System.out.println("@@ ok ready");
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {

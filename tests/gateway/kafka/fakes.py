@@ -56,7 +56,7 @@ class MemoryTransport(asyncio.Transport):
 
     def __init__(self) -> None:
         super().__init__({"sockname": ("127.0.0.1", 9092), "peername": ("10.0.0.1", 50000)})
-        self.session: Session | None = None
+        self.session: asyncio.BufferedProtocol | None = None
         self.unread = bytearray()
         self.writes = 0
         self.high = 64 * 1024
@@ -98,7 +98,7 @@ class MemoryTransport(asyncio.Transport):
         left = memoryview(data)
         while len(left):
             assert self.reads, "reading was paused with bytes on their way"
-            buffer = self.session.get_buffer(-1)
+            buffer = memoryview(self.session.get_buffer(-1))
             count = min(len(buffer), len(left))
             buffer[:count] = left[:count]
             self.session.buffer_updated(count)
