@@ -178,7 +178,7 @@ def kafka_records(world: RetryWorld, topic: str) -> list[Record]:
     """What a Kafka consumer reads of message entries."""
     queue = world.store.queue(world.store.topics.get(topic), 0)
     run = world.store.reader.read(queue, 0, 1 << 24)
-    body, count = Transcoding().batch(run, 0)
+    body, count = Transcoding().batch(queue, run, 0)
     header = read_header(memoryview(body))
     data = open_records(memoryview(body), header, size_max=1 << 24)
     found = [Record(*each) for each in walk_records(data, header)]

@@ -127,8 +127,8 @@ class RemotingAssembly:
             store=store,
             topics=self.topics,
             durability=self.durability,
-            clients=self.clients,
             body_bytes_max=remoting.message_bytes_max,
+            asks=self.clients.asks,
         )
         self.locks = Locks(remoting.lock_expiry_ms)
         self.halves = Halves(store=store, halves=folds.halves, durability=self.durability)
@@ -150,16 +150,19 @@ class RemotingAssembly:
             is_ordered=lambda group: self.locks.is_held(group, store.clock.monotonic_ms()),
         )
         self.sender.on_kind[MessageKind.RETRY] = self.retries.take
-        self.checking = Checking(
-            halves=self.halves,
-            undecided=folds.halves,
-            clients=self.clients,
-            journal=store.appender,
-            clock=store.clock,
-            config=remoting,
-            store_host=store_host,
-        )
+        self.checking = self._make_checking(folds.halves)
         store.retention.keep(folds.halves)
+
+    def _make_checking(self, undecided: HalfMessages) -> Checking:
+        return Checking(
+            halves=self.halves,
+            undecided=undecided,
+            clients=self.clients,
+            journal=self._store.appender,
+            clock=self._store.clock,
+            config=self._config.remoting,
+            store_host=self._store_host,
+        )
 
     async def open(self, resources: AsyncExitStack, listener: Listener) -> LocalBroker:
         """Make the processors and listen; `resources` drains and closes the door again."""

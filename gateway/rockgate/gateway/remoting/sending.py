@@ -23,7 +23,6 @@ from typing import TypeAlias
 
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.remoting.caller import Caller
-from rockgate.gateway.remoting.clients import Clients
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.topicbook import NO_SENDING, RETRY_PREFIX, TopicBook, check_name
 from rockgate.protocol.entry import (
@@ -60,9 +59,6 @@ _DELAYING = (
 )
 _NO_WAIT = b"WAIT\x01false"
 BATCH_COUNT_MAX = 100_000
-_NOT_IN_BATCHES = Refused(
-    ResponseCode.MESSAGE_ILLEGAL, "a batch takes neither delayed nor half messages"
-)
 
 
 class MessageKind(Enum):
@@ -123,14 +119,14 @@ class Sender:
         store: Store,
         topics: TopicBook,
         durability: Durability,
-        clients: Clients,
         body_bytes_max: int,
+        asks: Callable[[str, Caller], None] = lambda client_id, caller: None,
     ) -> None:
         self._appender = store.appender
         self._queues = store.queues
         self._topics = topics
         self._durability = durability
-        self._clients = clients
+        self._asks = asks
         self._body_bytes_max = body_bytes_max
         self._request_tail = f"CLUSTER\x01{topics.cluster_name}\x02".encode()
         self.on_kind: dict[MessageKind, OnKind] = {}
@@ -179,7 +175,7 @@ class Sender:
                 ResponseCode.MESSAGE_ILLEGAL, "batch request does not support retry group"
             )
         if header.sys_flag & _TRANSACTION == TRANSACTION_PREPARED:
-            raise _NOT_IN_BATCHES
+            raise _not_in_batches()
         messages = decode_batch(body, count_max=BATCH_COUNT_MAX)
         if not messages:
             raise Refused(ResponseCode.MESSAGE_ILLEGAL, "the batch is empty")
@@ -201,7 +197,7 @@ class Sender:
         asker = get_property(properties, b"REPLY_TO_CLIENT")
         # A reply has the property too, and comes from somebody else.
         if asker and get_property(properties, b"MSG_TYPE") != b"reply":
-            self._clients.asks(asker.decode("utf-8", "replace"), caller)
+            self._asks(asker.decode("utf-8", "replace"), caller)
         return properties + self._request_tail
 
     def _other(self, kind: MessageKind, incoming: Incoming) -> Taken:
@@ -270,7 +266,7 @@ def _checked(messages: list[Batched]) -> list[Batched]:
         if properties[-1] != 2:
             is_ended = False
         if b"DEL" in properties and classify(0, properties) is not MessageKind.ORDINARY:
-            raise _NOT_IN_BATCHES
+            raise _not_in_batches()
     if is_ended:
         return messages
     return [
@@ -279,6 +275,10 @@ def _checked(messages: list[Batched]) -> list[Batched]:
         else each
         for each in messages
     ]
+
+
+def _not_in_batches() -> Refused:
+    return Refused(ResponseCode.MESSAGE_ILLEGAL, "a batch takes neither delayed nor half messages")
 
 
 def _too_large(size: int, size_max: int) -> Refused:
