@@ -32,10 +32,12 @@ class Program:
     def __init__(self, version: str, folder: Path, *flags: str) -> None:
         java, *rest = java_program(HERE, version, "Program")
         quiet = ("-Drocketmq.client.logUseSlf4j=true", f"-Duser.home={folder}")
+        # A group's retry topic is new to its consumer, which would else look at it after 20 s.
+        brisk = "-Drocketmq.client.rebalance.waitInterval=1000"
         self._log = folder / "java.log"
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
-                [java, *quiet, *flags, *rest],
+                [java, *quiet, brisk, *flags, *rest],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -70,7 +72,11 @@ class Program:
 def rocketmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server of this module's own; some tests stop it, or kill it."""
     folder = tmp_path_factory.mktemp("rocketmq")
-    settings = ["group.initial.rebalance.delay.ms=100", "remoting.check_interval_ms=1000"]
+    settings = [
+        "group.initial.rebalance.delay.ms=100",
+        "remoting.check_interval_ms=1000",
+        "remoting.delay_levels=1s 1s 1s 1s 1s",
+    ]
     with RunningServer(folder, settings=settings, rocketmq=True) as running:
         yield running
         assert running.stop() == 0
@@ -118,6 +124,9 @@ class Scenarios:
             ("lite-subscribe", "30"),
             ("lite-assign", "4"),
             ("transaction", "10"),
+            ("fail-lost", "key-1"),
+            ("fail-ordered", "012344456789"),
+            ("fail-broadcast", "0 retries"),
         ],
     )
     def test_a_scenario_holds(
@@ -126,6 +135,18 @@ class Scenarios:
         topic = f"{scenario}-{self.version}{'b' if self.flags else ''}"
         found = java_client.run(scenario, namesrv(rocketmq), topic)
         assert said is None or found == said
+
+    @pytest.mark.row("C-37", "RTY-2", "RTY-3", "RTY-4", "CON-3", "CON-14")
+    def test_record_seven_of_a_compressed_kafka_batch_comes_back_alone_and_is_a_dead_letter(
+        self, java_client: Program, rocketmq: RunningServer
+    ) -> None:
+        name = f"records-{self.version}{'b' if self.flags else ''}"
+        produce_batch(rocketmq, name, [f"v{n}" for n in range(20)])
+        group = f"failing-{name}"
+        told = java_client.run("fail-one", namesrv(rocketmq), name, group, 20, "v7")
+        assert told == f"v7 {name} blue"
+        assert consume(rocketmq, f"rmq.dlq.{group}", f"looking-{name}", 1) == ["v7"]
+        assert consume(rocketmq, f"rmq.retry.{group}", f"looking-{name}", 2) == ["v7", "v7"]
 
 
 class TestRocketMQ5(Scenarios):
@@ -245,6 +266,16 @@ def test_a_real_broker_registers_with_our_name_server(rocketmq: RunningServer) -
 def namesrv(server: RunningServer) -> str:
     host, port = server.address("namesrv")
     return f"{host}:{port}"
+
+
+def produce_batch(server: RunningServer, topic: str, values: list[str]) -> None:
+    """One compressed batch, of records with a key and a header."""
+    config = {"bootstrap.servers": server.bootstrap, "compression.type": "zstd", "linger.ms": 300}
+    producer = Producer(config)
+    for value in values:
+        key, headers = value.encode(), [("color", b"blue")]
+        producer.produce(topic, value.encode(), key, 0, headers=headers)
+    assert producer.flush(20) == 0
 
 
 def produce(server: RunningServer, topic: str, values: list[str]) -> None:

@@ -19,6 +19,7 @@ public final class Program {
         Pulling.register(SCENARIOS);
         Deciding.register(SCENARIOS);
         Lasting.register(SCENARIOS);
+        Retrying.register(SCENARIOS);
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
         System.out.println("@@ ok ready");
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {

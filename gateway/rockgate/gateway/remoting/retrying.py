@@ -38,6 +38,8 @@ TIMES_MAX: Final = 2**31 - 1
 OF_THE_LOG: Final = frozenset((TOPIC_ID.decode(), MAX_MS.decode(), EPOCH.decode()))
 """Properties that belong to an entry as it lies, and not to the message."""
 _GONE: Final = OF_THE_LOG | WAITING_MARKS | {named.WAITED_AT, named.DLQ_SINCE, named.DLQ_REASON}
+_CLIENTS_NOTES: Final = frozenset((named.MIN_OFFSET, named.MAX_OFFSET, "CONSUME_START_TIME"))
+"""What a client writes on a message when it gets it; it is not for the next one."""
 NOT_CONSUMED: Final = frozenset(
     (
         b"SCHEDULE_TOPIC_XXXX",
@@ -158,7 +160,8 @@ class Retries:
         times, times_max = header.reconsume_times or 0, header.max_reconsume_times
         if times_max is None:
             times_max = self._settings.of(names.to_store(group)).retry_max_times
-        properties = parse_properties(incoming.properties)
+        given = parse_properties(incoming.properties)
+        properties = {name: value for name, value in given.items() if name not in _CLIENTS_NOTES}
         properties.setdefault(named.RETRY_SINCE, str(self._clock.now_ms()))
         _count(properties, times, times_max)
         queue = incoming.queue
