@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from rockgate.pipeline.cli import app
 
-JOBS = ("archive", "replay", "mirror", "stats", "run")
+JOBS = ("archive", "replay", "mirror", "stats", "dead-letters", "run")
 # A site without pyspark: the finder hides it, as if it were not installed.
 HIDDEN = """
 import importlib.metadata, importlib.util, sys

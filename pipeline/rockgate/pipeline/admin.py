@@ -100,6 +100,15 @@ class Admin:
         to = self._jvm.org.apache.kafka.clients.admin.NewPartitions.increaseTo(partitions)
         self._get(self._client.createPartitions({name: to}).all())
 
+    def topic_configs(self, names: Iterable[str], config: str) -> dict[str, str | None]:
+        """One config of each of these topics; None from a server that does not know it."""
+        package = self._jvm.org.apache.kafka.common.config
+        kind = package.ConfigResource.Type.TOPIC
+        wanted = [package.ConfigResource(kind, name) for name in names]
+        found = self._get(self._client.describeConfigs(wanted).all())
+        entries = {place.name(): found[place].get(config) for place in found}
+        return {name: entry and entry.value() for name, entry in entries.items()}
+
     # Offsets
 
     def end_offsets(self, places: Iterable[tuple[str, int]]) -> Offsets:

@@ -14,7 +14,10 @@ from rockgate.pipeline.cli.options import DEFAULT_BOOTSTRAP
 from rockgate.pipeline.cli.running import run_job, told
 from rockgate.pipeline.session import INSTALL_ADVICE
 
-HELP = "Move data with Spark: archive, replay, mirror, measure, or run a function of your own."
+HELP = (
+    "Move data with Spark: archive, replay, mirror, measure, look after dead letters, or run a "
+    "function of your own."
+)
 if find_spec("pyspark") is None:
     # What stands in brackets would be taken for markup.
     advice = INSTALL_ADVICE.replace("[", "\\[")
@@ -31,6 +34,7 @@ app = typer.Typer(
 
 STEP_RECORDS = 1_000_000
 REPLAY_STEP_RECORDS = 500_000
+DEAD_LETTERS_STEP_RECORDS = 100_000
 EVERY = "5 seconds"
 
 ARCHIVE_EXAMPLES = """
@@ -67,6 +71,18 @@ STATS_EXAMPLES = """
 rockgate pipeline stats --topic orders --report orders.html
 
 rockgate pipeline stats --pattern '.*' --window '10 seconds' --follow --to-topic t --checkpoint c
+"""
+
+DEAD_LETTERS_EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate pipeline dead-letters --group mail
+
+rockgate pipeline dead-letters --group mail --where "tries > 3" --into mail-dead
+
+rockgate pipeline dead-letters --group mail --resend --where "topic = 'orders'" --checkpoint sent
+
+rockgate pipeline dead-letters --group mail --resend --delay 10m --checkpoint sent-later
 """
 
 RUN_EXAMPLES = """
@@ -288,6 +304,56 @@ def stats(
         checkpoint=checkpoint,
     )
     run_job("stats", job.run, chosen, master=master, conf=conf, json=json, quiet=quiet)
+
+
+@app.command("dead-letters", epilog=DEAD_LETTERS_EXAMPLES)
+@told
+def dead_letters(
+    group: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Whose; repeatable.", show_default="all groups"),
+    ] = None,
+    where: Annotated[
+        str, typer.Option(metavar="SQL", help="A condition over the letters' columns.")
+    ] = "",
+    into: Annotated[str, typer.Option(metavar="PATH", help="Parquet into this folder.")] = "",
+    resend: Annotated[
+        bool, typer.Option("--resend", help="Send them back to the topics they came from.")
+    ] = False,
+    delay: Annotated[
+        str, typer.Option(metavar="TIME", help="With --resend: how long they wait first, as 10m.")
+    ] = "",
+    marks: Annotated[
+        bool,
+        typer.Option(
+            "--marks/--no-marks", help="With --resend: keep a letter's place in a header."
+        ),
+    ] = True,
+    bootstrap: options.Bootstrap = DEFAULT_BOOTSTRAP,
+    kafka_option: options.KafkaOption = None,
+    step: options.StepRecords = DEAD_LETTERS_STEP_RECORDS,
+    checkpoint: options.Checkpoint = "",
+    master: options.Master = None,
+    conf: options.Conf = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """What RocketMQ's consumers failed for good, how often and since when; and back with it."""
+    from rockgate.pipeline.jobs import deadletters as job
+
+    chosen = job.Options(
+        cluster=options.cluster(bootstrap, kafka_option),
+        groups=tuple(group or ()),
+        where=where,
+        into=into,
+        is_json=json,
+        is_resending=resend,
+        delay_ms=options.duration(delay, "--delay"),
+        has_marks=marks,
+        step_records=step,
+        checkpoint=checkpoint,
+    )
+    run_job("dead-letters", job.run, chosen, master=master, conf=conf, json=json, quiet=quiet)
 
 
 @app.command(epilog=RUN_EXAMPLES)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rockgate.pipeline.running import Pace
 
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
+_DURATION = re.compile(r"^(\d{1,12}) *(ms|s|m|h|d)$")
+_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _SIZE = re.compile(r"^(\d+) *(|[kmg])(?:i?b)?$", re.IGNORECASE)
 
 Bootstrap = Annotated[
@@ -141,3 +143,13 @@ def size(text: str, flag: str) -> int:
     if not match:
         raise BadOption(f"{flag} {text!r} is not a size such as 64m or 1g")
     return int(match[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[match[2].lower()]
+
+
+def duration(text: str, flag: str) -> int:
+    """Milliseconds of a time such as 10m; 0 if none is given."""
+    if not text:
+        return 0
+    match = _DURATION.match(text.strip())
+    if not match or not int(match[1]):
+        raise BadOption(f"{flag} {text!r} is not a time such as 30s, 10m or 2h")
+    return int(match[1]) * _UNIT_MS[match[2]]
