@@ -16,8 +16,9 @@ format. Counting costs a request a few additions; the rest is put together when 
 little at a time, so that a page of a thousand groups holds nobody up.
 
 Topics and groups are many, so the series about them are bounded (`metrics.topics_max`,
-`metrics.groups_max`), and others say how many are not shown. The names of errors and APIs are
-Kafka's. What a client has to wait for is in [quotas.md](quotas.md).
+`metrics.groups_max`), and others say how many are not shown. The names of errors, APIs and
+requests are Kafka's and RocketMQ's; a request that nothing answers is `unknown`. A door that is
+closed tells nothing. What a client has to wait for is in [quotas.md](quotas.md).
 
 ```yaml
 scrape_configs:

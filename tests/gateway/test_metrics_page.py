@@ -8,22 +8,26 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from prometheus_client.parser import text_string_to_metric_families
+from tests.gateway.remoting.client import Client, messages
 from tests.gateway.server import RunningServer
+from tests.waiting import wait_until
 
 from rockgate.gateway.telemetry.metrics import METRICS
 
 TOPIC, GROUP, COUNT = "counted", "behind", 10
+CROSSED = "crossed"
 Samples = dict[str, dict[tuple[str, ...], float]]
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     with RunningServer(
-        tmp_path_factory.mktemp("metrics"), settings=["store.flush=sync"]
+        tmp_path_factory.mktemp("metrics"), settings=["store.flush=sync"], rocketmq=True
     ) as running:
         producer = Producer({"bootstrap.servers": running.bootstrap})
         for number in range(COUNT):
             producer.produce(TOPIC, b"x" * 100, partition=0, key=str(number))
+        producer.produce(CROSSED, b"x", partition=0)
         assert producer.flush(30) == 0
         consumer = Consumer(
             {
@@ -36,9 +40,36 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         assert consumer.consume(1, 30)
         consumer.commit(offsets=[TopicPartition(TOPIC, 0, 3)], asynchronous=False)
         consumer.close()
+        use_rocketmq(running)
         yield running
         assert running.stop() == 0
         assert "Traceback" not in running.log
+
+
+def use_rocketmq(server: RunningServer) -> None:
+    """Half a message decided and one not, a retry, a dead letter, a mistake, a read of a batch."""
+    client, namesrv = Client(server.address("remoting")), Client(server.address("namesrv"))
+    client.heartbeat("client", "readers", CROSSED)
+    for _ in range(2):
+        half = client.publish(CROSSED, properties={"TRAN_MSG": "true", "PGROUP": "p"}, sys_flag=4)
+    fields = {
+        "producerGroup": "p",
+        "tranStateTableOffset": half.fields["queueOffset"],
+        "commitLogOffset": 0,
+        "commitOrRollback": 12,
+    }
+    assert client.ask(37, fields).code == 0
+    first = messages(client.pull(CROSSED))[0]
+    assert client.pull(CROSSED, 10**6).code != 0
+    for level in (0, -1):
+        back = {"offset": first.position, "group": "readers", "delayLevel": level}
+        assert client.ask(36, back).code == 0
+    assert client.ask(31023, {"group": "readers", "offset": 0}).code == 0
+    assert client.ask(30, {"topic": "nowhere", "queueId": 0}).code != 0
+    assert client.ask(29_999).code == 3
+    assert namesrv.ask(105, {"topic": "nowhere"}).code != 0
+    client.socket.close()
+    namesrv.socket.close()
 
 
 def scrape(server: RunningServer) -> Samples:
@@ -53,6 +84,10 @@ def scrape(server: RunningServer) -> Samples:
     return found
 
 
+def is_flushed(found: Samples) -> bool:
+    return found["rockgate_log_flushed_position"] == found["rockgate_log_end_position"]
+
+
 def test_what_clients_did_is_counted(server: RunningServer) -> None:
     found = scrape(server)
     for api in ("Produce", "Fetch", "Metadata", "ApiVersions", "OffsetCommit"):
@@ -65,14 +100,37 @@ def test_what_clients_did_is_counted(server: RunningServer) -> None:
     assert found["rockgate_group_lag"][(GROUP, TOPIC)] == COUNT - 3
     assert found["rockgate_kafka_connections_total"][()] >= 2
     assert found["rockgate_fsync_seconds_count"][()] >= 1
-    assert found["rockgate_log_flushed_position"] == found["rockgate_log_end_position"]
+    # What nobody waited for is flushed by the way.
+    wait_until(lambda: is_flushed(scrape(server)), "all is on disk")
+
+
+def test_what_rocketmq_s_clients_did_is_counted(server: RunningServer) -> None:
+    found = scrape(server)
+    for request in ("SEND_MESSAGE_V2", "PULL_MESSAGE", "HEART_BEAT", "unknown"):
+        labels = ("broker", request)
+        assert found["rockgate_remoting_request_seconds_count"][labels] >= 1
+        assert found["rockgate_remoting_request_bytes_total"][labels] > 0
+        assert found["rockgate_remoting_answer_bytes_total"][labels] > 0
+    errors = found["rockgate_remoting_errors_total"]
+    assert errors["broker", "unknown", "REQUEST_CODE_NOT_SUPPORTED"] == 1
+    assert errors["broker", "GET_MAX_OFFSET", "TOPIC_NOT_EXIST"] == 1
+    assert errors["namesrv", "GET_ROUTEINFO_BY_TOPIC", "TOPIC_NOT_EXIST"] == 1
+    assert not [labels for labels in errors if labels[2] in ("SUCCESS", "PULL_NOT_FOUND")]
+    assert found["rockgate_half_messages"][()] == 1
+    assert found["rockgate_half_messages_ended_total"][("rolled_back",)] == 1
+    assert found["rockgate_retries_total"][()] == 1
+    assert found["rockgate_dead_letters_total"][("asked",)] == 1
+    assert found["rockgate_dead_letters_resent_total"][()] == 1
+    assert found["rockgate_mapped_bytes"][()] > 0
+    assert found["rockgate_mapped_misses_total"][()] >= 1
+    assert found["rockgate_remoting_connections_total"][("broker",)] == 1
 
 
 def test_every_metric_of_the_table_is_told_unless_there_is_nothing_to_tell(
     server: RunningServer,
 ) -> None:
     found = {name.removesuffix("_bucket") for name in scrape(server)}
-    # Nobody has made a mistake yet.
+    # Nobody has made a mistake on Kafka's side yet.
     assert set(METRICS) - found <= {"rockgate_kafka_errors_total"}
 
 

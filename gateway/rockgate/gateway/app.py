@@ -148,14 +148,14 @@ class Server:
             waiting=waiting,
             store_host=host,
         )
-        local = await remoting.open(resources, remoting_listener)
+        local = await remoting.open(resources, remoting_listener, telemetry)
         namesrv = NameServerAssembly(
             config=config,
             folder=data_dir,
             clock=store.clock,
             local=None if remoting_listener.address.is_closed else local,
         )
-        await namesrv.open(resources, namesrv_listener)
+        await namesrv.open(resources, namesrv_listener, telemetry)
         upkeep = [store.tick, *kafka.upkeep(), remoting.upkeep(), namesrv.upkeep()]
         self._tick(resources, upkeep)
         loop = asyncio.get_running_loop()

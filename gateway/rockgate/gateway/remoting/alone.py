@@ -14,6 +14,7 @@ from rockgate.gateway.errors import StartError
 from rockgate.gateway.listener import Listener
 from rockgate.gateway.remoting.assembly import NameServerAssembly
 from rockgate.gateway.storage import Ticking
+from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.store.clock import SystemClock
 
 log = logging.getLogger(__name__)
@@ -35,7 +36,7 @@ async def _serve(config: Config) -> None:
         resources.callback(listener.close)
         folder = config.server.data_dir.absolute()
         server = NameServerAssembly(config=config, folder=folder, clock=SystemClock())
-        await server.open(resources, listener)
+        await server.open(resources, listener, Telemetry())
         resources.callback(Ticking(server.upkeep(), asyncio.get_running_loop()).stop)
         sys.stdout.write(f"ready namesrv={listener.address}\n")
         sys.stdout.flush()

@@ -53,10 +53,12 @@ from rockgate.gateway.remoting.processors.topics import TopicRequests
 from rockgate.gateway.remoting.progressing import Offsets
 from rockgate.gateway.remoting.pulling import Puller
 from rockgate.gateway.remoting.registering import Registrar
+from rockgate.gateway.remoting.remotingsource import BrokerSource, RequestSource
 from rockgate.gateway.remoting.retrying import Retries
 from rockgate.gateway.remoting.sending import MessageKind, Sender
 from rockgate.gateway.remoting.tenancy import GroupTenancy
 from rockgate.gateway.remoting.topicbook import TopicBook
+from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.gateway.waiting import Waiting
 from rockgate.store.clock import Clock
 from rockgate.store.halffold import HalfMessages
@@ -164,14 +166,25 @@ class RemotingAssembly:
             store_host=self._store_host,
         )
 
-    async def open(self, resources: AsyncExitStack, listener: Listener) -> LocalBroker:
+    async def open(
+        self, resources: AsyncExitStack, listener: Listener, telemetry: Telemetry
+    ) -> LocalBroker:
         """Make the processors and listen; `resources` drains and closes the door again."""
         config, loop = self._config.remoting, asyncio.get_running_loop()
         if not listener.address.is_closed:
             self.topics.make_system_topics()
-        families = self._families(str(config.advertise or listener.address))
-        door = RemotingDoor(config, Dispatcher(table(families)), loop)
+        desk = DeadLetterDesk(
+            store=self._store, resent=self._folds.resent, transcoder=self.transcoder
+        )
+        families = self._families(str(config.advertise or listener.address), desk)
+        dispatcher = Dispatcher(table(families))
+        door = RemotingDoor(config, dispatcher, loop)
         door.on_lost.append(self.clients.lost)
+        if not listener.address.is_closed:
+            telemetry.sources += [
+                RequestSource("broker", dispatcher.stats, door),
+                self._source(desk),
+            ]
         resources.push_async_callback(door.drain, self._config.server.drain_ms_max / 1000)
         resources.callback(self._waiting.finish)
         resources.callback(listener.close)
@@ -207,7 +220,17 @@ class RemotingAssembly:
 
         return step
 
-    def _families(self, address: str) -> Families:
+    def _source(self, desk: DeadLetterDesk) -> BrokerSource:
+        return BrokerSource(
+            clients=self.clients,
+            transcoder=self.transcoder,
+            halves=self.halves,
+            checking=self.checking,
+            retries=self.retries,
+            dead_letters=desk,
+        )
+
+    def _families(self, address: str, desk: DeadLetterDesk) -> Families:
         config, store, name = self._config.remoting, self._store, self._config.remoting.broker_name
         topics, clients, puller = self.topics, self.clients, self.puller
         return Families(
@@ -270,10 +293,10 @@ class RemotingAssembly:
             ),
             queries=Queries(topics=topics, lookup=self.lookup, transcoder=self.transcoder),
             broker=BrokerRequests(store=store, config=config, address=address),
-            operators=self._operators(),
+            operators=self._operators(desk),
         )
 
-    def _operators(self) -> OperatorRequests:
+    def _operators(self, desk: DeadLetterDesk) -> OperatorRequests:
         halves = HalfDesk(
             store=self._store,
             undecided=self.halves.undecided,
@@ -284,9 +307,7 @@ class RemotingAssembly:
         return OperatorRequests(
             delays=DelayDesk(self._store),
             halves=halves,
-            dead_letters=DeadLetterDesk(
-                store=self._store, resent=self._folds.resent, transcoder=self.transcoder
-            ),
+            dead_letters=desk,
             durability=self.durability,
         )
 
@@ -302,12 +323,16 @@ class NameServerAssembly:
         self.routes = Routes(local, config.namesrv.broker_expiry_ms)
         self._kv = KeyValues(folder)
 
-    async def open(self, resources: AsyncExitStack, listener: Listener) -> None:
+    async def open(
+        self, resources: AsyncExitStack, listener: Listener, telemetry: Telemetry
+    ) -> None:
         """Listen; `resources` drains and closes the door again."""
         requests = nameserver.NameServerRequests(routes=self.routes, kv=self._kv, clock=self._clock)
         dispatcher = Dispatcher(nameserver.table(requests))
         door = RemotingDoor(self._config.remoting, dispatcher, asyncio.get_running_loop())
         door.on_lost.append(self.routes.lost)
+        if not listener.address.is_closed:
+            telemetry.sources.append(RequestSource("namesrv", dispatcher.stats, door))
         resources.push_async_callback(door.drain, self._config.server.drain_ms_max / 1000)
         resources.callback(listener.close)
         await listener.listen(door.session, backlog=self._config.remoting.backlog)

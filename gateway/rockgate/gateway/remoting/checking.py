@@ -48,6 +48,7 @@ class Checking:
         self._config = config
         self._host_hex = store_host.hex().upper()
         self._turns: dict[str, int] = {}
+        self.check_count = 0
         self._due = [(self.next_ms(half), half.offset) for half in undecided.all()]
         heapify(self._due)
         halves.on_prepared = self.watch
@@ -90,6 +91,7 @@ class Checking:
             return
         fields, body = self._question(half)
         caller.tell(RequestCode.CHECK_TRANSACTION_STATE, fields, body)
+        self.check_count += 1
         # Counted once it is on its way; a crash in between asks once more than is counted.
         self._journal.append_state(HALF_TOPIC, encode(Checked(half.offset)))
 

@@ -80,6 +80,11 @@ class Clients:
         """All groups that have members."""
         return iter(list(self._consumers.values()))
 
+    @property
+    def group_count(self) -> int:
+        """How many groups have members."""
+        return len(self._consumers)
+
     def producers(self, group: str) -> list[Client]:
         """The members of a group of producers."""
         return list(self._producers.get(group, {}).values())

@@ -6,19 +6,23 @@ Fates of a request that fails are decided here, by type, and nowhere else:
 - the request does not fit its declaration, or cannot be served: the answer has a code and why;
 - anything else is our bug: logged with its traceback, SYSTEM_ERROR, the connection lives.
 
-A one-way request gets no answer, whatever becomes of it.
+A one-way request gets no answer, whatever becomes of it. All are counted for telemetry, by code.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias, cast
+from time import perf_counter
+from typing import Any, Final, TypeAlias, cast
 
 from rockgate.gateway.logs import shown
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.errors import Disconnect, Refused, code_of
+from rockgate.gateway.telemetry.durations import BOUNDS
+from rockgate.gateway.telemetry.requests import ApiStats, RequestStats
 from rockgate.protocol.errors import ProtocolError
 from rockgate.protocol.remoting.codes import (
     ONEWAY_FLAG,
@@ -37,6 +41,8 @@ Reply: TypeAlias = Command | Frame
 """A command that is still to be written, or the frame of a hand codec."""
 Handle: TypeAlias = Callable[[Command, Caller], Reply | Awaitable[Reply]]
 REMARK_MAX = 1_000
+UNKNOWN: Final = -1
+"""Under this code requests are counted that nothing answers."""
 
 
 def write(request: Command, reply: Reply) -> Frame:
@@ -55,33 +61,68 @@ def write(request: Command, reply: Reply) -> Frame:
 class Dispatcher:
     """The processors of one door, by code. One for all its connections."""
 
-    def __init__(self, table: Mapping[RequestCode, Handle]) -> None:
-        self._table = {int(code): handle for code, handle in table.items()}
+    def __init__(
+        self,
+        table: Mapping[RequestCode, Handle],
+        stats: RequestStats | None = None,
+        now: Callable[[], float] = perf_counter,
+    ) -> None:
+        self.stats = stats or RequestStats()
+        self._table = {int(code): (handle, self.stats.of(code)) for code, handle in table.items()}
+        self._now = now
 
     def dispatch(self, command: Command, caller: Caller) -> Frame | asyncio.Future[Frame]:
         """The answer's frame, or the promise of one; raises where only closing is left."""
-        handle = self._table.get(command.code)
-        if handle is None:
-            return write(command, _unsupported(command))
+        now = self._now
+        started = now()
+        found = self._table.get(command.code)
+        if found is None:
+            return self._count(command, _unsupported(command), self.stats.of(UNKNOWN), started)
+        handle, stats = found
         try:
             reply = handle(command, caller)
-            if isinstance(reply, list):
+            if type(reply) is list:
+                # Sends and pulls come by here, so this says once more what `_count` says.
+                seconds = now() - started
+                stats.counts[bisect_left(BOUNDS, seconds)] += 1
+                stats.seconds += seconds
+                stats.request_bytes += command.size
+                stats.answer_bytes += len(reply[0]) if len(reply) == 1 else sum(map(len, reply))
                 return [] if command.flag & ONEWAY_FLAG else reply
-            if isinstance(reply, Command):
-                return write(command, reply)
         except (ProtocolError, Disconnect):
             raise
         except Exception as error:  # noqa: BLE001 # decided by type in failed()
-            return write(command, failed(command, caller, error))
-        return asyncio.ensure_future(self._later(command, caller, cast(Awaitable[Any], reply)))
+            reply = failed(command, caller, error)
+        if isinstance(reply, Command):
+            return self._count(command, reply, stats, started)
+        later = self._later(command, caller, cast(Awaitable[Any], reply), stats, started)
+        return asyncio.ensure_future(later)
 
-    async def _later(self, command: Command, caller: Caller, reply: Awaitable[Reply]) -> Frame:
+    async def _later(
+        self,
+        command: Command,
+        caller: Caller,
+        reply: Awaitable[Reply],
+        stats: ApiStats,
+        started: float,
+    ) -> Frame:
         try:
-            return write(command, await reply)
+            answer = await reply
         except (ProtocolError, Disconnect, asyncio.CancelledError):
             raise
         except Exception as error:  # noqa: BLE001 # decided by type in failed()
-            return write(command, failed(command, caller, error))
+            answer = failed(command, caller, error)
+        return self._count(command, answer, stats, started)
+
+    def _count(self, command: Command, reply: Reply, stats: ApiStats, started: float) -> Frame:
+        """Write an answer, and count it."""
+        frame = write(command, reply)
+        stats.add(self._now() - started)
+        stats.request_bytes += command.size
+        stats.answer_bytes += sum(map(len, frame))
+        if not isinstance(reply, list) and reply.code:
+            stats.count_error(reply.code)
+        return frame
 
 
 def failed(command: Command, caller: Caller, error: Exception) -> Command:

@@ -64,6 +64,7 @@ class Halves:
         self.place: Place = lambda queue, draft: [Intake(queue, draft)]
         self.on_prepared: Callable[[Half], None] = lambda half: None
         """Told of every half message that is taken: somebody watches the time."""
+        self.ended_counts = dict.fromkeys(Outcome, 0)
 
     # Taking
 
@@ -114,13 +115,16 @@ class Halves:
         }
         draft = _draft(lying, properties, TRANSACTION_COMMIT)
         intakes = [*self.place(queue, draft), decided]
-        return self._appender.group(intakes)[0]
+        done = self._appender.group(intakes)[0]
+        self.ended_counts[Outcome.COMMITTED] += 1
+        return done
 
     def roll_back(self, offset: int, group: str) -> bool:
         """Let a half message never be delivered; False if it was decided before."""
         if self._undecided(offset, group) is None:
             return False
         self._append(Decided(offset, Outcome.ROLLED_BACK))
+        self.ended_counts[Outcome.ROLLED_BACK] += 1
         return True
 
     def give_up(self, half: Half) -> None:
@@ -131,6 +135,7 @@ class Halves:
         decided = _state(encode(Decided(half.offset, Outcome.GIVEN_UP)))
         draft = _draft(lying, lying.properties, 0)
         self._appender.group([Intake(queue, draft), decided], is_upkeep=True)
+        self.ended_counts[Outcome.GIVEN_UP] += 1
         log.warning(
             "given up a half message offset=%d group=%s checks=%d",
             half.offset,

@@ -98,6 +98,8 @@ class Retries:
         self._append = append
         self._is_ordered = is_ordered
         """Whether a group, in RocketMQ's form, reads in order just now."""
+        self.retry_count = 0
+        self.dead_counts = dict.fromkeys(Reason, 0)
 
     def is_discarding(self, group: str) -> bool:
         """Whether a group is set to have no retries at all: what it gives back is gone."""
@@ -149,8 +151,7 @@ class Retries:
                 min(times + 1, TIMES_MAX),
             ),
         )
-        if reason is not None:
-            _tell(given.group, properties)
+        self._count_outcome(given.group, properties, reason)
         return taken
 
     def take(self, incoming: Incoming) -> Taken:
@@ -190,9 +191,17 @@ class Retries:
                 times,
             ),
         )
-        if reason is not None:
-            _tell(group, properties)
+        self._count_outcome(group, properties, reason)
         return taken
+
+    def _count_outcome(
+        self, group: str, properties: Mapping[str, str], reason: Reason | None
+    ) -> None:
+        if reason is None:
+            self.retry_count += 1
+        else:
+            self.dead_counts[reason] += 1
+            _tell(group, properties)
 
     def _first_marks(self, found: Found, entry: envelope.Entry) -> dict[str, str]:
         """The message's own properties, and where it comes from, unless it says that already."""

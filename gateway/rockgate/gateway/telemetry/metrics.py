@@ -83,6 +83,84 @@ THROTTLED_SECONDS = Metric(
     "rockgate_throttled_seconds_total", _COUNTER, "For how long clients had to wait.", ("quota",)
 )
 
+REMOTING_REQUESTS = Metric(
+    "rockgate_remoting_request_seconds",
+    _HISTOGRAM,
+    "Time from the start of a request to its answer, by code; long pulls included.",
+    ("door", "request"),
+)
+REMOTING_ERRORS = Metric(
+    "rockgate_remoting_errors_total",
+    _COUNTER,
+    "Answers with a code that is not SUCCESS, nor that of a pull that found nothing.",
+    ("door", "request", "code"),
+)
+REMOTING_REQUEST_BYTES = Metric(
+    "rockgate_remoting_request_bytes_total",
+    _COUNTER,
+    "Bytes of answered requests, by code.",
+    ("door", "request"),
+)
+REMOTING_ANSWER_BYTES = Metric(
+    "rockgate_remoting_answer_bytes_total", _COUNTER, "Bytes of answers.", ("door", "request")
+)
+REMOTING_CONNECTIONS = Metric(
+    "rockgate_remoting_connections", _GAUGE, "Connections open now.", ("door",)
+)
+REMOTING_CONNECTIONS_MADE = Metric(
+    "rockgate_remoting_connections_total",
+    _COUNTER,
+    "Connections since the start, refused ones too.",
+    ("door",),
+)
+REMOTING_HELD = Metric(
+    "rockgate_remoting_held_bytes",
+    _GAUGE,
+    "Request bytes received and not answered, of all clients.",
+    ("door",),
+)
+REMOTING_GROUPS = Metric(
+    "rockgate_remoting_groups", _GAUGE, "Groups with connected members.", ("kind",)
+)
+MAPPED_BYTES = Metric(
+    "rockgate_mapped_bytes",
+    _GAUGE,
+    "Batches of Kafka's clients kept open for RocketMQ's, in bytes.",
+)
+MAPPED_HITS = Metric(
+    "rockgate_mapped_hits_total", _COUNTER, "Reads of such a batch that found it open."
+)
+MAPPED_MISSES = Metric(
+    "rockgate_mapped_misses_total", _COUNTER, "Reads of such a batch that had to open it."
+)
+UNREADABLE = Metric(
+    "rockgate_mapped_unreadable_total",
+    _COUNTER,
+    "Batches that could not be read to their end as messages, each counted once.",
+)
+HALVES = Metric("rockgate_half_messages", _GAUGE, "Half messages that nobody has decided.")
+HALVES_ENDED = Metric(
+    "rockgate_half_messages_ended_total",
+    _COUNTER,
+    "Half messages that ended since the start.",
+    ("outcome",),
+)
+HALF_CHECKS = Metric(
+    "rockgate_half_message_checks_total", _COUNTER, "Questions to producers about half messages."
+)
+RETRIES = Metric(
+    "rockgate_retries_total", _COUNTER, "Messages that consumers gave back for another try."
+)
+DEAD_LETTERS = Metric(
+    "rockgate_dead_letters_total",
+    _COUNTER,
+    "Messages that became dead letters since the start.",
+    ("reason",),
+)
+DEAD_LETTERS_RESENT = Metric(
+    "rockgate_dead_letters_resent_total", _COUNTER, "Dead letters that an operator sent again."
+)
+
 LOG_START = Metric("rockgate_log_start_position", _GAUGE, "The first position of the log.")
 LOG_END = Metric("rockgate_log_end_position", _GAUGE, "The position behind the last entry.")
 LOG_FLUSHED = Metric("rockgate_log_flushed_position", _GAUGE, "What lies before it is on disk.")
@@ -170,6 +248,24 @@ _ALL = (
     HELD,
     THROTTLED,
     THROTTLED_SECONDS,
+    REMOTING_REQUESTS,
+    REMOTING_ERRORS,
+    REMOTING_REQUEST_BYTES,
+    REMOTING_ANSWER_BYTES,
+    REMOTING_CONNECTIONS,
+    REMOTING_CONNECTIONS_MADE,
+    REMOTING_HELD,
+    REMOTING_GROUPS,
+    MAPPED_BYTES,
+    MAPPED_HITS,
+    MAPPED_MISSES,
+    UNREADABLE,
+    HALVES,
+    HALVES_ENDED,
+    HALF_CHECKS,
+    RETRIES,
+    DEAD_LETTERS,
+    DEAD_LETTERS_RESENT,
     LOG_START,
     LOG_END,
     LOG_FLUSHED,

@@ -64,6 +64,7 @@ class DeadLetterDesk:
         self._resent = resent
         self._transcoder = transcoder
         self._warming = Warming(store.warmth, store.log)
+        self.resent_count = 0
 
     def queues(self) -> DeadLetterQueues:
         """Return all queues of dead letters, with how many lie there and since when."""
@@ -127,6 +128,7 @@ class DeadLetterDesk:
         done, _ = self._store.appender.group(
             [Intake(target, draft), Intake(None, Draft(TOPIC, 0, -1, change))]
         )
+        self.resent_count += 1
         told = Resend(
             is_resent=True, topic=target.topic.decode(), queue=target.queue_id, offset=done.offset
         )

@@ -1,0 +1,92 @@
+"""What RocketMQ's doors tell: requests, connections, half messages, retries, dead letters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from rockgate.gateway.mapping.transcoder import Transcoder
+from rockgate.gateway.remoting.checking import Checking
+from rockgate.gateway.remoting.clients import Clients
+from rockgate.gateway.remoting.dispatch import UNKNOWN
+from rockgate.gateway.remoting.door import RemotingDoor
+from rockgate.gateway.remoting.halves import Halves
+from rockgate.gateway.remoting.operating.deadletters import DeadLetterDesk
+from rockgate.gateway.remoting.retrying import Retries
+from rockgate.gateway.telemetry import metrics
+from rockgate.gateway.telemetry.exposition import Exposition
+from rockgate.gateway.telemetry.requests import RequestStats
+from rockgate.protocol.remoting.codes import ResponseCode, request_name, response_name
+
+NO_ERRORS: Final = frozenset(
+    (ResponseCode.SUCCESS, ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY)
+)
+"""A consumer that is at the end is told so all day."""
+
+
+class RequestSource:
+    """Tells of the requests and connections of one door."""
+
+    def __init__(self, name: str, stats: RequestStats, door: RemotingDoor) -> None:
+        self._name = name
+        self._stats = stats
+        self._door = door
+
+    def __call__(self, page: Exposition) -> Iterator[None]:
+        """Tell; codes that nobody has asked for have no series."""
+        name = self._name
+        for code, stats in sorted(self._stats.apis.items()):
+            if not stats.count:
+                continue
+            request = "unknown" if code == UNKNOWN else request_name(code)
+            page.add_durations(metrics.REMOTING_REQUESTS, stats, name, request)
+            page.add(metrics.REMOTING_REQUEST_BYTES, stats.request_bytes, name, request)
+            page.add(metrics.REMOTING_ANSWER_BYTES, stats.answer_bytes, name, request)
+            for error, count in sorted(stats.errors.items()):
+                if error not in NO_ERRORS:
+                    told = response_name(error)
+                    page.add(metrics.REMOTING_ERRORS, count, name, request, told)
+            yield
+        page.add(metrics.REMOTING_CONNECTIONS, self._door.session_count, name)
+        page.add(metrics.REMOTING_CONNECTIONS_MADE, self._door.made_count, name)
+        page.add(metrics.REMOTING_HELD, self._door.held_bytes, name)
+
+
+class BrokerSource:
+    """Tells of what the broker does besides answering."""
+
+    def __init__(
+        self,
+        *,
+        clients: Clients,
+        transcoder: Transcoder,
+        halves: Halves,
+        checking: Checking,
+        retries: Retries,
+        dead_letters: DeadLetterDesk,
+    ) -> None:
+        self._clients = clients
+        self._transcoder = transcoder
+        self._halves = halves
+        self._checking = checking
+        self._retries = retries
+        self._dead_letters = dead_letters
+
+    def __call__(self, page: Exposition) -> Iterator[None]:
+        """Tell."""
+        page.add(metrics.REMOTING_GROUPS, len(self._clients.producer_groups()), "producer")
+        page.add(metrics.REMOTING_GROUPS, self._clients.group_count, "consumer")
+        cache = self._transcoder.cache
+        page.add(metrics.MAPPED_BYTES, cache.size)
+        page.add(metrics.MAPPED_HITS, cache.hit_count)
+        page.add(metrics.MAPPED_MISSES, cache.miss_count)
+        page.add(metrics.UNREADABLE, self._transcoder.unreadable_count)
+        page.add(metrics.HALVES, len(self._halves.undecided))
+        for outcome, count in self._halves.ended_counts.items():
+            page.add(metrics.HALVES_ENDED, count, outcome.name.lower())
+        page.add(metrics.HALF_CHECKS, self._checking.check_count)
+        page.add(metrics.RETRIES, self._retries.retry_count)
+        for reason, count in self._retries.dead_counts.items():
+            page.add(metrics.DEAD_LETTERS, count, reason.value)
+        page.add(metrics.DEAD_LETTERS_RESENT, self._dead_letters.resent_count)
+        yield
