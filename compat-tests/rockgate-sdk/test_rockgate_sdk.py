@@ -154,6 +154,7 @@ class Behaviours:
         assert found == {*bodies, b"makes the topic"}
         assert len({(result.queue, result.offset) for result in results}) == 500
 
+    @pytest.mark.row("P-13")
     async def test_messages_of_one_key_lie_in_one_queue_in_order(
         self, broker: Broker, producer_of: Callable[..., Producer]
     ) -> None:

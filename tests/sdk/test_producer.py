@@ -315,6 +315,7 @@ def test_a_queue_of_an_unknown_broker_is_looked_for_once_more() -> None:
 
 
 @pytest.mark.row("P-09")
+@pytest.mark.row("P-39")
 def test_a_oneway_send_waits_for_nothing() -> None:
     async def scenario() -> None:
         world = World()
@@ -329,6 +330,7 @@ def test_a_oneway_send_waits_for_nothing() -> None:
 
 
 @pytest.mark.row("P-40")
+@pytest.mark.row("P-39")
 def test_a_batch_is_split_by_size_and_stays_in_one_queue() -> None:
     async def scenario() -> None:
         world = World("a", "b")

@@ -53,6 +53,7 @@ def ends(world: World) -> list[Command]:
 
 
 @pytest.mark.row("P-31")
+@pytest.mark.row("P-35")
 def test_leaving_the_block_commits_and_the_half_message_went_before() -> None:
     async def scenario() -> None:
         world = World()
