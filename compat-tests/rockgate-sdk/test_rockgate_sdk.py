@@ -26,6 +26,7 @@ from tests.waiting import until, wait_until
 
 from rockgate.protocol.remoting.message import Message as Stored
 from rockgate.sdk import (
+    Client,
     Message,
     NotSupported,
     Outcome,
@@ -365,6 +366,17 @@ class Apache(Behaviours):
     """Apache RocketMQ itself."""
 
     line = ""
+
+    @pytest.mark.row("P-25")
+    async def test_the_second_port_is_there_for_who_asks_for_it(self, broker: Broker) -> None:
+        async with (
+            Client(broker.namesrv, vip_channel=True) as client,
+            Producer(client=client, group="important") as producer,
+        ):
+            await producer.send(Message("important", b"x"))
+            host, port = broker.address
+            assert client.broker(f"{host}:{port}").address == f"{host}:{port - 2}"
+        assert [message.body for message in await broker.when("important", 1)] == [b"x"]
 
     @classmethod
     @contextmanager

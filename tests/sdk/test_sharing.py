@@ -93,6 +93,15 @@ def test_each_loop_has_a_client_of_its_own(world: World) -> None:
     assert run(scenario()) is not run(scenario())
 
 
+def test_what_a_loop_left_behind_is_forgotten(world: World) -> None:
+    async def careless() -> None:
+        await Producer("n:1", group="shop").open()
+
+    run(careless())
+    run(careless())
+    assert len([loop for loop in sharing._held if loop.is_closed()]) == 1
+
+
 def test_sends_under_way_fail_when_the_last_producer_closes(world: World) -> None:
     async def scenario() -> None:
         world.brokers["a"].script[310] = lambda _: None

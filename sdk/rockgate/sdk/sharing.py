@@ -35,6 +35,9 @@ async def acquire(name_servers: str | Sequence[str], instance: str | None = None
     addresses = addresses_of(name_servers)
     key = (frozenset(addresses), instance)
     with _lock:
+        # Whoever ended a loop without closing what ran on it has left a client behind.
+        for loop in [loop for loop in _held if loop.is_closed()]:
+            del _held[loop]
         clients = _held.setdefault(asyncio.get_running_loop(), {})
     # From here on this is the loop's own, and nothing waits before it is counted.
     held = clients.get(key)

@@ -102,8 +102,11 @@ class Wire(asyncio.Protocol):
             self._transport.close()
 
     def lost(self) -> Exception:
-        """Why nothing can be asked any more."""
-        return self._reason or Unreachable(f"the connection to {self._owner.address} was lost")
+        """Why nothing can be asked any more: a new error each time, for each has its own trace."""
+        reason = self._reason
+        if reason is None:
+            return Unreachable(f"the connection to {self._owner.address} was lost")
+        return type(reason)(*reason.args)
 
     # What the transport calls
 
@@ -199,5 +202,5 @@ class Wire(asyncio.Protocol):
             self._timer.cancel()
         for answer, _ in self._answers.values():
             if not answer.done():
-                answer.set_exception(reason)
+                answer.set_exception(self.lost())
         self._answers.clear()
