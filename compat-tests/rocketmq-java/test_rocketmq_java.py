@@ -124,9 +124,9 @@ class Scenarios:
             ("lite-subscribe", "30"),
             ("lite-assign", "4"),
             ("transaction", "10"),
-            ("fail-lost", "key-1"),
-            ("fail-ordered", "012344456789"),
-            ("fail-broadcast", "0 retries"),
+            pytest.param("fail-lost", "key-1", marks=pytest.mark.row("RTY-2", "RTY-5", "RTY-6")),
+            pytest.param("fail-ordered", "012344456789", marks=pytest.mark.row("ORD-8", "C-40")),
+            pytest.param("fail-broadcast", "0 retries", marks=pytest.mark.row("C-03", "CON-9")),
         ],
     )
     def test_a_scenario_holds(

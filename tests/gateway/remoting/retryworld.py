@@ -106,6 +106,7 @@ class RetryWorld:
         packed = pack_properties(properties.items())
         draft = Draft(b"", 0, 0, body, packed, 0, BORN_MS, BORN_HOST, 9)
         self.store.appender.message(queue, draft)
+        self.store.flush()
         return self.consumed(topic)[-1]
 
     def batch(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.gateway.remoting.retryworld import BORN_HOST, BORN_MS, SECOND, RetryWorld
+from tests.gateway.remoting.retryworld import BORN_HOST, BORN_MS, CONFIG, SECOND, RetryWorld
 
+from rockgate.gateway.durability import Durability
 from rockgate.gateway.mapping.batches import Transcoding
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.protocol.entry import unpack_host
@@ -300,3 +303,20 @@ def test_a_client_that_reads_nothing_can_send_there_with_any_number() -> None:
     world.give_back(there, times_max=2**31 - 1)
     assert [dead.reconsume_times for dead in world.consumed(DLQ)] == [2**31 - 1]
     assert message.reconsume_times == 0
+
+
+@pytest.mark.parametrize("level", [1, -1])
+def test_under_sync_flush_the_answer_waits_for_the_schedule_too(level: int) -> None:
+    """Of an atomic group that is not on disk to its end a restart would find nothing."""
+    world = RetryWorld(config=replace(CONFIG, flush="sync"))
+    message = world.message()
+    waited: list[int] = []
+
+    class Noting(Durability):
+        def after(self, position: int, answer: Any) -> Any:
+            waited.append(position)
+            return answer
+
+    world.delays._durability = Noting(world.store)
+    world.give_back(message, level=level)
+    assert waited == [world.store.log.end]

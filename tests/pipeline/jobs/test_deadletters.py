@@ -5,16 +5,19 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer, Message, TopicPartition
 from pyspark.sql import SparkSession
 from tests.gateway.remoting.client import Client, messages
 from tests.gateway.server import RunningServer
 from tests.spark import MARKS, create_topic, read_topic, send
 from tests.spark import Record as Sent
+from tests.waiting import wait_until
 from typer.testing import CliRunner
 
 from rockgate.pipeline import checkpoint, kafka
@@ -152,21 +155,28 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 @pytest.fixture(scope="module")
 def buried(server: RunningServer) -> str:
     """Six dead letters of `mail`, whose topic is made as the server makes it: by a consumer."""
-    client = Client(server.address("remoting"))
     create_topic(server.bootstrap, "letters-origin", 2)
-    headers = (("color", b"blue"), ("raw", b"\x00\xff"), ("none", None))
+    bury(server, "letters-origin", "mail", 6)
+    return "letters-origin"
+
+
+HEADERS = (("color", b"blue"), ("raw", b"\x00\xff"), ("none", None))
+
+
+def bury(server: RunningServer, topic: str, group: str, count: int) -> None:
+    """Produce a batch of eight, and let a group give up the first of them at once."""
+    client = Client(server.address("remoting"))
     sent = [
-        Sent(key=b"k%d" % n, value=None if n == 2 else b"v%d" % n, partition=1, headers=headers)
+        Sent(key=b"k%d" % n, value=None if n == 2 else b"v%d" % n, partition=1, headers=HEADERS)
         for n in range(8)
     ]
-    send(server.bootstrap, "letters-origin", sent, **{"compression.type": "zstd", "linger.ms": 200})
-    found = messages(client.pull("letters-origin", queue=1))
+    send(server.bootstrap, topic, sent, **{"compression.type": "zstd", "linger.ms": 200})
+    found = messages(client.pull(topic, queue=1))
     assert len(found) == 8
-    for message in found[:6]:
-        fields = {"offset": message.position, "group": "mail", "delayLevel": -1}
+    for message in found[:count]:
+        fields = {"offset": message.position, "group": group, "delayLevel": -1}
         assert client.ask(36, fields).code == 0
     client.socket.close()
-    return "letters-origin"
 
 
 def options(cluster: Cluster, tmp_path: Path, **more: Any) -> Options:
@@ -236,6 +246,29 @@ def test_letters_go_back_once_with_key_headers_and_null(
     ]
     with pytest.raises(WrongCheckpoint, match="where"):
         run(spark, options(cluster, tmp_path), teller)
+
+
+def test_letters_can_wait_before_they_come(
+    spark: SparkSession, server: RunningServer, cluster: Cluster, teller: Teller, tmp_path: Path
+) -> None:
+    create_topic(server.bootstrap, "letters-later", 2, {"message.type": "MIXED"})
+    bury(server, "letters-later", "patient", 3)
+    chosen = replace(options(cluster, tmp_path, delay_ms=2_000), groups=("patient",))
+    began = datetime.now(UTC)
+    run(spark, chosen, teller)
+    consumer = Consumer({"bootstrap.servers": server.bootstrap, "group.id": "waiting"})
+    consumer.assign([TopicPartition("letters-later", 1, 8)])
+    found: list[Message] = []
+
+    def has_all() -> bool:
+        found.extend(consumer.consume(3, 0.1))
+        return len(found) == 3
+
+    wait_until(has_all, "the letters")
+    consumer.close()
+    assert (datetime.now(UTC) - began).total_seconds() >= 2
+    assert [(m.key(), m.value()) for m in found] == [(b"k0", b"v0"), (b"k1", b"v1"), (b"k2", None)]
+    assert [each for each in found[2].headers() if not each[0].startswith("__")] == list(HEADERS)
 
 
 def test_what_makes_no_sense_is_said_before_anything_is_sent(
