@@ -14,7 +14,7 @@ from rockgate.gateway.errors import StartError
 from rockgate.gateway.remoting.caller import Peer
 from rockgate.gateway.remoting.nameserver.kv import KeyValues
 from rockgate.gateway.remoting.nameserver.routes import Live, Routes
-from rockgate.protocol.remoting.bodies.nameserver import RegisterBody
+from rockgate.protocol.remoting.bodies.nameserver import QueueData, RegisterBody
 from rockgate.protocol.remoting.bodies.registration import (
     decode_registration,
     encode_registration,
@@ -244,7 +244,7 @@ def test_lists_of_topics(namesrv: Client, broker: Client) -> None:
     system = body(namesrv.ask(304))["topicList"]
     assert isinstance(system, list) and {"rockgate", "DefaultCluster"} <= set(system)
     assert body(namesrv.ask(311)) == {"topicList": []}
-    assert namesrv.ask(318).code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+    assert namesrv.ask(12345).code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
 
 
 def test_a_data_version_that_is_not_known_is_changed(namesrv: Client) -> None:
@@ -287,3 +287,36 @@ def test_a_broker_registers_with_a_name_server_elsewhere(tmp_path: Path) -> None
         asker.socket.close()
         alone.terminate()
         assert alone.wait(20) == 0
+
+
+def test_a_topic_is_registered_at_the_brokers_that_are_known() -> None:
+    routes = Routes(None, 1000)
+    routes.register(live(), table("first"), 0)
+    queues = [
+        QueueData(broker_name=name, perm=6, read_queue_nums=3, write_queue_nums=2)
+        for name in ("broker-a", "nobody")
+    ]
+    routes.register_topic("second", queues)
+    found = routes.route("second", CALLER)  # type: ignore[arg-type]
+    assert found is not None
+    assert [(each.broker_name, each.write_queue_nums) for each in found.queue_datas] == [
+        ("broker-a", 2)
+    ]
+    routes.register_topic("third", queues[1:])
+    assert routes.topics() == ["first", "second"]
+
+
+def test_a_topic_without_a_known_broker_is_taken_without_an_error(namesrv: Client) -> None:
+    body = b'{"brokerDatas":[],"queueDatas":[{"brokerName":"x","perm":6,"readQueueNums":1,'
+    body += b'"writeQueueNums":1,"topicSysFlag":0}]}'
+    assert namesrv.ask(217, {"topic": "elsewhere"}, body).code == 0
+    assert namesrv.ask(217, {"topic": "elsewhere"}, b"{").code == ResponseCode.INVALID_PARAMETER
+    assert namesrv.ask(105, {"topic": "elsewhere"}).code == ResponseCode.TOPIC_NOT_EXIST
+
+
+def test_settings_are_told_and_not_changed(namesrv: Client) -> None:
+    told = bytes(namesrv.ask(319).body)
+    assert namesrv.ask(318, {}, told).code == 0
+    answer = namesrv.ask(318, {}, b"serverWorkerThreads=9\n")
+    assert answer.code == ResponseCode.NO_PERMISSION
+    assert "serverWorkerThreads is not set while the server runs" in (answer.remark or "")

@@ -54,6 +54,7 @@ from rockgate.gateway.remoting.progressing import Offsets
 from rockgate.gateway.remoting.pulling import Puller
 from rockgate.gateway.remoting.registering import Registrar
 from rockgate.gateway.remoting.remotingsource import BrokerSource, RequestSource
+from rockgate.gateway.remoting.resets import Resets
 from rockgate.gateway.remoting.retrying import Retries
 from rockgate.gateway.remoting.sending import MessageKind, Sender
 from rockgate.gateway.remoting.tenancy import GroupTenancy
@@ -116,7 +117,9 @@ class RemotingAssembly:
         tenancy = GroupTenancy(groups)
         self.clients = Clients(tenancy, remoting.client_expiry_ms)
         self._folds = folds
-        self.offsets = Offsets(store.progress, tenancy)
+        resets = Resets(waiting.wake_changed)
+        self.clients.on_emptied.append(resets.forget)
+        self.offsets = Offsets(store.progress, tenancy, resets)
         self.transcoder = Transcoder(
             cache_bytes_max=remoting.mapped_bytes_max,
             message_bytes_max=remoting.frame_bytes_max - HEADER_ROOM,
@@ -264,6 +267,7 @@ class RemotingAssembly:
                 topics=topics,
                 puller=puller,
                 offsets=self.offsets,
+                clients=clients,
                 durability=self.durability,
                 broker_name=name,
             ),

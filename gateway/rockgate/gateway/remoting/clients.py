@@ -10,7 +10,7 @@ meanwhile; and while it has Kafka members, nobody joins here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -67,6 +67,8 @@ class Clients:
         self._consumers: dict[str, Group] = {}
         self._producers: dict[str, dict[Caller, Client]] = {}
         self._groups_of: dict[Caller, dict[str, None]] = {}
+        self.on_emptied: list[Callable[[str], None]] = []
+        """Told of a group whose last consumer is gone."""
         self._askers: dict[str, Caller] = {}
         self._asker_ids: dict[Caller, str] = {}
 
@@ -234,6 +236,8 @@ class Clients:
         else:
             del self._consumers[name]
             self._tenancy.give_back(name)
+            for listener in self.on_emptied:
+                listener(name)
 
     def _notify(self, group: Group) -> None:
         for caller in group.members:

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from rockgate.gateway.mapping import names
 from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.resets import Resets
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.store.consumequeue import Queue
 from rockgate.store.progress import Commit, Progress
@@ -27,25 +28,33 @@ class Owners(Protocol):
 class Offsets:
     """Reads and commits offsets of groups by RocketMQ's names."""
 
-    def __init__(self, progress: Progress, owners: Owners) -> None:
+    def __init__(self, progress: Progress, owners: Owners, resets: Resets) -> None:
         self._progress = progress
         self._owners = owners
+        self.resets = resets
 
     def committed(self, group: str, topic: Topic, queue_id: int) -> int | None:
         """What a group has committed, if anything."""
         found = self._progress.fetch(names.to_store(group), topic.id, queue_id)
         return None if found is None else found.offset
 
-    def commit(self, group: str, queue: Queue, offset: int, *, acknowledged: bool) -> None:
-        """Commit an offset of one queue."""
-        name = names.to_store(group) if "|" in group else group
-        if self._owners.is_foreign(name):
+    def check_owner(self, group: str) -> None:
+        """Refuse to move a group, in the store's form, that has Kafka members."""
+        if self._owners.is_foreign(group):
             raise Refused(
                 ResponseCode.NO_PERMISSION,
                 f"group {group} has Kafka members, which alone commit for it",
             )
+
+    def commit(self, group: str, queue: Queue, offset: int, *, acknowledged: bool) -> None:
+        """Commit an offset of one queue."""
+        name = names.to_store(group) if "|" in group else group
+        self.check_owner(name)
         if offset < 0:
             raise Refused(ResponseCode.INVALID_PARAMETER, f"offset {offset} is below zero")
+        if self.resets and self.resets.is_pending(name, queue):
+            # It comes from where the group was before somebody set it elsewhere.
+            return
         self._progress.commit(
             name, (Commit(queue.topic_id, queue.queue_id, offset),), acknowledged=acknowledged
         )

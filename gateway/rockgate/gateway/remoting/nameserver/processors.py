@@ -7,13 +7,15 @@ Behaviour
 
 Departs from RocketMQ
 - 216 does not hide a topic of our own broker: 215 deletes it there and its route goes with it.
-- Units do not exist: the three lists about them are empty. Settings are not changed over the wire.
+- Units do not exist: the three lists about them are empty.
+- Settings are not changed over the wire: 318 with another value is NO_PERMISSION and says why.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from typing import Final
 
 import msgspec
 
@@ -25,12 +27,16 @@ from rockgate.gateway.remoting.nameserver.routes import Live, Routes
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies import topics
 from rockgate.protocol.remoting.bodies.clients import DataVersion
-from rockgate.protocol.remoting.bodies.nameserver import MemberGroupAnswer
+from rockgate.protocol.remoting.bodies.nameserver import MemberGroupAnswer, RouteData
 from rockgate.protocol.remoting.bodies.registration import decode_registration
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers import nameserver as fields
+from rockgate.protocol.remoting.headers.topics import TopicHeader
 from rockgate.store.clock import Clock
+
+SETTINGS: Final = {"rocketmqHome": ""}
+"""What there is of RocketMQ's settings: mqadmin wants to see some."""
 
 
 class NameServerRequests:
@@ -197,9 +203,30 @@ class NameServerRequests:
             )
         return _body(topics.KeyValues(table=dict(found)))
 
+    def register_topic(self, command: Command, caller: Caller) -> Reply:
+        """217: a topic at brokers that are known; those that are not are passed over."""
+        topic = headers.read(command, TopicHeader).topic
+        if command.body:
+            route = javajson.decode(command.body, RouteData, "the route of a topic")
+            self._routes.register_topic(topic, route.queue_datas)
+        return Command(ResponseCode.SUCCESS)
+
     def settings(self, command: Command, caller: Caller) -> Reply:
         """319: settings by name, one a line."""
-        return Command(ResponseCode.SUCCESS, body=b"rocketmqHome=\n")
+        text = "".join(f"{name}={value}\n" for name, value in SETTINGS.items())
+        return Command(ResponseCode.SUCCESS, body=text.encode())
+
+    def set_settings(self, command: Command, caller: Caller) -> Reply:
+        """318: there is nothing to set while it runs; what it says already is fine."""
+        for line in bytes(command.body).decode("utf-8", "replace").splitlines():
+            name, _, value = line.partition("=")
+            if name.strip() and SETTINGS.get(name.strip()) != value.strip():
+                raise Refused(
+                    ResponseCode.NO_PERMISSION,
+                    f"{name.strip()[:60]} is not set while the server runs: its settings come"
+                    " from file, environment and flags (rockgate config shows them)",
+                )
+        return Command(ResponseCode.SUCCESS)
 
 
 def _body(value: msgspec.Struct) -> Command:
@@ -210,6 +237,8 @@ def table(requests: NameServerRequests) -> dict[RequestCode, Handle]:
     """What answers each code."""
     r = requests
     return {
+        RequestCode.REGISTER_TOPIC_IN_NAMESRV: r.register_topic,
+        RequestCode.UPDATE_NAMESRV_CONFIG: r.set_settings,
         RequestCode.PUT_KV_CONFIG: r.put,
         RequestCode.GET_KV_CONFIG: r.get,
         RequestCode.DELETE_KV_CONFIG: r.delete,

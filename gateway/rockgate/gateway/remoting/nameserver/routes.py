@@ -100,6 +100,15 @@ class Routes:
         master = self._master(live.cluster, live.name)
         return ("", "") if master is None else (master.address, master.ha_address)
 
+    def register_topic(self, name: str, queues: Iterable[QueueData]) -> None:
+        """Let brokers that are known have a topic, by an administrator's word."""
+        known = {live.name for live in self._live.values()}
+        for queue in queues:
+            if queue.broker_name in known and (
+                name in self._topics or len(self._topics) < TOPICS_MAX
+            ):
+                self._topics.setdefault(name, {})[queue.broker_name] = queue
+
     def _set_topic(self, name: str, broker: str, config: TopicConfig) -> None:
         if name not in self._topics and len(self._topics) >= TOPICS_MAX:
             return

@@ -8,7 +8,7 @@ Behaviour
 - 29 finds the first message stored at a time or later; UPPER the last one stored at it or before.
 - 30's end is what readers may see. 32 is when the first message was stored.
 - 222 sets every queue of a topic to a time, or one to an offset. Without force a group is only set
-  back.
+  back. Living members hear of it by their next pulls (`remoting.resets`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Awaitable
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.mapping import names
 from rockgate.gateway.remoting.caller import Caller
+from rockgate.gateway.remoting.clients import Clients
 from rockgate.gateway.remoting.dispatch import Reply
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.progressing import Offsets
@@ -53,6 +54,7 @@ class OffsetRequests:
         topics: TopicBook,
         puller: Puller,
         offsets: Offsets,
+        clients: Clients,
         durability: Durability,
         broker_name: str,
     ) -> None:
@@ -62,6 +64,7 @@ class OffsetRequests:
         self._topics = topics
         self._puller = puller
         self._offsets = offsets
+        self._clients = clients
         self._durability = durability
         self._broker_name = broker_name
 
@@ -173,6 +176,8 @@ class OffsetRequests:
     def reset(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
         """222: set a group to a time, or one queue to an offset."""
         asked = headers.read(command, fields.ResetOffsetHeader)
+        group = names.to_store(asked.group)
+        self._offsets.check_owner(group)
         topic = self._topics.get(asked.topic)
         chosen = range(topic.queue_count) if asked.queue_id < 0 else [asked.queue_id]
         table: dict[MessageQueue, int] = {}
@@ -189,7 +194,10 @@ class OffsetRequests:
             if not asked.is_force and known is not None and known < offset:
                 offset = known
             table[self._key(topic, queue_id)] = offset
-            commits.append(Commit(topic.id, queue_id, offset))
-        self._progress.commit(names.to_store(asked.group), commits)
+            commits.append((queue, Commit(topic.id, queue_id, offset)))
+        self._progress.commit(group, [commit for _, commit in commits])
+        if self._clients.consumer_group(group) is not None:
+            for queue, commit in commits:
+                self._offsets.resets.set(group, queue, commit.offset)
         body = javajson.encode(OffsetTable(offset_table=Keyed(table)))
         return self._durability.after_changes(Command(ResponseCode.SUCCESS, body=body))

@@ -7,6 +7,7 @@ Behaviour
 - Without SUBSCRIPTION the filter is the one that the group's heartbeats told. subVersion is not
   compared: a client bumps it before its next heartbeat says so.
 - A group that is set not to consume gets NO_PERMISSION.
+- Whoever pulls first after the group was set to another offset (222) is told that offset.
 
 Departs from RocketMQ
 - `suggestWhichBrokerId` is always 0: there are no slaves.
@@ -85,6 +86,8 @@ class Pulls:
             size_max = min(size_max, header.max_msg_bytes)
         if header.sys_flag & COMMIT_OFFSET and header.commit_offset >= 0:
             self._commit(header, queue)
+        if self._offsets.resets and (moved := self._moved(header, queue)) is not None:
+            return _answer(command, moved)
         found = self._puller.pull(queue, header.queue_offset, wanted, count_max, size_max)
         if not isinstance(found, Pulled):
             return self._later(command, found)
@@ -104,10 +107,13 @@ class Pulls:
         wait_ms: int,
     ) -> Awaitable[Reply]:
         """Wait for something that is wanted; what is not wanted is stepped over meanwhile."""
-        offset = headers.read(command, PullHeader).queue_offset
+        header = headers.read(command, PullHeader)
+        offset = header.queue_offset
 
         def look(is_last: bool) -> Frame | Awaitable[Pulled] | None:
             nonlocal offset
+            if self._offsets.resets and (moved := self._moved(header, queue)) is not None:
+                return _answer(command, moved)
             found = self._puller.pull(queue, offset, wanted, count_max, size_max)
             if not isinstance(found, Pulled):
                 return found
@@ -128,6 +134,14 @@ class Pulls:
 
     async def _later(self, command: Command, found: Awaitable[Pulled]) -> Reply:
         return _answer(command, await found)
+
+    def _moved(self, header: PullHeader, queue: Queue) -> Pulled | None:
+        """Where a group was set meanwhile, for the first that asks."""
+        offset = self._offsets.resets.take(names.to_store(header.consumer_group), queue)
+        if offset is None:
+            return None
+        code, remark = ResponseCode.PULL_OFFSET_MOVED, b"OFFSET_RESET"
+        return Pulled(code, remark, offset, queue.log_start, self._puller.end(queue), [], 0)
 
     def _queue(self, header: PullHeader) -> Queue:
         topic = self._topics.get(header.topic)

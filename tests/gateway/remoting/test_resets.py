@@ -1,0 +1,81 @@
+"""A group that is set to other offsets while it has members: their next pulls hear of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.gateway.remoting.client import Client
+
+from rockgate.protocol.remoting.codes import ResponseCode
+
+SUSPEND, COMMIT = 2, 1
+
+
+def fill(broker: Client, topic: str) -> None:
+    for number in range(6):
+        assert broker.publish(topic, b"%d" % number).code == 0
+
+
+def reset(broker: Client, topic: str, group: str, **more: object) -> None:
+    fields = {"topic": topic, "group": group, "timestamp": 0, "isForce": "true", **more}
+    answer = broker.ask(222, fields)
+    assert answer.code == 0, answer.remark
+
+
+def committed(broker: Client, topic: str, group: str) -> str:
+    asked = {"topic": topic, "consumerGroup": group, "queueId": 0}
+    return broker.ask(14, asked).fields["offset"]
+
+
+def test_the_next_pull_is_told_the_new_offset_once(broker: Client) -> None:
+    fill(broker, "reset-a")
+    broker.heartbeat("client-a", "group-a", "reset-a")
+    told = broker.pull("reset-a", 4, consumerGroup="group-a")
+    assert told.code == 0
+    reset(broker, "reset-a", "group-a", queueId=0, offset=2)
+    told = broker.pull("reset-a", 6, consumerGroup="group-a")
+    assert told.code == ResponseCode.PULL_OFFSET_MOVED
+    assert told.fields["nextBeginOffset"] == "2"
+    assert broker.pull("reset-a", 2, consumerGroup="group-a").code == 0
+    # Another group of the topic hears nothing of it.
+    assert broker.pull("reset-a", 4, consumerGroup="group-z").code == 0
+
+
+def test_a_pull_that_waits_is_woken(connect: Callable[..., Client], broker: Client) -> None:
+    fill(broker, "reset-b")
+    broker.heartbeat("client-b", "group-b", "reset-b")
+    waiting = broker.begin_pull(
+        "reset-b", 6, consumerGroup="group-b", sysFlag=4 | SUSPEND, suspendTimeoutMillis=15_000
+    )
+    reset(connect(), "reset-b", "group-b")
+    answer = broker.answer(waiting)
+    assert answer.code == ResponseCode.PULL_OFFSET_MOVED
+    assert answer.fields["nextBeginOffset"] == "0"
+
+
+def test_what_members_commit_before_they_hear_of_it_counts_for_nothing(broker: Client) -> None:
+    fill(broker, "reset-c")
+    broker.heartbeat("client-c", "group-c", "reset-c")
+    reset(broker, "reset-c", "group-c", queueId=0, offset=1)
+    old = {"topic": "reset-c", "consumerGroup": "group-c", "queueId": 0, "commitOffset": 5}
+    assert broker.ask(15, old).code == 0
+    assert committed(broker, "reset-c", "group-c") == "1"
+    piggyback = {"sysFlag": 4 | COMMIT, "commitOffset": 5}
+    told = broker.pull("reset-c", 5, consumerGroup="group-c", **piggyback)
+    assert told.fields["nextBeginOffset"] == "1"
+    assert committed(broker, "reset-c", "group-c") == "1"
+    assert broker.ask(15, {**old, "commitOffset": 2}).code == 0
+    assert committed(broker, "reset-c", "group-c") == "2"
+
+
+def test_members_that_are_gone_are_not_told(connect: Callable[..., Client], broker: Client) -> None:
+    fill(broker, "reset-d")
+    member = connect()
+    member.heartbeat("client-d", "group-d", "reset-d")
+    reset(broker, "reset-d", "group-d", queueId=0, offset=3)
+    leaving = {"clientID": "client-d", "consumerGroup": "group-d"}
+    assert member.ask(35, leaving).code == 0
+    # Whoever comes next has read what is committed, and may have moved on by itself.
+    assert committed(broker, "reset-d", "group-d") == "3"
+    broker.heartbeat("client-e", "group-d", "reset-d")
+    assert broker.pull("reset-d", 5, consumerGroup="group-d").code == 0
