@@ -13,6 +13,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, Records
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
 from behaviours.administering import Administering
+from behaviours.delaying import Delaying
 from behaviours.driver import (
     SECONDS_MAX,
     GroupState,
@@ -306,6 +307,7 @@ class AioKafka:
     sends_null_headers = True
     cannot: ClassVar[Mapping[str, str]] = {
         "delete_group": "aiokafka has no call that deletes a group",
+        "invalid_record": "aiokafka does not know error 87, and says -1",
     }
 
     def producer(self, bootstrap: str, sending: Sending) -> _Producer:
@@ -334,6 +336,6 @@ class AioKafka:
         return apart(__file__, "AioKafka", self)
 
 
-class TestAioKafka(Administering, Writing, Reading, Grouping, Transacting, Surviving):
+class TestAioKafka(Administering, Writing, Reading, Grouping, Transacting, Delaying, Surviving):
     driver = AioKafka()
     client = f"aiokafka {version('aiokafka')}"

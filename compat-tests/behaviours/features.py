@@ -17,6 +17,7 @@ REFUSALS = "refusals with Kafka's codes"
 CONFIGS = "topic configs: describe, alter, take effect"
 TRANSACTIONS = "transactions: commit, abort, and an open one that is taken over"
 RECORDS = "delete records"
+DELAYS = "a header delays a record, on topics that are for it"
 COMMITS = "groups: commit and resume"
 SHARING = "groups: members join, share and leave"
 DYING = "groups: a member dies, another comes back"
@@ -39,6 +40,7 @@ FEATURES = (
     REFUSALS,
     CONFIGS,
     RECORDS,
+    DELAYS,
     COMMITS,
     SHARING,
     DYING,

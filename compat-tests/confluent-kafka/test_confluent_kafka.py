@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import confluent_kafka
 from behaviours.administering import Administering
+from behaviours.delaying import Delaying
 from behaviours.driver import (
     SECONDS_MAX,
     GroupState,
@@ -321,6 +322,8 @@ class ConfluentKafka:
         return apart(__file__, "ConfluentKafka", self)
 
 
-class TestConfluentKafka(Administering, Writing, Reading, Grouping, Transacting, Surviving):
+class TestConfluentKafka(
+    Administering, Writing, Reading, Grouping, Transacting, Delaying, Surviving
+):
     driver = ConfluentKafka()
     client = f"confluent-kafka {version('confluent-kafka')}"

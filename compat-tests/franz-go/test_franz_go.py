@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from behaviours.administering import Administering
 from behaviours.bringing import go_program, pinned
+from behaviours.delaying import Delaying
 from behaviours.grouping import Grouping
 from behaviours.program import ProgramDriver
 from behaviours.reading import Reading
@@ -18,6 +19,6 @@ HERE = Path(__file__).resolve().parent
 
 
 @pytest.mark.long
-class TestFranzGo(Administering, Writing, Reading, Grouping, Transacting, Surviving):
+class TestFranzGo(Administering, Writing, Reading, Grouping, Transacting, Delaying, Surviving):
     driver = ProgramDriver(lambda: go_program(HERE))
     client = "franz-go " + pinned(HERE / "go.mod", r"twmb/franz-go v(\S+)")

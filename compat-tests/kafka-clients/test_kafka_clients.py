@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from behaviours.administering import Administering
 from behaviours.bringing import java_program
+from behaviours.delaying import Delaying
 from behaviours.grouping import Grouping
 from behaviours.program import ProgramDriver
 from behaviours.reading import Reading
@@ -24,12 +25,16 @@ DRIVERS = {
 pytestmark = pytest.mark.java
 
 
-class TestKafkaClients4(Administering, Writing, Reading, Grouping, Transacting, Surviving):
+class TestKafkaClients4(
+    Administering, Writing, Reading, Grouping, Transacting, Delaying, Surviving
+):
     driver = DRIVERS["v4"]
     client = f"kafka-clients {pinned_version(HERE / 'v4' / 'pom.xml')}"
 
 
 @pytest.mark.long
-class TestKafkaClients3(Administering, Writing, Reading, Grouping, Transacting, Surviving):
+class TestKafkaClients3(
+    Administering, Writing, Reading, Grouping, Transacting, Delaying, Surviving
+):
     driver = DRIVERS["v3"]
     client = f"kafka-clients {pinned_version(HERE / 'v3' / 'pom.xml')}"

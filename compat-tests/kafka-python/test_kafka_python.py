@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import kafka.errors
 import pytest
 from behaviours.administering import Administering
+from behaviours.delaying import Delaying
 from behaviours.driver import (
     SECONDS_MAX,
     GroupState,
@@ -287,6 +288,6 @@ class KafkaPython:
         return apart(__file__, "KafkaPython", self)
 
 
-class TestKafkaPython(Administering, Writing, Reading, Grouping, Transacting, Surviving):
+class TestKafkaPython(Administering, Writing, Reading, Grouping, Transacting, Delaying, Surviving):
     driver = KafkaPython()
     client = f"kafka-python {version('kafka-python')}"

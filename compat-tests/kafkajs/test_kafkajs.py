@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from behaviours.administering import Administering
 from behaviours.bringing import node_program, pinned
+from behaviours.delaying import Delaying
 from behaviours.grouping import Grouping
 from behaviours.program import ProgramDriver
 from behaviours.reading import Reading
@@ -18,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 
 
 @pytest.mark.long
-class TestKafkaJs(Administering, Writing, Reading, Grouping, Transacting, Surviving):
+class TestKafkaJs(Administering, Writing, Reading, Grouping, Transacting, Delaying, Surviving):
     client = "kafkajs " + pinned(HERE / "package.json", r'"kafkajs": "([^"]+)"')
     driver = ProgramDriver(
         lambda: node_program(HERE, "program.js"),

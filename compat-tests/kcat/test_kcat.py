@@ -10,6 +10,7 @@ import contextlib
 import json
 import re
 import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -336,3 +337,27 @@ def test_a_format_shows_key_offset_and_partition(kcat: Kcat) -> None:
     kcat.run("-P", "-t", topic, "-p", "3", "-K:", typed=b"k:one\nk:two\n")
     shown = kcat.run("-C", "-t", topic, "-e", "-q", "-f", r"%t/%p/%o/%k=%s %S\n").decode()
     assert re.findall(r"\S+/3/(\d)/k=(\w+) 3", shown) == [("0", "one"), ("1", "two")]
+
+
+@pytest.mark.feature(features.DELAYS)
+def test_delayed_records_come_when_they_are_due_and_are_stepped_over_until_then(
+    kcat: Kcat, server: RunningServer
+) -> None:
+    topic = new_topic("kcat-delayed")
+    make_mixed(server, topic)
+    send = ("-P", "-t", topic, "-p", "0")
+    kcat.run(*send, "-H", "TIMER_DELAY_SEC=86400", typed=b"a\nb\n")
+    kcat.run(*send, "-H", "TIMER_DELAY_MS=700", "-H", "other=x", "-z", "gzip", typed=b"soon\n")
+    kcat.run(*send, typed=b"now\n")
+    kcat.run(*send, "-H", "TIMER_DELAY_SEC=86400", typed=b"c\n")
+    with kcat.started("-C", "-t", topic, "-u", "-f", r"%o %s %h\n") as reader:
+        wait_for_lines(reader, {"3 now ", "5 soon other=x"}, "both are read")
+    assert len(reader.lines) == 2
+    assert [each["payload"] for each in kcat.read(topic)] == ["now", "soon"]
+
+
+def make_mixed(server: RunningServer, topic: str) -> None:
+    """kcat creates topics only by using them, and then without a config."""
+    command = [sys.executable, "-m", "rockgate.gateway", "topics", "create", topic]
+    flags = ["--partitions", "1", "--config", "message.type=MIXED", "-b", server.bootstrap]
+    subprocess.run([*command, *flags], check=True, capture_output=True)

@@ -330,3 +330,24 @@ def test_a_group_id_of_the_user_is_taken(spark: SparkSession, server: RunningSer
     with running(stream(spark, server, **options), into, ONCE) as query:
         assert query.awaitTermination(SECONDS_MAX)
     assert into.numbers == [0, 1, 2, 3, 4]
+
+
+def test_records_that_spark_delays_come_to_another_stream_when_they_are_due(
+    spark: SparkSession, server: RunningServer
+) -> None:
+    topic = new_topic(server.bootstrap, 1, message_type="DELAY")
+    schema = "value binary, headers array<struct<key: string, value: binary>>"
+    soon, never = [("TIMER_DELAY_MS", b"1500")], [("TIMER_DELAY_SEC", b"86400")]
+    rows = [(b"0", soon), (b"1", None), (b"2", soon), (b"3", never)]
+    kafka = {"kafka.bootstrap.servers": server.bootstrap, "includeHeaders": "true"}
+    found = Collected()
+    with running(stream(spark, server, subscribe=topic), found, QUICK):
+        frame = spark.createDataFrame(rows, schema).coalesce(1)
+        frame.write.format("kafka").options(**kafka, topic=topic).save()
+        wait_until(lambda: len(found.values) >= 3, "all that is due has come", SECONDS_MAX)
+    assert found.values == [b"1", b"0", b"2"]
+    # What is delayed for long lies at the end: a read up to there ends, with nothing of it.
+    last = spark.createDataFrame([(b"1", None), (b"3", never)], schema).coalesce(1)
+    last.write.format("kafka").options(**kafka, topic=topic).save()
+    reader = spark.read.format("kafka").options(**kafka, subscribe=topic)
+    assert [bytes(row.value) for row in reader.load().collect()] == [b"1", b"0", b"2", b"1"]
