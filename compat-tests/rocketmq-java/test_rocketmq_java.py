@@ -263,6 +263,23 @@ def test_a_real_broker_registers_with_our_name_server(rocketmq: RunningServer) -
         asker.socket.close()
 
 
+@pytest.mark.long
+def test_failing_ends_on_a_real_broker_as_it_does_here(
+    rocketmq: RunningServer, tmp_path: Path
+) -> None:
+    """The scenarios of retrying, on Apache RocketMQ's own broker with the same levels."""
+    program = started("v5", tmp_path)
+    with RocketMQPeer(settings={"messageDelayLevel": "1s 1s 1s 1s 1s"}) as peer:
+        for address in ("{}:{}".format(*peer.namesrv), namesrv(rocketmq)):
+            program.run("produce", address, "same-one", 0, 20)
+            told = program.run("fail-one", address, "same-one", "same-group", 20, "m7")
+            assert told == "key-7 same-one red"
+            assert program.run("fail-lost", address, "same-lost") == "key-1"
+            assert program.run("fail-ordered", address, "same-ordered") == "012344456789"
+            assert program.run("fail-broadcast", address, "same-broadcast") == "0 retries"
+    program.end()
+
+
 def namesrv(server: RunningServer) -> str:
     host, port = server.address("namesrv")
     return f"{host}:{port}"
