@@ -12,9 +12,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ROOMS := protocol store gateway sdk pipeline tests bench compat-tests docs
 ARGS ?=
 
-.PHONY: help serve test test-long check format lock compat bench docs fuzz jepsen clean
+.PHONY: help serve test test-long check format lock compat compat-spark-next bench docs fuzz jepsen clean
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
 
 serve: $(VENV)/.server ## Set up and start the server on its default ports (ARGS="--data-dir …" adds flags)
 	@exec $(BIN)/rockgate serve $(ARGS)
@@ -44,7 +44,12 @@ docs: $(VENV)/.dev ## Write the generated pages again (the house tests fail whil
 compat: $(VENV)/.dev ## Every real client against the server; writes docs/compatibility.md (ARGS="compat-tests/kafkajs": one)
 	status=0; ROCKGATE_BUDGET=long ROCKGATE_COMPAT_RESULTS=$(CURDIR)/compat-tests/results.json \
 	  $(BIN)/python -m pytest -m "long or not long" $(or $(ARGS),compat-tests) || status=$$?; \
+	[ -n "$(ARGS)" ] || $(MAKE) compat-spark-next || status=$$?; \
 	$(BIN)/python -m docs.generate; exit $$status
+
+compat-spark-next: $(VENV)/spark-next/.installed ## Spark's tests again with a newer Spark and its connector
+	ROCKGATE_BUDGET=long ROCKGATE_COMPAT_RESULTS=$(CURDIR)/compat-tests/results.json ROCKGATE_COMPAT_BESIDE=1 \
+	  PYTHONPATH=$(CURDIR)/$(VENV)/spark-next $(BIN)/python -m pytest -m "long or not long" compat-tests/spark
 
 fuzz: $(VENV)/.dev ## Bad input on every door, with the counts of tests/budget.toml's [long]
 	ROCKGATE_BUDGET=long $(BIN)/python -m pytest tests/hostile $(ARGS)
@@ -55,7 +60,7 @@ jepsen: $(VENV)/.dev ## Transactions under kills, pauses and restarts, with the 
 bench: $(VENV)/.dev ## The benchmarks; results are written to bench/results/
 	$(BIN)/python -m bench $(ARGS)
 
-lock: $(VENV)/.dev ## Renew both lock files from pyproject.toml
+lock: $(VENV)/.dev ## Renew the lock files from pyproject.toml
 	$(BIN)/python requirements/lock.py
 
 clean: ## Remove the environment and caches
@@ -77,3 +82,10 @@ $(VENV)/.dev: requirements/dev.lock pyproject.toml | $(BIN)/python
 	@$(PIP) install --require-hashes -r requirements/dev.lock
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $(VENV)/.server $@
+
+# A Spark beside the one of the environment, which PYTHONPATH puts in front of it.
+$(VENV)/spark-next/.installed: requirements/spark-next.lock $(VENV)/.dev
+	@echo "installing a second Spark (it takes a minute)"
+	@rm -rf $(VENV)/spark-next
+	@$(PIP) install --require-hashes --target $(VENV)/spark-next -r requirements/spark-next.lock
+	@touch $@

@@ -1,7 +1,8 @@
-"""Renew the two lock files: `make lock`.
+"""Renew the lock files: `make lock`.
 
-Both carry hashes and no address, so they install from whatever index a machine is set up with.
-The development lock is compiled under the server lock's pins: one environment serves both.
+They carry hashes and no address, so they install from whatever index a machine is set up with.
+The development lock is compiled under the server lock's pins: one environment serves both. The
+third is a newer Spark for the compatibility tests' second run, in a folder of its own.
 """
 
 import subprocess
@@ -10,23 +11,26 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPILE = [
-    *(sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", "--quiet"),
+    *(sys.executable, "-m", "uv", "pip", "compile", "--quiet"),
     *("--generate-hashes", "--universal", "--no-header", "--no-emit-index-url", "--no-annotate"),
     *("--python-version", "3.11"),
 ]
 # The build back end stands in the locks because the project itself is installed without isolation.
 BUILD = ROOT / "requirements" / "build.in"
+PROJECT = ("pyproject.toml", str(BUILD))
 
 
 def main() -> None:
-    """Compile both locks, the server's first."""
+    """Compile the locks, the server's first."""
     server, dev = "requirements/server.lock", "requirements/dev.lock"
-    _compile(server, "--extra", "server")
-    _compile(dev, "--extra", "server", "--extra", "pipeline", "--extra", "dev", "-c", server)
+    _compile(server, *PROJECT, "--extra", "server")
+    extras = ("--extra", "server", "--extra", "pipeline", "--extra", "dev")
+    _compile(dev, *PROJECT, *extras, "-c", server)
+    _compile("requirements/spark-next.lock", "requirements/spark-next.in")
 
 
 def _compile(lock: str, *options: str) -> None:
-    command = [*COMPILE, str(BUILD), *options, "--upgrade", "-o", lock]
+    command = [*COMPILE, *options, "--upgrade", "-o", lock]
     subprocess.run(command, cwd=ROOT, check=True)
 
 

@@ -17,6 +17,8 @@ import pytest
 from behaviours.features import FEATURES, MODULES
 
 VARIABLE = "ROCKGATE_COMPAT_RESULTS"
+BESIDE_VARIABLE = "ROCKGATE_COMPAT_BESIDE"
+"""Set for a second run of a folder with another version: the first one's results stay."""
 COMPAT = Path(__file__).resolve().parents[1]
 
 
@@ -87,6 +89,7 @@ class Recording:
         }
         today = datetime.datetime.now(datetime.UTC).date().isoformat()
         whole = {each: lists for each, lists in self._found.items() if not self._unheard[each]}
+        is_beside = bool(os.environ.get(BESIDE_VARIABLE))
         for client, lists in whole.items():
             name, _, version = client.partition(" ")
             folder = self._folders[client]
@@ -94,7 +97,7 @@ class Recording:
             clients = {
                 key: entry
                 for key, entry in clients.items()
-                if entry["folder"] != folder or key in whole
+                if is_beside or entry["folder"] != folder or key in whole
             }
             clients[client] = {
                 "name": name,

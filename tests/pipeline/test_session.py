@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError
 import pytest
 
 from rockgate.pipeline import session
-from rockgate.pipeline.errors import NotInstalled
+from rockgate.pipeline.errors import BadOption, NotInstalled
 
 NO_MAVEN = {"PATH": "", "XDG_CACHE_HOME": "nowhere"}
 
@@ -35,3 +35,8 @@ def test_a_missing_pyspark_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(session, "version", missing)
     with pytest.raises(NotInstalled, match=r"pip install 'rockgate\[pipeline\]'"):
         session.open_session("x")
+
+
+def test_an_address_of_spark_connect_is_refused_with_what_to_give_instead() -> None:
+    with pytest.raises(BadOption, match="sc://host:15002 is an address of Spark Connect.*master"):
+        session.open_session("x", master="sc://host:15002")

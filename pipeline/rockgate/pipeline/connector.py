@@ -44,6 +44,7 @@ class Versions:
 KNOWN = {
     "4.0": Versions(connector="4.0.0", token="4.0.0", clients="3.9.0", pool="2.12.0"),
     "4.2": Versions(connector="4.2.0", token="4.0.0", clients="3.9.2", pool="2.13.1"),
+    "4.3": Versions(connector="4.2.0", token="4.0.0", clients="3.9.2", pool="2.13.1"),
 }
 
 

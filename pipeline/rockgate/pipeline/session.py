@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from rockgate.pipeline import connector
-from rockgate.pipeline.errors import NotInstalled
+from rockgate.pipeline.errors import BadOption, NotInstalled
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,6 +20,7 @@ JAVA_ADVICE = (
     "(on Debian: apt-get install openjdk-17-jdk-headless)"
 )
 LOCAL_MASTER = "local[*]"
+CONNECT_SCHEME = "sc://"
 # Set by spark-submit: the session's settings are then its business, the master above all.
 SUBMITTED_VARIABLE = "PYSPARK_GATEWAY_PORT"
 
@@ -65,6 +66,11 @@ def open_session(
     Under spark-submit the master and the connector are given by its own flags.
     """
     installed = spark_version()
+    if master is not None and master.startswith(CONNECT_SCHEME):
+        raise BadOption(
+            f"{master} is an address of Spark Connect, whose client has no driver of its own; "
+            "give the cluster's master (spark://host:7077, yarn, k8s://…), or use spark-submit"
+        )
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
