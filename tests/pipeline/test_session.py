@@ -38,5 +38,5 @@ def test_a_missing_pyspark_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_an_address_of_spark_connect_is_refused_with_what_to_give_instead() -> None:
-    with pytest.raises(BadOption, match="sc://host:15002 is an address of Spark Connect.*master"):
+    with pytest.raises(BadOption, match=r"sc://host:15002 is an address of Spark Connect.*master"):
         session.open_session("x", master="sc://host:15002")
