@@ -7,12 +7,25 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from bench import codec, groups, kafka, mapping, remoting, results, sdk, spark, txn
+from bench import (
+    codec,
+    delay,
+    groups,
+    kafka,
+    mapping,
+    remoting,
+    results,
+    sdk,
+    spark,
+    transactions,
+    txn,
+)
 from bench.results import Report
 from bench.store import report as store
 
 BENCHMARKS: dict[str, Callable[[], Report]] = {
     "codec": codec.run,
+    "delay": delay.run,
     "groups": groups.run,
     "kafka": kafka.run,
     "mapping": mapping.run,
@@ -21,9 +34,10 @@ BENCHMARKS: dict[str, Callable[[], Report]] = {
     "spark": spark.run,
     "store": store.run,
     "store-big": store.run_big,
+    "transactions": transactions.run,
     "txn": txn.run,
 }
-ONLY_BY_NAME = {"store-big"}
+ONLY_BY_NAME = {"delay", "store-big"}
 
 
 def main() -> int:

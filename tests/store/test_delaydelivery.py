@@ -1,19 +1,25 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import cast
 
 import pytest
-from tests.store.waiting_store import WaitingStore
+from tests.store.waiting_store import CONFIG, WaitingStore
 
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import DELAYED, MOVED, get_property, properties_of
 from rockgate.store.commitlog import Draft
 from rockgate.store.delaydelivery import COUNT_MAX, RETRY_MS
+from rockgate.store.delayunits import FILE_UNITS, UNIT
 from rockgate.store.errors import StoreFull
+from rockgate.store.memoryfiles import MemoryDisk
 from rockgate.store.queuetable import QueueTable
+from rockgate.store.topicchanges import NewTopic
 
+HOUR_MS = 3_600_000
 DAY_MS = 86_400_000
+NOISE = b"x" * 600
 
 
 @pytest.fixture
@@ -229,6 +235,70 @@ def test_what_waits_outlives_retention(world: WaitingStore) -> None:
     world.kill()
     world.ripen(30 * DAY_MS)
     assert world.delivered() == [b"patient"]
+
+
+class Month:
+    """A month with an hour's retention on a disk that is too small for what is written to it.
+
+    `patient` waits for all of it; meanwhile `kept`, which never expires, fills the disk.
+    """
+
+    def __init__(self, *, forced: bool) -> None:
+        config = replace(
+            CONFIG, retention_ms=HOUR_MS, disk_used_percent_max=98, disk_forced_cleanup=forced
+        )
+        # Most of it is the one file of units; the limit leaves room for some forty segments.
+        capacity = FILE_UNITS * UNIT.size + 60 * CONFIG.segment_bytes
+        self.world = WaitingStore(MemoryDisk(capacity=capacity), config=config)
+        topics = self.world.store.topics
+        topics.create(NewTopic(name="kept", queue_count=1, config={"retention.ms": "-1"}))
+        self.due_ms = self.world.clock.now_ms() + 30 * DAY_MS
+        self.world.schedule(b"patient", self.due_ms)
+        self.refused_count = 0
+
+    def pass_hours(self, count: int) -> None:
+        store = self.world.store
+        for _ in range(count):
+            for name in ("later", "kept"):
+                try:
+                    for _ in range(3):
+                        store.appender.message(self.world.queue(name), Draft(b"", 0, 0, NOISE))
+                except StoreFull:
+                    self.refused_count += 1
+            self.world.ripen(HOUR_MS // 2)
+            self.world.ripen(HOUR_MS // 2)
+
+
+def test_a_month_s_delay_outlives_retention_and_the_disk_s_limit(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Past the limit the oldest segments go though they have not expired; what waits stays."""
+    month = Month(forced=True)
+    month.pass_hours(30 * 24 - 1)
+    assert caplog.text.count("producers are refused") > 5
+    assert month.world.queue("kept").log_start > 0, "what had not expired went"
+    assert month.world.delivered() == []
+    month.world.kill()
+    month.world.ripen(HOUR_MS - 1)
+    assert month.world.delivered() == []
+    month.world.ripen(1)
+    assert month.world.delivered() == [b"patient"]
+    month.world.ripen(DAY_MS)
+    assert month.world.queue("target").next_offset == 1, "it came once; by now it has expired"
+
+
+def test_a_month_s_delay_that_ends_on_a_full_disk_comes_when_there_is_room() -> None:
+    month = Month(forced=False)
+    month.pass_hours(30 * 24)
+    assert month.refused_count > 0 and month.world.store.retention.disk.is_over
+    assert month.world.clock.now_ms() >= month.due_ms
+    assert month.world.delivered() == []
+    assert month.world.store.deliveries.put_off_count > 0
+    month.world.kill()
+    month.world.disk.capacity *= 2
+    month.world.ripen(RETRY_MS)
+    month.world.ripen(RETRY_MS)
+    assert month.world.delivered() == [b"patient"]
 
 
 @pytest.mark.row("Y-03")

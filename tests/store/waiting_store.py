@@ -30,13 +30,19 @@ CONFIG = StoreConfig(
 class WaitingStore:
     """The topics `later`, where messages wait and expire after a second, and `target`."""
 
-    def __init__(self, disk: MemoryDisk | None = None, clock: ManualClock | None = None) -> None:
+    def __init__(
+        self,
+        disk: MemoryDisk | None = None,
+        clock: ManualClock | None = None,
+        config: StoreConfig = CONFIG,
+    ) -> None:
         self.disk = disk or MemoryDisk()
         self.clock = clock or ManualClock()
+        self.config = config
         self.open()
 
     def open(self) -> None:
-        self.store = Store(self.disk.root(), CONFIG, self.clock)
+        self.store = Store(self.disk.root(), self.config, self.clock)
         self.store.deliveries.redeliver = self.redeliver
         self.refuses = False
         config = {"retention.ms": "1000"}

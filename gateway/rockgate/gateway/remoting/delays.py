@@ -25,6 +25,7 @@ from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import (
     BORN_HOST_V6,
     TRANSACTION_ROLLBACK,
+    get_property,
     pack_properties,
     parse_properties,
 )
@@ -45,6 +46,9 @@ FROM_NOW_MS: Final = "TIMER_DELAY_MS"
 AT_MS: Final = ("TIMER_DELIVER_MS", "__STARTDELIVERTIME")
 WAITING_MARKS: Final = frozenset((REAL_TOPIC, REAL_QUEUE, LEVEL, FROM_NOW_S, FROM_NOW_MS, *AT_MS))
 """Properties of a message that waits; it is delivered without them."""
+_REAL_TOPIC: Final = REAL_TOPIC.encode()
+_REAL_QUEUE: Final = REAL_QUEUE.encode()
+_LEFT_OUT: Final = frozenset(name.encode() for name in (*WAITING_MARKS, "WAIT", ""))
 _NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
 KEPT_FLAGS: Final = CLIENT_FLAGS | BORN_HOST_V6 | TRANSACTION_ROLLBACK
 
@@ -159,18 +163,25 @@ class Delays:
         """Return what a message that waited becomes; UnknownTopic if its topic is gone."""
         view = found.entry
         entry = envelope.read(view)
-        properties = parse_properties(envelope.properties_of(view, entry))
-        topic = self._store.topics.get(properties.get(REAL_TOPIC, ""))
+        properties = envelope.properties_of(view, entry)
+        name = get_property(properties, _REAL_TOPIC) or b""
+        topic = self._store.topics.get(name.decode("utf-8", "replace"))
         queues = self._store.queues.of(topic.id)
-        queue_id = _number(properties, REAL_QUEUE) or 0
-        kept = {name: value for name, value in properties.items() if name not in WAITING_MARKS}
-        kept["WAIT"] = "false"
+        number = get_property(properties, _REAL_QUEUE) or b""
+        queue_id = int(number) if number.isdigit() else 0
+        # Tens of thousands may be due in a second: what is kept is not taken apart.
+        kept = [
+            part
+            for part in properties.split(b"\x02")
+            if part.partition(b"\x01")[0] not in _LEFT_OUT
+        ]
+        kept.append(b"WAIT\x01false\x02")
         draft = Draft(
             b"",
             0,
             0,
             bytes(view[entry.body_at : entry.body_at + entry.body_size]),
-            pack_properties(kept.items()),
+            b"\x02".join(kept),
             0,
             entry.born_ms,
             entry.born_host,
@@ -178,7 +189,7 @@ class Delays:
             entry.sys_flag & KEPT_FLAGS,
             entry.reconsume_times,
         )
-        return Intake(queues[queue_id if 0 <= queue_id < len(queues) else 0], draft)
+        return Intake(queues[queue_id if queue_id < len(queues) else 0], draft)
 
 
 def _number(properties: dict[str, str], name: str) -> int | None:

@@ -1,0 +1,77 @@
+"""Fills a data directory with delayed messages, faster than any client could send them.
+
+The directory is one that a server has made and left. Messages lie in the log as those of RocketMQ's
+clients do, each for its own time; some hundred at a time share one change that schedules them.
+
+    python -m bench.delayfill DATA_DIR TOPIC COUNT FIRST_DUE_MS STEP_MS
+"""
+
+import asyncio
+import sys
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+from rockgate.gateway.kafka.assembly import KafkaFolds
+from rockgate.gateway.mapping.keys import record_keys
+from rockgate.gateway.remoting.assembly import RemotingFolds
+from rockgate.gateway.remoting.delays import REAL_QUEUE, REAL_TOPIC, TIMES_TOPIC
+from rockgate.gateway.storage import open_store
+from rockgate.protocol.entry import DELAYED, pack_properties
+from rockgate.store.appending import Intake
+from rockgate.store.commitlog import Draft
+from rockgate.store.config import StoreConfig
+from rockgate.store.delaychanges import DELAY_TOPIC, encode_schedule
+from rockgate.store.state import Fold, Journal
+from rockgate.store.store import Store
+from rockgate.store.topics import Topics
+
+GROUP = 250
+BODY = bytes(100)
+
+
+def _folds(journal: Journal, topics: Topics) -> list[Fold]:
+    return [*KafkaFolds.make(journal, topics).all(), *RemotingFolds.make(journal).all()]
+
+
+def fill(store: Store, topic: str, count: int, first_ms: int, step_ms: float) -> None:
+    """Append messages for the queues of a topic in turns; `step_ms` lies between two times."""
+    queue = store.queue(store.topics.get(TIMES_TOPIC), 0)
+    targets = store.topics.get(topic).queue_count
+    posts: deque[Callable[[], None]] = deque()
+    store.start(posts.append)
+    for base in range(0, count, GROUP):
+        intakes, waits = [], []
+        for number in range(base, min(count, base + GROUP)):
+            due_ms = first_ms + int(number * step_ms)
+            properties = pack_properties(
+                (
+                    ("UNIQ_KEY", f"7F00000100010000{number:016X}"),
+                    ("WAIT", "true"),
+                    ("TIMER_DELIVER_MS", str(due_ms)),
+                    (REAL_TOPIC, topic),
+                    (REAL_QUEUE, str(number % targets)),
+                )
+            )
+            draft = Draft(b"", 0, 0, BODY, properties, sys_flag=DELAYED)
+            intakes.append(Intake(queue, draft))
+            waits.append((queue.next_offset + number - base, due_ms))
+        changes = encode_schedule(queue.topic_id, queue.queue_id, waits)
+        intakes += [Intake(None, Draft(DELAY_TOPIC, 0, -1, body)) for body in changes]
+        store.appender.group(intakes)
+        while posts:
+            posts.popleft()()
+        store.tick()
+    store.close()
+
+
+def main() -> None:
+    """Fill the directory of the command line."""
+    path, topic, count, first_ms, step_ms = sys.argv[1:]
+    store = asyncio.run(open_store(Path(path), StoreConfig(), _folds, record_keys))
+    # Nobody sets `redeliver`, so what is due stays where it is.
+    fill(store, topic, int(count), int(first_ms), float(step_ms))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""What do RocketMQ's transactions cost a producer, here and with Apache RocketMQ in the same run?
+
+A client of RocketMQ's Java client 5.5.0 (load/RocketMQTimes.java) sends half a message of 100
+bytes, is asked whether to commit it, and says so with a one-way request; then comes the next. One
+client alone, and eight, each with a producer and a connection of its own, as medians of three. The
+servers run all the time and take turns; who begins alternates. The bar: with eight clients at least
+RocketMQ's rate.
+
+    python -m bench.transactions           the results are written to bench/results/
+    python -m bench.transactions --quick   a smoke test of half a minute, not written
+"""
+
+import argparse
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from confluent_kafka import Consumer, TopicPartition
+
+from bench import results
+from bench.delay import OURS, PROGRAM, THEIRS, order
+from bench.javaload import JavaLoad
+from bench.peers import RocketMQPeer, jars
+from bench.results import Bar, Report
+from bench.rockgate import RockgateServer
+
+CLIENTS = (1, 8)
+BARRED = 8
+
+
+class Plan(NamedTuple):
+    """How much is done."""
+
+    rounds: int
+    seconds: float
+
+
+FULL = Plan(rounds=3, seconds=6.0)
+QUICK = Plan(rounds=1, seconds=1.0)
+
+
+def case(clients: int) -> str:
+    """The name of a case."""
+    return f"half and commit, {clients} client{'s' if clients > 1 else ''} [1/s]"
+
+
+def run(plan: Plan = FULL) -> Report:
+    """Measure both servers in turns."""
+    report = Report(
+        name="transactions",
+        command="python -m bench.transactions",
+        question="What do RocketMQ's transactions cost a producer, beside Apache RocketMQ?",
+        peers={"rocketmq": jars.version("rocketmq")},
+        notes={"plan": "full" if plan is FULL else "quick", "message bytes": 100},
+    )
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        RockgateServer(rocketmq=True) as ours,
+        RocketMQPeer() as theirs,
+    ):
+        client = JavaLoad(Path(folder), PROGRAM)
+        servers = {OURS: ours.namesrv, THEIRS: "{}:{}".format(*theirs.namesrv)}
+        for namesrv in servers.values():
+            # A broker that was never asked before is slower for as long as it compiles.
+            client.run(namesrv, "half", "warm-up", plan.seconds, BARRED)
+        for clients in CLIENTS:
+            for turn in range(plan.rounds):
+                for name, namesrv in order(servers, turn):
+                    words = (namesrv, "half", f"half-{clients}-{turn}", plan.seconds, clients)
+                    rate, middle = client.run(*words)
+                    _keep(report, case(clients), name, rate)
+                    _keep(report, case(clients).replace("[1/s]", "median [ms]"), name, middle)
+        report.notes["committed messages in the log"] = _committed(ours.bootstrap, plan.rounds)
+    report.bars = [bar(report)]
+    return report
+
+
+def _keep(report: Report, name: str, server: str, value: float) -> None:
+    report.samples.setdefault(name, {}).setdefault(server, []).append(round(value, 3))
+    print(f"{name}: {server} {value:,.2f}", flush=True)
+
+
+def _committed(bootstrap: str, rounds: int) -> int:
+    """What a Kafka client sees of them: only what was committed."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench"})
+    topics = {f"half-{clients}-{turn}" for clients in CLIENTS for turn in range(rounds)}
+    found = consumer.list_topics(timeout=30).topics
+    count: int = sum(
+        consumer.get_watermark_offsets(TopicPartition(name, queue), timeout=30, cached=False)[1]
+        for name in topics
+        for queue in found[name].partitions
+    )
+    consumer.close()
+    return count
+
+
+def bar(report: Report) -> Bar:
+    """The promise, of the medians."""
+    samples = report.samples[case(BARRED)]
+    ratio = statistics.median(samples[OURS]) / max(1e-9, statistics.median(samples[THEIRS]))
+    return Bar(
+        name=f"half and commit, {BARRED} clients, of RocketMQ's",
+        measured=round(ratio, 2),
+        at_least=1.0,
+        unit="x",
+    )
+
+
+def main() -> int:
+    """Run from the command line; 1 if the bar fails."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.transactions",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--quick", action="store_true", help="a smoke test of half a minute")
+    arguments = parser.parse_args()
+    report = run(QUICK if arguments.quick else FULL)
+    for each in report.bars:
+        print(each.line())
+    if not arguments.quick:
+        print(f"written to bench/results/{results.write(report).name}")
+    return 0 if report.holds else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
