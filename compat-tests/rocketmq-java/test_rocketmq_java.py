@@ -127,6 +127,17 @@ class Scenarios:
             pytest.param("fail-lost", "key-1", marks=pytest.mark.row("RTY-2", "RTY-5", "RTY-6")),
             pytest.param("fail-ordered", "012344456789", marks=pytest.mark.row("ORD-8", "C-40")),
             pytest.param("fail-broadcast", "0 retries", marks=pytest.mark.row("C-03", "CON-9")),
+            pytest.param(
+                "levels",
+                "1-0,1-1,1-2,1-3,1-4,2-0,2-1,2-2,2-3,2-4",
+                marks=pytest.mark.row("S-12", "Y-01"),
+            ),
+            (
+                "times",
+                "TIMER_DELIVER_MS0,TIMER_DELAY_MS600,__STARTDELIVERTIME900,"
+                "TIMER_DELIVER_MS1200,TIMER_DELAY_SEC2000",
+            ),
+            ("too-far", "13"),
         ],
     )
     def test_a_scenario_holds(
@@ -183,6 +194,26 @@ class TestRocketMQ5(Scenarios):
         found = java_client.run("adopt", namesrv(rocketmq), "orphans", "orphan-group")
         assert found == "C0,UC0,UC1,UC2"
         assert sorted(consume(rocketmq, "orphans", "orphan-kafka", 4)) == found.split(",")
+
+    def test_a_message_that_waits_is_recalled_by_its_handle(
+        self, java_client: Program, rocketmq: RunningServer
+    ) -> None:
+        assert java_client.run("recall", namesrv(rocketmq), "recalled") == "r1"
+
+    def test_what_waits_comes_once_and_never_early_over_a_kill(
+        self, java_client: Program, rocketmq: RunningServer
+    ) -> None:
+        java_client.run("send-to-wait", namesrv(rocketmq), "waiting")
+        rocketmq.kill()
+        rocketmq.restart()
+        wanted = sorted(f"{kind}{number}" for kind in ("level", "time") for number in range(10))
+        found = java_client.run("wait-for", namesrv(rocketmq), "waiting", "waiters", 20)
+        assert found.split(",") == wanted
+        rocketmq.kill()
+        rocketmq.restart()
+        java_client.run("produce", namesrv(rocketmq), "waiting", 0, 1)
+        assert java_client.run("consume", namesrv(rocketmq), "waiting", "others", 21)
+        assert sorted(consume(rocketmq, "waiting", "waiting-kafka", 21)) == sorted([*wanted, "m0"])
 
     def test_both_sides_see_everything_on_one_topic(
         self, java_client: Program, rocketmq: RunningServer

@@ -18,6 +18,7 @@ public final class Program {
         Consuming.register(SCENARIOS);
         Pulling.register(SCENARIOS);
         Deciding.register(SCENARIOS);
+        Delaying.register(SCENARIOS);
         Lasting.register(SCENARIOS);
         Retrying.register(SCENARIOS);
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
