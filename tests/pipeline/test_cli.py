@@ -89,6 +89,7 @@ def test_the_gateway_s_command_finds_the_room_by_its_entry_point() -> None:
             "--kafka-option 'acks' is not of the form NAME=VALUE",
         ),
         (["replay", "a", "--to", "t", "--since", "yesterday"], "'yesterday' is not a time such as"),
+        (["replay", "a", "--to", "t", "--delay", "soon"], "--delay 'soon' is not a time such as"),
     ],
 )
 def test_a_flag_that_makes_no_sense_ends_with_2_before_spark_starts(

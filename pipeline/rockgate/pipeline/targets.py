@@ -13,14 +13,19 @@ def named(pattern: str, topic: str) -> str:
     return pattern.replace("{topic}", topic)
 
 
-def ensure_topics(admin: Admin, counts: Mapping[str, int], teller: Teller) -> None:
-    """Create the topics that are missing and grow those that are too small.
+def ensure_topics(
+    admin: Admin,
+    counts: Mapping[str, int],
+    teller: Teller,
+    configs: Mapping[str, str] | None = None,
+) -> None:
+    """Create the topics that are missing, with these configs, and grow those that are too small.
 
     More partitions than asked for are left alone: the records' own partitions are all there.
     """
     existing = admin.topic_names()
     for name in sorted(set(counts) - existing):
-        admin.create_topic(name, counts[name])
+        admin.create_topic(name, counts[name], configs)
         teller.say(f"created topic {name} with {counts[name]} partitions")
     present = sorted(set(counts) & existing)
     for name, count in admin.partition_counts(present).items() if present else ():

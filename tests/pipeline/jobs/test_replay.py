@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -10,9 +11,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import Message
+from confluent_kafka import Consumer, Message, TopicPartition
 from pyspark.sql import SparkSession
 from tests.spark import MARKS, new_topic, read_topic, shared_session
+from tests.waiting import wait_until
 
 from rockgate.pipeline import archive, kafka
 from rockgate.pipeline.archive import Part
@@ -102,6 +104,40 @@ def test_a_time_range_and_a_condition_choose(
         (at, key, value, [*headers, ("sent", b"%d" % (BASE_MS + int(value) * 1000))])
         for at, key, value, headers in expected(numbers)
     ]
+
+
+def test_with_a_delay_records_appear_that_long_after_they_were_written(
+    spark: SparkSession, cluster: Cluster, teller: Teller, archived: Path, tmp_path: Path
+) -> None:
+    chosen = options(cluster, archived, "later.{topic}", tmp_path, delay_ms=2_000)
+    began_ms = time.time() * 1000
+    run(spark, chosen, teller)
+    each = COUNT // 3
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "looks"})
+
+    def end(partition: int) -> int:
+        place = TopicPartition("later.shop", partition)
+        found: int = consumer.get_watermark_offsets(place, timeout=10, cached=False)[1]
+        return found
+
+    # Each takes an offset when it is written, and another one when it appears.
+    wait_until(lambda: [end(p) for p in range(3)] == [2 * each] * 3, "all have appeared", 60)
+    consumer.close()
+    assert time.time() * 1000 >= began_ms + 2_000
+    found = read_topic(cluster.bootstrap, "later.shop", COUNT, 3)
+    assert told_of(found) == expected(list(range(COUNT)))
+    assert min(message.offset() for message in found) >= each
+
+
+def test_a_delay_is_refused_where_records_would_not_wait(
+    spark: SparkSession, cluster: Cluster, teller: Teller, archived: Path, tmp_path: Path
+) -> None:
+    topic = new_topic(cluster.bootstrap, 3)
+    with pytest.raises(BadOption) as refused:
+        run(spark, options(cluster, archived, topic, tmp_path, delay_ms=1), teller)
+    assert f"topic {topic} has message.type=NORMAL" in str(refused.value)
+    assert f"rockgate topics alter {topic} --config message.type=MIXED" in str(refused.value)
+    read_topic(cluster.bootstrap, topic, 0, 3)
 
 
 def test_a_replay_that_is_stopped_goes_on_without_a_gap_or_a_repetition(

@@ -53,6 +53,8 @@ rockgate pipeline replay archive --topic orders --to orders-again
 rockgate pipeline replay archive --to 'again.{topic}' --since 2026-11-01 --rate 5000
 
 rockgate pipeline replay archive --to eu --where "string(key) like 'eu-%'"
+
+rockgate pipeline replay archive --topic orders --to orders-later --delay 30m
 """
 
 MIRROR_EXAMPLES = """
@@ -162,6 +164,10 @@ def replay(
     timestamp_header: Annotated[
         str, typer.Option(metavar="NAME", help="Put the archived time into this header.")
     ] = "",
+    delay: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="Let each record appear so long after it is written."),
+    ] = "",
     bootstrap: options.Bootstrap = DEFAULT_BOOTSTRAP,
     kafka_option: options.KafkaOption = None,
     step: options.StepRecords = REPLAY_STEP_RECORDS,
@@ -172,6 +178,7 @@ def replay(
     quiet: options.Quiet = False,
 ) -> None:
     """Archived records back to a topic, with keys, headers, and their order in a partition."""
+    from rockgate.pipeline.delay import milliseconds_of
     from rockgate.pipeline.jobs import replay as job
     from rockgate.pipeline.kafka import names_of
 
@@ -187,6 +194,7 @@ def replay(
         ),
         rate=rate,
         timestamp_header=timestamp_header,
+        delay_ms=milliseconds_of(delay, "--delay") if delay else 0,
         checkpoint=checkpoint,
         step_records=step,
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from rockgate.pipeline import archive, checkpoint, kafka
+from rockgate.pipeline import archive, checkpoint, delay, kafka
 from rockgate.pipeline.admin import Admin
 from rockgate.pipeline.archive import Part
 from rockgate.pipeline.errors import BadOption, UnknownTopic
@@ -58,6 +58,8 @@ class Options:
     rate: float = 0.0
     """Records a second; 0 is as fast as it goes."""
     timestamp_header: str = ""
+    delay_ms: int = 0
+    """How long after its replay a record appears."""
     checkpoint: str = ""
     step_records: int = STEP_RECORDS
 
@@ -74,9 +76,13 @@ def chosen(archived: DataFrame, selection: Selection) -> DataFrame:
     return found.where(selection.where) if selection.where else found
 
 
-def records(archived: DataFrame, to: str, timestamp_header: str = "") -> DataFrame:
+def records(
+    archived: DataFrame, to: str, timestamp_header: str = "", delay_ms: int = 0
+) -> DataFrame:
     """Rows of the archive as records of their new topics, in order within each partition."""
     headers = F.col("headers")
+    if delay_ms:
+        headers = delay.delayed(headers, delay_ms)
     if timestamp_header:
         headers = with_headers(headers, header(timestamp_header, milliseconds(F.col("timestamp"))))
     # One task has a partition's records in order, and a task's producer keeps it.
@@ -126,7 +132,7 @@ def run(
         topic = named(options.to, part.topic)
         counts[topic] = max(counts.get(topic, 0), part.partition + 1)
     with Admin(spark, options.cluster) as admin:
-        ensure_topics(admin, counts, teller)
+        _ensure_topics(admin, counts, options, teller)
     place = options.to.replace("{topic}", "_")
     progress = Files(spark, options.checkpoint or files.uri(f"_replay/{place}"))
     checkpoint.claim(progress, _identity(options, files))
@@ -135,6 +141,15 @@ def run(
     else:
         with stopped_by_signals(teller) as by_signal:
             _replay(spark, options, parts, progress, teller, by_signal)
+
+
+def _ensure_topics(admin: Admin, counts: dict[str, int], options: Options, teller: Teller) -> None:
+    if not options.delay_ms:
+        ensure_topics(admin, counts, teller)
+        return
+    present = sorted(set(counts) & admin.topic_names())
+    delay.check_topics(admin.topic_config(present, delay.TOPIC_CONFIG) if present else {})
+    ensure_topics(admin, counts, teller, {delay.TOPIC_CONFIG: delay.LETTING[0]})
 
 
 def _identity(options: Options, files: Files) -> dict[str, str]:
@@ -148,6 +163,7 @@ def _identity(options: Options, files: Files) -> dict[str, str]:
         "since": chosen.since.isoformat() if chosen.since else "",
         "until": chosen.until.isoformat() if chosen.until else "",
         "where": chosen.where,
+        **({"delay_ms": str(options.delay_ms)} if options.delay_ms else {}),
     }
 
 
@@ -201,7 +217,8 @@ def _write(spark: SparkSession, options: Options, parts: Sequence[Part], bounds:
     # Counting reads few columns; keeping the rows for both would cost more.
     count: int = table.count()
     if count:
-        kafka.write(records(table, options.to, options.timestamp_header), options.cluster)
+        table = records(table, options.to, options.timestamp_header, options.delay_ms)
+        kafka.write(table, options.cluster)
     return count
 
 

@@ -1,0 +1,49 @@
+"""Delay by header: what the jobs write, and for which topics they do."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from tests.spark import MARKS
+
+from rockgate.pipeline.delay import DELAYING, check_topics, delayed, milliseconds_of
+from rockgate.pipeline.errors import BadOption
+from rockgate.pipeline.records import HEADERS_TYPE
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [("500ms", 500), ("90s", 90_000), ("5m", 300_000), ("2h", 7_200_000), ("1d", 86_400_000)],
+)
+def test_a_time_is_a_number_and_its_unit(text: str, ms: int) -> None:
+    assert milliseconds_of(text, "--delay") == ms
+
+
+@pytest.mark.parametrize("text", ["", "5", "m", "-1s", "1.5s", "1 s", "5 minutes", "9" * 20 + "s"])
+def test_anything_else_is_refused(text: str) -> None:
+    with pytest.raises(BadOption, match="is not a time such as 500ms, 90s"):
+        milliseconds_of(text, "--delay")
+
+
+def test_topics_must_let_their_records_wait() -> None:
+    check_topics({})
+    check_topics({"a": "DELAY", "b": "MIXED"})
+    with pytest.raises(BadOption, match=r"rockgate topics alter b --config message\.type=MIXED"):
+        check_topics({"a": "DELAY", "b": "NORMAL"})
+    with pytest.raises(BadOption, match="only rockgate delays records"):
+        check_topics({"a": None})
+
+
+class TestHeaders:
+    pytestmark = MARKS
+
+    @pytest.mark.parametrize("had", [None, [], [("a", b"1")], [*[(d, b"7") for d in DELAYING]]])
+    def test_a_delay_replaces_every_other(
+        self, spark: SparkSession, had: list[tuple[str, bytes]] | None
+    ) -> None:
+        frame = spark.createDataFrame([(had,)], f"headers {HEADERS_TYPE}")
+        [row] = frame.select(delayed(F.col("headers"), 1_500).alias("headers")).collect()
+        kept = [(name, value) for name, value in had or [] if name not in DELAYING]
+        found = [(each["key"], bytes(each["value"])) for each in row["headers"]]
+        assert found == [*kept, ("TIMER_DELAY_MS", b"1500")]
