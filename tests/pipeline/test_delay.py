@@ -7,23 +7,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from tests.spark import MARKS
 
-from rockgate.pipeline.delay import DELAYING, check_topics, delayed, milliseconds_of
+from rockgate.pipeline.delay import DELAYING, check_topics, delayed
 from rockgate.pipeline.errors import BadOption
 from rockgate.pipeline.records import HEADERS_TYPE
-
-
-@pytest.mark.parametrize(
-    ("text", "ms"),
-    [("500ms", 500), ("90s", 90_000), ("5m", 300_000), ("2h", 7_200_000), ("1d", 86_400_000)],
-)
-def test_a_time_is_a_number_and_its_unit(text: str, ms: int) -> None:
-    assert milliseconds_of(text, "--delay") == ms
-
-
-@pytest.mark.parametrize("text", ["", "5", "m", "-1s", "1.5s", "1 s", "5 minutes", "9" * 20 + "s"])
-def test_anything_else_is_refused(text: str) -> None:
-    with pytest.raises(BadOption, match="is not a time such as 500ms, 90s"):
-        milliseconds_of(text, "--delay")
 
 
 def test_topics_must_let_their_records_wait() -> None:

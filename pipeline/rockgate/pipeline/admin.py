@@ -87,15 +87,6 @@ class Admin:
         described = self._get(self._client.describeTopics(wanted).allTopicNames())
         return {name: described[name].partitions().size() for name in wanted}
 
-    def topic_config(self, names: Iterable[str], config: str) -> dict[str, str | None]:
-        """The value of one config for each of these topics; None where the server has no such."""
-        kinds = self._jvm.org.apache.kafka.common.config
-        topic_kind = kinds.ConfigResource.Type.TOPIC
-        wanted = {name: kinds.ConfigResource(topic_kind, name) for name in names}
-        found = self._get(self._client.describeConfigs(list(wanted.values())).all())
-        entries = {name: found[resource].get(config) for name, resource in wanted.items()}
-        return {name: None if entry is None else entry.value() for name, entry in entries.items()}
-
     def create_topic(
         self, name: str, partitions: int, configs: Mapping[str, str] | None = None
     ) -> None:

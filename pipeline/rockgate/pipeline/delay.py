@@ -6,7 +6,6 @@ config `message.type` is DELAY or MIXED. On others, and with other servers, it i
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F
@@ -30,16 +29,6 @@ DELAYING: Final = (
 """Every header that delays; some of them count before the one that is set here."""
 TOPIC_CONFIG: Final = "message.type"
 LETTING: Final = ("DELAY", "MIXED")
-_DURATION: Final = re.compile(r"(\d{1,15})(ms|s|m|h|d)")
-_UNIT_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-
-
-def milliseconds_of(text: str, flag: str) -> int:
-    """How long a text such as 90s or 5m is."""
-    found = _DURATION.fullmatch(text.strip())
-    if found is None:
-        raise BadOption(f"{flag} {text!r} is not a time such as 500ms, 90s, 5m, 2h or 1d")
-    return int(found[1]) * _UNIT_MS[found[2]]
 
 
 def delayed(headers: Column, delay_ms: int) -> Column:

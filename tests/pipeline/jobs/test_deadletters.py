@@ -278,7 +278,7 @@ def test_what_makes_no_sense_is_said_before_anything_is_sent(
         run(spark, options(cluster, tmp_path, where="nothing = 1"), teller)
     with pytest.raises(BadOption, match="--checkpoint"):
         run(spark, Options(cluster=cluster, is_resending=True), teller)
-    with pytest.raises(BadOption, match=r"message\.type is DELAY or MIXED"):
+    with pytest.raises(BadOption, match=r"message\.type=NORMAL, and its records would not wait"):
         run(spark, options(cluster, tmp_path, delay_ms=1000), teller)
     with Admin(spark, cluster) as admin:
         progress = Files(spark, str(tmp_path / "gone"))

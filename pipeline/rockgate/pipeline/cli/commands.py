@@ -10,6 +10,14 @@ from typing import Annotated
 import typer
 
 from rockgate.pipeline.cli import options
+from rockgate.pipeline.cli.examples import (
+    ARCHIVE_EXAMPLES,
+    DEAD_LETTERS_EXAMPLES,
+    MIRROR_EXAMPLES,
+    REPLAY_EXAMPLES,
+    RUN_EXAMPLES,
+    STATS_EXAMPLES,
+)
 from rockgate.pipeline.cli.options import DEFAULT_BOOTSTRAP
 from rockgate.pipeline.cli.running import run_job, told
 from rockgate.pipeline.session import INSTALL_ADVICE
@@ -36,64 +44,6 @@ STEP_RECORDS = 1_000_000
 REPLAY_STEP_RECORDS = 500_000
 DEAD_LETTERS_STEP_RECORDS = 100_000
 EVERY = "5 seconds"
-
-ARCHIVE_EXAMPLES = """
-[bold]Examples[/bold]
-
-rockgate pipeline archive --topic orders --into archive
-
-rockgate pipeline archive --pattern 'shop\\..*' --into s3a://bucket/archive --follow
-"""
-
-REPLAY_EXAMPLES = """
-[bold]Examples[/bold]
-
-rockgate pipeline replay archive --topic orders --to orders-again
-
-rockgate pipeline replay archive --to 'again.{topic}' --since 2026-11-01 --rate 5000
-
-rockgate pipeline replay archive --to eu --where "string(key) like 'eu-%'"
-
-rockgate pipeline replay archive --topic orders --to orders-later --delay 30m
-"""
-
-MIRROR_EXAMPLES = """
-[bold]Examples[/bold]
-
-rockgate pipeline mirror --from kafka:9092 --topic orders --checkpoint mirror-orders
-
-rockgate pipeline mirror --from kafka:9092 --pattern '.*' --checkpoint mirror --follow
-
-rockgate pipeline mirror --from kafka:9092 --topic orders --start group:billing --checkpoint mirror
-"""
-
-STATS_EXAMPLES = """
-[bold]Examples[/bold]
-
-rockgate pipeline stats --topic orders --report orders.html
-
-rockgate pipeline stats --pattern '.*' --window '10 seconds' --follow --to-topic t --checkpoint c
-"""
-
-DEAD_LETTERS_EXAMPLES = """
-[bold]Examples[/bold]
-
-rockgate pipeline dead-letters --group mail
-
-rockgate pipeline dead-letters --group mail --where "tries > 3" --into mail-dead
-
-rockgate pipeline dead-letters --group mail --resend --where "topic = 'orders'" --checkpoint sent
-
-rockgate pipeline dead-letters --group mail --resend --delay 10m --checkpoint sent-later
-"""
-
-RUN_EXAMPLES = """
-[bold]Examples[/bold]
-
-rockgate pipeline run orders:paid --in orders --in payments --out paid --checkpoint paid
-
-The function takes one DataFrame for each --in and returns one with a column `value`.
-"""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -178,7 +128,6 @@ def replay(
     quiet: options.Quiet = False,
 ) -> None:
     """Archived records back to a topic, with keys, headers, and their order in a partition."""
-    from rockgate.pipeline.delay import milliseconds_of
     from rockgate.pipeline.jobs import replay as job
     from rockgate.pipeline.kafka import names_of
 
@@ -194,7 +143,7 @@ def replay(
         ),
         rate=rate,
         timestamp_header=timestamp_header,
-        delay_ms=milliseconds_of(delay, "--delay") if delay else 0,
+        delay_ms=options.duration(delay, "--delay"),
         checkpoint=checkpoint,
         step_records=step,
     )

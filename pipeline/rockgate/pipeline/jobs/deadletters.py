@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from pyspark.sql import functions as F
 
-from rockgate.pipeline import checkpoint, kafka
+from rockgate.pipeline import checkpoint, delay, kafka
 from rockgate.pipeline.admin import Admin
 from rockgate.pipeline.errors import BadOption, UnknownTopic
 from rockgate.pipeline.failures import told
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 PREFIX = "rmq.dlq."
 FROM_HEADER = "__RESENT_FROM"
 """What `rockgate dlq resend` adds, too: group, partition and offset of the letter."""
-DELAY_HEADER = "TIMER_DELAY_MS"
 BEFORE = "before.json"
 STEP_RECORDS = 100_000
 MARKS = (
@@ -147,9 +146,9 @@ def records(
     more = []
     if has_marks:
         more.append(header(FROM_HEADER, place()))
-    if delay_ms:
-        more.append(header(DELAY_HEADER, F.lit(delay_ms)))
     headers = with_headers(F.col("headers"), *more) if more else F.col("headers")
+    if delay_ms:
+        headers = delay.delayed(headers, delay_ms)
     pairs = [F.lit(part) for each in sorted(counts.items()) for part in each]
     count = F.try_element_at(F.create_map(*pairs), F.col("topic")) if pairs else F.lit(0)
     # Without a partition the producer chooses one, by the key.
@@ -339,13 +338,7 @@ class Step:
                 "or leave them out with --where"
             )
         if self._options.delay_ms:
-            types = self._admin.topic_configs(topics, "message.type")
-            wrong = sorted(each for each in topics if types[each] not in ("DELAY", "MIXED"))
-            if wrong:
-                raise BadOption(
-                    f"--delay needs topics whose message.type is DELAY or MIXED, and "
-                    f"{', '.join(wrong)} is not; set it, or leave --delay out"
-                )
+            delay.check_topics(self._admin.topic_configs(topics, delay.TOPIC_CONFIG))
         return self._admin.partition_counts(topics)
 
     def _note(self, number: int, counts: Mapping[str, int]) -> None:

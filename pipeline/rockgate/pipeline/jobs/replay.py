@@ -148,7 +148,7 @@ def _ensure_topics(admin: Admin, counts: dict[str, int], options: Options, telle
         ensure_topics(admin, counts, teller)
         return
     present = sorted(set(counts) & admin.topic_names())
-    delay.check_topics(admin.topic_config(present, delay.TOPIC_CONFIG) if present else {})
+    delay.check_topics(admin.topic_configs(present, delay.TOPIC_CONFIG) if present else {})
     ensure_topics(admin, counts, teller, {delay.TOPIC_CONFIG: delay.LETTING[0]})
 
 
