@@ -201,6 +201,44 @@ def test_what_a_transaction_took_back_is_left_out_on_demand(
     assert terminal.pipe("consume", topic, "-e", "--read-committed").split() == [b"kept"] * 6
 
 
+def test_open_transactions_are_listed_and_ended_at_their_coordinator_and_at_a_leader(
+    terminal: Terminal, topic: str, kafka: KafkaPeer
+) -> None:
+    ids = [f"{topic}-{number}" for number in range(3)]
+    producers = []
+    for id_ in ids:
+        producer = Producer({"bootstrap.servers": kafka.bootstrap, "transactional.id": id_})
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        for partition in range(6):
+            producer.produce(topic, value=id_, partition=partition)
+        assert producer.flush(30) == 0
+        producers.append(producer)
+    listed = ("transactions", "list", "--kind", "kafka")
+    found = {each["id"]: each for each in terminal.json(*listed)["kafka_transactions"]}
+    assert set(ids) <= set(found)
+    assert {each["state"] for each in found.values()} == {"Ongoing"}
+    places = [{"topic": topic, "partition": partition} for partition in range(6)]
+    key = "partition"
+    assert sorted(found[ids[0]]["partitions"], key=lambda each: each[key]) == places
+    # Their coordinators know them, so none hangs.
+    now = ("--topic", topic, "--open-longer-than", "0s")
+    assert terminal.json("transactions", "find-hanging", *now)["hanging"] == []
+    terminal.run("transactions", "resolve", ids[0], "--rollback", "--yes")
+    producers[1].commit_transaction(30)
+    assert ids[0] not in terminal.run(*listed)
+    for partition in range(6):
+        producer_id = str(found[ids[2]]["producer_id"])
+        place = f"{topic}:{partition}"
+        terminal.run("transactions", "abort", place, "--producer-id", producer_id, "--yes")
+    seen = terminal.pipe("consume", topic, "-e", "--read-committed").split()
+    assert seen == [ids[1].encode()] * 6
+    # The leaders have ended it, and its coordinator has not: it will write its markers again.
+    assert ids[2] in terminal.run(*listed)
+    producers[2].abort_transaction(30)
+    assert ids[2] not in [each["id"] for each in terminal.json(*listed)["kafka_transactions"]]
+
+
 def test_administering(terminal: Terminal, topic: str) -> None:
     terminal.run("topics", "alter", topic, "-p", "7", "-c", "cleanup.policy=compact")
     terminal.run("configs", "set", "topic", topic, "--append", "cleanup.policy=delete")

@@ -39,6 +39,8 @@ _BACK_MS: Final = 30 * 86_400_000
 _NEVER: Final = 1 << 62
 _SNAPSHOT: Final = "the delays of a snapshot"
 
+_new: Final = tuple.__new__  # what NamedTuple._make calls, without its own call in between
+
 Key = tuple[bytes, int]
 """Topic id and queue id."""
 
@@ -162,7 +164,7 @@ class Delay:
         if offset >= 0:
             some = [each for each in some if each[2] == offset]
         found = [
-            Listed(due_ms, sequence, *queues[number][0], at)
+            _new(Listed, (due_ms, sequence, *queues[number][0], at))
             for due_ms, sequence, at, number, _ in some
             if number != NONE and at in queues[number][1]
         ]

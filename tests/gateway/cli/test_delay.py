@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 from tests.gateway.cli.terminal import Terminal
 from tests.gateway.cli.twodoors import TwoDoors, two_doors
 from tests.gateway.remoting.client import messages
@@ -136,3 +137,31 @@ def test_what_makes_no_sense_is_status_2(terminal: Terminal) -> None:
     ):
         said = terminal.run("delay", "list", *arguments, status=2)
         assert said.startswith(f"rockgate: {problem}")
+
+
+# Records of Kafka's clients
+
+
+def test_records_that_kafka_s_clients_delay_are_listed_shown_and_taken_back(
+    doors: TwoDoors, terminal: Terminal, name: str
+) -> None:
+    terminal.run("topics", "create", name, "-p", "1", "-c", "message.type=DELAY")
+    producer = Producer({"bootstrap.servers": doors.server.bootstrap, "compression.type": "zstd"})
+    for number in range(3):
+        headers = [("TIMER_DELAY_MS", HOUR.encode())] if number else [("plain", b"x")]
+        producer.produce(name, f"v{number}", key=f"k{number}", headers=headers, partition=0)
+    assert producer.flush(20) == 0
+    told = terminal.json("delay", "list", "--topic", name)
+    assert [(each["by"], each["waiting"]) for each in told["counts"]] == [("headers", 2)]
+    rows = told["messages"]
+    assert [(row["id"], row["keys"], row["by"]) for row in rows] == [
+        (f"{name}/0/1", "k1", "headers"),
+        (f"{name}/0/2", "k2", "headers"),
+    ]
+    [shown] = terminal.json("delay", "show", f"{name}/0/2")["messages"]
+    assert (shown["body"], shown["due_ms"]) == ("v2", rows[1]["due_ms"])
+    terminal.run("delay", "cancel", f"{name}/0/1", "--yes")
+    left = terminal.json("delay", "list", "--topic", name)["messages"]
+    assert [row["keys"] for row in left] == ["k2"]
+    # What was never delayed is no message of this kind.
+    assert "nothing with this id" in terminal.run("delay", "show", f"{name}/0/0", status=1)

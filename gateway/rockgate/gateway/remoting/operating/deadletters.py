@@ -15,7 +15,7 @@ from rockgate.gateway.mapping.transcoder import Transcoder
 from rockgate.gateway.remoting.delays import KEPT_FLAGS
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.operating.resent import TOPIC, Resent
-from rockgate.gateway.remoting.operating.views import view_of
+from rockgate.gateway.remoting.operating.views import looked_at
 from rockgate.gateway.remoting.retrying import OF_THE_LOG
 from rockgate.gateway.remoting.topicbook import DLQ_PREFIX
 from rockgate.gateway.warming import Warming
@@ -27,6 +27,7 @@ from rockgate.protocol.remoting.bodies.operating import (
     DeadLetterPage,
     DeadLetterQueue,
     DeadLetterQueues,
+    MessageView,
     Resend,
 )
 from rockgate.protocol.remoting.codes import ResponseCode
@@ -107,7 +108,8 @@ class DeadLetterDesk:
             while offset < stop and len(letters) < limit:
                 letter = await self._letter(queue, found, offset)
                 if letter is not None:
-                    letters.append(self._told(letter, found, asked.preview))
+                    message = await looked_at(found, offset, asked.preview)
+                    letters.append(self._told(letter, message))
                 offset += 1
         return DeadLetterPage(letters=letters, next=offset if offset < end else -1)
 
@@ -167,7 +169,7 @@ class DeadLetterDesk:
             message = self._transcoder.message(found, offset)
         return None if message is None else _Letter(queue, offset, message)
 
-    def _told(self, letter: _Letter, found: Slice, preview: int) -> DeadLetter:
+    def _told(self, letter: _Letter, message: MessageView) -> DeadLetter:
         entry = envelope.read(letter.message)
         properties = _properties(letter.message, entry)
         return DeadLetter(
@@ -182,7 +184,7 @@ class DeadLetterDesk:
             dead_ms=_number(properties.get(named.DLQ_SINCE)),
             reason=properties.get(named.DLQ_REASON),
             is_resent=self._resent.has(letter.queue, letter.offset),
-            message=view_of(found, letter.offset, preview),
+            message=message,
         )
 
     def _draft(self, letter: _Letter, to: str | None) -> tuple[Queue, Draft]:

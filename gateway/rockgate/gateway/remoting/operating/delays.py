@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import asyncio
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from rockgate.gateway.delay.headers import wait_of
 from rockgate.gateway.remoting.delays import LEVELS_TOPIC, REAL_TOPIC, TIMES_TOPIC
-from rockgate.gateway.remoting.operating.views import view_of
+from rockgate.gateway.remoting.operating.views import looked_at
 from rockgate.gateway.remoting.recalling import read_handle
 from rockgate.gateway.warming import Warming
 from rockgate.protocol import entry as envelope
@@ -29,6 +31,7 @@ from rockgate.protocol.remoting.bodies.operating import (
     Delayed,
     DelayPlace,
     DelayScan,
+    MessageView,
 )
 from rockgate.protocol.remoting.errors import MalformedContent
 from rockgate.protocol.remoting.headers.operating import ScanDelaysHeader
@@ -41,7 +44,7 @@ from rockgate.store.queueindex import Unit
 from rockgate.store.reading import Slice
 from rockgate.store.store import Store
 
-UNITS_PER_TURN: Final = 1_000
+UNITS_PER_TURN: Final = 500
 UNITS_PER_REQUEST: Final = 200_000
 LOOKED_PER_TURN: Final = 100
 LOOKED_PER_REQUEST: Final = 5_000
@@ -51,6 +54,8 @@ CANDIDATES_MAX: Final = 16
 """Messages with one unique key that are looked at: there is one, unless a producer repeats its."""
 _PLACE: Final = re.compile(r"([^/]{1,249})/(\d{1,9})/(\d{1,18})")
 _WAITING_TOPICS: Final = (TIMES_TOPIC, LEVELS_TOPIC)
+_ELSEWHERE: Final = frozenset(topic.encode() for topic in _WAITING_TOPICS)
+"""What waits there is delivered to other topics."""
 
 
 class Place(NamedTuple):
@@ -96,8 +101,9 @@ class DelayDesk:
                 due = counts.get(key)
                 if due is None:
                     due = counts[key] = [0] * (len(DUE_BOUNDS_MS) + 1)
-                due[_group(each.due_ms - now_ms)] += 1
-                soonest.offer(each)
+                due[bisect_left(DUE_BOUNDS_MS, each.due_ms - now_ms)] += 1
+                if each.due_ms <= soonest.bound_ms:
+                    soonest.offer(each)
             await asyncio.sleep(0)
         return DelayScan(
             waiting=self._delay.waiting_count,
@@ -120,17 +126,24 @@ class DelayDesk:
 
     async def _targets(self, part: Sequence[Listed]) -> list[str | None]:
         """The topics that these will be delivered to."""
-        found: list[tuple[Queue, Unit] | None] = []
+        found: list[tuple[Queue, Unit | None] | None] = []
         for each in part:
             queue = self._store.queues.find(each.topic_id, each.queue_id)
-            unit = None if queue is None else queue.find(each.offset)
-            found.append(None if queue is None or unit is None else (queue, unit))
+            if queue is None:
+                found.append(None)
+            elif queue.topic in _ELSEWHERE:
+                found.append((queue, queue.find(each.offset)))
+            else:
+                # What waits in its own topic is delivered there: nothing is to be looked at.
+                found.append((queue, None))
         await self._warming.bring_in(
             self._warming.cold(pair[1] for pair in found if pair is not None)
         )
         return [None if pair is None else self._target(*pair) for pair in found]
 
-    def _target(self, queue: Queue, unit: Unit) -> str | None:
+    def _target(self, queue: Queue, unit: Unit | None) -> str | None:
+        if unit is None:
+            return None if queue.topic in _ELSEWHERE else queue.topic.decode()
         try:
             view = self._store.bodies.entry(queue, unit).entry
         except StoreError:
@@ -150,11 +163,13 @@ class DelayDesk:
             found = await self._read(place)
             if found is not None:
                 due_ms = await self._due(place) if with_due else -1
-                return self._told(place, found, preview, due_ms)
+                message = await looked_at(found, place.offset, preview)
+                return self._told(place, found, message, due_ms)
         return None
 
-    def _told(self, place: Place, found: Slice, preview: int, due_ms: int) -> Delayed | None:
-        message = view_of(found, place.offset, preview)
+    def _told(
+        self, place: Place, found: Slice, message: MessageView, due_ms: int
+    ) -> Delayed | None:
         told = Delayed(
             id=str(place),
             is_waiting=self._waits(place),
@@ -164,7 +179,7 @@ class DelayDesk:
         )
         if told.is_waiting:
             return told
-        if not envelope.read(found.entry).sys_flag & envelope.DELAYED:
+        if not _has_waited(found, message):
             return None
         told.delivered = self._delivered(place, message.topic, message.message_id)
         return told
@@ -267,28 +282,34 @@ class _Soonest:
         self._limit = max(0, min(asked.limit, LIMIT_MAX))
         self._after = (asked.after_due_ms, asked.after_sequence)
         self._kept: list[Listed] = []
-        self._bound = (1 << 63, 0)
+        self.bound_ms = 1 << 63 if self._limit else -1
+        """What is due later than this need not be offered."""
 
     def offer(self, each: Listed) -> None:
-        """Keep it if it is among the first so far."""
-        key = each[:2]
-        if not self._limit or not self._after < key < self._bound:
+        """Keep it if it may be among the first."""
+        if each[:2] <= self._after:
             return
         self._kept.append(each)
         if len(self._kept) >= 2 * self._limit + 64:
             self._kept = self.found()
-            self._bound = self._kept[-1][:2]
+            self.bound_ms = self._kept[-1].due_ms
 
     def found(self) -> list[Listed]:
         """The first, in order."""
         return sorted(self._kept)[: self._limit]
 
 
-def _group(ahead_ms: int) -> int:
-    for index, bound in enumerate(DUE_BOUNDS_MS):
-        if ahead_ms <= bound:
-            return index
-    return len(DUE_BOUNDS_MS)
+def _has_waited(found: Slice, message: MessageView) -> bool:
+    """Whether something that does not wait did so once; of a batch only some records do."""
+    entry = envelope.read(found.entry)
+    if not entry.sys_flag & envelope.DELAYED:
+        return False
+    if not entry.is_batch:
+        return True
+    try:
+        return wait_of([(name, value.encode()) for name, value in message.properties]) is not None
+    except ValueError:
+        return False
 
 
 def _origin(place: Place) -> str:
