@@ -367,6 +367,14 @@ class Apache(Behaviours):
 
     line = ""
 
+    async def test_a_delayed_transaction_is_not_sent_for_it_would_be_lost(
+        self, broker: Broker, producer_of: Callable[..., Producer]
+    ) -> None:
+        async with producer_of("losers", checker=unknown) as producer:
+            with pytest.raises(NotSupported, match="is Apache RocketMQ, which loses"):
+                async with producer.transaction(Message("lost", b"x", delay=1)):
+                    raise AssertionError("the block does not run")
+
     @pytest.mark.row("P-25")
     async def test_the_second_port_is_there_for_who_asks_for_it(self, broker: Broker) -> None:
         async with (

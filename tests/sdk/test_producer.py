@@ -27,8 +27,10 @@ from rockgate.sdk import (
     Message,
     NoRoute,
     NotSupported,
+    Outcome,
     Producer,
     Queue,
+    Received,
     Refused,
     SdkError,
     SendFailed,
@@ -598,6 +600,26 @@ def test_a_time_is_not_sent_to_a_broker_that_does_not_know_it(delay: timedelta |
             await settle()
             await producer.send(Message("t", b"x", delay=delay))
             assert len(world.sent()) == 2, "it was upgraded"
+
+    run(scenario())
+
+
+@pytest.mark.row("P-32")
+@pytest.mark.parametrize("delay", [3, timedelta(minutes=1)])
+def test_a_delayed_half_message_is_not_sent_to_a_broker_that_would_lose_it(
+    delay: int | timedelta,
+) -> None:
+    async def checker(_: Received) -> Outcome:
+        return Outcome.UNKNOWN
+
+    async def scenario() -> None:
+        world = World()
+        world.brokers["a"].script[34] = lambda _: Command(0, language="JAVA")
+        async with world.producer(checker=checker) as producer:
+            with pytest.raises(NotSupported, match="a is Apache RocketMQ, which loses"):
+                async with producer.transaction(Message("t", b"x", delay=delay)):
+                    raise AssertionError("the block does not run")
+            assert world.sent() == []
 
     run(scenario())
 

@@ -138,11 +138,10 @@ class Client:
             raise Closed("the client is closed")
         return link
 
-    async def version_of(self, link: Link, timeout_s: float) -> int:
-        """The version of a broker, of which it tells with every answer."""
+    async def learn(self, link: Link, timeout_s: float) -> None:
+        """Know a broker's version and language, of which it tells with every answer."""
         if link.version is None:
             await link.request(RequestCode.HEART_BEAT, None, self._heartbeat(), timeout_s=timeout_s)
-        return link.version or 0
 
     def is_backing_off(self, address: str) -> bool:
         """Whether a dial of this broker has just failed."""

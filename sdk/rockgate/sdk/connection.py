@@ -112,6 +112,11 @@ class Link:
         """The peer's, if it has answered anything on the connection that is open."""
         return self._wire.version if self._wire is not None and not self._wire.is_lost else None
 
+    @property
+    def language(self) -> str:
+        """What the peer is written in, as it says; known when its version is."""
+        return self._wire.language if self._wire is not None else ""
+
     async def request(
         self, code: int, fields: Fields | None = None, body: Buffer = b"", *, timeout_s: float
     ) -> Command:

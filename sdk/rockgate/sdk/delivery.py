@@ -53,6 +53,8 @@ CURED_ELSEWHERE: Final = frozenset(
 
 TIMED_SINCE: Final = 412
 """The number of RocketMQ 5.0.0 (its snapshots too) in the header of every command."""
+OUR_LANGUAGE: Final = "PYTHON"
+"""What rockgate says that it is written in; Apache's brokers say JAVA."""
 TOLD_MAX: Final = 8
 """Attempts that an error tells of: the last ones."""
 
@@ -145,8 +147,8 @@ class Delivery:
         route = await self.route(outgoing.topic, budget)
         queue = choose(route) if choose else self._next(route, set())
         link = await self.link(queue, budget)
-        if outgoing.is_timed:
-            await self._check_timed(link, queue, budget)
+        if outgoing.is_timed or outgoing.is_delayed_half:
+            await self._check_broker(link, outgoing, queue, budget)
         fields = outgoing.fields(self._group, wrap(self._namespace, outgoing.topic), queue)
         await link.oneway(outgoing.code, fields, outgoing.body, timeout_s=budget.left_s)
 
@@ -246,8 +248,8 @@ class Delivery:
     ) -> list[SendResult]:
         address = route.addresses.get(queue.broker) or await self._address(route, queue, budget)
         link = self._client.broker(address)
-        if outgoing.is_timed:
-            await self._check_timed(link, queue, budget)
+        if outgoing.is_timed or outgoing.is_delayed_half:
+            await self._check_broker(link, outgoing, queue, budget)
         if not self._faults.is_on:
             return results_of(outgoing, queue, await self._ask(link, outgoing, queue, budget))
         began = asyncio.get_running_loop().time()
@@ -272,15 +274,21 @@ class Delivery:
         write = self._heads.writer(outgoing, queue)
         return await link.ask(outgoing.code, write, outgoing.body, timeout_s)
 
-    async def _check_timed(self, link: Link, queue: Queue, budget: Budget) -> None:
-        """Refuse to send a time to a broker that would deliver the message at once."""
-        version = link.version
-        if version is None:
-            version = await self._client.version_of(link, max(budget.left_s, 0.0))
-        if version < TIMED_SINCE:
+    async def _check_broker(
+        self, link: Link, outgoing: Outgoing, queue: Queue, budget: Budget
+    ) -> None:
+        """Refuse to send what this broker would deliver at once, or never."""
+        if link.version is None:
+            await self._client.learn(link, max(budget.left_s, 0.0))
+        if outgoing.is_timed and (link.version or 0) < TIMED_SINCE:
             raise NotSupported(
                 f"broker {queue.broker} is older than 5.0 and knows no time of delivery: "
                 "give the delay as one of the levels 1 to 18"
+            )
+        if outgoing.is_delayed_half and link.language != OUR_LANGUAGE:
+            raise NotSupported(
+                f"broker {queue.broker} is Apache RocketMQ, which loses a transaction's message "
+                "that has a delay: send it without one"
             )
 
     async def _after_failure(

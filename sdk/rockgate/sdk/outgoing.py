@@ -48,6 +48,8 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     max_reconsume_times: int | None = None
     is_timed: bool = False
     """Whether it has a time of delivery, which brokers before 5.0 do not know."""
+    is_delayed_half: bool = False
+    """Whether it is half a message with a delay, which only rockgate keeps."""
 
     def fields(self, group: str, topic: str, queue: Queue) -> Fields:
         """Its header, on the way to this queue; the topic's name is the one that travels."""
@@ -120,6 +122,7 @@ class Packer:
             reconsume_times=tried,
             max_reconsume_times=tries_max,
             is_timed=isinstance(message.delay, timedelta | datetime),
+            is_delayed_half=is_half and message.delay is not None,
         )
 
     def batches(

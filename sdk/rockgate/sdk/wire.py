@@ -52,7 +52,8 @@ class Wire(asyncio.Protocol):
         self._queued_count = 0
         self._reason: Exception | None = None
         self.version: int | None = None
-        """The peer's, as its first answer said."""
+        """The peer's, as its first answer said; and what it is written in."""
+        self.language = ""
         self.is_lost = False
         self.is_ready = False
         self.writable = asyncio.Event()
@@ -126,7 +127,7 @@ class Wire(asyncio.Protocol):
                     if found is not None and not found[0].done():
                         found[0].set_result(command)
                     if self.version is None:
-                        self.version = command.version
+                        self.version, self.language = command.version, command.language
                 else:
                     self._owner.asked(command)
             self._connection.raise_broken()
