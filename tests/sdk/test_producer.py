@@ -300,6 +300,19 @@ def test_a_weaker_status_is_returned_or_tried_again_if_asked_for(retries: bool) 
     run(scenario())
 
 
+def test_what_was_stored_weakly_counts_if_nothing_better_comes() -> None:
+    async def scenario() -> None:
+        world = World()
+        answers = iter([refusing(1), lambda _: Command(10, SENT), refusing(1)])
+        world.brokers["a"].script[310] = lambda request: next(answers)(request)
+        async with world.producer(retry_not_ok=True) as producer:
+            result = await producer.send(Message("t", b"x"))
+            assert result.status is SendStatus.FLUSH_DISK_TIMEOUT, "better than nothing"
+            assert len(world.sent()) == 3
+
+    run(scenario())
+
+
 @pytest.mark.row("P-15")
 def test_a_queue_of_an_unknown_broker_is_looked_for_once_more() -> None:
     async def scenario() -> None:

@@ -106,6 +106,7 @@ class Delivery:
         chosen = choose(route) if choose else None
         while tries_left and budget.left_s > 0:
             queue = chosen or self._next(route, failed)
+            error = None
             try:
                 results = await self._attempt(outgoing, route, queue, budget)
                 if results[0].status is SendStatus.OK or not self._retry_not_ok:
