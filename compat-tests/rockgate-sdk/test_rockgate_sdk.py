@@ -393,7 +393,8 @@ class Apache(Behaviours):
             jars.fetch(cls.line)
         except PeerError as reason:
             leave_out(CannotRun(str(reason)))
-        with RocketMQPeer(line=cls.line) as peer:
+        # On a busy machine its sends wait for more than its 200 ms, and are refused.
+        with RocketMQPeer(line=cls.line, settings={"waitTimeMillsInSendQueue": "30000"}) as peer:
             yield Broker(namesrv="{}:{}".format(*peer.namesrv), address=peer.broker)
 
 
