@@ -1,20 +1,39 @@
-"""Bytes and requests on RocketMQ's ports that mean harm: an answer or a closed connection."""
+"""Bytes and requests on RocketMQ's ports that mean harm: an answer or a closed connection.
+
+A well-behaved client of each port goes on the whole time; afterwards there is no traceback in the
+log, and the server has not kept what it was sent.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import random
 import socket
 import struct
+import threading
+import time
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 from tests.budget import budget
+from tests.gateway.kafka.fakes import LIMITS
 from tests.gateway.remoting.client import Client
+from tests.gateway.remoting.fakes import Line
 from tests.gateway.server import RunningServer
+from tests.hostile.target import DEADLINE_SECONDS, GROWTH_BYTES_MAX
 from tests.protocol.remoting.golden import FRAMES
 from tests.seeds import seeded
+from tests.waiting import wait_until
+
+from rockgate.protocol.remoting import headers
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.message import encode_batch
 
 REQUESTS = [each.frame for each in FRAMES if not each.is_answer]
+HELLO = bytes.fromhex("16030100c8010000c40303") + bytes(192)
+TOPIC = "alive"
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +61,68 @@ def is_alive(server: RunningServer) -> None:
     namesrv.socket.close()
 
 
+class Bystander:
+    """Sends, pulls and asks for a route, one after the other, until it is told to stop."""
+
+    def __init__(self, server: RunningServer) -> None:
+        self._broker = Client(server.address("remoting"))
+        self._namesrv = Client(server.address("namesrv"))
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.rounds = 0
+        self.seconds_worst = 0.0
+        self.error: BaseException | None = None
+        self._thread.start()
+
+    def go_round(self) -> None:
+        """Wait until it has begun and ended another round."""
+        more = self.rounds + 2
+        wait_until(lambda: self.rounds >= more or self.error, "the bystander goes on", 20)
+
+    def stop(self) -> None:
+        """End it, and say whether all went well."""
+        self._is_over.set()
+        self._thread.join()
+        self._broker.socket.close()
+        self._namesrv.socket.close()
+        if self.error is not None:
+            raise AssertionError("the bystander was disturbed") from self.error
+        assert self.seconds_worst < DEADLINE_SECONDS, f"a round took {self.seconds_worst:.1f} s"
+
+    def _run(self) -> None:
+        try:
+            while not self._is_over.wait(0.005):
+                started = time.monotonic()
+                sent = self._broker.publish("bystander", b"mine", queue=1)
+                assert sent.code == 0, sent.remark
+                found = self._broker.pull("bystander", int(sent.fields["queueOffset"]), queue=1)
+                assert found.code == 0, found.remark
+                assert self._namesrv.ask(105, {"topic": "bystander"}).code == 0
+                self.seconds_worst = max(self.seconds_worst, time.monotonic() - started)
+                self.rounds += 1
+        except (AssertionError, OSError, ValueError) as error:
+            self.error = error
+
+
+@contextlib.contextmanager
+def under_watch(
+    server: RunningServer, *, growth_bytes_max: int = GROWTH_BYTES_MAX
+) -> Iterator[None]:
+    """Whatever happens inside leaves others, the log and the memory as they should be."""
+    mark, before = len(server.log), server.resident_bytes
+    bystander = Bystander(server)
+    try:
+        bystander.go_round()
+        yield
+        bystander.go_round()
+    finally:
+        bystander.stop()
+    log = server.log[mark:]
+    assert "Traceback" not in log and "Z error " not in log, log[-5000:]
+    growth = server.resident_bytes - before
+    assert growth < growth_bytes_max, f"{growth >> 20} MiB more than before"
+
+
 def spit(address: tuple[str, int], data: bytes) -> None:
     """Send bytes, read whatever comes for a moment, and go."""
     with socket.create_connection(address, timeout=5) as sock:
@@ -66,18 +147,192 @@ def mangled(frame: bytes, chance: random.Random) -> bytes:
 
 def test_mangled_requests_harm_nobody(server: RunningServer, address: tuple[str, int]) -> None:
     chance = seeded()
-    for _ in range(budget("hostile_rounds_each")):
-        spit(address, b"".join(mangled(chance.choice(REQUESTS), chance) for _ in range(10)))
-    is_alive(server)
+    with under_watch(server):
+        for _ in range(budget("hostile_rounds_each")):
+            spit(address, b"".join(mangled(chance.choice(REQUESTS), chance) for _ in range(10)))
 
 
 def test_recorded_requests_out_of_their_place_harm_nobody(
     server: RunningServer, address: tuple[str, int]
 ) -> None:
     chance = seeded()
-    for _ in range(budget("hostile_rounds_each")):
-        spit(address, b"".join(chance.choice(REQUESTS) for _ in range(20)))
+    with under_watch(server):
+        for _ in range(budget("hostile_rounds_each")):
+            spit(address, b"".join(chance.choice(REQUESTS) for _ in range(20)))
+
+
+def test_random_bytes_harm_nobody(server: RunningServer, address: tuple[str, int]) -> None:
+    chance = seeded()
+    with under_watch(server):
+        for _ in range(budget("hostile_rounds_each")):
+            data = chance.randbytes(chance.choice((1, 3, 4, 5, 14, 200, 70_000)))
+            if chance.random() < 0.5:
+                data = struct.pack(">i", len(data)) + data
+            spit(address, data)
+
+
+def test_recorded_requests_cut_short_harm_nobody(
+    server: RunningServer, address: tuple[str, int]
+) -> None:
+    chance = seeded()
+    with under_watch(server):
+        for _ in range(budget("hostile_rounds_each")):
+            data = chance.choice(REQUESTS)[4:]
+            data = data[: chance.randrange(len(data))]
+            # Half of them say so, half promise more than ever comes.
+            size = len(data) if chance.random() < 0.5 else len(data) + chance.randrange(1, 1 << 20)
+            spit(address, struct.pack(">i", size) + data)
+
+
+# Well-formed requests with absurd values
+
+NUMBERS = (0, 1, -1, -2, 7, 2**31 - 1, -(2**31), 2**31, 2**63 - 1, -(2**63), 2**64)
+TEXTS = (
+    *(
+        "",
+        ".",
+        "..",
+        "%RETRY%",
+        "%RETRY%x",
+        "%DLQ%x",
+        "a|b",
+        "a b",
+        "\0",
+        "\x01",
+        "\x02",
+        "x" * 128,
+    ),
+    *(
+        "x" * 40_000,
+        "\U0001f600",
+        "null",
+        "true",
+        "NaN",
+        "DefaultCluster",
+        "TBW102",
+        "%",
+        "*",
+        "||",
+    ),
+)
+PACKED = ("DELAY\x0199\x02", "TIMER_DELIVER_MS\x01-1\x02", "UNIQ_KEY\x01", "\x01\x02\x01", "KEYS")
+
+
+def absurd_fields(code: int, chance: random.Random) -> dict[str, object]:
+    """A value from the edge of what it can carry for each field, or none; a few make sense."""
+    fields: dict[str, object] = {}
+    for each in msgspec.structs.fields(headers.REQUESTS[code]):
+        if chance.random() < 0.1:
+            continue
+        sense: tuple[object, ...] = (TOPIC, 0, 1, 4, "false")
+        choices = sense if chance.random() < 0.6 else (*NUMBERS, *TEXTS, *PACKED)
+        fields[each.encode_name] = chance.choice(choices)
+    return fields
+
+
+def absurd_body(chance: random.Random) -> bytes:
+    deep = 5_000
+    return chance.choice(
+        (
+            b"",
+            b"{}",
+            b"[]",
+            b"null",
+            b'{"clientID":1}',
+            b'{"clientID":"c","consumerDataSet":[{}],"producerDataSet":[null]}',
+            b'{"consumerGroup":"g","clientId":"c","mqSet":[{"topic":"t","queueId":-1}]}',
+            b"[" * deep + b"]" * deep,
+            b'{"a":' * deep + b"1" + b"}" * deep,
+            b"a=b\n=\n",
+            chance.randbytes(300),
+            encode_batch([(0, b"x", b"")] * 3)[:-1],
+            struct.pack(">iIIii", 2**31 - 1, 0, 0, 0, 2**31 - 1) + bytes(100),
+            struct.pack(">iIIii", -1, 0, 0, 0, -1) + bytes(100),
+            struct.pack(">iIIii", 22, 0, 0, 0, 0) + b"\xff\xff",
+        )
+    )
+
+
+def test_any_values_in_any_request_get_an_answer_or_an_end(
+    server: RunningServer, address: tuple[str, int]
+) -> None:
+    chance = seeded()
     is_alive(server)
+    with under_watch(server):
+        for code in headers.REQUESTS:
+            for _ in range(-(-budget("hostile_rounds_each") // 10)):
+                attacker = Client(address)
+                attacker.socket.settimeout(0.05)
+                attacker.send(code, absurd_fields(code, chance), absurd_body(chance))
+                with contextlib.suppress(TimeoutError, ConnectionError):
+                    attacker.receive()
+                attacker.socket.close()
+
+
+@pytest.mark.parametrize("code", [-(2**31), -1, 0, 9, 999_999, 2**31 - 1])
+def test_a_code_that_nobody_knows_is_answered_with_its_number(
+    server: RunningServer, address: tuple[str, int], code: int
+) -> None:
+    asker = Client(address)
+    answer = asker.ask(code)
+    assert answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+    assert f" request type {code} not supported" in (answer.remark or "")
+    asker.socket.close()
+
+
+# Too much of everything
+
+
+def test_a_batch_of_many_empty_messages_is_refused_while_others_go_on(
+    server: RunningServer,
+) -> None:
+    with under_watch(server, growth_bytes_max=128 << 20):
+        attacker = Client(server.address("remoting"))
+        body = struct.pack(">iIIii", 22, 0, 0, 0, 0) + bytes(2)
+        answer = attacker.publish("many", body * 150_000, batch=True)
+        assert answer.code == ResponseCode.MESSAGE_ILLEGAL
+        assert "batch of more than 100000 messages" in (answer.remark or "")
+        attacker.socket.close()
+
+
+def test_a_heartbeat_with_very_many_groups_is_answered_while_others_go_on(
+    server: RunningServer,
+) -> None:
+    groups = [{"groupName": f"g{number}", "subscriptionDataSet": []} for number in range(20_000)]
+    beat = {"clientID": "c", "consumerDataSet": groups, "producerDataSet": []}
+    with under_watch(server, growth_bytes_max=256 << 20):
+        attacker = Client(server.address("remoting"))
+        attacker.ask(34, {}, json.dumps(beat).encode())
+        attacker.socket.close()
+
+
+def test_a_lock_of_very_many_queues_is_answered_while_others_go_on(server: RunningServer) -> None:
+    queues = [{"topic": "t", "brokerName": "b", "queueId": number} for number in range(50_000)]
+    wanted = {"consumerGroup": "g", "clientId": "c", "mqSet": queues}
+    with under_watch(server, growth_bytes_max=256 << 20):
+        attacker = Client(server.address("remoting"))
+        attacker.ask(41, {}, json.dumps(wanted).encode())
+        attacker.socket.close()
+
+
+# What is no frame
+
+
+@pytest.mark.parametrize(
+    ("data", "hint"),
+    [(HELLO, "looks like TLS"), (b"GET / HTTP/1.1\r\n\r\n", "looks like HTTP")],
+    ids=["a TLS hello", "HTTP"],
+)
+def test_what_speaks_another_protocol_is_closed_with_one_line(
+    server: RunningServer, address: tuple[str, int], data: bytes, hint: str
+) -> None:
+    mark = len(server.log)
+    with socket.create_connection(address, timeout=10) as sock:
+        sock.sendall(data)
+        assert sock.recv(100) == b""
+    wait_until(lambda: hint in server.log[mark:], "the line is logged")
+    (line,) = server.log[mark:].splitlines()
+    assert " info " in line and " closed, " in line
 
 
 @pytest.mark.parametrize(
@@ -129,3 +384,39 @@ def test_a_thousand_waiting_pulls_of_one_client_end_with_it(server: RunningServe
     assert client.ask(28).code == 0
     client.socket.close()
     is_alive(server)
+
+
+# Slowness
+
+
+async def test_one_byte_a_second_is_cut_off_when_its_request_is_overdue() -> None:
+    line = Line().open()
+    sent = 0
+    for byte in struct.pack(">i", 5000) + bytes(5000):
+        if line.transport.is_lost:
+            break
+        line.receive(bytes([byte]))
+        line.clock.advance(1.0)
+        sent += 1
+    assert sent <= 2 * LIMITS.frame_seconds_max
+    assert line.budget.used == 0 and line.clock.timers == []
+
+
+async def test_answers_read_at_one_byte_a_second_do_not_pile_up() -> None:
+    line = Line().open()
+    line.script.answer = lambda body: body * 600
+    line.send(b"1", b"2", b"3", b"4", b"5", b"6")
+    for _ in range(300):
+        line.transport.read(1)
+        line.clock.advance(1.0)
+        assert len(line.transport.unread) <= 2 * LIMITS.unread_bytes_max
+    assert len(line.script.started) <= 3
+
+
+def test_many_requests_that_never_end_hold_up_nobody(
+    server: RunningServer, address: tuple[str, int]
+) -> None:
+    with under_watch(server), contextlib.ExitStack() as stack:
+        for _ in range(budget("hostile_rounds_each")):
+            sock = stack.enter_context(socket.create_connection(address, timeout=5))
+            sock.sendall(struct.pack(">ii", 10 << 20, 100) + b'{"code":28,' + bytes(500))

@@ -8,9 +8,10 @@ import pytest
 
 from rockgate.gateway.address import Address
 from rockgate.gateway.kafka.dispatch import LARGE_SIZE, Dispatcher, Waiting
-from rockgate.gateway.kafka.errors import CODES, Disconnect, RequestError, code_of
+from rockgate.gateway.kafka.errors import CODES, RequestError, code_of
 from rockgate.gateway.kafka.handler import Answer, Handler, row
 from rockgate.gateway.kafka.peer import Call, Peer
+from rockgate.gateway.stream import Disconnect
 from rockgate.protocol.kafka.connection import ClientConnection, Exchange, ServerConnection
 from rockgate.protocol.kafka.errors import ErrorCode, MalformedMessage, UnsupportedVersion
 from rockgate.protocol.kafka.keys import ApiKey

@@ -6,7 +6,7 @@ import pytest
 from tests.gateway.kafka.fakes import LIMITS, HandClock, Line
 
 from rockgate.gateway.budget import Budget
-from rockgate.gateway.kafka.errors import Disconnect
+from rockgate.gateway.stream import Disconnect
 from rockgate.protocol.kafka.errors import UnsupportedVersion
 
 
@@ -380,7 +380,7 @@ async def test_every_request_has_its_lines_at_debug(caplog: pytest.LogCaptureFix
 
 async def test_a_client_that_has_to_wait_is_answered_and_then_not_read_from(line: Line) -> None:
     def answer(body: bytes) -> list[bytes]:
-        line.session._peer.throttle_ms = 2_000 if body == b"greedy" else 0
+        line.session.peer.throttle_ms = 2_000 if body == b"greedy" else 0
         return [body]
 
     line.script.answer = answer  # type: ignore[assignment] # it answers with bytes
@@ -396,7 +396,7 @@ async def test_a_client_that_has_to_wait_is_answered_and_then_not_read_from(line
 
 async def test_a_client_that_has_to_wait_does_not_hold_up_a_stop(line: Line) -> None:
     def answer(body: bytes) -> list[bytes]:
-        line.session._peer.throttle_ms = 60_000 if body == b"greedy" else 0
+        line.session.peer.throttle_ms = 60_000 if body == b"greedy" else 0
         return [body]
 
     line.script.answer = answer  # type: ignore[assignment] # it answers with bytes

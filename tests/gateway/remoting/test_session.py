@@ -11,7 +11,7 @@ from tests.gateway.kafka.fakes import LIMITS, HandClock
 from tests.gateway.remoting.fakes import Line, turns
 
 from rockgate.gateway.budget import Budget
-from rockgate.gateway.remoting.errors import Disconnect
+from rockgate.gateway.stream import Disconnect
 from rockgate.protocol.errors import MalformedFrame
 from rockgate.protocol.remoting.command import Command
 

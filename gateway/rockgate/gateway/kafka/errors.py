@@ -1,9 +1,9 @@
 """Errors of requests on Kafka's wire, and the one table from the store's kinds to Kafka's codes.
 
     RequestError       understood, and cannot be served: its code goes into the response
-    Disconnect         the only answer is to close (a failed Produce whose client wants no answer)
 
-ProtocolError, the third kind, belongs to rockgate.protocol: the peer broke the protocol.
+Two more kinds end a connection: Disconnect of `gateway.stream`, where the only answer is to close
+(a failed Produce whose client wants no answer), and ProtocolError: the peer broke the protocol.
 """
 
 from collections.abc import Mapping
@@ -19,10 +19,6 @@ class RequestError(Exception):
         super().__init__(f"{code.name}: {reason}")
         self.code = code
         self.reason = reason
-
-
-class Disconnect(Exception):
-    """A request that is answered by closing the connection."""
 
 
 CODES: Mapping[type[Exception], ErrorCode] = {

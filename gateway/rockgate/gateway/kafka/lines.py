@@ -1,38 +1,15 @@
-"""The log lines of a session. Each names its connection; what a peer wrote is quoted and bounded.
-
-Marks at debug: `<` came in, `>` goes out, `=` the connection itself.
-"""
+"""The log lines of a Kafka session: those of any connection, and of its requests."""
 
 import logging
 
 from rockgate.gateway.kafka.peer import Peer
+from rockgate.gateway.lines import Lines
 from rockgate.gateway.logs import shown
 from rockgate.protocol.kafka.connection import Exchange
 from rockgate.protocol.kafka.keys import ApiKey
 
 log = logging.getLogger("rockgate.gateway.kafka.session")
-
-_HTTP = (b"GET ", b"HEAD", b"POST", b"PUT ", b"OPTI", b"CONN", b"PRI ")
-
-
-def is_debugging() -> bool:
-    """Whether the lines below that cost one call per request are wanted."""
-    return log.isEnabledFor(logging.DEBUG)
-
-
-def connected(peer: Peer) -> None:
-    """A connection begins."""
-    log.debug("= connected %s", peer)
-
-
-def disconnected(peer: Peer) -> None:
-    """A connection is gone."""
-    log.debug("= disconnected %s", peer)
-
-
-def idle(peer: Peer) -> None:
-    """A connection is closed because nothing happens on it."""
-    log.debug("= closed, idle %s", peer)
+LINES = Lines(log, "the Kafka port")
 
 
 def request(exchange: Exchange, peer: Peer) -> None:
@@ -60,22 +37,3 @@ def answer(exchange: Exchange, peer: Peer, size: int) -> None:
         header.correlation_id,
         size,
     )
-
-
-def broken(error: Exception, peer: Peer, first_bytes: bytes) -> None:
-    """A connection is closed because of what the peer sent; the peer's doing, so only info."""
-    log.info("closed, %s %s%s", error, peer, _hint(first_bytes))
-
-
-def cut_off(reason: str, peer: Peer) -> None:
-    """A connection is cut off by one of our bounds."""
-    log.warning("closed, %s %s", reason, peer)
-
-
-def _hint(first_bytes: bytes) -> str:
-    """What a stream that is not Kafka's looks like."""
-    if first_bytes[:2] == b"\x16\x03":
-        return " hint='looks like TLS, this port is plain'"
-    if first_bytes in _HTTP:
-        return " hint='looks like HTTP, this is the Kafka port'"
-    return ""

@@ -20,7 +20,8 @@ from typing import Any, Final, TypeAlias, cast
 
 from rockgate.gateway.logs import shown
 from rockgate.gateway.remoting.caller import Caller
-from rockgate.gateway.remoting.errors import Disconnect, Refused, code_of
+from rockgate.gateway.remoting.errors import Refused, code_of
+from rockgate.gateway.stream import Disconnect
 from rockgate.gateway.telemetry.durations import BOUNDS
 from rockgate.gateway.telemetry.requests import ApiStats, RequestStats
 from rockgate.protocol.errors import ProtocolError

@@ -1,8 +1,8 @@
 """What RocketMQ's door says no with: one code and one remark, told to the client.
 
     Refused         a request that was understood and is not done
-    Disconnect      nothing can be answered: the connection is closed
 
+Where nothing can be answered, Disconnect of `gateway.stream` closes the connection.
 The store's errors have their codes in `CODES`; what is not in it is our bug.
 """
 
@@ -19,10 +19,6 @@ class Refused(Exception):
         super().__init__(f"{code.name}: {remark}")
         self.code = code
         self.remark = remark
-
-
-class Disconnect(Exception):
-    """Only closing the connection is left."""
 
 
 CODES: Mapping[type[Exception], ResponseCode] = {

@@ -6,11 +6,11 @@ import pytest
 from tests.gateway.kafka.transactions.ledger import transactional_writes
 from tests.gateway.kafka.world import NOW_MS, World, call
 
-from rockgate.gateway.kafka.errors import Disconnect
 from rockgate.gateway.kafka.handlers import produce
 from rockgate.gateway.kafka.handlers.produce import Produce, Produced
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.gateway.kafka.topicsettings import SettingsCache
+from rockgate.gateway.stream import Disconnect
 from rockgate.protocol.entry import body_of
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.produce import ProducedPartition

@@ -27,7 +27,7 @@ from rockgate.gateway.delay.opening import is_heavy
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.delaying import Ready, RecordDelays
-from rockgate.gateway.kafka.errors import Disconnect, RequestError, code_of
+from rockgate.gateway.kafka.errors import RequestError, code_of
 from rockgate.gateway.kafka.handler import Answer
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.producers import Producers
@@ -36,6 +36,7 @@ from rockgate.gateway.kafka.topicsettings import SettingsCache
 from rockgate.gateway.kafka.transactions.writing import TransactionalWrites
 from rockgate.gateway.kafka.turns import Turns
 from rockgate.gateway.logs import shown
+from rockgate.gateway.stream import Disconnect
 from rockgate.protocol.entry import INDEXED
 from rockgate.protocol.kafka.errors import ErrorCode, MalformedBatch
 from rockgate.protocol.kafka.hot import produce as hot

@@ -1,0 +1,49 @@
+"""The log lines of a connection, on either door. What a peer wrote is quoted and bounded.
+
+Marks at debug: `<` came in, `>` goes out, `=` the connection itself.
+"""
+
+import logging
+
+_HTTP = (b"GET ", b"HEAD", b"POST", b"PUT ", b"OPTI", b"CONN", b"PRI ")
+
+
+class Lines:
+    """What is told of the connections of one kind of door; each line names its peer."""
+
+    def __init__(self, log: logging.Logger, port: str) -> None:
+        """`port` says in words which one it is, to somebody who wanted another."""
+        self._log = log
+        self._port = port
+
+    def is_debugging(self) -> bool:
+        """Whether the lines that cost one call per request are wanted."""
+        return self._log.isEnabledFor(logging.DEBUG)
+
+    def connected(self, peer: object) -> None:
+        """A connection begins."""
+        self._log.debug("= connected %s", peer)
+
+    def disconnected(self, peer: object) -> None:
+        """A connection is gone."""
+        self._log.debug("= disconnected %s", peer)
+
+    def idle(self, peer: object) -> None:
+        """A connection is closed because nothing happens on it."""
+        self._log.debug("= closed, idle %s", peer)
+
+    def broken(self, error: Exception, peer: object, first_bytes: bytes) -> None:
+        """A connection is closed because of what the peer sent; the peer's doing, so only info."""
+        self._log.info("closed, %s %s%s", error, peer, self._hint(first_bytes))
+
+    def cut_off(self, reason: str, peer: object) -> None:
+        """A connection is cut off by one of our bounds."""
+        self._log.warning("closed, %s %s", reason, peer)
+
+    def _hint(self, first_bytes: bytes) -> str:
+        """What a stream that is not the door's looks like."""
+        if first_bytes[:2] == b"\x16\x03":
+            return " hint='looks like TLS, this port is plain'"
+        if first_bytes in _HTTP:
+            return f" hint='looks like HTTP, this is {self._port}'"
+        return ""

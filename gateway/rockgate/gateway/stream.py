@@ -1,0 +1,333 @@
+"""One connection's bytes, whatever is spoken on it: received, bounded, watched, and let go.
+
+A session of either door is a Stream that knows its protocol. It hands what came to its sans-IO
+connection, starts what that gives it, and writes; here is when it reads, how much it may hold, and
+how it ends.
+
+Invariants
+- Reading stops while too much is in flight, unread by the client, or held by all connections
+  together, so a connection's memory is bounded by its limits.
+- The bytes counted in the budget are those received and not yet answered; none stay behind when
+  the connection is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections import deque
+from typing import Any, Generic, Protocol, TypeVar, cast
+
+from rockgate.gateway.address import Address, socket_address
+from rockgate.gateway.budget import Budget
+from rockgate.gateway.clock import Clock, Timer
+from rockgate.gateway.limits import Limits
+from rockgate.gateway.lines import Lines
+from rockgate.gateway.receiving import Receiving
+from rockgate.gateway.watch import Verdict, Watch
+from rockgate.protocol.errors import ProtocolError
+
+LENGTH_SIZE = 4
+WRITE_SIZE = 256 * 1024
+"""Answers are given to the transport at least this often while more requests are started."""
+
+T = TypeVar("T")
+P = TypeVar("P")
+
+
+class Disconnect(Exception):
+    """A request that is answered by closing the connection."""
+
+
+class Framed(Protocol[T]):
+    """A sans-IO connection, as far as bytes come into it."""
+
+    def receive_data(self, data: bytes, /) -> list[T]:
+        """What these bytes complete."""
+
+    def room(self) -> memoryview | None:
+        """Where the next bytes of something large belong, if they may come there."""
+
+    def filled(self, count: int, /) -> list[T]:
+        """So many bytes came into the room."""
+
+
+class Stream(asyncio.BufferedProtocol, Generic[T, P]):
+    """One connection from accept to loss. The door owns it; the transport drives it."""
+
+    __slots__ = (
+        "_backlog",
+        "_budget",
+        "_clock",
+        "_connection",
+        "_debug",
+        "_first_bytes",
+        "_is_closing",
+        "_is_draining",
+        "_is_reading",
+        "_is_unread",
+        "_limits",
+        "_lines",
+        "_partial_bytes",
+        "_receiving",
+        "_room",
+        "_timer",
+        "_transport",
+        "_waiting",
+        "_watch",
+        "_written_bytes",
+        "connection_id",
+        "held_bytes",
+        "peer",
+    )
+
+    peer: P
+    """Who is there; said by `_begin`."""
+
+    def __init__(
+        self,
+        connection: Framed[T],
+        *,
+        connection_id: int,
+        limits: Limits,
+        budget: Budget,
+        clock: Clock,
+        receiving: Receiving,
+        lines: Lines,
+    ) -> None:
+        self.connection_id = connection_id
+        self.held_bytes = 0
+        """Request bytes received and not answered yet."""
+        self._connection = connection
+        self._limits = limits
+        self._budget = budget
+        self._clock = clock
+        self._receiving = receiving
+        self._lines = lines
+        # Where the next bytes come, if that is where they belong.
+        self._room: memoryview | None = None
+        self._watch = Watch(limits, clock.time())
+        self._timer: Timer | None = None
+        # Handed out by the connection and not started yet; started and not answered yet.
+        self._backlog: deque[T] = deque()
+        self._waiting: dict[Any, Any] = {}
+        # Received, but of nothing that the connection has handed out.
+        self._partial_bytes = 0
+        # Written while the client left too much unread.
+        self._written_bytes = 0
+        self._first_bytes = b""
+        self._is_reading = True
+        self._is_unread = False
+        self._is_draining = False
+        self._is_closing = False
+        self._debug = lines.is_debugging()
+
+    # What a session knows
+
+    @abstractmethod
+    def _begin(self, local: Address, remote: Address) -> bool:
+        """Say who is there, and have the door keep it; False turns it away."""
+
+    @abstractmethod
+    def _accept(self, came: list[T]) -> None:
+        """Put what the connection handed out into the backlog."""
+
+    @abstractmethod
+    def _start_all(self) -> None:
+        """Start what may be started and write what may leave; raises what ends the connection."""
+
+    @abstractmethod
+    def _write(self) -> None:
+        """Write what may leave."""
+
+    @abstractmethod
+    def _in_flight_count(self) -> int:
+        """How many requests were started and have not left as answers."""
+
+    @abstractmethod
+    def _let_go(self) -> None:
+        """End all that waits: the connection is gone."""
+
+    @abstractmethod
+    def _lost(self) -> None:
+        """Have the door forget it."""
+
+    # Called by the transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin, or be turned away by the door."""
+        # uvloop's transports have the interface without the base class.
+        self._transport = transport = cast(asyncio.Transport, transport)
+        local = socket_address(transport.get_extra_info("sockname"))
+        if not self._begin(local, socket_address(transport.get_extra_info("peername"))):
+            self._is_closing = True
+            transport.abort()
+            return
+        transport.set_write_buffer_limits(high=self._limits.unread_bytes_max)
+        self._timer = self._clock.call_later(self._limits.look_seconds, self._look)
+        if self._debug:
+            self._lines.connected(self.peer)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Say where the next bytes go: into what is large and under way, or anywhere."""
+        self._room = room = self._connection.room() if self._partial_bytes else None
+        return self._receiving.chunk if room is None else room
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Take the client's bytes and start the requests that they complete."""
+        if self._is_closing:
+            return
+        watch = self._watch
+        watch.read_at = now = self._clock.time()
+        if not self._partial_bytes:
+            watch.frame_at = now
+            if not self._first_bytes:
+                self._first_bytes = bytes(self._receiving.chunk[: min(nbytes, LENGTH_SIZE)])
+        self.held_bytes += nbytes
+        self._partial_bytes += nbytes
+        self._budget.take(nbytes)
+        self._go_on(nbytes)
+
+    def eof_received(self) -> bool:
+        """The client sends no more, which for all of ours means that it is gone."""
+        return False
+
+    def pause_writing(self) -> None:
+        """The client leaves its answers unread: start nothing more for it."""
+        self._is_unread = True
+        self._watch.taken_at = self._clock.time()
+        self._watch.taken_bytes = self._taken_bytes()
+        self._steer()
+
+    def resume_writing(self) -> None:
+        """The client reads again."""
+        self._is_unread = False
+        self._go_on()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Let go of everything that this connection held or waited for."""
+        self._is_closing = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._let_go()
+        self._backlog.clear()
+        self._budget.forget(self._go_on)
+        self._budget.give(self.held_bytes)
+        self.held_bytes = 0
+        self._lost()
+        if self._debug:
+            self._lines.disconnected(self.peer)
+
+    # Called by the door
+
+    def drain(self) -> None:
+        """Read nothing more, answer what was received, then close."""
+        self._is_draining = True
+        self._go_on()
+
+    def abort(self, reason: str | None = None) -> None:
+        """Close at once, with one line in the log if there is a reason to tell."""
+        if reason is not None and not self._is_closing:
+            self._lines.cut_off(reason, self.peer)
+        self._is_closing = True
+        self._transport.abort()
+
+    # Going on
+
+    def _go_on(self, came: int = 0) -> None:
+        """Take what came, start what may start, write what may leave, read if there is room."""
+        if self._is_closing:
+            return
+        try:
+            if came and self._room is None:
+                chunk = bytes(self._receiving.chunk[:came])
+                self._accept(self._connection.receive_data(chunk))
+            elif came:
+                self._room = None
+                self._accept(self._connection.filled(came))
+            self._start_all()
+        except (ProtocolError, Disconnect) as error:
+            self._break_off(error)
+        else:
+            self._steer()
+
+    # Reading on and off
+
+    def _steer(self) -> None:
+        """Read exactly while there is room for what would be read."""
+        if self._is_closing:
+            return
+        if self._is_draining:
+            self._pause_reading()
+            if not self._backlog and not self._in_flight_count():
+                self._write()
+                self._close()
+        elif not self._has_room():
+            self._pause_reading()
+        elif not self._is_reading:
+            self._watch.read_at = self._watch.frame_at = self._clock.time()
+            self._is_reading = True
+            self._transport.resume_reading()
+
+    def _has_room(self) -> bool:
+        if self._is_unread or self._backlog:
+            return False
+        # Without one in flight there is always room: one may be larger than the room for many.
+        if self._waiting and (
+            self._in_flight_count() >= self._limits.in_flight_max
+            or self.held_bytes >= self._limits.in_flight_bytes_max
+        ):
+            return False
+        # In the middle of a request the budget does not stop us: Budget says why.
+        if self._budget.is_spent and not self._partial_bytes:
+            self._budget.wait(self._go_on)
+            return False
+        return True
+
+    def _pause_reading(self) -> None:
+        if self._is_reading:
+            self._is_reading = False
+            self._transport.pause_reading()
+
+    # Time
+
+    def _look(self) -> None:
+        """End a connection that is idle, too slow to send or too slow to read; else look again."""
+        if self._is_closing:
+            return
+        verdict, seconds = self._watch.look(
+            self._clock.time(),
+            unread_taken=self._taken_bytes() if self._is_unread else None,
+            is_reading=self._is_reading,
+            has_partial=self._partial_bytes > 0,
+            is_busy=self._in_flight_count() > 0,
+        )
+        if verdict is None:
+            self._timer = self._clock.call_later(seconds, self._look)
+        elif verdict is Verdict.IDLE:
+            if self._debug:
+                self._lines.idle(self.peer)
+            self._close()
+        else:
+            self.abort(verdict.value)
+
+    def _taken_bytes(self) -> int:
+        return self._written_bytes - self._transport.get_write_buffer_size()
+
+    # Endings
+
+    def _break_off(self, error: Exception) -> None:
+        """Close with one line; answers that may leave still do."""
+        if self._is_closing:
+            return
+        self._lines.broken(error, self.peer, self._first_bytes)
+        self._write()
+        self._close()
+
+    def _close(self) -> None:
+        """Close when all is written, or when the client has not taken it in time."""
+        self._is_closing = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._clock.call_later(self._limits.unread_seconds_max, self._transport.abort)
+        self._transport.close()
