@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -8,13 +9,15 @@ import pytest
 from tests.store.waiting_store import CONFIG, WaitingStore
 
 from rockgate.protocol import entry as envelope
-from rockgate.protocol.entry import DELAYED, MOVED, get_property, properties_of
+from rockgate.protocol.entry import DELAYED, MOVED, body_of, get_property, properties_of
+from rockgate.store.appending import Intake
 from rockgate.store.commitlog import Draft
 from rockgate.store.delaydelivery import COUNT_MAX, RETRY_MS
 from rockgate.store.delayunits import FILE_UNITS, UNIT
-from rockgate.store.errors import StoreFull
+from rockgate.store.errors import StoreCorrupt, StoreFull
 from rockgate.store.memoryfiles import MemoryDisk
 from rockgate.store.queuetable import QueueTable
+from rockgate.store.reading import Slice
 from rockgate.store.topicchanges import NewTopic
 
 HOUR_MS = 3_600_000
@@ -327,3 +330,62 @@ def test_the_store_says_when_to_come_again(world: WaitingStore) -> None:
         looks += 1
     assert world.delivered() == [b"one"]
     assert looks < 150
+
+
+class CommaRecords:
+    """Batches are words with commas between them; `bad` ones cannot be read."""
+
+    def __init__(self, world: WaitingStore, bad: frozenset[int] = frozenset()) -> None:
+        self.world = world
+        self.bad = bad
+        self.runs: list[list[int]] = []
+
+    def prepare(self, entries: Sequence[Slice]) -> None:
+        return None
+
+    def redeliver(self, run: Sequence[tuple[Slice, int]]) -> tuple[Intake, int]:
+        offsets = [offset for _, offset in run[:2]]
+        if self.bad & set(offsets):
+            raise StoreCorrupt("a batch", 0, "it is bad")
+        self.runs.append(offsets)
+        words = [
+            bytes(body_of(found.entry)).split(b",")[offset - found.unit.base]
+            for found, offset in run[:2]
+        ]
+        draft = Draft(b"", 0, 0, b",".join(words), batch_count=len(words))
+        return Intake(self.world.queue("target"), draft), len(words)
+
+
+def scheduled_batch(world: WaitingStore, count: int) -> None:
+    body = b",".join(b"%d" % number for number in range(count))
+    due_ms = world.store.deliveries.now_ms() + 1_000
+    world.store.deliveries.append(
+        world.queue("later"),
+        Draft(b"", 0, 0, body, batch_count=count),
+        [(index, due_ms) for index in range(count)],
+    )
+
+
+def test_records_that_are_due_together_share_an_entry_that_names_them_all() -> None:
+    world = WaitingStore()
+    records = world.store.deliveries.records = CommaRecords(world)
+    scheduled_batch(world, 5)
+    world.ripen(1_000)
+    assert world.delivered() == [b"0,1", b"2,3", b"4"]
+    assert records.runs == [[0, 1], [2, 3], [4]]
+    [found, *_] = world.store.reader.read(world.queue("target"), 0, 1)
+    origin = get_property(properties_of(found.entry, envelope.read(found.entry)), b"__ORIGIN")
+    assert origin == b"%b:0:0,1" % world.queue("later").topic_id.hex().encode()
+    assert world.store.delay.waiting_count == 0
+
+
+def test_one_record_that_cannot_be_read_does_not_hold_up_its_run() -> None:
+    world = WaitingStore()
+    world.store.deliveries.records = CommaRecords(world, bad=frozenset({3}))
+    scheduled_batch(world, 5)
+    world.ripen(1_000)
+    assert sorted(b",".join(world.delivered()).split(b",")) == [b"0", b"1", b"2", b"4"]
+    assert world.store.delay.waiting_count == 1
+    world.store.deliveries.records = CommaRecords(world)
+    world.ripen(10_000)
+    assert sorted(b",".join(world.delivered()).split(b",")) == [b"%d" % n for n in range(5)]

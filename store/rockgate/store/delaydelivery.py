@@ -68,14 +68,28 @@ class Records(Protocol):
     def prepare(self, entries: Sequence[Slice]) -> Opening | None:
         """Return what a thread has to do first; None if nothing."""
 
-    def redeliver(self, found: Slice, offset: int) -> Intake | None:
-        """Make of one record what is to be appended; None: not now."""
+    def redeliver(self, run: Sequence[tuple[Slice, int]]) -> tuple[Intake, int]:
+        """Make of records of one queue what is to be appended, and say of how many: one at least.
+
+        Each is an entry and an offset in it, in the order in which they are to be read.
+        """
 
 
 class _Picked(NamedTuple):
     due: Due
     queue: Queue
     unit: Unit
+
+
+class _Found(NamedTuple):
+    due: Due
+    entry: Slice
+
+
+class _Going(NamedTuple):
+    intake: Intake
+    dues: Sequence[Due]
+    """What it delivers."""
 
 
 class Deliveries:
@@ -165,15 +179,19 @@ class Deliveries:
     def _pick(self, now_ms: int) -> None:
         """Take items that are due, as many as one group may have."""
         size = 0
+        queue: Queue | None = None
+        unit: Unit | None = None
         lost: list[Due] = []
         while len(self._picked) < COUNT_MAX and size < BYTES_MAX:
             due = self._delay.take(now_ms)
             if due is None:
                 break
             topic_id, queue_id, offset, _ = due.waiting
-            queue = self._queues.find(topic_id, queue_id)
-            unit = None if queue is None else queue.find(offset)
-            if queue is None or unit is None or not unit.base <= offset < _end(unit):
+            before, queue = queue, self._queues.find(topic_id, queue_id)
+            # Records of one batch are mostly due one behind the other.
+            if queue is not before or unit is None or not _holds(unit, offset):
+                unit = None if queue is None else queue.find(offset)
+            if queue is None or unit is None or not _holds(unit, offset):
                 lost.append(due)
                 continue
             self._picked.append(_Picked(due, queue, unit))
@@ -244,50 +262,87 @@ class Deliveries:
 
     def _deliver(self, picked: Sequence[_Picked], redeliver: Redeliver, now_ms: int) -> bool:
         """Append what items have become; what cannot be is put off."""
-        intakes: list[Intake] = []
-        going: list[Due] = []
+        going: list[_Going] = []
         dropped: dict[str, list[Due]] = {}
+        for run in self._runs(picked, now_ms):
+            for part in (run,) if len(run) == 1 else (run, *([each] for each in run)):
+                # A run fails as a whole; then each is tried alone, and only the bad one is told.
+                try:
+                    going += self._make(part, redeliver, now_ms)
+                except UnknownTopic as error:
+                    dropped.setdefault(error.topic, []).extend(each.due for each in run)
+                    break
+                except StoreError as error:
+                    if len(part) == 1:
+                        _, queue_id, offset, _ = part[0].due.waiting
+                        _log.error("cannot deliver %d:%d reason=%s", queue_id, offset, error)
+                        self._put_off([part[0].due], now_ms)
+                    continue
+                if part is run:
+                    break
+        self._drop(dropped)
+        return not going or self._append(going, now_ms)
+
+    def _runs(self, picked: Sequence[_Picked], now_ms: int) -> list[list[_Found]]:
+        """Return what is delivered together: records of one queue that follow each other."""
+        runs: list[list[_Found]] = []
+        last: Queue | None = None
+        entry: Slice | None = None
         for due, queue, unit in picked:
             # Meanwhile it may have been recalled, moved, or its topic deleted.
             topic_id, queue_id, offset, _ = due.waiting
             if not self._delay.is_waiting(topic_id, queue_id, offset):
                 self._delay.units.free(due.unit)
                 continue
-            intake = None
-            try:
-                found = self._bodies.entry(queue, queue.find(offset) or unit)
-                if self.records is not None and _is_batch(found):
-                    intake = self.records.redeliver(found, offset)
-                else:
-                    intake = redeliver(found, offset)
-            except UnknownTopic as error:
-                dropped.setdefault(error.topic, []).append(due)
-                continue
-            except StoreError as error:
-                _log.error("cannot deliver queue=%d offset=%d reason=%s", queue_id, offset, error)
+            if queue is not last or entry is None or not _holds(entry.unit, offset):
+                try:
+                    entry = self._bodies.entry(queue, queue.find(offset) or unit)
+                except StoreError as error:
+                    _log.error("cannot deliver %d:%d reason=%s", queue_id, offset, error)
+                    self._put_off([due], now_ms)
+                    last = None
+                    continue
+            is_record = self.records is not None and _is_batch(entry)
+            if is_record and queue is last:
+                runs[-1].append(_Found(due, entry))
+            else:
+                runs.append([_Found(due, entry)])
+            last = queue if is_record else None
+        return runs
+
+    def _make(self, run: list[_Found], redeliver: Redeliver, now_ms: int) -> list[_Going]:
+        """Make deliveries of a run."""
+        if self.records is None or not _is_batch(run[0].entry):
+            [(due, entry)] = run
+            intake = redeliver(entry, due.waiting.offset)
             if intake is None:
                 self._put_off([due], now_ms)
-                continue
-            intakes.append(_with_origin(intake, due))
-            going.append(due)
-        self._drop(dropped)
-        return not going or self._append(intakes, going, now_ms)
+                return []
+            return [_Going(_with_origin(intake, [due]), [due])]
+        made: list[_Going] = []
+        while run:
+            intake, count = self.records.redeliver([(e, due.waiting.offset) for due, e in run])
+            dues = [each.due for each in run[:count]]
+            made.append(_Going(_with_origin(intake, dues), dues))
+            run = run[count:]
+        return made
 
-    def _append(self, intakes: Sequence[Intake], going: Sequence[Due], now_ms: int) -> bool:
+    def _append(self, going: Sequence[_Going], now_ms: int) -> bool:
         """Append deliveries with their end, in one group or in as few as fit into a segment."""
-        end = Draft(DELAY_TOPIC, 0, -1, _ended(Kind.DELIVERED, going))
+        dues = [due for each in going for due in each.dues]
+        end = Draft(DELAY_TOPIC, 0, -1, _ended(Kind.DELIVERED, dues))
         try:
-            self._appender.group([*intakes, Intake(None, end)])
+            self._appender.group([*(each.intake for each in going), Intake(None, end)])
         except StoreError as error:
             half = len(going) // 2
             if isinstance(error, EntryTooLarge) and half:
-                is_done = self._append(intakes[:half], going[:half], now_ms)
-                return self._append(intakes[half:], going[half:], now_ms) and is_done
-            _log.warning("deliveries put off count=%d reason=%s", len(going), error)
-            self._put_off(going, now_ms)
+                is_done = self._append(going[:half], now_ms)
+                return self._append(going[half:], now_ms) and is_done
+            _log.warning("deliveries put off count=%d reason=%s", len(dues), error)
+            self._put_off(dues, now_ms)
             return False
-        self.delivered_count += len(going)
-        self._free(going)
+        self.delivered_count += len(dues)
+        self._free(dues)
         return True
 
     def _put_off(self, dues: Sequence[Due], now_ms: int) -> None:
@@ -304,8 +359,8 @@ def _is_batch(found: Slice) -> bool:
     return places(found.entry, 0)[1] == MAGIC_BATCH
 
 
-def _end(unit: Unit) -> int:
-    return unit.base + unit.offset_count
+def _holds(unit: Unit, offset: int) -> bool:
+    return unit.base <= offset < unit.base + unit.offset_count
 
 
 def _ended(kind: Kind, dues: Sequence[Due]) -> bytes:
@@ -317,7 +372,9 @@ def _ended(kind: Kind, dues: Sequence[Due]) -> bytes:
     return encode_ended(kind, [Ended(*key, offsets) for key, offsets in by_queue.items()])
 
 
-def _with_origin(intake: Intake, due: Due) -> Intake:
-    topic_id, queue_id, offset, _ = due.waiting
-    origin = b"%b\x01%b:%d:%d\x02" % (ORIGIN, topic_id.hex().encode(), queue_id, offset)
-    return Intake(intake.queue, intake.draft._replace(properties=intake.draft.properties + origin))
+def _with_origin(intake: Intake, dues: Sequence[Due]) -> Intake:
+    topic_id, queue_id, _, _ = dues[0].waiting
+    offsets = ",".join(str(due.waiting.offset) for due in dues)
+    origin = f"{topic_id.hex()}:{queue_id}:{offsets}".encode()
+    properties = b"%b%b\x01%b\x02" % (intake.draft.properties, ORIGIN, origin)
+    return Intake(intake.queue, intake.draft._replace(properties=properties))

@@ -3,7 +3,8 @@
 from tests.house.checkout import ROOT
 
 from rockgate.gateway.delay import headers, opening, shown
-from rockgate.gateway.kafka import delaying, delayscheduling
+from rockgate.gateway.kafka import delaying, delayscheduling, redelivering
+from rockgate.store import delaydelivery
 
 PAGE = (ROOT / "docs/delay.md").read_text()
 DOOR = PAGE[PAGE.index("## Kafka's door") : PAGE.index("## Snapshots")]
@@ -21,3 +22,5 @@ def test_the_numbers_are_those_of_the_code() -> None:
     assert opening.HEAVY_COMPRESSED == 32 << 10
     assert "more than 500 records, of 1 MiB, or of 32 KiB compressed" in DOOR
     assert shown.CACHE_BYTES == 32 << 20 and "within 32 MiB" in DOOR
+    assert (delaydelivery.COUNT_MAX, redelivering.BATCH_BYTES) == (64, 64 << 10)
+    assert "up to 64 of them and 64 KiB of keys and values" in DOOR

@@ -18,13 +18,19 @@ DELAYS_MS = st.none() | st.sampled_from((-7, 0, 400, 1_000, 1_000, 90_000, 86_40
 BATCHES = st.lists(DELAYS_MS, min_size=1, max_size=5)
 CODECS = st.sampled_from(Compression)
 IDS = st.sampled_from(("one", "two"))
+AT_ONCE = 3
+
+
+def ahead(delays_ms: list[int | None]) -> list[int | None]:
+    """What is scheduled by steps and is past comes step by step, not in the order of time."""
+    return [400 if ms is not None and ms <= 0 else ms for ms in delays_ms]
 
 
 class DelayingMachine(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.patch = pytest.MonkeyPatch()
-        self.patch.setattr(delaying, "AT_ONCE_MAX", 3)
+        self.patch.setattr(delaying, "AT_ONCE_MAX", AT_ONCE)
         self.patch.setattr(delayscheduling, "STEP_RECORDS", 2)
         self.world = Postponing()
         self.world.mixed()
@@ -59,6 +65,8 @@ class DelayingMachine(RuleBasedStateMachine):
 
     @rule(delays_ms=BATCHES, codec=CODECS)
     def produce(self, delays_ms: list[int | None], codec: Compression) -> None:
+        if sum(delay_ms is not None for delay_ms in delays_ms) > AT_ONCE:
+            delays_ms = ahead(delays_ms)
         given = self._given(delays_ms)
         batch = self.world.batch(
             given, codec=codec, producer=self.plain, sequence=self.plain_sequence
@@ -82,6 +90,7 @@ class DelayingMachine(RuleBasedStateMachine):
     def write_in_a_transaction(
         self, id_: str, delays_ms: list[int | None], codec: Compression
     ) -> None:
+        delays_ms = ahead(delays_ms)
         given = self._given(delays_ms)
         batch = self.world.batch(
             given,

@@ -1,8 +1,9 @@
-"""What a delayed record becomes when it is due: a batch of its own, in the queue it was sent to.
+"""What delayed records become when they are due: a new batch, in the queue they were sent to.
 
 Key, value, time and headers are as they were sent, but for the headers that delayed it: nobody who
-copies the record delays it again. The batch is of no producer and not compressed. Under
-LogAppendTime it has the time of its delivery, as any batch that is appended.
+copies the record delays it again. Records of one queue that are due one behind the other are one
+batch, within a bound. It is of no producer and not compressed; under LogAppendTime it has the time
+of its delivery, as any batch that is appended.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import INDEXED, body_of
 from rockgate.protocol.kafka.errors import MalformedBatch
 from rockgate.protocol.kafka.records.batch import stamp, stamp_append_time
-from rockgate.protocol.kafka.records.record import build_batch
+from rockgate.protocol.kafka.records.record import Record, build_batch
 from rockgate.store.appending import Intake
 from rockgate.store.commitlog import Draft, Stamp
 from rockgate.store.errors import StoreCorrupt
@@ -27,6 +28,8 @@ from rockgate.store.reading import Slice
 from rockgate.store.store import Store
 
 CACHE_BYTES: Final = 32 << 20
+BATCH_BYTES: Final = 64 << 10
+"""Keys and values of one batch; a larger record is alone."""
 OPEN_AT_ONCE: Final = 64 << 20
 """Bytes of batches that one job opens; what is more is opened when its turn comes."""
 _RECORD_OVERHEAD: Final = 120
@@ -65,18 +68,25 @@ class Redelivering:
             if each is not None:
                 self._keep(position, each)
 
-    def redeliver(self, found: Slice, offset: int) -> Intake:
-        """Return what one record becomes; StoreCorrupt if it cannot be read."""
-        entry = envelope.read(found.entry)
+    def redeliver(self, run: Sequence[tuple[Slice, int]]) -> tuple[Intake, int]:
+        """Return what records of one queue become, and of how many; StoreCorrupt if one is bad."""
+        entry = envelope.read(run[0][0].entry)
         topic = self._topics.get(entry.topic.decode())
-        position = found.unit.position
-        record = self._open(found).record(offset - found.unit.base)
-        if record is None:
-            raise StoreCorrupt(topic.name, position, f"no record of offset {offset} waits there")
         settings = self._settings.of(topic)
-        body = build_batch(
-            [record._replace(offset=0, headers=without_wait(record.headers))], base_offset=0
-        )
+        records: list[Record] = []
+        size = 0
+        for found, offset in run:
+            record = self._open(found).record(offset - found.unit.base)
+            if record is None:
+                position = found.unit.position
+                raise StoreCorrupt(topic.name, position, f"nothing waits at offset {offset}")
+            size += len(record.key or b"") + len(record.value or b"")
+            if records and size > BATCH_BYTES:
+                break
+            headers = without_wait(record.headers)
+            records.append(Record(len(records), *record[1:4], headers))
+        body = build_batch(records, base_offset=0)
+        largest_ms = max(record.timestamp for record in records)
         append_ms = self._clock.now_ms() if settings.is_append_time else -1
         draft = Draft(
             b"",
@@ -84,12 +94,12 @@ class Redelivering:
             0,
             body,
             b"",
-            1,
-            record.timestamp if append_ms < 0 else append_ms,
+            len(records),
+            largest_ms if append_ms < 0 else append_ms,
             sys_flag=INDEXED if settings.is_indexed else 0,
             stamp=self._stamp(append_ms),
         )
-        return Intake(self._queues.of(topic.id)[entry.queue_id], draft)
+        return Intake(self._queues.of(topic.id)[entry.queue_id], draft), len(records)
 
     def _open(self, found: Slice) -> Opened:
         position = found.unit.position
