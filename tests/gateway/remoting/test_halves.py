@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 from tests.budget import budget
+from tests.gateway.remoting import halfworld
 from tests.gateway.remoting.client import Client, messages
 from tests.gateway.remoting.halfworld import SECOND, SYSTEM, HalfWorld
 from tests.seeds import seeded
 
+from rockgate.gateway.durability import Durability
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.protocol.entry import TRANSACTION_COMMIT
 from rockgate.store.memoryfiles import MemoryDisk, PowerCut
@@ -212,6 +216,24 @@ def test_an_undecided_half_message_outlives_retention() -> None:
     assert world.undecided.wants(b"RMQ_SYS_TRANS_HALF_TOPIC", 0, 0, 2)
     assert not world.undecided.wants(b"RMQ_SYS_TRANS_HALF_TOPIC", 0, 1, 9)
     assert not world.undecided.wants(b"orders", 0, 0, 9)
+
+
+def test_under_sync_flush_the_answer_waits_for_the_whole_group(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of an atomic group that is not on disk to its end a restart would find nothing."""
+    monkeypatch.setattr(halfworld, "CONFIG", replace(halfworld.CONFIG, flush="sync"))
+    world = HalfWorld()
+    waited: list[int] = []
+
+    class Noting(Durability):
+        def after(self, position: int, answer: Any) -> Any:
+            waited.append(position)
+            return answer
+
+    world.halves._durability = Noting(world.store)
+    world.prepare()
+    assert waited == [world.store.log.end]
 
 
 # Races: whatever comes in whatever order, each message is delivered once if its first decision
