@@ -344,6 +344,36 @@ def test_a_oneway_send_waits_for_nothing() -> None:
     run(scenario())
 
 
+def test_oneway_sends_without_end_are_held_back_by_the_transport() -> None:
+    async def scenario() -> None:
+        world = World()
+        broker = world.brokers["a"]
+        dense = Random(1).randbytes(300_000)
+        async with world.producer(compress_over=1 << 20) as producer:
+            await producer.send(Message("t", b"x"))
+            await settle()
+            before = broker.transport.write_count
+            for _ in range(100):
+                # Nothing here lets the loop go on.
+                await producer.send_oneway(Message("t", b"x"))
+            assert broker.transport.write_count - before == 6, "every 16 of them"
+            await producer.send_oneway(Message("t", dense))
+            assert broker.transport.write_count - before == 7, "and what is large"
+            broker.transport.protocol.pause_writing()
+            held = asyncio.create_task(producer.send_oneway(Message("t", b"y")))
+            await settle()
+            assert not held.done()
+            broker.transport.protocol.resume_writing()
+            await held
+            broker.transport.protocol.pause_writing()
+            with pytest.raises(TimedOut, match="could not leave"):
+                await producer.send_oneway(Message("t", b"z"))
+            broker.transport.protocol.resume_writing()
+        assert len(world.sent()) == 103
+
+    run(scenario())
+
+
 @pytest.mark.row("P-40")
 @pytest.mark.row("P-39")
 def test_a_batch_is_split_by_size_and_stays_in_one_queue() -> None:

@@ -148,13 +148,19 @@ class Link:
     ) -> None:
         """Ask for no answer; returns when it was handed to the transport."""
         fields = self._hooked(code, fields, body)
-        try:
-            async with asyncio.timeout(timeout_s):
-                wire = await self._opened()
-                await wire.writable.wait()
-        except TimeoutError:
-            raise TimedOut(f"{request_name(code)} to {self.address} could not leave") from None
-        wire.tell(code, writer(code, fields), body)
+        await self.tell(code, writer(code, fields), body, timeout_s)
+
+    async def tell(self, code: int, write: Write, body: Buffer, timeout_s: float) -> None:
+        """The same for a header that is written by hand, which no hook sees."""
+        wire = self._wire
+        if wire is None or not wire.is_ready:
+            try:
+                async with asyncio.timeout(timeout_s):
+                    wire = await self._opened()
+                    await wire.writable.wait()
+            except TimeoutError:
+                raise TimedOut(f"{request_name(code)} to {self.address} could not leave") from None
+        wire.tell(code, write, body)
 
     def notify(self, code: int, fields: Fields | None = None, body: Buffer = b"") -> None:
         """A one-way request now, if there is a connection; nothing if there is none."""

@@ -145,13 +145,19 @@ class Delivery:
     ) -> None:
         """Send it once and wait for nothing."""
         budget = self.budget(timeout_s)
-        route = await self.route(outgoing.topic, budget)
+        route = self._known(outgoing.topic) or await self.route(outgoing.topic, budget)
         queue = choose(route) if choose else self._next(route, set())
-        link = await self.link(queue, budget)
+        address = route.addresses.get(queue.broker) or await self._address(route, queue, budget)
+        link = self._client.broker(address)
         if outgoing.is_timed or outgoing.is_delayed_half:
             await self._check_broker(link, outgoing, queue, budget)
-        fields = outgoing.fields(self._group, wrap(self._namespace, outgoing.topic), queue)
-        await link.oneway(outgoing.code, fields, outgoing.body, timeout_s=budget.left_s)
+        timeout_s = max(budget.left_s, 0.0)
+        if self._is_plain(link, outgoing):
+            write = self._heads.writer(outgoing, queue)
+            await link.tell(outgoing.code, write, outgoing.body, timeout_s)
+        else:
+            fields = outgoing.fields(self._group, wrap(self._namespace, outgoing.topic), queue)
+            await link.oneway(outgoing.code, fields, outgoing.body, timeout_s=timeout_s)
 
     async def recall(self, result: SendResult, timeout_s: float | None) -> str:
         """Take back a message that waits for its time; returns its id."""
@@ -269,11 +275,18 @@ class Delivery:
 
     async def _ask(self, link: Link, outgoing: Outgoing, queue: Queue, budget: Budget) -> Command:
         timeout_s = max(budget.left_s, 0.0)
-        if link.hooks or outgoing.reconsume_times or outgoing.max_reconsume_times is not None:
-            fields = outgoing.fields(self._group, wrap(self._namespace, outgoing.topic), queue)
-            return await link.request(outgoing.code, fields, outgoing.body, timeout_s=timeout_s)
-        write = self._heads.writer(outgoing, queue)
-        return await link.ask(outgoing.code, write, outgoing.body, timeout_s)
+        if self._is_plain(link, outgoing):
+            write = self._heads.writer(outgoing, queue)
+            return await link.ask(outgoing.code, write, outgoing.body, timeout_s)
+        fields = outgoing.fields(self._group, wrap(self._namespace, outgoing.topic), queue)
+        return await link.request(outgoing.code, fields, outgoing.body, timeout_s=timeout_s)
+
+    @staticmethod
+    def _is_plain(link: Link, outgoing: Outgoing) -> bool:
+        """Whether its header can be written by hand: nobody looks at it, and it has no counts."""
+        return not (
+            link.hooks or outgoing.reconsume_times or outgoing.max_reconsume_times is not None
+        )
 
     async def _check_broker(
         self, link: Link, outgoing: Outgoing, queue: Queue, budget: Budget

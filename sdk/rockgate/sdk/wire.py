@@ -17,7 +17,9 @@ from rockgate.sdk.errors import Unreachable
 
 WRITE_BYTES_MAX: Final = 4 << 20
 FLUSH_COUNT: Final = 16
-"""So many requests leave without waiting for the turn's end: the peer works on them meanwhile."""
+FLUSH_BYTES: Final = 256 << 10
+"""So many requests, or bytes, leave without waiting for the turn's end: the peer works on them
+meanwhile, and who never waits for an answer is held back by the transport."""
 _SLACK_S: Final = 0.0005
 """A timer may come this much early: loops round."""
 
@@ -50,6 +52,7 @@ class Wire(asyncio.Protocol):
         self._timer_at = float("inf")
         self._is_flushing = False
         self._queued_count = 0
+        self._queued_bytes = 0
         self._reason: Exception | None = None
         self.version: int | None = None
         """The peer's, as its first answer said; and what it is written in."""
@@ -70,13 +73,7 @@ class Wire(asyncio.Protocol):
         self._answers[opaque] = (answer, deadline)
         if deadline < self._timer_at:
             self._set_timer(deadline)
-        self._queued_count += 1
-        if self._queued_count >= FLUSH_COUNT:
-            self._flush()
-        elif not self._is_flushing:
-            # What is asked for in one turn of the loop leaves together.
-            self._is_flushing = True
-            self._loop.call_soon(self._flush_queued)
+        self._queue(len(body))
         try:
             return await answer
         except asyncio.CancelledError:
@@ -88,12 +85,12 @@ class Wire(asyncio.Protocol):
         if self.is_lost:
             raise self.lost()
         self._connection.request_written(code, write, body, oneway=True)
-        self._flush_soon()
+        self._queue(len(body))
 
     def respond(self, request: Command, answer: Command) -> None:
         """Answer a request of the peer's."""
         self._connection.respond(request, answer)
-        self._flush_soon()
+        self._queue(len(answer.body))
 
     def close(self, reason: Exception) -> None:
         """Write what is queued, and close."""
@@ -156,8 +153,13 @@ class Wire(asyncio.Protocol):
         self._answers.pop(opaque, None)
         self._connection.give_up(opaque)
 
-    def _flush_soon(self) -> None:
-        if not self._is_flushing:
+    def _queue(self, size: int) -> None:
+        """Something was queued: what comes in one turn of the loop leaves together, or earlier."""
+        self._queued_count += 1
+        self._queued_bytes += size
+        if self._queued_count >= FLUSH_COUNT or self._queued_bytes >= FLUSH_BYTES:
+            self._flush()
+        elif not self._is_flushing:
             self._is_flushing = True
             self._loop.call_soon(self._flush_queued)
 
@@ -166,7 +168,7 @@ class Wire(asyncio.Protocol):
         self._flush()
 
     def _flush(self) -> None:
-        self._queued_count = 0
+        self._queued_count = self._queued_bytes = 0
         buffers = self._connection.data_to_send()
         if buffers and self._transport is not None and not self._transport.is_closing():
             self._transport.writelines(buffers)
