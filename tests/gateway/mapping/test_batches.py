@@ -206,6 +206,30 @@ def test_a_batch_of_compressed_bodies_ends_when_enough_came_out() -> None:
     assert [record.offset for record in read_records(batch)] == [2, 3]
 
 
+IDS = [f"{number:032X}" for number in range(3)]
+shaped = st.builds(
+    lambda before, name, value, behind: f"{before}{name}\x01{value}\x02{behind}".encode(),
+    st.sampled_from(["", "WAIT\x01true\x02", "x", "a\x01" + IDS[0] + "\x02", "KEYS\x01k v\x02"]),
+    st.sampled_from(["UNIQ_KEY", "xUNIQ_KEY", "UNIQ_KEY" + IDS[0]]),
+    st.sampled_from([*IDS, IDS[0][:-1], IDS[0] + "0", "a\x02" + "b" * 28 + "\x01d", "k"]),
+    st.sampled_from(["", "WAIT\x01true\x02", "\x02WAIT\x01true\x02", "UNIQ_KEY\x01" + IDS[1]]),
+)
+
+
+@given(st.lists(shaped, min_size=2, max_size=12))
+@settings(deadline=None, max_examples=4 * budget("property_examples"))
+def test_messages_that_differ_in_little_but_their_ids_are_what_the_dictionary_says(
+    given: list[bytes],
+) -> None:
+    """What is remembered of one message's properties is used for another's only if it fits."""
+    for record, properties in zip(
+        records_of([Sent(b"x", each) for each in given]), given, strict=True
+    ):
+        words = read_message(properties)
+        headers = tuple((name.decode(), value) for name, value in words.headers)
+        assert (record.key, record.headers) == (words.key, headers)
+
+
 def test_names_of_headers_are_not_kept_without_bound() -> None:
     transcoding = Transcoding()
     names = [

@@ -49,9 +49,17 @@ _HEAD: Final = struct.Struct(">II12xq8xiq36xI")
 _U16: Final = struct.Struct(">H")
 _NAMES_MAX: Final = 4096
 _NAME_SIZE_MAX: Final = 64
+_SHAPES_MAX: Final = 1024
+_SHAPE_SIZE_MAX: Final = 512
+# The id that a client gives each message: as a rule all that differs in their properties.
+_ID: Final = b"UNIQ_KEY\x01"
+_ID_SIZE: Final = len(_ID)
+_ID_VALUE_SIZE: Final = 32
 
 Pieces = tuple[bytes, bytes | memoryview, bytes]
 """What stands before a record's value, the value, and what stands behind it."""
+Shape = tuple[bytes, bytes, bytes]
+"""A record's key, and its headers before and behind the value of the message's id."""
 
 
 def _varint(value: int) -> bytes:
@@ -80,6 +88,7 @@ class Transcoding:
     def __init__(self, opening: Opening | None = None) -> None:
         self._opening = opening or Opening()
         self._names: dict[bytes, bytes] = {}
+        self._shapes: dict[bytes, Shape] = {}
 
     def batch(self, queue: Queue, run: Sequence[Slice], epoch: int) -> tuple[bytearray, int]:
         """Return one record batch of messages of a run, which are of one epoch, and how many.
@@ -91,7 +100,7 @@ class Transcoding:
         base = run[0].unit.base
         size, count, inflated = batches.HEADER_SIZE, 0, 0
         base_ms = max_ms = last = 0
-        names, varints, unpack = self._names, _VARINTS, _HEAD.unpack_from
+        shapes, varints, unpack = self._shapes, _VARINTS, _HEAD.unpack_from
         for unit, view in run:
             total, magic, offset, sys_flag, born_ms, body_size = unpack(view)
             if not count:
@@ -102,7 +111,16 @@ class Transcoding:
                 properties_at = body_end + view[body_end] + 3
                 properties = bytes(view[properties_at : total - CHECKSUM_SIZE])
             if OWN not in properties:
-                key, tail = _tail(properties, names)
+                id_at = properties.find(_ID) + _ID_SIZE
+                unique = properties[id_at : id_at + _ID_VALUE_SIZE]
+                shape = None
+                if id_at >= _ID_SIZE and b"\x02" not in unique:
+                    shape = shapes.get(properties[:id_at] + properties[id_at + _ID_VALUE_SIZE :])
+                if shape is None:
+                    key, tail = self._tail(properties, id_at, unique)
+                else:
+                    key, before, behind_id = shape
+                    tail = before + unique + behind_id
                 body: bytes | memoryview = view[HEAD_SIZE_V4:body_end]
                 later, behind = born_ms - base_ms, offset - base
                 lead = b"\x00%b%b%b%b" % (
@@ -132,9 +150,26 @@ class Transcoding:
         pieces[0] = _head(base, size, epoch, last, base_ms, max_ms, count)
         out = bytearray().join(pieces)
         batches.seal(out)
-        if len(names) > _NAMES_MAX:
-            names.clear()
+        if len(self._names) > _NAMES_MAX:
+            self._names.clear()
+        if len(shapes) > _SHAPES_MAX:
+            shapes.clear()
         return out, count
+
+    def _tail(self, properties: bytes, id_at: int, unique: bytes) -> tuple[bytes, bytes]:
+        """Return a record's key and headers, and remember them if only its id will differ."""
+        key, tail = _tail(properties, self._names)
+        start, end = id_at - _ID_SIZE, id_at + _ID_VALUE_SIZE
+        if (
+            start >= 0
+            and (start == 0 or properties[start - 1] == 2)
+            and properties.find(b"\x02", id_at) == end
+            and tail.count(unique) == 1
+            and len(properties) <= _SHAPE_SIZE_MAX
+        ):
+            before, _, behind = tail.partition(unique)
+            self._shapes[properties[:id_at] + properties[end:]] = (key, before, behind)
+        return key, tail
 
     def _unusual(
         self, queue: Queue, position: int, view: memoryview, base: int, base_ms: int
