@@ -142,3 +142,60 @@ def test_what_went_wrong_in_the_store_is_said_as_clients_expect_it_of_a_coordina
     refuse = world.handlers["OffsetCommit"].refuse
     assert code_of(refuse(request, ErrorCode.KAFKA_STORAGE_ERROR)) == 15
     assert code_of(refuse(request, ErrorCode.INVALID_GROUP_ID)) == 24
+
+
+def _many(world: Coordinator, offset: int, topics: int, partitions: int) -> OffsetCommitRequest:
+    for number in range(topics):
+        world.topic(f"many-{number}", partitions=partitions)
+    return OffsetCommitRequest(
+        group_id="g",
+        topics=[
+            OffsetCommitRequestTopic(
+                name=f"many-{number}",
+                partitions=[
+                    OffsetCommitRequestPartition(partition_index=index, committed_offset=offset)
+                    for index in range(partitions)
+                ],
+            )
+            for number in range(topics)
+        ],
+    )
+
+
+@pytest.mark.parametrize(("topics", "partitions"), [(1, 1_700), (900, 2), (3, 501)])
+async def test_thousands_of_partitions_are_committed_with_others_in_between(
+    topics: int, partitions: int
+) -> None:
+    world = Coordinator()
+    request = _many(world, 7, topics, partitions)
+    before = world.store.log.end
+    answer = world.send(request, 9)
+    assert not isinstance(answer, OffsetCommitResponse)
+    turns = 0
+    done = asyncio.ensure_future(answer)
+    while not done.done():
+        turns += 1
+        await asyncio.sleep(0)
+    assert turns >= topics * partitions // 500
+    found = done.result()
+    assert [len(topic.partitions) for topic in found.topics] == [partitions] * topics
+    assert {each.error_code for topic in found.topics for each in topic.partitions} == {0}
+    for number in (0, topics - 1):
+        topic = world.store.topics.find(f"many-{number}")
+        assert topic is not None
+        for index in (0, partitions - 1):
+            committed = world.store.progress.fetch("g", topic.id, index)
+            assert committed is not None and committed.offset == 7
+    assert world.store.log.end > before
+
+
+async def test_a_member_fenced_between_two_slices_commits_no_more() -> None:
+    world = Coordinator()
+    request = _many(world, 7, 1, 1_200)
+    answer = asyncio.ensure_future(world.send(request, 9))
+    await asyncio.sleep(0)
+    # The group has a member from now on, who alone may commit.
+    await world.member()
+    codes = [each.error_code for each in (await answer).topics[0].partitions]
+    assert codes[:500] == [0] * 500
+    assert codes[-200:] == [ErrorCode.UNKNOWN_MEMBER_ID] * 200

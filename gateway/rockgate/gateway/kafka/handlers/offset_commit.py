@@ -7,6 +7,8 @@ Behaviour
   the others from being committed.
 - Answered once the offsets are in the log, and on disk where the server flushes before it answers.
   A lower offset than the one before is taken: a group may be set back.
+- A request of more than SLICE_COUNT partitions is committed a slice at a time, with others in
+  between. A slice whose member was fenced meanwhile is refused like a request of its own.
 - A commit counts as a heartbeat.
 
 Versions
@@ -22,6 +24,8 @@ Departs from Kafka
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Iterator, Sequence
+from typing import Final
 
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
@@ -44,6 +48,8 @@ from rockgate.store.progress import Commit
 from rockgate.store.store import Store
 from rockgate.store.topic import Topic
 
+SLICE_COUNT: Final = 500
+"""Partitions committed before others get their turn."""
 _IDS = 10
 _FOR_EVER_MS = 2**63 - 1
 
@@ -63,10 +69,61 @@ class OffsetCommit:
 
     def handle(
         self, request: OffsetCommitRequest, call: Call
-    ) -> OffsetCommitResponse | asyncio.Future[OffsetCommitResponse]:
+    ) -> OffsetCommitResponse | Awaitable[OffsetCommitResponse]:
         """Commit what can be, if the one who asks may."""
+        expire_ms = -1
+        if request.retention_time_ms >= 0:
+            expire_ms = min(self._clock.now_ms() + request.retention_time_ms, _FOR_EVER_MS)
+        if sum(len(topic.partitions) for topic in request.topics) > SLICE_COUNT:
+            return self._commit_slices(request, call.version, expire_ms)
+        allowed = self._allowed(request)
+        commits: list[Commit] = []
+        topics = [
+            self._take(each, each.partitions, call.version, allowed, expire_ms, commits)
+            for each in request.topics
+        ]
+        response = OffsetCommitResponse(topics=topics)
+        if not commits:
+            return response
+        self._progress.commit(request.group_id, commits)
+        return self._durability.after_changes(response)
+
+    async def _commit_slices(
+        self, request: OffsetCommitRequest, version: int, expire_ms: int
+    ) -> OffsetCommitResponse:
+        response = OffsetCommitResponse(topics=[])
+        commits: list[Commit] = []
+        left, has_changes, allowed = SLICE_COUNT, False, self._allowed(request)
+        for asked in request.topics:
+            whole = OffsetCommitResponseTopic(
+                name=asked.name, topic_id=asked.topic_id, partitions=[]
+            )
+            response.topics.append(whole)
+            for part in _pieces(asked.partitions):
+                taken = self._take(asked, part, version, allowed, expire_ms, commits)
+                whole.partitions += taken.partitions
+                left -= len(part)
+                if left > 0:
+                    continue
+                has_changes |= self._commit(request.group_id, commits)
+                await asyncio.sleep(0)
+                commits = []
+                left, allowed = SLICE_COUNT, self._allowed(request)
+        has_changes |= self._commit(request.group_id, commits)
+        if not has_changes:
+            return response
+        answer = self._durability.after_changes(response)
+        return await answer if isinstance(answer, Awaitable) else answer
+
+    def _commit(self, group: str, commits: list[Commit]) -> bool:
+        if commits:
+            self._progress.commit(group, commits)
+        return bool(commits)
+
+    def _allowed(self, request: OffsetCommitRequest) -> ErrorCode:
+        """Whether the one who asks may commit now; it counts as a heartbeat."""
         waiter: Waiter[ErrorCode] = Waiter()
-        allowed = self._groups.check_commit(
+        return self._groups.check_commit(
             request.group_id,
             events.Commit(
                 waiter=waiter,
@@ -75,18 +132,6 @@ class OffsetCommit:
                 instance_id=request.group_instance_id,
             ),
         )
-        expire_ms = -1
-        if request.retention_time_ms >= 0:
-            expire_ms = min(self._clock.now_ms() + request.retention_time_ms, _FOR_EVER_MS)
-        commits: list[Commit] = []
-        topics = [
-            self._take(each, call.version, allowed, expire_ms, commits) for each in request.topics
-        ]
-        response = OffsetCommitResponse(topics=topics)
-        if not commits:
-            return response
-        self._progress.commit(request.group_id, commits)
-        return self._durability.after_changes(response)
 
     def refuse(self, request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommitResponse:
         """Say the same of every partition."""
@@ -110,12 +155,13 @@ class OffsetCommit:
     def _take(
         self,
         asked: OffsetCommitRequestTopic,
+        wanted: Sequence[OffsetCommitRequestPartition],
         version: int,
         allowed: ErrorCode,
         expire_ms: int,
         commits: list[Commit],
     ) -> OffsetCommitResponseTopic:
-        """Look at the offsets of one topic; add those that can be committed."""
+        """Look at some offsets of one topic; add those that can be committed."""
         if version >= _IDS:
             topic = self._topics.find_id(asked.topic_id)
             unknown = ErrorCode.UNKNOWN_TOPIC_ID
@@ -123,7 +169,7 @@ class OffsetCommit:
             topic = self._topics.find(names.to_store(asked.name))
             unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         partitions = []
-        for each in asked.partitions:
+        for each in wanted:
             code = unknown if topic is None else self._check(topic, each) or allowed
             if topic is not None and not code:
                 commits.append(
@@ -150,3 +196,10 @@ class OffsetCommit:
         if metadata and len(metadata.encode("utf-8", "surrogatepass")) > self._metadata_bytes_max:
             return ErrorCode.OFFSET_METADATA_TOO_LARGE
         return ErrorCode.OFFSET_OUT_OF_RANGE if asked.committed_offset < 0 else ErrorCode.NONE
+
+
+def _pieces(
+    partitions: Sequence[OffsetCommitRequestPartition],
+) -> Iterator[Sequence[OffsetCommitRequestPartition]]:
+    for at in range(0, len(partitions), SLICE_COUNT):
+        yield partitions[at : at + SLICE_COUNT]
