@@ -43,18 +43,23 @@ public final class RocketMQTimes {
     private static final long SETTLE_MS = 2_000;
     private static final String DUE = "bench_due";
 
-    public static void main(String[] words) throws Exception {
+    public static void main(String[] words) {
         String namesrv = words[0];
         String topic = words[2];
         double seconds = Double.parseDouble(words[3]);
         int number = Integer.parseInt(words[4]);
-        switch (words[1]) {
-            case "level" -> level(namesrv, topic, seconds, number);
-            case "timer" -> timer(namesrv, topic, seconds, number);
-            case "waiting" -> waiting(namesrv, topic, number);
-            case "paced" -> paced(namesrv, topic, seconds, number);
-            case "half" -> half(namesrv, topic, seconds, number);
-            default -> throw new IllegalArgumentException(words[1]);
+        try {
+            switch (words[1]) {
+                case "level" -> level(namesrv, topic, seconds, number);
+                case "timer" -> timer(namesrv, topic, seconds, number);
+                case "waiting" -> waiting(namesrv, topic, number);
+                case "paced" -> paced(namesrv, topic, seconds, number);
+                case "half" -> half(namesrv, topic, seconds, number);
+                default -> throw new IllegalArgumentException(words[1]);
+            }
+        } catch (Exception error) {
+            // The client's threads would keep the process alive.
+            fail(error);
         }
         System.exit(0);
     }
@@ -76,6 +81,7 @@ public final class RocketMQTimes {
         DefaultMQProducer producer = new DefaultMQProducer("times");
         producer.setNamesrvAddr(namesrv);
         producer.setSendMsgTimeout(30_000);
+        producer.setMqClientApiTimeout(30_000);
         producer.start();
         return producer;
     }
@@ -293,6 +299,7 @@ public final class RocketMQTimes {
             producer.setInstanceName("half-" + number);
             producer.setNamesrvAddr(namesrv);
             producer.setSendMsgTimeout(30_000);
+            producer.setMqClientApiTimeout(30_000);
             producer.setTransactionListener(commits);
             producer.start();
             producer.sendMessageInTransaction(new Message(topic, new byte[SIZE]), null);
