@@ -69,9 +69,10 @@ def run(plan: Plan = FULL) -> Report:
             for turn in range(plan.rounds):
                 for name, namesrv in order(servers, turn):
                     words = (namesrv, "half", f"half-{clients}-{turn}", plan.seconds, clients)
-                    rate, middle = client.run(*words)
+                    rate, middle, worst = client.run(*words)
                     _keep(report, case(clients), name, rate)
                     _keep(report, case(clients).replace("[1/s]", "median [ms]"), name, middle)
+                    _keep(report, case(clients).replace("[1/s]", "p99 [ms]"), name, worst)
         report.notes["committed messages in the log"] = _committed(ours.bootstrap, plan.rounds)
     report.bars = [bar(report)]
     return report

@@ -30,7 +30,7 @@ import org.apache.rocketmq.common.message.MessageExt;
  * timer    a second: messages, each for its time    the same
  * waiting  how many: messages for an hour from now  how many a second
  * paced    a second: ordinary sends                 median and p99 of a send, ms
- * half     clients: half messages and commits       how many a second, median of one, ms
+ * half     clients: half messages and commits       how many a second, median and p99 of one, ms
  * </pre>
  *
  * <p>What comes late is counted after as much again as a third of it has warmed everything up.
@@ -338,7 +338,7 @@ public final class RocketMQTimes {
             thread.join();
         }
         long[] all = Arrays.stream(times).flatMapToLong(Arrays::stream).sorted().toArray();
-        tell(count.get() / seconds, at(all, 0.5) / 1e6);
+        tell(count.get() / seconds, at(all, 0.5) / 1e6, at(all, 0.99) / 1e6);
         for (TransactionMQProducer producer : producers) {
             producer.shutdown();
         }
