@@ -137,6 +137,7 @@ def test_a_body_that_no_message_has_is_refused(broker: Client, size: int) -> Non
 def test_kinds_are_told_apart_by_flag_and_properties() -> None:
     assert classify(0, b"TAGS\x01DELAY\x02") is MessageKind.ORDINARY
     assert classify(0, b"XDELAY\x013\x02") is MessageKind.ORDINARY
+    assert classify(0, b"XDELAY\x013\x02DELAY\x011\x02") is MessageKind.DELAYED
     assert classify(4, b"") is MessageKind.HALF
     assert classify(8, b"") is MessageKind.ORDINARY
     for name in (b"DELAY", b"TIMER_DELAY_MS", b"TIMER_DELAY_SEC", b"TIMER_DELIVER_MS"):

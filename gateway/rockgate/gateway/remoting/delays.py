@@ -20,7 +20,13 @@ from typing import Final
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.mapping import names
 from rockgate.gateway.remoting.errors import Refused
-from rockgate.gateway.remoting.sending import CLIENT_FLAGS, Incoming, Taken
+from rockgate.gateway.remoting.sending import (
+    CLIENT_FLAGS,
+    Incoming,
+    MessageKind,
+    Taken,
+    classify,
+)
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import (
     BORN_HOST_V6,
@@ -102,6 +108,8 @@ class Delays:
 
     def place(self, queue: Queue, draft: Draft) -> list[Intake]:
         """Return how a message is appended for its queue: at once, or to wait for its time."""
+        if classify(0, draft.properties) is not MessageKind.DELAYED:
+            return [Intake(queue, draft)]
         properties = parse_properties(draft.properties)
         level = _number(properties, LEVEL)
         if level is not None and level > 0:

@@ -51,11 +51,11 @@ CLIENT_FLAGS = COMPRESSED | MULTI_TAGS | KIND_MASK
 """The bits of sysFlag that are the client's to set: the others say how an entry lies here."""
 _TRANSACTION = TRANSACTION_ROLLBACK
 _DELAYING = (
-    b"DELAY\x01",
-    b"TIMER_DELAY_MS\x01",
-    b"TIMER_DELAY_SEC\x01",
-    b"TIMER_DELIVER_MS\x01",
-    b"__STARTDELIVERTIME\x01",
+    b"DELAY",
+    b"TIMER_DELAY_MS",
+    b"TIMER_DELAY_SEC",
+    b"TIMER_DELIVER_MS",
+    b"__STARTDELIVERTIME",
 )
 _NO_WAIT = b"WAIT\x01false"
 BATCH_COUNT_MAX = 100_000
@@ -77,11 +77,8 @@ def classify(sys_flag: int, properties: bytes) -> MessageKind:
     if b"DEL" not in properties:
         # All of the names below have it: most messages need no second look.
         return MessageKind.ORDINARY
-    for name in _DELAYING:
-        at = properties.find(name)
-        if at == 0 or (at > 0 and properties[at - 1] == 2):
-            return MessageKind.DELAYED
-    return MessageKind.ORDINARY
+    is_delayed = any(get_property(properties, name) is not None for name in _DELAYING)
+    return MessageKind.DELAYED if is_delayed else MessageKind.ORDINARY
 
 
 class Incoming:
