@@ -156,7 +156,7 @@ class Server:
             local=None if remoting_listener.address.is_closed else local,
         )
         await namesrv.open(resources, namesrv_listener, telemetry)
-        upkeep = [store.tick, *kafka.upkeep(), remoting.upkeep(), namesrv.upkeep()]
+        upkeep = [store.upkeep, *kafka.upkeep(), remoting.upkeep(), namesrv.upkeep()]
         self._tick(resources, upkeep)
         loop = asyncio.get_running_loop()
         resources.callback(Delivering(store.deliveries, store.delay, loop).stop)

@@ -34,9 +34,9 @@ from rockgate.store.warmth import Warmth
 
 _log = logging.getLogger(__name__)
 
-COUNT_MAX: Final = 64
+COUNT_MAX: Final = 32
 BYTES_MAX: Final = 256 << 10
-"""Items of one delivery, and the bytes of their entries."""
+"""Items of one delivery, and the bytes of their entries: about a millisecond of work."""
 RETRY_MS: Final = 10_000
 FETCHING_MS: Final = 1
 """How soon to ask again whether the disk has answered."""

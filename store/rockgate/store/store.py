@@ -346,17 +346,20 @@ class Store:
         return queues[queue_id]
 
     def tick(self) -> bool:
+        """Deliver and do upkeep, for whoever has no timer for deliveries."""
+        return self.deliveries.step() | self.upkeep()
+
+    def upkeep(self) -> bool:
         """Do what is due, a little at a time; say whether to be called again soon."""
         self.progress.step(self.clock.monotonic_ms())
         if self.checkpointer.is_due():
             self.checkpointer.take()
         is_behind = self.keys is not None and catch_up(self.log, self.keys, _KEYS_PER_TICK)
-        is_delivering = self.deliveries.step()
         if self.delay.waiting_count:
             self.retention.keep(self.delay)
         is_freeing = self.retention.step()
         is_snapping = self.snapshotting.tick(is_wanted=self.retention.wants_snapshot)
-        return is_snapping or is_freeing or is_behind or is_delivering
+        return is_snapping or is_freeing or is_behind
 
     def flush(self) -> None:
         """Bring everything to disk now, and tell those who wait."""
