@@ -120,6 +120,7 @@ class Scenarios:
             ("ordered", "4"),
             ("clustering", None),
             ("broadcasting", "20"),
+            ("reset", "24"),
             ("pull", "20"),
             ("lite-subscribe", "30"),
             ("lite-assign", "4"),

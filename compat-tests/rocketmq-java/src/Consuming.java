@@ -15,6 +15,7 @@ import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
 import org.apache.rocketmq.client.exception.MQClientException;
+import org.apache.rocketmq.client.impl.factory.MQClientInstance;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.common.message.MessageExt;
 
@@ -31,6 +32,7 @@ final class Consuming {
         scenarios.put("ordered", Consuming::ordered);
         scenarios.put("clustering", Consuming::clustering);
         scenarios.put("broadcasting", Consuming::broadcasting);
+        scenarios.put("reset", Consuming::reset);
     }
 
     static MessageListenerConcurrently into(List<MessageExt> found) {
@@ -73,6 +75,26 @@ final class Consuming {
             producer.send(Sending.message(topic, number));
         }
         producer.shutdown();
+    }
+
+    /** A group that is set back while it reads: its living consumer begins anew. */
+    static String reset(String[] words) throws Exception {
+        String topic = words[2];
+        String group = "reset-" + topic;
+        fill(words[1], topic, 12);
+        List<MessageExt> found = Collections.synchronizedList(new ArrayList<>());
+        DefaultMQPushConsumer consumer = Clients.push(words[1], group);
+        consumer.subscribe(topic, "*");
+        consumer.registerMessageListener(into(found));
+        consumer.start();
+        Program.await("12 messages", SECONDS, () -> found.size() >= 12);
+        MQClientInstance client = consumer.getDefaultMQPushConsumerImpl().getmQClientFactory();
+        String broker = client.findBrokerAddressInPublish(found.get(0).getBrokerName());
+        client.getMQClientAPIImpl().invokeBrokerToResetOffset(broker, topic, group, 0, true, 5000);
+        Program.await("12 once more", SECONDS, () -> found.size() >= 24);
+        consumer.shutdown();
+        Program.same(12, bodies(found).size(), "different messages");
+        return String.valueOf(found.size());
     }
 
     static String tags(String[] words) throws Exception {

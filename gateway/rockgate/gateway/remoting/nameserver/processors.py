@@ -22,6 +22,7 @@ import msgspec
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.dispatch import Handle, Reply
 from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.fixedsettings import lines_of, refuse_changes
 from rockgate.gateway.remoting.nameserver.kv import KeyValues
 from rockgate.gateway.remoting.nameserver.routes import Live, Routes
 from rockgate.protocol.remoting import headers, javajson
@@ -213,19 +214,11 @@ class NameServerRequests:
 
     def settings(self, command: Command, caller: Caller) -> Reply:
         """319: settings by name, one a line."""
-        text = "".join(f"{name}={value}\n" for name, value in SETTINGS.items())
-        return Command(ResponseCode.SUCCESS, body=text.encode())
+        return Command(ResponseCode.SUCCESS, body=lines_of(SETTINGS))
 
     def set_settings(self, command: Command, caller: Caller) -> Reply:
         """318: there is nothing to set while it runs; what it says already is fine."""
-        for line in bytes(command.body).decode("utf-8", "replace").splitlines():
-            name, _, value = line.partition("=")
-            if name.strip() and SETTINGS.get(name.strip()) != value.strip():
-                raise Refused(
-                    ResponseCode.NO_PERMISSION,
-                    f"{name.strip()[:60]} is not set while the server runs: its settings come"
-                    " from file, environment and flags (rockgate config shows them)",
-                )
+        refuse_changes(command.body, SETTINGS)
         return Command(ResponseCode.SUCCESS)
 
 

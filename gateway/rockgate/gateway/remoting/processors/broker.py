@@ -1,10 +1,20 @@
-"""The broker itself: 28 what it is doing, 26 how it is set."""
+"""The broker itself: 28 what it is doing, 26 and 25 how it is set, 27, 306, 316, 329 tidying up.
+
+Behaviour
+- Tidying up (old files, queues and topics that nobody uses) goes on by itself, by the settings of
+  topics and server. Whoever asks for it is told that it is done: there is nothing to be triggered.
+
+Departs from RocketMQ
+- Settings are not changed over this wire: 25 with another value is NO_PERMISSION and says why. What
+  can be changed while the server runs are configs of topics and groups.
+"""
 
 from __future__ import annotations
 
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.config import RemotingConfig
 from rockgate.gateway.remoting.dispatch import Reply
+from rockgate.gateway.remoting.fixedsettings import lines_of, refuse_changes
 from rockgate.protocol.remoting import javajson
 from rockgate.protocol.remoting.bodies.topics import KeyValues
 from rockgate.protocol.remoting.codes import VERSION, ResponseCode
@@ -13,7 +23,7 @@ from rockgate.store.store import Store
 
 
 class BrokerRequests:
-    """Answers 28 and 26."""
+    """Answers about the broker."""
 
     def __init__(self, *, store: Store, config: RemotingConfig, address: str) -> None:
         self._store = store
@@ -46,12 +56,22 @@ class BrokerRequests:
 
     def config(self, command: Command, caller: Caller) -> Reply:
         """26: settings by name, one a line."""
-        lines = {
+        return Command(ResponseCode.SUCCESS, body=lines_of(self._settings()))
+
+    def set_config(self, command: Command, caller: Caller) -> Reply:
+        """25: what it says already is fine, and nothing else is set."""
+        refuse_changes(command.body, self._settings())
+        return Command(ResponseCode.SUCCESS)
+
+    def tidy_up(self, command: Command, caller: Caller) -> Reply:
+        """27, 306, 316, 329: the server does it by itself."""
+        return Command(ResponseCode.SUCCESS)
+
+    def _settings(self) -> dict[str, str]:
+        return {
             "brokerName": self._config.broker_name,
             "brokerClusterName": self._config.cluster_name,
             "brokerId": "0",
             "brokerIP1": self._address,
             "maxMessageSize": str(self._config.message_bytes_max),
         }
-        text = "".join(f"{name}={value}\n" for name, value in lines.items())
-        return Command(ResponseCode.SUCCESS, body=text.encode())

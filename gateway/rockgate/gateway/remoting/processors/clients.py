@@ -1,4 +1,4 @@
-"""Clients: 34 heartbeat, 35 unregister, 38 members, 46 check, 203, 204 who, 307, 309 passed on.
+"""Clients: 34 heartbeat, 35 unregister, 38 members, 46 check, 203, 204, 328 who, 307, 309.
 
 Behaviour
 - A heartbeat registers a client in all its groups. `%RETRY%group` is there from a consumer's first
@@ -35,6 +35,8 @@ from rockgate.protocol.remoting.bodies.clients import (
     ConsumerIds,
     HeartbeatBody,
     ProducerConnections,
+    ProducerInfo,
+    ProducerTable,
 )
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Buffer, Command
@@ -164,6 +166,24 @@ class ClientRequests:
             )
         body = ProducerConnections(connection_set=[_connected(each) for each in producers])
         return Command(ResponseCode.SUCCESS, body=javajson.encode(body))
+
+    def all_producers(self, command: Command, caller: Caller) -> Reply:
+        """328: who produces, in all groups."""
+        table = {
+            group: [
+                ProducerInfo(
+                    client_id=each.client_id,
+                    remote_ip=str(each.caller.peer.remote),
+                    language=each.language,
+                    version=each.version,
+                    last_update_timestamp=self._clock.now_ms()
+                    - (self._clock.monotonic_ms() - each.seen_ms),
+                )
+                for each in self._clients.producers(group)
+            ]
+            for group in self._clients.producer_groups()
+        }
+        return Command(ResponseCode.SUCCESS, body=javajson.encode(ProducerTable(data=table)))
 
     def running_info(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """307: what a consumer is doing, by its own word."""

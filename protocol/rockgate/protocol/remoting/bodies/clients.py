@@ -84,6 +84,22 @@ class ProducerConnections(msgspec.Struct, kw_only=True, rename="camel"):
     connection_set: list[ConnectedClient] = []
 
 
+class ProducerInfo(msgspec.Struct, kw_only=True, rename="camel"):
+    """One of the producers of a group."""
+
+    client_id: str
+    remote_ip: str = msgspec.field(name="remoteIP")
+    language: str
+    version: int
+    last_update_timestamp: int
+
+
+class ProducerTable(msgspec.Struct, kw_only=True, rename="camel"):
+    """328's answer: producers by group."""
+
+    data: dict[str, list[ProducerInfo]] = {}
+
+
 class SubscriptionGroupConfig(msgspec.Struct, kw_only=True, rename="camel"):
     """How a group may consume; the defaults are RocketMQ's."""
 
