@@ -6,9 +6,11 @@ import asyncio
 
 import pytest
 from tests.gateway.kafka.delayed import Postponing, delayed, plain
+from tests.gateway.kafka.fetcher import Answer, Asked, Fetcher
 from tests.gateway.kafka.world import NOW_MS
 
 from rockgate.gateway.kafka import delaying
+from rockgate.gateway.kafka.handlers.fetch import Fetched
 from rockgate.gateway.kafka.timesearch import TimeSearch
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import DELAYED, get_property, properties_of
@@ -37,6 +39,7 @@ def entry_at(world: Postponing, offset: int) -> memoryview:
 # What is stored, what is seen, what comes
 
 
+@pytest.mark.row("Y-03", "Y-04")
 @pytest.mark.parametrize("codec", list(Compression))
 def test_a_delayed_record_comes_when_it_is_due_and_the_others_at_once(codec: Compression) -> None:
     world = mixed()
@@ -490,3 +493,28 @@ def test_a_large_batch_that_is_read_later_is_the_same() -> None:
     assert world.shown() == kept
     world.ripen(1_000)
     assert world.values().count(b"d") == 1_000
+
+
+def test_a_fetch_of_a_large_batch_has_a_thread_rewrite_it_and_keeps_to_its_limits() -> None:
+    world = mixed()
+    asyncio.run(world.produce_later(heavy(world)))
+    world.put(plain(b"behind"))
+    world.crash()  # what readers see is not kept any more
+    fetcher = Fetcher(world)
+
+    async def scenario() -> None:
+        request = fetcher.request({("orders", 0): Asked(0)})
+        answer = fetcher.send(request)
+        assert not isinstance(answer, Fetched), "it is made here and now"
+        records = Answer(fetcher, await answer).records()
+        assert [record.offset for record in records] == [*range(0, 2_000, 2), 2_000]
+        # The second time it is there, and counts with the size that it has now.
+        kept = fetcher.fetch({("orders", 0): Asked(0)})
+        assert kept.records() == records
+        small = fetcher.fetch({("orders", 0): Asked(0, size_max=100)})
+        assert small.offsets() == list(range(0, 2_000, 2))
+        size = small.sizes["orders", 0]
+        both = fetcher.fetch({("orders", 0): Asked(0, size_max=size + 200)})
+        assert both.offsets() == kept.offsets()
+
+    asyncio.run(scenario())
