@@ -278,3 +278,17 @@ def test_the_cluster_and_its_versions(tools: Tools) -> None:
     assert "UNSUPPORTED" not in said.split("Metadata(3)")[0]
     said = tools.run_bare("kafka-cluster", "cluster-id", "--bootstrap-server", tools.bootstrap)
     assert re.search(r"Cluster ID: \S+", said)
+
+
+@feature("a topic made for delays by kafka-configs, its records from the console's producer")
+def test_delayed_records_come_to_the_console_when_they_are_due(tools: Tools) -> None:
+    topic = new_topic("tools-delayed")
+    made = ("--create", "--topic", topic, "--partitions", "1")
+    refused = tools.topics(*made, "--config", "message.type=DELAY", status=1)
+    assert "Unknown topic config name: message.type" in refused, "the tool itself says so"
+    tools.topics(*made)
+    which = ("--entity-type", "topics", "--entity-name", topic)
+    tools.run("kafka-configs", "--alter", *which, "--add-config", "message.type=DELAY")
+    lines = ["TIMER_DELAY_MS:1500\tlater", "other:x\tnow", "TIMER_DELAY_SEC:86400\tnot today"]
+    tools.produce(topic, lines, "--property", "parse.headers=true")
+    assert tools.consume(topic, 2, "--from-beginning") == ["now", "later"]

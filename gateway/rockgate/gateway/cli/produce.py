@@ -30,6 +30,8 @@ rockgate produce orders --file orders.tsv --key-separator $'\\t' --compression z
 
 rockgate produce orders --key 7 --null-value
 
+rockgate produce reminders 'the tea is ready' --header TIMER_DELAY_MS=240000
+
 rockgate consume orders --from-beginning --exit-at-end --json | rockgate produce copy --jsonl
 
 [bold]Exit status[/bold]

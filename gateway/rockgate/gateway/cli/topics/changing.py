@@ -22,6 +22,8 @@ rockgate topics create orders
 rockgate topics create orders payments --partitions 12 --config retention.ms=86400000
 
 rockgate topics create orders --if-not-exists --dry-run
+
+rockgate topics create reminders --config message.type=DELAY
 """
 
 
