@@ -22,6 +22,10 @@ def create(bootstrap: str, topic: str) -> None:
     admin.close()
 
 
+def at_least(count: int) -> Callable[[Counter[bytes]], bool]:
+    return lambda found: len(found) >= count
+
+
 def read(bootstrap: str, topic: str, enough: Callable[[Counter[bytes]], bool]) -> Counter[bytes]:
     """Read from the beginning until it is enough."""
     consumer = KafkaConsumer(bootstrap_servers=bootstrap)
@@ -59,10 +63,10 @@ def test_a_server_that_is_killed_while_records_come_delivers_each_once(tmp_path:
         assert sorted(each.get(30).offset for each in sent) == list(range(COUNT))
         producer.close()
         for share in (0, COUNT // 4, COUNT // 2):
-            read(server.bootstrap, "later", lambda got, share=share: len(got) >= share)
+            read(server.bootstrap, "later", at_least(share))
             server.kill()
             server.restart()
-        found = read(server.bootstrap, "later", lambda got: len(got) >= COUNT)
+        found = read(server.bootstrap, "later", at_least(COUNT))
         assert set(found) == {b"%d" % number for number in range(COUNT)}
         assert set(found.values()) == {1}
         # Nothing more comes: what follows everything that waited is the next that is read.
