@@ -176,9 +176,8 @@ class Appender:
         ends = list(accumulate(sizes, initial=position))
         positions = ends[:-1]
         properties = [each[2] for each in contents]
-        queue.add_messages(
-            positions, sizes, store_ms, born_ms, [_code(each) for each in properties]
-        )
+        codes = [_code(each) for each in properties] if _has_tags(properties) else [0] * len(sizes)
+        queue.add_messages(positions, sizes, store_ms, born_ms, codes)
         if not queue.is_dirty:
             self._queues.note(queue)
         if self._keys is not None:
@@ -279,6 +278,11 @@ class Appender:
                 memoryview(draft.body),
             )
         )
+
+
+def _has_tags(properties: Sequence[bytes]) -> bool:
+    """Say whether any of these may hold a tag."""
+    return b"TAGS\x01" in b"".join(properties)
 
 
 def _code(properties: bytes) -> int:

@@ -41,6 +41,9 @@ FOREVER_MS: Final = 2**63 - 1
 
 _NAME: Final = re.compile(r"(\d{20})-(\d+)-(\d+)")
 _PREPARED: Final = "next"
+_ID: Final = b"UNIQ_KEY\x01"
+_ID_AT: Final = len(_ID)
+_ID_END: Final = _ID_AT + 32
 
 
 Missed = tuple[bytes, Sequence[bytes], int, int]
@@ -212,6 +215,12 @@ class KeyIndex:
         """Index messages that follow each other in the log, none of them a rollback."""
         keyed: list[tuple[bytes, int]] = []
         for each, position in zip(properties, positions, strict=True):
+            # Most have an id of their client's in front, and nothing else that is a key.
+            if each[:_ID_AT] == _ID and each[_ID_END : _ID_END + 1] == b"\x02":
+                key = each[_ID_AT:_ID_END]
+                if each.find(b"KEY", _ID_AT) < 0 and b"\x02" not in key:
+                    keyed.append((key, position))
+                    continue
             if each:
                 keyed += [(key, position) for key in keys_of(each)]
         if not keyed:

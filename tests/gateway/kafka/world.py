@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from tests.gateway.kafka.fakes import HandClock
 
@@ -14,7 +14,6 @@ from rockgate.gateway.kafka.delayscheduling import HeldScheduling
 from rockgate.gateway.kafka.fetching import PartitionReader
 from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
 from rockgate.gateway.kafka.peer import Call, Peer
-from rockgate.gateway.kafka.readahead import ReadAhead
 from rockgate.gateway.kafka.redelivering import Redelivering
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.gateway.kafka.topicsettings import SettingsCache
@@ -71,8 +70,6 @@ class World:
         self.store.deliveries.redeliver = lambda found, offset: None
         self.store.retention.keep(self.folds.held)
         self.opening = Opening(self.waiting.wake_changed)
-        self.planned: list[Callable[[], None]] = []
-        self.ahead = ReadAhead(self.clock, self.planned.append)
         self.partitions = PartitionReader(
             reader=self.store.reader,
             bodies=self.store.bodies,
@@ -80,7 +77,6 @@ class World:
             transcoder=Transcoding(self.opening),
             shown=self.delays.shown,
             unstable=self.folds.unstable,
-            ahead=self.ahead,
         )
 
     def open_store(self) -> Store:

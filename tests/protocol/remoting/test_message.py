@@ -142,6 +142,37 @@ def test_a_batch_comes_back(messages: list[tuple[int, bytes, bytes]]) -> None:
     assert [(each.flag, bytes(each.body), each.properties) for each in found] == messages
 
 
+@given(
+    st.integers(1, 20),
+    st.integers(0, 30),
+    st.integers(0, 30),
+    st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), max_size=2),
+)
+@settings(deadline=None, max_examples=4 * budget("property_examples"))
+def test_messages_that_are_alike_are_read_as_those_that_are_not(
+    count: int, body_size: int, properties_size: int, flips: list[tuple[int, int]]
+) -> None:
+    """One more message of another size makes each be looked at for itself, damaged or not."""
+    alike = bytearray(
+        encode_batch([(n, bytes([n]) * body_size, b"p" * properties_size) for n in range(count)])
+    )
+    for at, value in flips:
+        alike[at % len(alike)] = value
+    other = encode_batch([(9, b"x" * (body_size + 1), b"p" * properties_size)])
+
+    def read(data: bytes) -> list[tuple[int, bytes, bytes]] | str:
+        try:
+            found = decode_batch(data)
+        except MalformedContent:
+            return "refused"
+        return [(each.flag, bytes(each.body), each.properties) for each in found]
+
+    wanted = read(bytes(alike + other))
+    if wanted != "refused" and wanted[-1] != (9, b"x" * (body_size + 1), b"p" * properties_size):
+        return  # what was damaged reaches into the other one
+    assert read(bytes(alike)) == (wanted if wanted == "refused" else wanted[:-1])
+
+
 @given(st.binary(max_size=200))
 @settings(deadline=None, max_examples=budget("property_examples"))
 def test_any_bytes_are_a_batch_or_refused(data: bytes) -> None:

@@ -17,12 +17,10 @@ and a batch of which records wait is sent without them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Final, Protocol
 
 from rockgate.gateway.kafka.errors import code_of
 from rockgate.gateway.kafka.leaderepochs import EpochEnd, LeaderEpochs
-from rockgate.gateway.kafka.readahead import ReadAhead, Run
 from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.fetch import Diverging, FetchedPartition
@@ -70,7 +68,7 @@ _new: Final = tuple.__new__  # as NamedTuple's own, without its call
 
 
 class PartitionReader:
-    """Reads partitions. Made once; it keeps nothing between two reads but what is read ahead."""
+    """Reads partitions. Made once; it keeps nothing between two reads."""
 
     def __init__(
         self,
@@ -81,7 +79,6 @@ class PartitionReader:
         transcoder: Transcoder,
         shown: Shown,
         unstable: Unstable,
-        ahead: ReadAhead,
     ) -> None:
         self._shown = shown
         self._high_watermark = reader.high_watermark
@@ -90,7 +87,6 @@ class PartitionReader:
         self._epoch = epochs.current
         self._transcoder = transcoder
         self._unstable = unstable
-        self._ahead = ahead
 
     def bounds(self, queue: Queue) -> Bounds:
         """Return a partition's bounds."""
@@ -216,43 +212,22 @@ class PartitionReader:
 
         One run is enough: what follows it comes with the next answer.
         """
-        run = self._ahead.take(queue, offset, end, size_max) or self._run(
-            queue, offset, end, min(size_max, RUN_BYTES_MAX), at_least_one, cold
+        run = self._bodies.messages(
+            queue,
+            offset,
+            end,
+            min(size_max, RUN_BYTES_MAX),
+            at_least_one=at_least_one,
+            cold=cold,
         )
-        records += run.records
-        following = run.next_offset
-        if offset < following < end and not cold and size_max >= RUN_BYTES_MAX:
-            self._ahead.plan(queue, following, partial(self._made, queue, following, end))
-        return following
-
-    def _made(self, queue: Queue, offset: int, end: int) -> Run | None:
-        """Return a run ahead of its reader, or None if that would take more than making it."""
-        cold: list[Place] = []
-        run = self._run(queue, offset, end, RUN_BYTES_MAX, False, cold)
-        return run if run.records and not cold else None
-
-    def _run(
-        self,
-        queue: Queue,
-        offset: int,
-        end: int,
-        size_max: int,
-        at_least_one: bool,
-        cold: list[Place] | None,
-    ) -> Run:
-        """Return messages as batches, as many as one answer has."""
-        records: list[Buffer] = []
-        found = self._bodies.messages(
-            queue, offset, end, size_max, at_least_one=at_least_one, cold=cold
-        )
-        for epoch, part in self._by_epoch(queue, found):
+        for epoch, part in self._by_epoch(queue, run):
             batch, count = self._transcoder.batch(queue, part, epoch)
             if count:
                 records.append(batch)
                 offset = part[count - 1].unit.base + 1
             if count < len(part):
                 break
-        return Run(records, sum(map(len, records)), offset)
+        return offset
 
     def _by_epoch(self, queue: Queue, run: list[Slice]) -> Iterator[tuple[int, list[Slice]]]:
         """Cut a run where a new epoch begins: a batch can name only one."""

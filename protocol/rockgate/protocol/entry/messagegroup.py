@@ -61,11 +61,15 @@ def pack_messages(
     pack, checksum = head.pack, crc32
     magic_bytes, queue_bytes = magic.to_bytes(4, "big"), queue_id.to_bytes(4, "big", signed=True)
     pieces: list[Buffer] = []
+    tails: dict[int, bytes] = {}
     last = len(sizes) - 1
     for index, (flag, body, properties) in enumerate(contents):
         if index == last:
             shared = _SHARED.pack(sys_flag & ~CONTINUES, born_ms) + hosts
-        size = sizes[index]
+        size, properties_size = sizes[index], len(properties)
+        begins = tails.get(properties_size)
+        if begins is None:
+            begins = tails[properties_size] = prefix + _SIZE.pack(properties_size + CHECKSUM_SIZE)
         lead = pack(
             size,
             magic_bytes,
@@ -77,12 +81,7 @@ def pack_messages(
             shared,
             len(body),
         )
-        tail = b"%b%b%b%b" % (
-            prefix,
-            _SIZE.pack(len(properties) + CHECKSUM_SIZE),
-            properties,
-            CHECKSUM_NAME,
-        )
+        tail = begins + properties + CHECKSUM_NAME
         pieces += (lead, body, tail, b"%08x\x02" % checksum(tail, checksum(lead)))
         position += size
     return b"".join(pieces)

@@ -23,6 +23,8 @@ from rockgate.protocol.remoting.ids import offset_message_id
 
 _BATCHED: Final = struct.Struct(">iIIii")
 _U16: Final = struct.Struct(">H")
+_ALIKE_SIZE_MAX: Final = 16 * 1024
+"""Up to here a copy of a message's body costs less than looking at each message for itself."""
 _TOPIC_V1: Final = struct.Struct(">b")
 _TOPIC_V2: Final = struct.Struct(">h")
 _new: Final = tuple.__new__  # what NamedTuple._make calls, without its own call in between
@@ -149,7 +151,7 @@ class Batched(NamedTuple):
     """One message of a batch send."""
 
     flag: int
-    body: memoryview
+    body: memoryview | bytes
     properties: bytes
 
     def property(self, name: bytes) -> bytes | None:
@@ -160,6 +162,9 @@ class Batched(NamedTuple):
 def decode_batch(data: Buffer, *, count_max: int = 1_000_000) -> list[Batched]:
     """The messages of a batch send's body; every size is checked before it is used."""
     view = memoryview(data)
+    alike = _decode_alike(view, count_max)
+    if alike is not None:
+        return alike
     found: list[Batched] = []
     at, end, least = 0, len(view), _BATCHED.size + 2
     while at < end:
@@ -183,6 +188,23 @@ def decode_batch(data: Buffer, *, count_max: int = 1_000_000) -> list[Batched]:
             )
         found.append(_new(Batched, (flag, view[body_at:body_end], properties[2:])))
     return found
+
+
+def _decode_alike(view: memoryview, count_max: int) -> list[Batched] | None:
+    """The messages, if all are as large as the first in all their parts, as they often are."""
+    if len(view) < _BATCHED.size + 2:
+        return None
+    size, _, _, _, body_size = _BATCHED.unpack_from(view)
+    properties_size = size - _BATCHED.size - 2 - body_size
+    if size <= 0 or body_size < 0 or properties_size < 0 or len(view) % size:
+        return None
+    if len(view) // size > count_max or size > _ALIKE_SIZE_MAX:
+        return None
+    rows = list(struct.iter_unpack(f">i8xii{body_size}sH{properties_size}s", view))
+    sizes = (size, body_size, properties_size)
+    if any((row[0], row[2], row[4]) != sizes for row in rows):
+        return None
+    return [_new(Batched, (flag, body, packed)) for _, flag, _, body, _, packed in rows]
 
 
 def encode_batch(messages: Iterable[tuple[int, bytes, bytes]]) -> bytes:

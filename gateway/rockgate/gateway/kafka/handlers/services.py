@@ -37,7 +37,6 @@ from rockgate.gateway.kafka.producers import Producers
 from rockgate.gateway.kafka.queuesizes import QueueSizes
 from rockgate.gateway.kafka.quotas.kept import KeptQuotas
 from rockgate.gateway.kafka.quotas.throttling import Throttling
-from rockgate.gateway.kafka.readahead import ReadAhead
 from rockgate.gateway.kafka.replicas import Replicas
 from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
 from rockgate.gateway.kafka.timesearch import TimeSearch
@@ -125,7 +124,6 @@ class _Reading:
             transcoder=Transcoding(Opening(services.waiting.wake_changed)),
             shown=services.delays.shown,
             unstable=services.unstable,
-            ahead=ReadAhead(store.clock),
         )
         self.search = TimeSearch(store.bodies, self.epochs, self.warming)
 
