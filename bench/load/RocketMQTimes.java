@@ -174,9 +174,9 @@ public final class RocketMQTimes {
         Lateness lateness = new Lateness(
                 namesrv, topic, count, message -> Long.parseLong(message.getUserProperty(DUE)));
         Thread.sleep(SETTLE_MS);
-        // RocketMQ takes about ten thousand a second here; twice that time is enough.
+        // RocketMQ takes about ten thousand a second here; three times that time is enough.
         int warm = count / 3;
-        long first = System.currentTimeMillis() + SETTLE_MS + (warm + count) / 5;
+        long first = System.currentTimeMillis() + SETTLE_MS + (warm + count) * 3L / 10;
         Async async = new Async(producer);
         for (int number = 0; number < warm + count; number++) {
             long due = first + number * 1_000L / rate;

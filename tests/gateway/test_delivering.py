@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from tests.gateway.kafka.fakes import HandClock
 
-from rockgate.gateway.delivering import FAILED_MS, WAIT_MS_MAX, Delivering
+from rockgate.gateway.delivering import FAILED_MS, GATHER_MS, WAIT_MS_MAX, Delivering
 
 
 class Schedule:
@@ -15,6 +15,7 @@ class Schedule:
         self.clock = HandClock()
         self.due_ms: list[int] = []
         self.came_ms: list[int] = []
+        self.delivered_count = 0
         self.steps = 0
         self.fails = False
         self.looks_at_ms = 0
@@ -42,6 +43,7 @@ class Schedule:
         for each in due[:1]:
             self.due_ms.remove(each)
             self.came_ms.append(self.now_ms() - each)
+            self.delivered_count += 1
         return len(due) > 1
 
 
@@ -52,6 +54,18 @@ def test_what_is_due_is_delivered_at_its_time() -> None:
     schedule.clock.advance(5)
     assert schedule.came_ms == [0, 0, 0, 0]
     assert schedule.steps < 15
+
+
+def test_what_is_due_right_after_a_delivery_comes_some_milliseconds_later_together() -> None:
+    schedule = Schedule()
+    for wait_ms in range(10, 110):
+        schedule.add(wait_ms)
+    before = schedule.steps
+    schedule.clock.advance(1)
+    assert max(schedule.came_ms) <= GATHER_MS
+    assert len(schedule.came_ms) == 100
+    woken = schedule.steps - before - len(schedule.came_ms)
+    assert woken <= 5, "but for the steps that take one each"
 
 
 def test_something_sooner_moves_the_next_look() -> None:

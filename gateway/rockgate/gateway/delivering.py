@@ -3,6 +3,9 @@
 Upkeep comes ten times a second, which would make a short delay up to a tenth of a second longer.
 This timer is set for the next thing that is due, and set again when something sooner is scheduled.
 While much is due a step follows the other with nothing between them but what sockets have to say.
+
+After a delivery the next one is some milliseconds away. Each wakes those who wait for the queue, so
+with thousands a second, one at a time, the server would do little but wake them.
 """
 
 import logging
@@ -14,11 +17,15 @@ from rockgate.gateway.clock import Clock, Timer
 WAIT_MS_MAX = 1_000
 """How long nobody looks at most: the time may be set, and a step of the clock is noticed."""
 FAILED_MS = 1_000
+GATHER_MS = 4
+"""How long after a delivery the next one is, if not more is due than a step can take."""
 log = logging.getLogger(__name__)
 
 
 class Deliveries(Protocol):
     """What delivers."""
+
+    delivered_count: int
 
     def step(self) -> bool:
         """Deliver some of what is due; say whether there is more to do at once."""
@@ -61,8 +68,12 @@ class Delivering:
         self._set(max(1, self._deliveries.wait_ms()))
 
     def _step(self) -> None:
+        deliveries, before = self._deliveries, self._deliveries.delivered_count
         try:
-            wait_ms = 0 if self._deliveries.step() else max(1, self._deliveries.wait_ms())
+            wait_ms = 0
+            if not deliveries.step():
+                least_ms = GATHER_MS if deliveries.delivered_count > before else 1
+                wait_ms = max(least_ms, deliveries.wait_ms())
         except Exception:
             # One failed step must not be the last: a full disk may have room again.
             log.exception("a delivery failed")
