@@ -75,7 +75,8 @@ def rocketmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer
     settings = [
         "group.initial.rebalance.delay.ms=100",
         "remoting.check_interval_ms=1000",
-        "remoting.delay_levels=1s 1s 1s 1s 1s",
+        # Retries begin with the third; the first two are as RocketMQ has them.
+        "remoting.delay_levels=1s 5s 1s 1s 1s",
     ]
     with RunningServer(folder, settings=settings, rocketmq=True) as running:
         yield running
