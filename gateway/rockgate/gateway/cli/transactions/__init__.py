@@ -5,7 +5,7 @@ import typer
 from rockgate.gateway.cli.transactions import hanging, listing, resolving
 
 app = typer.Typer(
-    help="Transactions of both kinds: list, show, resolve; find hanging ones and abort them.",
+    help="Transactions of both kinds: list, show, resolve, find-hanging, abort.",
     no_args_is_help=True,
     add_completion=False,
 )
