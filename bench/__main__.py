@@ -53,15 +53,10 @@ def main() -> int:
     unknown = set(arguments.names) - BENCHMARKS.keys()
     if unknown:
         parser.error(f"no benchmark called {', '.join(sorted(unknown))}")
-    all_hold = True
+    status = 0
     for name in arguments.names or [name for name in BENCHMARKS if name not in ONLY_BY_NAME]:
-        report = BENCHMARKS[name]()
-        path = results.write(report)
-        for bar in report.bars:
-            print(bar.line())
-        print(f"written to bench/results/{path.name}")
-        all_hold = all_hold and report.holds
-    return 0 if all_hold else 1
+        status |= results.conclude(BENCHMARKS[name](), is_kept=True)
+    return status
 
 
 if __name__ == "__main__":

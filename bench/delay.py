@@ -267,11 +267,7 @@ def main() -> int:
     parser.add_argument("--only", choices=list(CASES), help="one part")
     arguments = parser.parse_args()
     report = run(QUICK if arguments.quick else FULL, arguments.only)
-    for bar in report.bars:
-        print(bar.line())
-    if not arguments.quick:
-        print(f"written to bench/results/{results.write(report).name}")
-    return 0 if report.holds else 1
+    return results.conclude(report, is_kept=not arguments.quick)
 
 
 if __name__ == "__main__":

@@ -373,11 +373,9 @@ def main() -> int:
         profile(plan)
         return 0
     report = run(plan, arguments.only)
-    for bar in report.bars:
-        print(bar.line())
-    if arguments.write or not (arguments.quick or arguments.only):
-        print(f"written to bench/results/{results.write(report).name}")
-    return 0 if report.holds else 1
+    return results.conclude(
+        report, is_kept=arguments.write or not (arguments.quick or arguments.only)
+    )
 
 
 if __name__ == "__main__":

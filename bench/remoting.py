@@ -273,11 +273,7 @@ def main() -> int:
         profile(QUICK, only)
         return 0
     report = run(plan, only)
-    for bar in report.bars:
-        print(bar.line())
-    if not arguments.quick:
-        print(f"written to bench/results/{results.write(report).name}")
-    return 0 if report.holds else 1
+    return results.conclude(report, is_kept=not arguments.quick)
 
 
 if __name__ == "__main__":

@@ -95,6 +95,15 @@ def write(report: Report, folder: Path = FOLDER) -> Path:
     return path
 
 
+def conclude(report: Report, *, is_kept: bool) -> int:
+    """Show the bars, keep the report if that is wanted, and return the process's status."""
+    for bar in report.bars:
+        print(bar.line())
+    if is_kept:
+        print(f"written to bench/results/{write(report).name}")
+    return 0 if report.holds else 1
+
+
 def machine() -> dict[str, Any]:
     """The processor, how many of it, the system and the Python."""
     return {

@@ -126,11 +126,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a smoke test of half a minute")
     arguments = parser.parse_args()
     report = run(QUICK if arguments.quick else FULL)
-    for bar in report.bars:
-        print(bar.line())
-    if not arguments.quick:
-        print(f"written to bench/results/{results.write(report).name}")
-    return 0 if report.holds else 1
+    return results.conclude(report, is_kept=not arguments.quick)
 
 
 if __name__ == "__main__":

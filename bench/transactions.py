@@ -119,11 +119,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a smoke test of half a minute")
     arguments = parser.parse_args()
     report = run(QUICK if arguments.quick else FULL)
-    for each in report.bars:
-        print(each.line())
-    if not arguments.quick:
-        print(f"written to bench/results/{results.write(report).name}")
-    return 0 if report.holds else 1
+    return results.conclude(report, is_kept=not arguments.quick)
 
 
 if __name__ == "__main__":
