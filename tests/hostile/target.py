@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Any
 from tests.gateway.kafka.raw import RawClient
 from tests.gateway.server import RunningServer
 from tests.hostile.absurd import Known
-from tests.waiting import wait_until
+from tests.hostile.bystander import Bystander
 
 from rockgate.protocol.kafka.connection import ClientConnection
 from rockgate.protocol.kafka.keys import ApiKey
@@ -45,7 +44,6 @@ from rockgate.protocol.kafka.schema import encode
 
 TOPIC = "target"
 QUIET = "bystander"
-DEADLINE_SECONDS = 5.0
 GROWTH_BYTES_MAX = 48 << 20
 
 
@@ -68,43 +66,20 @@ def request(key: ApiKey, version: int, value: Any) -> bytes:
     return frame(key, version, encode(value, version))
 
 
-class Bystander:
-    """Produces and fetches, one after the other, until it is told to stop."""
+class KafkaBystander(Bystander):
+    """Produces and fetches, one after the other."""
 
     def __init__(self, server: RunningServer) -> None:
         self._client = RawClient(server)
-        self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self.rounds = 0
-        self.seconds_worst = 0.0
-        self.error: BaseException | None = None
-        self._thread.start()
+        self._offset = -1
+        super().__init__()
 
-    def go_round(self) -> None:
-        """Wait until it has begun and ended another round."""
-        more = self.rounds + 2
-        wait_until(lambda: self.rounds >= more or self.error, "the bystander goes on", 20)
+    def do_round(self) -> None:
+        self._offset = self._produce(self._offset)
+        self._fetch(self._offset - 2)
 
-    def stop(self) -> None:
-        """End it, and say whether all went well."""
-        self._is_over.set()
-        self._thread.join()
+    def close(self) -> None:
         self._client.socket.close()
-        if self.error is not None:
-            raise AssertionError("the bystander was disturbed") from self.error
-        assert self.seconds_worst < DEADLINE_SECONDS, f"a round took {self.seconds_worst:.1f} s"
-
-    def _run(self) -> None:
-        try:
-            offset = -1
-            while not self._is_over.wait(0.005):
-                started = time.monotonic()
-                offset = self._produce(offset)
-                self._fetch(offset - 2)
-                self.seconds_worst = max(self.seconds_worst, time.monotonic() - started)
-                self.rounds += 1
-        except (AssertionError, OSError, ValueError) as error:
-            self.error = error
 
     def _produce(self, offset: int) -> int:
         data = [PartitionProduceData(index=0, records=one_batch())]
@@ -177,7 +152,7 @@ class Target:
         """Whatever happens inside leaves others, the log and the memory as they should be."""
         self.known = self.look()
         mark, before = len(self.server.log), self.server.resident_bytes
-        bystander = Bystander(self.server)
+        bystander = KafkaBystander(self.server)
         try:
             bystander.go_round()
             yield

@@ -11,8 +11,6 @@ import json
 import random
 import socket
 import struct
-import threading
-import time
 from collections.abc import Iterator
 
 import msgspec
@@ -22,7 +20,8 @@ from tests.gateway.kafka.fakes import LIMITS
 from tests.gateway.remoting.client import Client
 from tests.gateway.remoting.fakes import Line
 from tests.gateway.server import RunningServer
-from tests.hostile.target import DEADLINE_SECONDS, GROWTH_BYTES_MAX
+from tests.hostile.bystander import Bystander
+from tests.hostile.target import GROWTH_BYTES_MAX
 from tests.protocol.remoting.golden import FRAMES
 from tests.seeds import seeded
 from tests.waiting import wait_until
@@ -61,47 +60,24 @@ def is_alive(server: RunningServer) -> None:
     namesrv.socket.close()
 
 
-class Bystander:
-    """Sends, pulls and asks for a route, one after the other, until it is told to stop."""
+class RocketMQBystander(Bystander):
+    """Sends, pulls and asks for a route, one after the other."""
 
     def __init__(self, server: RunningServer) -> None:
         self._broker = Client(server.address("remoting"))
         self._namesrv = Client(server.address("namesrv"))
-        self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self.rounds = 0
-        self.seconds_worst = 0.0
-        self.error: BaseException | None = None
-        self._thread.start()
+        super().__init__()
 
-    def go_round(self) -> None:
-        """Wait until it has begun and ended another round."""
-        more = self.rounds + 2
-        wait_until(lambda: self.rounds >= more or self.error, "the bystander goes on", 20)
+    def do_round(self) -> None:
+        sent = self._broker.publish("bystander", b"mine", queue=1)
+        assert sent.code == 0, sent.remark
+        found = self._broker.pull("bystander", int(sent.fields["queueOffset"]), queue=1)
+        assert found.code == 0, found.remark
+        assert self._namesrv.ask(105, {"topic": "bystander"}).code == 0
 
-    def stop(self) -> None:
-        """End it, and say whether all went well."""
-        self._is_over.set()
-        self._thread.join()
+    def close(self) -> None:
         self._broker.socket.close()
         self._namesrv.socket.close()
-        if self.error is not None:
-            raise AssertionError("the bystander was disturbed") from self.error
-        assert self.seconds_worst < DEADLINE_SECONDS, f"a round took {self.seconds_worst:.1f} s"
-
-    def _run(self) -> None:
-        try:
-            while not self._is_over.wait(0.005):
-                started = time.monotonic()
-                sent = self._broker.publish("bystander", b"mine", queue=1)
-                assert sent.code == 0, sent.remark
-                found = self._broker.pull("bystander", int(sent.fields["queueOffset"]), queue=1)
-                assert found.code == 0, found.remark
-                assert self._namesrv.ask(105, {"topic": "bystander"}).code == 0
-                self.seconds_worst = max(self.seconds_worst, time.monotonic() - started)
-                self.rounds += 1
-        except (AssertionError, OSError, ValueError) as error:
-            self.error = error
 
 
 @contextlib.contextmanager
@@ -110,7 +86,7 @@ def under_watch(
 ) -> Iterator[None]:
     """Whatever happens inside leaves others, the log and the memory as they should be."""
     mark, before = len(server.log), server.resident_bytes
-    bystander = Bystander(server)
+    bystander = RocketMQBystander(server)
     try:
         bystander.go_round()
         yield
