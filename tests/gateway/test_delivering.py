@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.gateway.kafka.fakes import HandClock
+from tests.gateway.fakes import HandClock
 
 from rockgate.gateway.delivering import FAILED_MS, GATHER_MS, WAIT_MS_MAX, Delivering
 

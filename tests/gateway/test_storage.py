@@ -3,7 +3,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.gateway.kafka.fakes import HandClock
+from tests.gateway.fakes import HandClock
 
 from rockgate.gateway.errors import StartError
 from rockgate.gateway.storage import (

@@ -1,7 +1,7 @@
 import asyncio
 
 import pytest
-from tests.gateway.kafka.fakes import HandClock
+from tests.gateway.fakes import HandClock
 
 from rockgate.gateway.waiting import LOOKS_PER_TURN, Waiting
 from rockgate.store.consumequeue import Queue

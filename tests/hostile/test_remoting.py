@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 from tests.budget import budget
-from tests.gateway.kafka.fakes import LIMITS
+from tests.gateway.fakes import LIMITS
 from tests.gateway.remoting.client import Client
 from tests.gateway.remoting.fakes import Line
 from tests.gateway.server import RunningServer

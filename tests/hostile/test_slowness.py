@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 from tests.budget import budget
-from tests.gateway.kafka.fakes import LIMITS, Line
+from tests.gateway.fakes import LIMITS
+from tests.gateway.kafka.fakes import Line
 from tests.gateway.kafka.raw import RawClient
 from tests.hostile.target import Target, running_target
 
@@ -48,7 +49,7 @@ async def test_small_requests_at_one_byte_a_second_are_served_as_they_come() -> 
 
 async def test_answers_read_at_one_byte_a_second_do_not_pile_up() -> None:
     line = Line().open()
-    line.script.answer = lambda body: [body * 600]
+    line.script.answer = lambda body: body * 600
     line.send(b"1", b"2", b"3", b"4", b"5", b"6")
     for _ in range(300):
         line.transport.read(1)

@@ -2,7 +2,8 @@ import asyncio
 import logging
 
 import pytest
-from tests.gateway.kafka.fakes import HandClock, Line, MemoryTransport, Script
+from tests.gateway.fakes import HandClock, MemoryTransport
+from tests.gateway.kafka.fakes import Line, Script
 
 from rockgate.gateway.kafka.config import KafkaConfig
 from rockgate.gateway.kafka.door import KafkaDoor

@@ -1,8 +1,9 @@
 import re
 from collections.abc import Callable, Iterator
 
+from tests.gateway.fakes import HandClock
 from tests.gateway.kafka.admin import Admin
-from tests.gateway.kafka.fakes import HandClock, Script
+from tests.gateway.kafka.fakes import Script
 
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.config import KafkaConfig

@@ -1,4 +1,4 @@
-from tests.gateway.kafka.fakes import HandClock
+from tests.gateway.fakes import HandClock
 from tests.gateway.kafka.world import call
 
 from rockgate.gateway.kafka.mute import Mute

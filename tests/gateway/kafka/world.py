@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tests.gateway.kafka.fakes import HandClock
+from tests.gateway.fakes import HandClock
 
 from rockgate.gateway.address import Address
 from rockgate.gateway.delay.headers import Terms

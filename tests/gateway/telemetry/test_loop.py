@@ -1,4 +1,4 @@
-from tests.gateway.kafka.fakes import HandClock
+from tests.gateway.fakes import HandClock
 
 from rockgate.gateway.telemetry.loop import INTERVAL_SECONDS, LoopWatch
 

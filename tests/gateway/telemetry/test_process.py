@@ -1,6 +1,6 @@
 import re
 
-from tests.gateway.kafka.fakes import HandClock
+from tests.gateway.fakes import HandClock
 
 from rockgate.gateway.telemetry.exposition import Exposition
 from rockgate.gateway.telemetry.loop import LoopWatch
