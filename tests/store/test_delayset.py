@@ -44,3 +44,20 @@ def test_many_are_taken_in_as_one_after_the_other(first: list[int], then: list[i
     assert all(offset in offsets for offset in model)
     assert all(offsets.discard(offset) for offset in model)
     assert len(offsets) == 0
+
+
+@given(st.lists(OFFSETS), OFFSETS, st.integers(1, 3 * CHUNK_BITS))
+@settings(deadline=None, max_examples=budget("property_examples"))
+def test_a_row_of_offsets_is_taken_in_as_one_after_the_other(
+    before: list[int], first: int, count: int
+) -> None:
+    offsets = OffsetSet()
+    for offset in before:
+        offsets.add(offset)
+    offsets.add_all(range(first, first + count))
+    model = {*before, *range(first, first + count)}
+    assert len(offsets) == len(model)
+    asked = [*before, first - 1, first, first + count - 1, first + count, *range(0, 9000, 7)]
+    asked = [offset for offset in asked if offset >= 0]
+    assert offsets.which(asked) == [offset in model for offset in asked]
+    assert offsets.which(range(first, first + count)) == [True] * count

@@ -18,6 +18,7 @@ from array import array
 from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
 from itertools import count
+from operator import itemgetter
 
 from rockgate.protocol.entry import NO_FRAME
 from rockgate.store.queueindex import UNIT, UNIT_SIZE, PackedRun, Run, Unit, UnitFields
@@ -34,6 +35,7 @@ from rockgate.store.queueruns import (
 )
 
 _PIECE_UNITS = 64
+_MAX_MS = itemgetter(5)  # of a unit's fields
 _new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
 
 
@@ -173,16 +175,18 @@ class Queue:
 
     def load(self, units: memoryview, *, is_moved: bool) -> None:
         """Add the units of a tail index's run."""
-        for fields in UNIT.iter_unpack(units):
-            unit = Unit._make(fields)
-            if is_moved:
-                self.add_moved(unit)
-                continue
-            self._bases.append(unit.base)
-            self._tail += UNIT.pack(*unit)
-            self.next_offset = unit.base + unit.offset_count
-            self.max_ms = max(self.max_ms, unit.max_ms)
-            self.last_position = unit.position
+        rows = list(UNIT.iter_unpack(units))
+        if is_moved:
+            for fields in rows:
+                self.add_moved(Unit._make(fields))
+        elif rows:
+            # A start waits for this, and a segment may have half a million of them.
+            self._bases.extend([fields[0] for fields in rows])
+            self._tail += units
+            last = Unit._make(rows[-1])
+            self.next_offset = last.base + last.offset_count
+            self.max_ms = max(self.max_ms, max(map(_MAX_MS, rows)))
+            self.last_position = last.position
 
     # Sealing
 

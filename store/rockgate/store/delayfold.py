@@ -7,8 +7,8 @@ its unit comes up, so nothing ever searches for a unit.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import compress
 from typing import Final, NamedTuple
 
 import msgspec
@@ -21,6 +21,7 @@ from rockgate.store.delaychanges import (
     decode,
     encode_ended,
 )
+from rockgate.store.delayitems import pack_items, unpack_items
 from rockgate.store.delayset import OffsetSet
 from rockgate.store.delayunits import FILE_UNITS, NONE, Fields, Units
 from rockgate.store.delaywheel import Wheel
@@ -32,8 +33,7 @@ from rockgate.store.topicchanges import TOPICS_TOPIC, deleted_ids
 from rockgate.store.topics import Topics
 
 _FORMAT: Final = 1
-_ITEM: Final = struct.Struct(">qQqI")
-_SLICE_UNITS: Final = 1_000
+_SLICE_UNITS: Final = 2_000
 _BACK_MS: Final = 30 * 86_400_000
 """How far back the wheel begins: what came due while nobody served lies in rows as well."""
 _NEVER: Final = 1 << 62
@@ -272,15 +272,27 @@ class Delay:
 
     def snapshot(self) -> Iterator[bytes]:
         """Hand out what waits, about a millisecond of work at a time."""
-        for some in self._walk():
-            table: dict[int, int] = {}
-            items = bytearray()
-            for due_ms, sequence, offset, number, _ in some:
-                if number != NONE and offset in self._queues[number][1]:
-                    index = table.setdefault(number, len(table))
-                    items += _ITEM.pack(due_ms, sequence, offset, index)
+        start, end = 0, len(self.units)
+        while start < end:
+            columns = self.units.columns(start, min(self._slice_units, end - start))
+            start += len(columns[0])
+            waits = self._which(columns[2], columns[3])
+            kept = columns if all(waits) else [list(compress(each, waits)) for each in columns]
+            dues_ms, sequences, offsets, numbers = kept
+            table = {number: index for index, number in enumerate(dict.fromkeys(numbers))}
             keys = [self._queues[number][0] for number in table]
-            yield bytes((_FORMAT,)) + _encode(_Slice(keys, bytes(items)))
+            items = pack_items(dues_ms, sequences, offsets, [table[number] for number in numbers])
+            yield bytes((_FORMAT,)) + _encode(_Slice(keys, items))
+
+    def _which(self, offsets: list[int], numbers: list[int]) -> list[bool]:
+        """Say of units, given by their columns, whether what is in them waits."""
+        queues, number = self._queues, numbers[0]
+        if number != NONE and numbers.count(number) == len(numbers):
+            return queues[number][1].which(offsets)
+        return [
+            number != NONE and offset in queues[number][1]
+            for offset, number in zip(offsets, numbers, strict=True)
+        ]
 
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace what waits."""
@@ -289,19 +301,19 @@ class Delay:
             check_format(piece[0] if piece else 0, _FORMAT, _SNAPSHOT)
             try:
                 self._restore(_decode(piece[1:]))
-            except (IndexError, struct.error, msgspec.MsgspecError) as error:
+            except (IndexError, ValueError, msgspec.MsgspecError) as error:
                 raise StoreCorrupt(_SNAPSHOT, 0, str(error)) from error
 
     def _restore(self, found: _Slice) -> None:
         """Take a slice's items in, column by column: a start waits for this."""
         if not found.items:
             return
-        dues_ms, sequences, offsets, indexes = zip(*_ITEM.iter_unpack(found.items), strict=True)
+        dues_ms, sequences, offsets, indexes = unpack_items(found.items)
         numbers = [self._number(key) for key in found.queues]
         for index in range(len(numbers)):
-            own = offsets
+            own: Sequence[int] = offsets
             if len(numbers) > 1:
-                own = tuple(o for o, i in zip(offsets, indexes, strict=True) if i == index)
+                own = [o for o, i in zip(offsets, indexes, strict=True) if i == index]
             kept = self._queues[numbers[index]][1]
             had = len(kept)
             kept.add_all(own)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 CHUNK_BITS: Final = 4096
 _BYTES: Final = CHUNK_BITS // 8
+_NOTHING: Final = bytes(_BYTES)
 
 
 class OffsetSet:
@@ -37,8 +39,35 @@ class OffsetSet:
         self._size += 1
         return True
 
-    def add_all(self, offsets: Iterable[int]) -> None:
+    def which(self, offsets: Iterable[int]) -> list[bool]:
+        """Say of each of many offsets whether it is there."""
+        get = self._chunks.get
+        return [
+            bool(get(offset >> 12, _NOTHING)[(offset & 4095) >> 3] & 1 << (offset & 7))
+            for offset in offsets
+        ]
+
+    def add_all(self, offsets: Sequence[int]) -> None:
         """Take many offsets in: as `add` does, with less work for each."""
+        if not offsets:
+            return
+        first, end = offsets[0], offsets[-1] + 1
+        if end - first == len(offsets) and array("q", offsets) == array("q", range(first, end)):
+            self._add_range(first, end)
+        else:
+            self._add_each(offsets)
+
+    def _add_range(self, first: int, end: int) -> None:
+        for number in range(first >> 12, (end + 4095) >> 12):
+            chunk = self._chunks.setdefault(number, bytearray(_BYTES))
+            low = max(0, first - (number << 12))
+            high = min(CHUNK_BITS, end - (number << 12))
+            had = int.from_bytes(chunk, "little")
+            has = had | (1 << high) - (1 << low)
+            self._size += has.bit_count() - had.bit_count()
+            chunk[:] = has.to_bytes(_BYTES, "little")
+
+    def _add_each(self, offsets: Iterable[int]) -> None:
         chunks = self._chunks
         touched: dict[int, bytearray] = {}
         number, chunk = -1, bytearray()

@@ -25,6 +25,8 @@ _QUEUE_AT: Final = 24
 
 Fields = tuple[int, int, int, int, int]
 """Due time, sequence, offset, queue, next unit."""
+Columns = tuple[list[int], list[int], list[int], list[int]]
+"""Due times, sequences, offsets and queues of units."""
 
 
 class Units:
@@ -128,6 +130,15 @@ class Units:
         count = min(count, self._file_units - index, self._end - start)
         at = index * UNIT.size
         return list(UNIT.iter_unpack(self._views[number][at : at + count * UNIT.size]))
+
+    def columns(self, start: int, count: int) -> Columns:
+        """Return what `some` does but for the links, column by column."""
+        number, index = divmod(start, self._file_units)
+        count = min(count, self._file_units - index, self._end - start)
+        at = index * UNIT.size
+        view = self._views[number][at : at + count * UNIT.size]
+        wide, narrow = view.cast("q"), view.cast("I")
+        return wide[0::4].tolist(), wide[1::4].tolist(), wide[2::4].tolist(), narrow[6::8].tolist()
 
     def clear(self) -> None:
         """Forget all units, and remove their files."""

@@ -64,16 +64,24 @@ class Wheel:
     ) -> None:
         """Do what `add` does for many, which is much less work if units were never freed yet."""
         low, length = self._minute, self._length
-        minutes = [due_ms // MINUTE_MS for due_ms in dues_ms]
-        if not minutes or min(minutes) < low or max(minutes) >= low + length:
+        first = min(dues_ms, default=0) // MINUTE_MS
+        last = max(dues_ms, default=0) // MINUTE_MS
+        if first < low or last >= low + length:
             for each in zip(dues_ms, sequences, offsets, queues, strict=True):
                 self.add(*each)
             return
-        rows, following = self._minutes, []
-        for unit, minute in enumerate(minutes, len(self._units)):
-            at = minute % length
-            following.append(rows[at])
-            rows[at] = unit
+        rows, unit = self._minutes, len(self._units)
+        if first == last:
+            # Each stands in front of the one before it, as if they had come one by one.
+            at, end = first % length, unit + len(dues_ms)
+            following = [rows[at], *range(unit, end - 1)]
+            rows[at] = end - 1
+        else:
+            following = []
+            for unit, due_ms in enumerate(dues_ms, unit):
+                at = due_ms // MINUTE_MS % length
+                following.append(rows[at])
+                rows[at] = unit
         self._units.fill(dues_ms, sequences, offsets, queues, following)
 
     def put(self, unit: int, at_ms: int, sequence: int) -> None:
