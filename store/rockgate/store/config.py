@@ -48,7 +48,7 @@ class StoreConfig:
     snapshot_interval_ms: int = 60_000
     """How often the folded state is snapshot while the log grows."""
 
-    snapshot_bytes: int = 64 * _MIB
+    snapshot_bytes: int = 32 * _MIB
     """How much new log makes a snapshot due at once."""
 
     retention_ms: int = 7 * 24 * 3_600_000

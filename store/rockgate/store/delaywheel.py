@@ -70,15 +70,15 @@ class Wheel:
             for each in zip(dues_ms, sequences, offsets, queues, strict=True):
                 self.add(*each)
             return
-        rows, unit = self._minutes, len(self._units)
+        rows, begin = self._minutes, len(self._units)
         if first == last:
             # Each stands in front of the one before it, as if they had come one by one.
-            at, end = first % length, unit + len(dues_ms)
-            following = [rows[at], *range(unit, end - 1)]
+            at, end = first % length, begin + len(dues_ms)
+            following = [rows[at], *range(begin, end - 1)]
             rows[at] = end - 1
         else:
             following = []
-            for unit, due_ms in enumerate(dues_ms, unit):
+            for unit, due_ms in enumerate(dues_ms, begin):
                 at = due_ms // MINUTE_MS % length
                 following.append(rows[at])
                 rows[at] = unit

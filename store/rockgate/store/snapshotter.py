@@ -29,16 +29,16 @@ _MIB = 1 << 20
 class SnapshotConfig:
     """How often snapshots are taken."""
 
-    bytes_since: int = 64 * _MIB
+    bytes_since: int = 32 * _MIB
     """How much new log makes one due."""
 
     interval_ms: int = 60_000
     """How long after the last one any new log makes one due."""
 
-    log_bytes_per_byte: int = 2
+    log_bytes_per_byte: int = 1
     """How much new log each byte of the last snapshot must have seen before one is due.
 
-    It bounds what a large state costs under load, at 2 half of the log's own writing; and what a
+    It bounds what a large state costs under load, at 1 as much as the log's own writing; and what a
     start replays, which with a million waiting messages would at 8 take most of its time.
     """
 
