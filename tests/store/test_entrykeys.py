@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.budget import budget
 
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import INDEXED, INNER_BATCH, TRANSACTION_ROLLBACK
-from rockgate.store.entrykeys import entry_keys, keys_of, no_keys
+from rockgate.store.entrykeys import entry_keys, keys_of, keys_of_all, no_keys
 
 
 def keys(magic: int, sys_flag: int, offset: int = 5, properties: bytes = b"") -> list[bytes]:
@@ -40,3 +43,21 @@ def test_a_batch_has_those_of_its_records_if_its_flag_says_so(
 
 def test_without_anybody_who_opens_batches_they_have_none() -> None:
     assert no_keys(memoryview(b"one two")) == ()
+
+
+ids = st.sampled_from(
+    [b"7F0000010A5C18B4AAC2116BB6A8000%d" % n for n in range(3)] + [b"a\x02" * 16]
+)
+rests = st.sampled_from(
+    [b"WAIT\x01true\x02", b"KEYS\x01a  b\x02", b"UNIQ_KEY\x011\x02", b"KEYSTONE\x01a\x02", b""]
+)
+alike = st.builds(b"UNIQ_KEY\x01%b\x02%b".__mod__, st.tuples(ids, rests))
+unlike = st.sampled_from([b"", b"x" * 41, b"UNIQ_KEY\x01", KEYED, b"WAIT\x01true\x02" * 5])
+
+
+@given(st.lists(alike | unlike, min_size=1, max_size=4))
+@settings(deadline=None, max_examples=budget("property_examples"))
+def test_many_messages_have_together_what_each_of_them_has(properties: list[bytes]) -> None:
+    positions = range(len(properties))
+    wanted = [(key, at) for at, each in enumerate(properties) for key in keys_of(each)]
+    assert keys_of_all(properties, positions) == wanted

@@ -1,8 +1,8 @@
 """Appending: from what a caller wants stored to an entry in the log and everything derived from it.
 
-The queue's unit is added, folds are applied and keys are indexed before an append returns, so
-whatever was answered can be read at once, and a fold's caller finds its change made. Recovery feeds
-the same entries to the same indexes through `dispatch`; a test compares the two.
+The queue's unit is added, folds are applied and keys are given to their index before an append
+returns, so whatever was answered can be read at once, and a fold's caller finds its change made.
+Recovery feeds the same entries to the same indexes through `dispatch`; a test compares the two.
 """
 
 from __future__ import annotations

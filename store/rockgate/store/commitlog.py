@@ -241,14 +241,16 @@ class CommitLog:
             raise EntryTooLarge("the topic's name", len(topic), envelope.TOPIC_SIZE_MAX)
         fixed = envelope.envelope_size(topic, flags)
         size_max = self._segments.segment_size - BLANK_SIZE - MOVED_SIZE
-        sizes = []
-        for _, body, properties in contents:
-            size = fixed + len(body) + len(properties)
-            if len(properties) > PROPERTIES_SIZE_MAX:
-                raise EntryTooLarge("the properties", len(properties), PROPERTIES_SIZE_MAX)
-            if size > size_max:
-                raise EntryTooLarge("the entry", size, size_max)
-            sizes.append(size)
+        _, bodies, properties = zip(*contents, strict=True)
+        properties_size = max(map(len, properties))
+        if properties_size > PROPERTIES_SIZE_MAX:
+            raise EntryTooLarge("the properties", properties_size, PROPERTIES_SIZE_MAX)
+        sizes = [
+            fixed + body_size + rest
+            for body_size, rest in zip(map(len, bodies), map(len, properties), strict=True)
+        ]
+        if max(sizes) > size_max:
+            raise EntryTooLarge("the entry", max(sizes), size_max)
         return sizes
 
     def _wipe(self, size: int) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
-from itertools import count
+from itertools import count, repeat
 from operator import itemgetter
 
 from rockgate.protocol.entry import NO_FRAME
@@ -152,16 +152,11 @@ class Queue:
         """Add the units of message entries that take the next offsets, one each."""
         if record_ms > self.max_ms:
             self.max_ms = record_ms
-        base, max_ms, pack = self.next_offset, self.max_ms, UNIT.pack
-        units = zip(count(base), positions, sizes, tag_codes, strict=False)
+        base = self.next_offset
         # As in `add`: the tail comes last.
         self._bases.extend(range(base, base + len(positions)))
-        self._tail += b"".join(
-            [
-                pack(at, position, size, 1, store_ms, max_ms, code)
-                for at, position, size, code in units
-            ]
-        )
+        times = (repeat(1), repeat(store_ms), repeat(self.max_ms))
+        self._tail += b"".join(map(UNIT.pack, count(base), positions, sizes, *times, tag_codes))
         self.next_offset = base + len(positions)
         self.last_position = positions[-1]
 

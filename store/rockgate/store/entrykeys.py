@@ -5,7 +5,9 @@ What is in a batch the store does not know; whoever opens it gives a function th
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from rockgate.protocol.entry import (
     INDEXED,
@@ -19,6 +21,11 @@ RecordKeys = Callable[[memoryview], Sequence[bytes]]
 """Returns the keys of the records in a batch's body, the same whenever it is asked."""
 
 
+_ID: Final = b"UNIQ_KEY\x01"
+_ID_SIZE: Final = 32
+_REST_AT: Final = len(_ID) + _ID_SIZE
+
+
 def keys_of(properties: bytes) -> list[bytes]:
     """Return the keys a message is found by: its unique key, then each part of its KEYS."""
     keys = []
@@ -29,6 +36,37 @@ def keys_of(properties: bytes) -> list[bytes]:
     if parts:
         keys += [key for key in parts.split(b" ") if key]
     return keys
+
+
+def keys_of_all(properties: Sequence[bytes], positions: Sequence[int]) -> list[tuple[bytes, int]]:
+    """Return the keys of messages, each with its message's position."""
+    ids = _ids(properties)
+    if ids is not None:
+        return list(zip(ids, positions, strict=True))
+    return [
+        (key, position)
+        for each, position in zip(properties, positions, strict=True)
+        if each
+        for key in keys_of(each)
+    ]
+
+
+def _ids(properties: Sequence[bytes]) -> Sequence[bytes] | None:
+    """Return the ids that a client gave its messages, if those are their only keys.
+
+    Messages of one client have their id in front, as long as any other, and the same or as much
+    behind it: as a rule one look at all of them is enough.
+    """
+    rest_size = len(properties[0]) - _REST_AT
+    if rest_size < 1 or len(set(map(len, properties))) > 1:
+        return None
+    parts = struct.iter_unpack(f"{len(_ID)}s{_ID_SIZE}s{rest_size}s", b"".join(properties))
+    names, ids, rests = zip(*parts, strict=True)
+    if set(names) != {_ID} or b"\x02" in b"".join(ids):
+        return None
+    if any(rest[0] != 2 or b"KEY" in rest for rest in set(rests)):
+        return None
+    return ids
 
 
 def no_keys(body: memoryview) -> Sequence[bytes]:

@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 from zlib import crc32
 
+from rockgate.protocol.entry.checksum import crc32 as checksum
 from rockgate.store.files import Mapping
 
 HEADER: Final = struct.Struct(">qqqqII")
@@ -132,10 +133,10 @@ class KeyFile:
         view, index, used_slots = self.view, self.count, self.used_slots
         slot_count, entry_count = self.shape
         assert index + len(keyed) <= entry_count, "room for all"
-        prefix = topic + b"#"
+        prefix = checksum(topic + b"#")
         at = HEADER.size + SLOT.size * slot_count + ENTRY.size * index
         for key, position in keyed:
-            key_crc = crc32(prefix + key) & _HASH_MASK
+            key_crc = checksum(key, prefix) & _HASH_MASK
             slot_at = HEADER.size + SLOT.size * (key_crc % slot_count)
             (before,) = _read_slot(view, slot_at)
             if before == 0 or before >= index:

@@ -4,9 +4,10 @@ docs/key-index.md is this module's twin. The index is one row of files for all t
 covering a stretch of the log and named by its start. It is derived: what is lost or damaged is
 put again from the log, and `recover` says from where.
 
-Keys are put on the append path, by the store's thread, straight into a mapped file. `prepare` and
-`flush` are steps of background threads. An index that cannot grow never fails a message: it stops,
-remembers where (`missed_from`), and is caught up from the log once there is room.
+Keys are put by the store's thread, straight into a mapped file: on the append path, or for many
+messages right behind it. `prepare` and `flush` are steps of background threads. An index that
+cannot grow never fails a message: it stops, remembers where (`missed_from`), and is caught up from
+the log once there is room.
 
 Only hashes are stored. `query` compares the real key, topic and time of whatever it finds by means
 of the caller's loader, so that neither a collision nor a damaged file can give a wrong answer.
@@ -17,16 +18,13 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Final
 
-from rockgate.protocol.entry import (
-    TRANSACTION_ROLLBACK,
-    Entry,
-)
-from rockgate.store.entrykeys import RecordKeys, entry_keys, keys_of, no_keys
+from rockgate.protocol.entry import TRANSACTION_ROLLBACK, Entry
+from rockgate.store.entrykeys import RecordKeys, entry_keys, keys_of, keys_of_all, no_keys
 from rockgate.store.errors import StoreFull
 from rockgate.store.files import Directory
 from rockgate.store.keyfile import KeyFile, Shape
@@ -41,9 +39,8 @@ FOREVER_MS: Final = 2**63 - 1
 
 _NAME: Final = re.compile(r"(\d{20})-(\d+)-(\d+)")
 _PREPARED: Final = "next"
-_ID: Final = b"UNIQ_KEY\x01"
-_ID_AT: Final = len(_ID)
-_ID_END: Final = _ID_AT + 32
+_WAITING_MAX: Final = 1_000
+"""Messages whose keys are put later: about a millisecond's work."""
 
 
 Missed = tuple[bytes, Sequence[bytes], int, int]
@@ -82,6 +79,10 @@ class KeyIndex:
         """Keys of everything in front of this position are on disk."""
         self.missed_from: int | None = None
         """From where on keys were not indexed for want of room; None if none were missed."""
+        self._waiting: list[tuple[bytes, Sequence[bytes], Sequence[int], int]] = []
+        self._waiting_count = 0
+        self.later: Callable[[Callable[[], None]], None] = lambda work: work()
+        """Runs something soon, by the store's thread; without threads at once."""
         self.failure: OSError | None = None
         """The sync that failed. Later ones prove nothing, so the durable position stands still."""
 
@@ -188,6 +189,8 @@ class KeyIndex:
 
         Entries come in the order of the log. The store time may go back: a moved entry's does.
         """
+        if self._waiting:
+            self.settle()
         if position <= self._last or self.missed_from is not None:
             return
         file = self._row[-1]
@@ -212,35 +215,42 @@ class KeyIndex:
         positions: Sequence[int],
         store_ms: int,
     ) -> None:
-        """Index messages that follow each other in the log, none of them a rollback."""
-        keyed: list[tuple[bytes, int]] = []
-        for each, position in zip(properties, positions, strict=True):
-            # Most have an id of their client's in front, and nothing else that is a key.
-            if each[:_ID_AT] == _ID and each[_ID_END : _ID_END + 1] == b"\x02":
-                key = each[_ID_AT:_ID_END]
-                if each.find(b"KEY", _ID_AT) < 0 and b"\x02" not in key:
-                    keyed.append((key, position))
-                    continue
-            if each:
-                keyed += [(key, position) for key in keys_of(each)]
-        if not keyed:
-            return
-        file = self._row[-1]
-        if (
-            self.missed_from is not None
-            or keyed[0][1] <= self._last
-            or file.count + len(keyed) > file.shape.entry_count
-        ):
-            for position, those in groupby(keyed, itemgetter(1)):
-                self.put(topic, [key for key, _ in those], position, store_ms)
-            return
-        file.position = keyed[0][1]
-        file.put_each(topic, keyed, store_ms)
-        # The flushing thread reads this before the count: it may move when all are counted.
-        file.position = self._last = keyed[-1][1]
+        """Index messages that follow each other in the log, none of them a rollback.
+
+        Not now but `later`, when they have been answered; whoever needs them first settles that.
+        """
+        self._waiting.append((topic, properties, positions, store_ms))
+        self._waiting_count += len(positions)
+        if self._waiting_count >= _WAITING_MAX:
+            self.settle()
+        elif len(self._waiting) == 1:
+            self.later(self.settle)
+
+    def settle(self) -> None:
+        """Put all that waits."""
+        waiting, self._waiting = self._waiting, []
+        self._waiting_count = 0
+        for topic, properties, positions, store_ms in waiting:
+            keyed = keys_of_all(properties, positions)
+            file = self._row[-1]
+            if (
+                not keyed
+                or self.missed_from is not None
+                or keyed[0][1] <= self._last
+                or file.count + len(keyed) > file.shape.entry_count
+            ):
+                for position, those in groupby(keyed, itemgetter(1)):
+                    self.put(topic, [key for key, _ in those], position, store_ms)
+                continue
+            file.position = keyed[0][1]
+            file.put_each(topic, keyed, store_ms)
+            # The flushing thread reads this before the count: it may move when all are counted.
+            file.position = self._last = keyed[-1][1]
 
     def reached(self, position: int) -> None:
         """Note that every entry in front of a position was put, as far as it had keys."""
+        if self._waiting:
+            self.settle()
         if self.missed_from is None and position > self._last:
             self._row[-1].position = position
             self._last = position - 1
@@ -256,6 +266,8 @@ class KeyIndex:
         Meanwhile entries that are appended are passed over by `put`; `is_all` says that `end` is
         the log's, and from then on they are not. Does nothing while there is no room.
         """
+        if self._waiting:
+            self.settle()
         if self.missed_from is None or not self.has_room:
             return
         self.missed_from = None
@@ -294,6 +306,8 @@ class KeyIndex:
         Both ends of the time window count. A query gives up after `steps_max` entries and
         returns what it found: a key that all messages share is no key.
         """
+        if self._waiting:
+            self.settle()
         found: list[int] = []
         passed: set[int] = set()
         steps = 0
@@ -376,6 +390,7 @@ class KeyIndex:
 
     def close(self) -> None:
         """Let go of the files; what was not flushed is put again at the next start."""
+        self._waiting = []
         for file in self._row:
             file.mapping.close()
         self._row = []

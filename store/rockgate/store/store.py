@@ -252,11 +252,10 @@ class Store:
 
     def _restore_keys(self, flushed: int) -> None:
         """Bring the key index up to the end, now if that is quick and a little at a time if not."""
-        config = self.config
         self.keys: KeyIndex | None = None
-        if not config.key_index:
+        if not self.config.key_index:
             return
-        shape = Shape(config.key_index_slots, config.key_index_entries)
+        shape = Shape(self.config.key_index_slots, self.config.key_index_entries)
         self.keys = KeyIndex(self._directory.child("index"), shape, self._record_keys)
         start = self.keys.recover(log_end=self.log.end, rebuild_from=self.log.start)
         if self.log.end - start > _KEYS_AT_ONCE:
@@ -289,8 +288,9 @@ class Store:
     def start(self, post: Post) -> None:
         """Move allocation, fsyncs and files to threads; `post` runs what they have to say here."""
         self._posted = post
-        self._jobs = ThreadJobs("rockgate-jobs", post)
-        self.checkpointer.jobs = self._jobs
+        self.checkpointer.jobs = self._jobs = ThreadJobs("rockgate-jobs", post)
+        if self.keys is not None:
+            self.keys.later = post
         self._allocator = Worker("rockgate-allocate", self._prepare)
         self._flushing = Worker("rockgate-flush", self._flush_step, self.config.flush_interval_ms)
         self._threads = [self._allocator, self._flushing]

@@ -58,6 +58,8 @@ _DELAYING = (
     b"__STARTDELIVERTIME",
 )
 _NO_WAIT = b"WAIT\x01false"
+_ENDS = {b"\x02", b""}
+"""What properties end with: a separator, unless there are none."""
 BATCH_COUNT_MAX = 100_000
 
 
@@ -254,17 +256,15 @@ class Sender:
 
 def _checked(messages: list[Batched]) -> list[Batched]:
     """Refuse what no message of a batch can be; returns them with their properties ended."""
-    is_ended = True
-    for _, body, properties in messages:
-        if not body:
-            raise Refused(ResponseCode.MESSAGE_ILLEGAL, "a body of the batch is empty")
-        if not properties:
-            continue
-        if properties[-1] != 2:
-            is_ended = False
-        if b"DEL" in properties and classify(0, properties) is not MessageKind.ORDINARY:
-            raise _not_in_batches()
-    if is_ended:
+    _, bodies, properties = zip(*messages, strict=True)
+    if not all(bodies):
+        raise Refused(ResponseCode.MESSAGE_ILLEGAL, "a body of the batch is empty")
+    # All names of delays have it: as a rule one look is enough for all of them.
+    if b"DEL" in b"".join(properties) and any(
+        classify(0, each) is not MessageKind.ORDINARY for each in properties
+    ):
+        raise _not_in_batches()
+    if {each[-1:] for each in properties} <= _ENDS:
         return messages
     return [
         each._replace(properties=each.properties + b"\x02")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
+from itertools import accumulate, chain, count, repeat
 from typing import Final
 
 from rockgate.protocol.entry.checksum import crc32
@@ -23,6 +24,8 @@ from rockgate.protocol.entry.format import (
 
 _SHARED: Final = struct.Struct(">iq")
 _SIZE: Final = struct.Struct(">h")
+_CHECKSUM: Final = b"%08x\x02".__mod__
+_POSITIVE: Final = 0x7FFFFFFF
 
 Content = tuple[int, Buffer, bytes]
 """Flag, body and packed properties of a message."""
@@ -58,30 +61,26 @@ def pack_messages(
     shared = _SHARED.pack(sys_flag & ~CONTINUES | CONTINUES, born_ms) + hosts
     head = struct.Struct(f">I4sI4siqq{len(shared)}sI")
     assert head.size == head_size(sys_flag), "hosts as wide as the flags say"
-    pack, checksum = head.pack, crc32
-    magic_bytes, queue_bytes = magic.to_bytes(4, "big"), queue_id.to_bytes(4, "big", signed=True)
-    pieces: list[Buffer] = []
-    tails: dict[int, bytes] = {}
+    flags, bodies, properties = zip(*contents, strict=True)
     last = len(sizes) - 1
-    for index, (flag, body, properties) in enumerate(contents):
-        if index == last:
-            shared = _SHARED.pack(sys_flag & ~CONTINUES, born_ms) + hosts
-        size, properties_size = sizes[index], len(properties)
-        begins = tails.get(properties_size)
-        if begins is None:
-            begins = tails[properties_size] = prefix + _SIZE.pack(properties_size + CHECKSUM_SIZE)
-        lead = pack(
-            size,
-            magic_bytes,
-            checksum(body) & 0x7FFFFFFF,
-            queue_bytes,
-            flag,
-            offset + index,
-            position,
-            shared,
-            len(body),
+    end = _SHARED.pack(sys_flag & ~CONTINUES, born_ms) + hosts
+    # Column by column: what is done for each message is done by the interpreter's own loops.
+    leads = list(
+        map(
+            head.pack,
+            sizes,
+            repeat(magic.to_bytes(4, "big")),
+            [checksum & _POSITIVE for checksum in map(crc32, bodies)],
+            repeat(queue_id.to_bytes(4, "big", signed=True)),
+            flags,
+            count(offset),
+            accumulate(sizes, initial=position),
+            chain(repeat(shared, last), (end,)),
+            map(len, bodies),
         )
-        tail = begins + properties + CHECKSUM_NAME
-        pieces += (lead, body, tail, b"%08x\x02" % checksum(tail, checksum(lead)))
-        position += size
-    return b"".join(pieces)
+    )
+    begins = {size: prefix + _SIZE.pack(size + CHECKSUM_SIZE) for size in set(map(len, properties))}
+    tails = [begins[len(each)] + each + CHECKSUM_NAME for each in properties]
+    checksums = map(_CHECKSUM, map(crc32, tails, map(crc32, leads)))
+    entries = zip(leads, bodies, tails, checksums, strict=True)
+    return b"".join(chain.from_iterable(entries))

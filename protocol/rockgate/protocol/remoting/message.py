@@ -200,11 +200,11 @@ def _decode_alike(view: memoryview, count_max: int) -> list[Batched] | None:
         return None
     if len(view) // size > count_max or size > _ALIKE_SIZE_MAX:
         return None
-    rows = list(struct.iter_unpack(f">i8xii{body_size}sH{properties_size}s", view))
-    sizes = (size, body_size, properties_size)
-    if any((row[0], row[2], row[4]) != sizes for row in rows):
+    sizes = struct.iter_unpack(f">i12xi{body_size}xH{properties_size}x", view)
+    if set(sizes) != {(size, body_size, properties_size)}:
         return None
-    return [_new(Batched, (flag, body, packed)) for _, flag, _, body, _, packed in rows]
+    rows = struct.iter_unpack(f">12xi4x{body_size}s2x{properties_size}s", view)
+    return [_new(Batched, row) for row in rows]
 
 
 def encode_batch(messages: Iterable[tuple[int, bytes, bytes]]) -> bytes:

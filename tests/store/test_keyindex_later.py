@@ -1,0 +1,101 @@
+"""Keys of many messages: put behind their append, and there for whoever asks first."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.store.keymodel import ModelLog
+
+from rockgate.store.keyfile import Shape
+from rockgate.store.keyindex import KeyIndex
+from rockgate.store.memoryfiles import MemoryDisk
+
+Work = Callable[[], None]
+
+
+class World:
+    """An index whose loop has to be turned by hand."""
+
+    def __init__(self) -> None:
+        self.disk = MemoryDisk()
+        self.log = ModelLog()
+        self.index = self.opened()
+        self.asked_for: list[Work] = []
+        self.index.later = self.asked_for.append
+
+    def opened(self) -> KeyIndex:
+        index = KeyIndex(self.disk.root(), Shape(50, 5_000))
+        self.resumed = index.recover(log_end=self.log.end, rebuild_from=self.log.start)
+        return index
+
+    def put(self, *keys: bytes) -> list[int]:
+        """Append messages together, one for each key; returns where they lie."""
+        positions = [self.log.append(b"orders", [key]) for key in keys]
+        properties = [b"KEYS\x01%b\x02" % key for key in keys]
+        self.index.put_messages(b"orders", properties, positions, self.log.store_ms)
+        return positions
+
+    def turn(self) -> None:
+        """Let the loop do what it was asked for."""
+        asked_for, self.asked_for[:] = list(self.asked_for), []
+        for work in asked_for:
+            work()
+
+    def found(self, key: bytes) -> list[int]:
+        return self.index.query(b"orders", key, load=self.log.load, limit=9)
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_the_next_turn_puts_what_waits(world: World) -> None:
+    world.put(b"a", b"b")
+    last = world.put(b"c")
+    assert world.index.last_position == -1
+    assert len(world.asked_for) == 1, "one turn is enough for all"
+    world.turn()
+    assert world.index.last_position == last[0]
+
+
+def test_a_query_finds_what_waits(world: World) -> None:
+    first, second = world.put(b"a", b"a")
+    assert world.found(b"a") == [second, first]
+
+
+def test_a_turn_that_comes_late_puts_nothing_twice(world: World) -> None:
+    positions = world.put(b"a")
+    assert world.found(b"a") == positions
+    world.turn()
+    assert world.index.last_position == positions[0]
+    assert world.found(b"a") == positions
+
+
+def test_a_single_key_comes_behind_those_that_wait(world: World) -> None:
+    positions = world.put(b"a")
+    position = world.log.append(b"orders", [b"a"])
+    world.index.put(b"orders", [b"a"], position, world.log.store_ms)
+    assert world.found(b"a") == [position, *positions]
+
+
+def test_as_many_as_a_turn_may_take_are_put_at_once(world: World) -> None:
+    positions = world.put(*(b"%d" % number for number in range(1_000)))
+    assert world.index.last_position == positions[-1]
+
+
+def test_a_checkpoint_counts_what_waits(world: World) -> None:
+    positions = world.put(b"a")
+    world.index.reached(world.log.end)
+    world.index.flush()
+    assert world.index.durable_position == world.log.end
+    assert world.opened().query(b"orders", b"a", load=world.log.load, limit=9) == positions
+
+
+def test_what_waits_is_not_counted_as_on_disk(world: World) -> None:
+    kept = world.put(b"a")
+    world.turn()
+    waits = world.put(b"b")
+    world.index.flush()
+    index = world.opened()
+    assert kept[0] <= world.resumed <= waits[0], "a start puts it again from here"
+    assert index.query(b"orders", b"b", load=world.log.load, limit=9) == []
