@@ -521,11 +521,13 @@ def test_a_batch_made_from_a_frame_has_the_bytes_of_one_packed_field_by_field(
     whole = Parts(MAGIC_BATCH, INNER_BATCH, values, topic, body, properties).pack()
     frame = envelope.batch_frame(topic, offset)
     size = frame.size + len(body)
-    head, tail = envelope.pack_batch(
+    place = memoryview(bytearray(b"." + bytes(envelope.HEAD_SIZE_V4) + body + bytes(size)))
+    envelope.enclose_batch(
+        place,
+        1,
+        1 + size,
+        place[1 + envelope.HEAD_SIZE_V4 :][: len(body)],
         frame.tail,
-        body,
-        size,
-        len(body),
         queue_id,
         offset,
         count,
@@ -534,7 +536,8 @@ def test_a_batch_made_from_a_frame_has_the_bytes_of_one_packed_field_by_field(
         store_ms,
         host,
     )
-    assert head + body + tail == whole
+    assert place[: 1 + size] == b"." + whole
+    assert not any(place[1 + size :])
     assert len(whole) == size
     assert offset < frame.until
 

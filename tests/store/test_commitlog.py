@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from random import Random
 
@@ -162,8 +163,9 @@ def test_a_batch_appended_the_short_way_leaves_the_same_bytes(
     batches: list[tuple[bytes, int, int, bytes]], host: bytes
 ) -> None:
     logs = []
-    for _ in range(2):
-        segments = Segments(MemoryDisk().root(), SEGMENT, SEGMENT)
+    scratch = tempfile.TemporaryDirectory()
+    for directory in (MemoryDisk().root(), DiskDirectory(Path(scratch.name))):
+        segments = Segments(directory, SEGMENT, SEGMENT)
         segments.start_at(0)
         logs.append(CommitLog(segments, ManualClock(77), store_host=host))
     usual, short = logs
@@ -179,13 +181,15 @@ def test_a_batch_appended_the_short_way_leaves_the_same_bytes(
     for position in range(0, usual.end, SEGMENT):
         size = min(SEGMENT, usual.end - position)
         assert usual.slice(position, size) == short.slice(position, size)
+    scratch.cleanup()
 
 
-def test_a_batch_whose_stamp_fails_leaves_nothing() -> None:
+@pytest.mark.parametrize("is_on_disk", [False, True])
+def test_a_batch_whose_stamp_fails_leaves_nothing(tmp_path: Path, is_on_disk: bool) -> None:
     def failing(view: memoryview, offset: int) -> None:
         raise ValueError("no stamp")
 
-    log = memory_log()
+    log = new_log(DiskDirectory(tmp_path) if is_on_disk else MemoryDisk().root())
     with pytest.raises(ValueError, match="no stamp"):
         log.append_batch(FRAME, TOPIC, 0, 0, b"records", 1, 0, failing)
     assert log.end == 0

@@ -26,7 +26,7 @@ from rockgate.protocol.entry import (
     Content,
     Entry,
     EntryError,
-    pack_batch,
+    enclose_batch,
 )
 from rockgate.store.clock import Clock
 from rockgate.store.errors import EntryTooLarge
@@ -129,30 +129,36 @@ class CommitLog:
         """Append a batch without properties of its own: `append` for whoever does little else.
 
         The frame is the topic's, for this offset. The bytes are the same, and so are the numbers
-        that it returns. Whatever is not usual is left to `append`.
+        that it returns. Whatever is not usual is left to `append`, and so is a disk whose writes
+        are watched: both copy the body, the tail and the head in, in that order.
         """
-        tail_format, size, _ = frame
+        tail, size, _ = frame
         body_size = len(body)
         size += body_size
-        segment = self._segments.active
+        segments = self._segments
+        segment = segments.active
+        view = segment.mapping.bare
         position = self.end
         at = position - segment.start
-        if self._host_flag or at + size + BLANK_SIZE + MOVED_SIZE > segment.size:
+        if view is None or self._host_flag or at + size + BLANK_SIZE + MOVED_SIZE > segment.size:
             draft = Draft(topic, queue_id, offset, body, b"", count, born_ms, stamp=stamp)
             return self.append(draft)
-        mapping = segment.mapping
         body_at = at + HEAD_SIZE_V4
-        tail_at = body_at + body_size
         try:
-            mapping.write(body_at, body)
-            stored = mapping.view[body_at:tail_at]
+            stored = view[body_at : body_at + body_size]
+            stored[:] = body
             stamp(stored, offset)
-            store_ms = self._now_ms()
-            head, tail = pack_batch(
-                tail_format,
+            store_ms = self._clock_ms()
+            if store_ms < self.last_store_ms:
+                store_ms = self.last_store_ms
+            else:
+                self.last_store_ms = store_ms
+            enclose_batch(
+                view,
+                at,
+                at + size,
                 stored,
-                size,
-                body_size,
+                tail,
                 queue_id,
                 offset,
                 count,
@@ -161,13 +167,11 @@ class CommitLog:
                 store_ms,
                 self._store_host,
             )
-            mapping.write(tail_at, tail)
-            mapping.write(at, head)
         except Exception:
             self._wipe(size)
             raise
         self.end = end = position + size
-        if end >= self._segments.prepare_at:
+        if end >= segments.prepare_at:
             self._wake_allocator()
         return position, size, store_ms
 

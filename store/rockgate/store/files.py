@@ -44,6 +44,8 @@ class Mapping(Protocol):
     name: str
     size: int
     view: memoryview
+    bare: memoryview | None
+    """The view, where `write` does no more than copy into it; None where writes are watched."""
 
     def write(self, at: int, data: Buffer) -> None:
         """Copy bytes in; they are visible at once and last from the next `sync`."""
@@ -170,6 +172,7 @@ class DiskMapping:
         self._mapped: mmap.mmap | None = mmap.mmap(descriptor, size, access=access)
         self._writable = writable
         self.view = memoryview(self._mapped)
+        self.bare: memoryview | None = self.view
 
     def write(self, at: int, data: Buffer) -> None:
         """Copy bytes in."""
@@ -219,7 +222,7 @@ class DiskMapping:
             return
         if self._writable:
             _advise(mapped, 0, self.size, _MADV_DONTNEED)
-        self.view = memoryview(b"")
+        self.view = self.bare = memoryview(b"")
         descriptor, self._descriptor = self._descriptor, -1
         reference = weakref.ref(mapped)
         del mapped

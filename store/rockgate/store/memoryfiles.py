@@ -184,6 +184,8 @@ def _closed(name: str) -> ValueError:
 class MemoryMapping:
     """A mapped file in memory; its view is of the file's own bytes."""
 
+    bare: memoryview | None = None  # each write is one at which the power may be cut
+
     def __init__(self, disk: MemoryDisk, path: str, node: Node, *, writable: bool) -> None:
         self.name = path.rpartition("/")[2]
         self.size = len(node.visible)

@@ -18,7 +18,7 @@ no name and value.
 This is a leaf: it knows neither Kafka nor remoting, and it is all of protocol the store imports.
 """
 
-from rockgate.protocol.entry.batchframe import NO_FRAME, BatchFrame, batch_frame, pack_batch
+from rockgate.protocol.entry.batchframe import NO_FRAME, BatchFrame, batch_frame, enclose_batch
 from rockgate.protocol.entry.codec import (
     BODY_CRC_AT,
     HEAD_SIZE_V4,
@@ -131,11 +131,11 @@ __all__ = [
     "body_checksum",
     "body_of",
     "check",
+    "enclose_batch",
     "envelope_size",
     "get_property",
     "head_size",
     "identify",
-    "pack_batch",
     "pack_blank",
     "pack_head",
     "pack_host",

@@ -2,7 +2,7 @@
 
 What a topic's batches have in common is their tail: the topic's name, the names of the properties
 and the sizes of both, which change only when an offset takes one more digit. A `BatchFrame` holds
-it as a format; `pack_batch` fills in what is left. The bytes are those of `pack_head` and
+it as a format; `enclose_batch` fills in what is left. The bytes are those of `pack_head` and
 `pack_tail`; a property test compares them.
 """
 
@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from rockgate.protocol.entry.checksum import crc32
 from rockgate.protocol.entry.codec import HEAD_SIZE_V4, batch_properties, pack_tail, tail_size
-from rockgate.protocol.entry.format import HOST_SIZE_V4, INNER_BATCH, MAGIC_BATCH, Buffer
+from rockgate.protocol.entry.format import HOST_SIZE_V4, INNER_BATCH, MAGIC_BATCH
 
 # The head of `codec` without flag, reconsume times, prepared offset and the producer's host.
 _HEAD: Final = struct.Struct(f">IIIi4xqqIq{HOST_SIZE_V4}xq{HOST_SIZE_V4}s12xI")
@@ -51,11 +51,12 @@ def batch_frame(topic: bytes, offset: int) -> BatchFrame:
     return _frame(topic, len(str(offset)))
 
 
-def pack_batch(
+def enclose_batch(
+    view: memoryview,
+    at: int,
+    end: int,
+    body: memoryview,
     tail: bytes,
-    body: Buffer,
-    size: int,
-    body_size: int,
     queue_id: int,
     offset: int,
     count: int,
@@ -63,10 +64,12 @@ def pack_batch(
     born_ms: int,
     store_ms: int,
     store_host: bytes,
-) -> tuple[bytes, bytes]:
-    """Return what stands in front of a batch's body and what behind; `size` is the entry's."""
+) -> None:
+    """Put the envelope around a batch's body that lies in place; the head, which shows it, last."""
+    body_size = len(body)
+    body_at = at + HEAD_SIZE_V4
     head = _HEAD.pack(
-        size,
+        end - at,
         MAGIC_BATCH,
         crc32(body) & 0x7FFFFFFF,
         queue_id,
@@ -79,4 +82,5 @@ def pack_batch(
         body_size,
     )
     covered = tail % (count, offset)
-    return head, b"%b%08x\x02" % (covered, crc32(covered, crc32(head)))
+    view[body_at + body_size : end] = b"%b%08x\x02" % (covered, crc32(covered, crc32(head)))
+    view[at:body_at] = head
