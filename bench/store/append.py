@@ -13,6 +13,7 @@ import struct
 import time
 from collections import deque
 from collections.abc import Callable
+from itertools import cycle, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,7 +49,6 @@ class Running:
         self.store = Store(DiskDirectory(path), config, SystemClock())
         self._posts: deque[Callable[[], None]] = deque()
         self.store.start(self._posts.append)
-        self._count = 0
 
     def queues(self, name: str, count: int) -> list[Queue]:
         """Make a topic and return its queues."""
@@ -56,12 +56,10 @@ class Running:
         return self.store.queues.of(topic.id)
 
     def turn(self) -> None:
-        """What the loop does between requests."""
-        self._count += 1
-        if self._count % TICK_EVERY == 0:
-            while self._posts:
-                self._posts.popleft()()
-            self.store.tick()
+        """What the loop does between requests, once in TICK_EVERY of them."""
+        while self._posts:
+            self._posts.popleft()()
+        self.store.tick()
 
     def close(self) -> None:
         """Stop the store."""
@@ -88,12 +86,14 @@ class Spent(NamedTuple):
 
 
 def _append(running: Running, queues: list[Queue], body: bytes, count: int) -> Spent:
-    batch, turn, queue_count = running.store.appender.batch, running.turn, len(queues)
+    batch = running.store.appender.batch
+    row = cycle(queues)
 
     def work() -> None:
-        for number in range(count):
-            batch(queues[number % queue_count], body, count=16, record_ms=1, stamp=stamp)
-            turn()
+        for done in range(0, count, TICK_EVERY):
+            for queue in islice(row, min(TICK_EVERY, count - done)):
+                batch(queue, body, count=16, record_ms=1, stamp=stamp)
+            running.turn()
 
     return Spent.by(work)
 

@@ -144,6 +144,7 @@ class Recording:
         self.name = segment_name(0)
         self.size = size
         self.view = memoryview(bytearray(size))
+        self.bare: memoryview | None = None
         self.populated: list[tuple[int, int]] = []
         self.synced: list[tuple[int, int | None]] = []
 
