@@ -4,18 +4,31 @@ Kafka's side reads the bodies of batch entries and nothing around them; a messag
 ends the run, for it is read in another way, and so does a batch of which records wait. The loop
 over units is the server's hottest: it makes one slice per entry and nothing else.
 
+Messages of one producer are often as large as each other in all their parts. A run of those is read
+column by column: one unpacking each, and what they must agree in is compared for all together.
+
 Entries that are cold are not touched. They are noted, and their sizes counted, so that whoever asks
 can have them brought in and ask again.
 """
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from rockgate.protocol.entry import (
+    BORN_HOST_V6,
+    CHECKSUM_SIZE,
+    COMPRESSED,
     DELAYED,
     HEAD_SIZE_V4,
     MAGIC_BATCH,
+    MAGIC_V1,
+    MOVED,
+    STORE_HOST_V6,
     batch_places,
     identify,
     places,
@@ -31,6 +44,12 @@ BATCHES_MAX = 4_096
 MESSAGES_MAX = 500
 """Entries of one run: small ones would otherwise hold up everybody else."""
 
+ALIKE_MIN = 8
+"""Messages from which on it is worth to read them as columns."""
+
+UNUSUAL = COMPRESSED | MOVED | BORN_HOST_V6 | STORE_HOST_V6
+"""Flags of a message that is not to be handed out as it is, or has another head."""
+
 _new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
 
 
@@ -45,6 +64,17 @@ class Batches(NamedTuple):
     """Whether a message entry ended it."""
     is_at_delayed: bool = False
     """Whether a batch ended it that is not to be shown as it is."""
+
+
+class Alike(NamedTuple):
+    """Messages with bodies of one size and properties of one size, none of them unusual."""
+
+    first: Unit
+    last: Unit
+    offsets: Sequence[int]
+    born_ms: Sequence[int]
+    bodies: Sequence[bytes]
+    properties: Sequence[bytes]
 
 
 class Bodies:
@@ -160,6 +190,55 @@ class Bodies:
             found.append(_new(Slice, (_new(Unit, fields), view[at : at + entry_size])))
         return found
 
+    def alike(
+        self, queue: Queue, offset: int, end: int, size_max: int, *, may_be_cold: bool
+    ) -> Alike | None:
+        """Return what `messages` does if these are many, warm and alike, and None otherwise."""
+        walked = queue.walk(offset)
+        units = list(islice(walked, ALIKE_MIN))
+        size = units[0][2] if units else size_max + 1
+        count = min(size_max // size, MESSAGES_MAX)
+        if count < ALIKE_MIN or {unit[2] for unit in units} != {size}:
+            return None
+        units += islice(walked, count - len(units))
+        if units[-1][0] >= end:
+            units = [unit for unit in units if unit[0] < end]
+        if len(units) < ALIKE_MIN:
+            return None
+        bases, positions, sizes, *_ = zip(*units, strict=True)
+        start, stop = positions[0], positions[-1] + size
+        segment = self._log.segment_at(start)
+        if (
+            sizes.count(size) < len(sizes)
+            or segment is None
+            or stop > segment.end
+            or (may_be_cold and self._is_cold(start, stop))
+        ):
+            return None
+        view = segment.mapping.view
+        _, _, _, _, _, body_size = places(view, start - segment.start)
+        topic = len(queue.topic).to_bytes(2, "big")[1:] + queue.topic
+        rest = size - HEAD_SIZE_V4 - body_size - len(topic) - 2 - CHECKSUM_SIZE
+        if rest < 0 or min(positions) < start or max(positions) + size > stop:
+            return None
+        unpack, at = _message(body_size, len(topic), rest).unpack_from, segment.start
+        rows = [unpack(view, position - at) for position in positions]
+        totals, magics, ids, offsets, flags, born_ms, *columns = zip(*rows, strict=True)
+        body_sizes, bodies, topics, rests, properties = columns
+        agreed = (set(totals), set(magics), set(ids), set(body_sizes), set(topics), set(rests))
+        wanted = (size, MAGIC_V1, queue.queue_id, body_size, topic, rest + CHECKSUM_SIZE)
+        if agreed != tuple({each} for each in wanted) or offsets != bases:
+            return None
+        if any(flag & UNUSUAL for flag in set(flags)):
+            return None
+        first, last = Unit._make(units[0]), Unit._make(units[-1])
+        return Alike(first, last, offsets, born_ms, bodies, properties)
+
+    def _is_cold(self, start: int, stop: int) -> bool:
+        return start < self._warmth.warm_from(self._log.end) and self._warmth.is_cold(
+            start, stop - start
+        )
+
     def entry(self, queue: Queue, unit: Unit) -> Slice:
         """Return the entry of a unit; StoreCorrupt if there is another one."""
         view = self._log.slice(unit.position, unit.size)
@@ -169,6 +248,13 @@ class Bodies:
         if size != unit.size or queue_id != queue.queue_id or offset != unit.base:
             raise _misplaced(queue, unit.base, unit.position)
         return Slice(unit, view)
+
+
+@lru_cache(maxsize=256)
+def _message(body_size: int, topic_size: int, properties_size: int) -> struct.Struct:
+    """A whole message entry: what a reader compares, and what it hands out."""
+    head = ">II4xi4xq8xiq36xI"
+    return struct.Struct(f"{head}{body_size}s{topic_size}sH{properties_size}s{CHECKSUM_SIZE}x")
 
 
 def _misplaced(queue: Queue, offset: int, position: int) -> StoreCorrupt:

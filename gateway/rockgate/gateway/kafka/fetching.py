@@ -26,7 +26,7 @@ from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.fetch import Diverging, FetchedPartition
 from rockgate.protocol.kafka.messages.fetch import FetchPartition
 from rockgate.protocol.kafka.varint import Buffer
-from rockgate.store.bodies import BATCHES_MAX, Bodies
+from rockgate.store.bodies import BATCHES_MAX, Alike, Bodies
 from rockgate.store.consumequeue import Queue
 from rockgate.store.errors import StoreError
 from rockgate.store.reading import Reader, Slice
@@ -42,6 +42,9 @@ class Transcoder(Protocol):
         And of how many: as many as can be had at once. With none there is no batch yet; the queue
         counts as changed when there is.
         """
+
+    def alike(self, run: Alike, epoch: int) -> Buffer | None:
+        """Return one record batch of messages that are alike; None if they are not enough so."""
 
 
 class Shown(Protocol):
@@ -212,13 +215,17 @@ class PartitionReader:
 
         One run is enough: what follows it comes with the next answer.
         """
+        size_max = min(size_max, RUN_BYTES_MAX)
+        alike = self._bodies.alike(queue, offset, end, size_max, may_be_cold=cold is not None)
+        if alike is not None:
+            epoch = self._epochs.of(queue, alike.first)
+            if epoch == self._epochs.of(queue, alike.last):
+                whole = self._transcoder.alike(alike, epoch)
+                if whole is not None:
+                    records.append(whole)
+                    return alike.last.base + 1
         run = self._bodies.messages(
-            queue,
-            offset,
-            end,
-            min(size_max, RUN_BYTES_MAX),
-            at_least_one=at_least_one,
-            cold=cold,
+            queue, offset, end, size_max, at_least_one=at_least_one, cold=cold
         )
         for epoch, part in self._by_epoch(queue, run):
             batch, count = self._transcoder.batch(queue, part, epoch)

@@ -2,28 +2,29 @@
 
 docs/mapping.md has the dictionary. The loop over entries makes a list of pieces and joins them
 once; the usual envelope is read by one unpacking, and the usual property costs one look into a
-table of names. Whatever is unusual about a message goes through `dictionary.read_message`, and a
-test compares the two. A batch ends behind the message that brings what came out of compressed
-bodies to INFLATED_BYTES_MAX, and in front of one that a thread has still to open.
+table of names. Messages that are alike, as those of one producer often are, are put together column
+by column, in half of that time. Whatever is unusual about a message goes through
+`dictionary.read_message`. Tests compare the three. A batch ends behind the message that brings what
+came out of compressed bodies to INFLATED_BYTES_MAX, and in front of one that a thread has still to
+open.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from itertools import chain, repeat
 from typing import Final
 
 from rockgate.gateway.mapping.dictionary import KEYS, OWN, read_message
 from rockgate.gateway.mapping.opening import INFLATED_BYTES_MAX, Opening
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import (
-    BORN_HOST_V6,
     CHECKSUM_SIZE,
     COMPRESSED,
     HEAD_SIZE_V4,
     MAGIC_V1,
     MOVED,
-    STORE_HOST_V6,
     Entry,
 )
 from rockgate.protocol.kafka.records import batch as batches
@@ -34,6 +35,7 @@ from rockgate.protocol.kafka.records.record import (
 )
 from rockgate.protocol.remoting.compression import compression_of
 from rockgate.protocol.remoting.errors import MalformedContent
+from rockgate.store.bodies import UNUSUAL, Alike
 from rockgate.store.consumequeue import Queue
 from rockgate.store.dispatch import EPOCH, MAX_MS, TOPIC_ID
 from rockgate.store.reading import Slice
@@ -43,7 +45,6 @@ COMPRESSED_BODY: Final = b"__ROCKETMQ_COMPRESSED"
 
 _STORES_OWN: Final = frozenset((TOPIC_ID, MAX_MS, EPOCH))
 """Properties that the store gives a moved entry; nobody sent them."""
-_UNUSUAL: Final = COMPRESSED | MOVED | BORN_HOST_V6 | STORE_HOST_V6
 
 _HEAD: Final = struct.Struct(">II12xq8xiq36xI")
 _U16: Final = struct.Struct(">H")
@@ -107,7 +108,7 @@ class Transcoding:
                 base_ms = max_ms = born_ms
             body_end = HEAD_SIZE_V4 + body_size
             properties = OWN
-            if magic == MAGIC_V1 and not sys_flag & _UNUSUAL:
+            if magic == MAGIC_V1 and not sys_flag & UNUSUAL:
                 properties_at = body_end + view[body_end] + 3
                 properties = bytes(view[properties_at : total - CHECKSUM_SIZE])
             if OWN not in properties:
@@ -155,6 +156,47 @@ class Transcoding:
         if len(shapes) > _SHAPES_MAX:
             shapes.clear()
         return out, count
+
+    def alike(self, run: Alike, epoch: int) -> bytearray | None:
+        """Return one record batch of messages whose properties differ in their ids only.
+
+        None if they differ in more: `batch` takes any.
+        """
+        first = run.properties[0]
+        id_at = first.find(_ID) + _ID_SIZE
+        rest = len(first) - id_at - _ID_VALUE_SIZE
+        if id_at < _ID_SIZE or rest < 0 or OWN in first:
+            return None
+        parts = struct.iter_unpack(f"{id_at}s{_ID_VALUE_SIZE}s{rest}s", b"".join(run.properties))
+        fronts, ids, backs = zip(*parts, strict=True)
+        if len(set(fronts)) > 1 or len(set(backs)) > 1 or b"\x02" in b"".join(ids):
+            return None
+        if fronts[0] + backs[0] not in self._shapes:
+            self._tail(first, id_at, ids[0])
+        shape = self._shapes.get(fronts[0] + backs[0])
+        if shape is None:
+            return None
+        key, before, behind = shape
+        base, base_ms = run.offsets[0], run.born_ms[0]
+        body_size = len(run.bodies[0])
+        lead = key + _of(body_size)
+        size = 1 + len(lead) + body_size + len(before) + _ID_VALUE_SIZE + len(behind)
+        times = {born_ms: _of(born_ms - base_ms) for born_ms in set(run.born_ms)}
+        heads = [
+            b"%b\0%b%b%b" % (_of(size + len(later) + len(place)), later, place, lead)
+            for later, place in zip(
+                map(times.__getitem__, run.born_ms),
+                [_of(offset - base) for offset in run.offsets],
+                strict=True,
+            )
+        ]
+        records = zip(heads, run.bodies, repeat(before), ids, repeat(behind), strict=False)
+        room = bytes(batches.HEADER_SIZE)
+        out = bytearray().join(chain((room,), chain.from_iterable(records)))
+        last, max_ms = run.offsets[-1], max(times)
+        out[: len(room)] = _head(base, len(out), epoch, last, base_ms, max_ms, len(heads))
+        batches.seal(out)
+        return out
 
     def _tail(self, properties: bytes, id_at: int, unique: bytes) -> tuple[bytes, bytes]:
         """Return a record's key and headers, and remember them if only its id will differ."""
