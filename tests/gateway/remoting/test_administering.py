@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
-from tests.gateway.remoting.client import Client
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from tests.gateway.remoting.client import Client, messages
+from tests.gateway.server import RunningServer
 
+from rockgate.protocol.remoting import javajson
+from rockgate.protocol.remoting.bodies.queues import ConsumeStatsList, QueueUnits
 from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.store.tags import tag_code
 
 
 def test_settings_are_told_and_not_changed(broker: Client) -> None:
@@ -32,3 +39,147 @@ def test_all_producers_are_told_by_group(broker: Client) -> None:
     host, port = broker.socket.getsockname()
     assert found["remoteIP"] == f"{host}:{port}"
     assert found["lastUpdateTimestamp"] > 1_700_000_000_000
+
+
+def test_the_broker_tells_since_when_it_has_messages_and_how_full_its_disk_is(
+    broker: Client,
+) -> None:
+    broker.publish("running")
+    table = json.loads(bytes(broker.ask(28).body))["table"]
+    assert 1_700_000_000_000 < int(table["earliestMessageTimeStamp"]) < 2**53
+    assert 0 <= float(table["commitLogDiskRatio"]) <= 1
+    assert int(table["commitLogMaxOffset"]) > int(table["commitLogMinOffset"]) >= 0
+
+
+# How far groups are behind
+
+
+def test_every_group_s_lag_is_told_topic_by_topic(broker: Client) -> None:
+    for topic in ("lag-one", "lag-two"):
+        for number in range(6):
+            broker.publish(topic, queue=number % 2)
+    for group, topic, offset in (
+        ("lag-a", "lag-one", 1),
+        ("lag-a", "lag-two", 3),
+        ("lag-b", "lag-two", 2),
+    ):
+        asked = {"topic": topic, "queueId": 1, "consumerGroup": group, "commitOffset": offset}
+        assert broker.ask(15, asked).code == 0
+    answer = broker.ask(317, {"isOrder": "false"})
+    found = javajson.decode(answer.body, ConsumeStatsList, "317")
+    rows = {
+        (group, key.topic, key.queue_id): (row.consumer_offset, row.broker_offset)
+        for each in found.consume_stats_list
+        for group, told in each.items()
+        for stats in told
+        for key, row in stats.offset_table.items.items()
+        if group.startswith("lag-")
+    }
+    assert rows["lag-a", "lag-one", 1] == (1, 3)
+    assert rows["lag-a", "lag-two", 1] == (3, 3)
+    assert rows["lag-b", "lag-two", 1] == (2, 3)
+    assert rows["lag-b", "lag-two", 0] == (0, 3)
+    assert ("lag-b", "lag-one", 0) not in rows
+    assert found.total_diff >= 2 + 3 + 0 + 3 + 1 + 3
+    host, port = broker.socket.getpeername()
+    assert found.broker_addr == f"{host}:{port}"
+
+
+# What a queue's index has
+
+
+def index_of(broker: Client, **asked: object) -> QueueUnits:
+    fields = {"topic": "indexed", "queueId": 0, "index": 0, "count": 10, **asked}
+    answer = broker.ask(321, fields)
+    assert answer.code == 0, answer.remark
+    return javajson.decode(answer.body, QueueUnits, "321")
+
+
+def test_a_queue_s_index_has_a_row_for_each_offset_and_a_message_behind_each(
+    broker: Client, server: RunningServer
+) -> None:
+    broker.publish("indexed", b"tagged", properties={"TAGS": "A"})
+    producer = Producer({"bootstrap.servers": server.bootstrap, "linger.ms": 100})
+    for number in range(3):
+        producer.produce("indexed", b"record %d" % number, partition=0)
+    assert producer.flush(20) == 0
+    producer.produce("indexed", b"alone", partition=0)
+    assert producer.flush(20) == 0
+    broker.publish("indexed", b"untagged", properties={})
+    found = index_of(broker)
+    assert (found.min_queue_index, found.max_queue_index) == (0, 6)
+    assert [row.tags_code for row in found.queue_data] == [tag_code(b"A"), 0, 0, 0, 0, 0]
+    assert [row.extend_data_json for row in found.queue_data[1:5]] == [
+        "record 0 of 3 in a batch",
+        "record 1 of 3 in a batch",
+        "record 2 of 3 in a batch",
+        "record 0 of 1 in a batch",
+    ]
+    bodies = []
+    for row in found.queue_data:
+        viewed = broker.ask(33, {"offset": row.physic_offset, "topic": "indexed"})
+        bodies += [message.body for message in messages(viewed)]
+    assert bodies == [b"tagged", b"record 0", b"record 1", b"record 2", b"alone", b"untagged"]
+    middle = index_of(broker, index=2, count=2)
+    assert middle.queue_data == found.queue_data[2:4]
+    assert index_of(broker, index=99).queue_data == []
+    assert len(index_of(broker, index=-5, count=2**31 - 1).queue_data) == 6
+
+
+def test_a_queue_s_index_says_what_a_group_would_be_given(
+    broker: Client, connect: Callable[..., Client]
+) -> None:
+    for tag in ("A", "B"):
+        broker.publish("indexed-tags", properties={"TAGS": tag})
+    asked = {"topic": "indexed-tags", "consumerGroup": "index-readers"}
+    found = index_of(broker, **asked)
+    assert found.filter_data == "index-readers@indexed-tags is not online!"
+    connect().heartbeat("c1", "index-readers", "indexed-tags", expression="B")
+    found = index_of(broker, **asked)
+    assert found.subscription_data is not None and found.subscription_data.sub_string == "B"
+    assert [row.eval for row in found.queue_data] == [False, True]
+
+
+def test_the_index_of_a_queue_that_is_not_there_is_refused(broker: Client) -> None:
+    broker.publish("indexed-few")
+    asked = {"topic": "indexed-few", "queueId": 99, "index": 0, "count": 1}
+    answer = broker.ask(321, asked)
+    assert answer.code == ResponseCode.SYSTEM_ERROR
+    assert "99@indexed-few" in (answer.remark or "")
+    assert broker.ask(321, {**asked, "topic": "no-such"}).code == ResponseCode.TOPIC_NOT_EXIST
+
+
+# What Kafka's side sees of it
+
+
+def test_system_topics_are_internal_on_kafka_s_side(broker: Client, server: RunningServer) -> None:
+    system = json.loads(bytes(broker.ask(305).body))["topicList"]
+    assert {"TBW102", "SELF_TEST_TOPIC", "RMQ_SYS_TRACE_TOPIC", "OFFSET_MOVED_EVENT"} <= set(system)
+    broker.publish("users-own")
+    found = AdminClient({"bootstrap.servers": server.bootstrap}).describe_topics
+    from confluent_kafka import TopicCollection
+
+    futures = found(TopicCollection([*system, "users-own"]))
+    internal = {name: future.result(20).is_internal for name, future in futures.items()}
+    assert internal == {**dict.fromkeys(system, True), "users-own": False}
+
+
+def test_queues_may_differ_and_shrink_and_kafka_has_as_many_partitions_as_there_ever_were(
+    broker: Client, namesrv: Client, server: RunningServer
+) -> None:
+    def set_queues(read: int, write: int) -> tuple[int, int, int]:
+        """What a route has, and a Kafka client."""
+        asked = {"topic": "resized", "defaultTopic": "TBW102", "perm": 6, "topicSysFlag": 0}
+        sizes = {"readQueueNums": read, "writeQueueNums": write, "order": "false"}
+        assert broker.ask(17, {**asked, "topicFilterType": "SINGLE_TAG", **sizes}).code == 0
+        [route] = json.loads(bytes(namesrv.ask(105, {"topic": "resized"}).body))["queueDatas"]
+        listed = AdminClient({"bootstrap.servers": server.bootstrap}).list_topics("resized", 20)
+        partitions = len(listed.topics["resized"].partitions)
+        return route["readQueueNums"], route["writeQueueNums"], partitions
+
+    assert set_queues(4, 8) == (4, 8, 8)
+    assert broker.publish("resized", b"kept", queue=7).code == 0
+    assert set_queues(2, 1) == (2, 1, 8)
+    assert broker.publish("resized", queue=7).code == ResponseCode.SYSTEM_ERROR
+    assert [m.body for m in messages(broker.pull("resized", queue=7))] == [b"kept"]
+    assert set_queues(3, 9) == (3, 9, 9)

@@ -253,3 +253,102 @@ def test_aborted_records_are_stepped_over_and_open_ones_not_reached(
     producer.commit_transaction(20)
     found = messages(broker.pull("transactional"))
     assert [m.body for m in found] == [b"before", b"kept", b"after"]
+
+
+def test_expressions_and_tags_are_asked_of_each_record_of_a_batch(
+    broker: Client, server: RunningServer
+) -> None:
+    from confluent_kafka import Producer
+
+    broker.publish("batched-filters", b"message", properties={"a": "3", "TAGS": "odd"})
+    producer = Producer({"bootstrap.servers": server.bootstrap, "linger.ms": 100})
+    for number in range(6):
+        headers = [("a", b"%d" % number), ("TAGS", b"odd" if number % 2 else b"even")]
+        producer.produce("batched-filters", b"%d" % number, partition=0, headers=headers)
+    assert producer.flush(20) == 0
+    [*found] = messages(
+        broker.pull("batched-filters", expressionType="SQL92", subscription="a BETWEEN 2 AND 4")
+    )
+    assert [m.body for m in found] == [b"message", b"2", b"3", b"4"]
+    assert [m.queue_offset for m in found] == [0, 3, 4, 5]
+    tagged = messages(broker.pull("batched-filters", 2, subscription="odd"))
+    assert [m.queue_offset for m in tagged] == [2, 4, 6]
+    none = broker.pull("batched-filters", expressionType="SQL92", subscription="a > 10")
+    assert (none.code, none.fields["nextBeginOffset"]) == (ResponseCode.PULL_RETRY_IMMEDIATELY, "7")
+
+
+def test_a_pull_that_asks_for_everything_fits_the_frame_of_a_client(
+    broker: Client, server: RunningServer
+) -> None:
+    """A RocketMQ client takes frames of 16 MiB and closes the connection at a larger one."""
+    from confluent_kafka import Producer
+
+    for _ in range(3):
+        broker.publish("frames", bytes(4 << 20))
+    producer = Producer({"bootstrap.servers": server.bootstrap})
+    for _ in range(20):
+        producer.produce("frames", bytes(900_000), partition=0)
+    assert producer.flush(20) == 0
+    at, sizes = 0, []
+    while at < 23:
+        answer = broker.pull("frames", at, maxMsgNums=2**31 - 1, maxMsgBytes=2**31 - 1)
+        assert answer.code == 0
+        sizes.append(len(answer.body))
+        at = int(answer.fields["nextBeginOffset"])
+    assert max(sizes) < (16 << 20) - 4096
+    assert sum(sizes) > 3 * (4 << 20) + 20 * 900_000
+
+
+def test_records_in_batches_are_found_by_key_where_their_topic_is_indexed(
+    broker: Client, server: RunningServer
+) -> None:
+    from confluent_kafka import Producer
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    admin = AdminClient({"bootstrap.servers": server.bootstrap})
+    topics = [
+        NewTopic("keyed-on", 1, 1, config={"message.index": "true"}),
+        NewTopic("keyed-off", 1, 1, config={"message.index": "false"}),
+    ]
+    for future in admin.create_topics(topics).values():
+        future.result(20)
+    producer = Producer({"bootstrap.servers": server.bootstrap, "linger.ms": 100})
+    for topic in ("keyed-on", "keyed-off"):
+        for number in range(4):
+            producer.produce(topic, b"%d" % number, key=b"key-%d" % (number % 2), partition=0)
+    assert producer.flush(20) == 0
+
+    def by_key(topic: str, key: str) -> list[bytes]:
+        asked = {"topic": topic, "key": key, "maxNum": 32, "beginTimestamp": 0}
+        answer = broker.ask(12, {**asked, "endTimestamp": 2**62})
+        return [m.body for m in messages(answer)] if answer.code == 0 else []
+
+    assert by_key("keyed-on", "key-1") == [b"3", b"1"]
+    assert by_key("keyed-off", "key-1") == []
+
+
+def test_the_version_of_a_subscription_is_not_enforced(broker: Client) -> None:
+    """A client's pulls say a new version before its heartbeat does."""
+    broker.publish("versions", properties={"TAGS": "A"})
+    broker.heartbeat("c1", "versioned", "versions")
+    for version in (0, 1, 2**62):
+        answer = broker.pull("versions", sysFlag=0, consumerGroup="versioned", subVersion=version)
+        assert answer.code == 0
+
+
+@pytest.mark.row("LP-5")
+def test_many_groups_wait_on_one_queue_and_all_are_woken(
+    broker: Client, connect: Callable[..., Client]
+) -> None:
+    broker.publish("crowd")
+    waiting = connect()
+    opaques = [
+        waiting.begin_pull(
+            "crowd", 1, sysFlag=SUSPEND, suspendTimeoutMillis=20_000, consumerGroup=f"crowd-{n}"
+        )
+        for n in range(50)
+    ]
+    waiting.ask(30, {"topic": "crowd", "queueId": 0})
+    broker.publish("crowd", b"news")
+    for opaque in opaques:
+        assert [m.body for m in messages(waiting.answer(opaque))] == [b"news"]

@@ -151,3 +151,18 @@ def test_nobody_gets_another_one_s_replies_by_taking_its_name() -> None:
     clients.produce("g", Registered("d", third, "JAVA", 513, 0))
     clients.asks("d", second)
     assert clients.find_producer("d") is third
+
+
+def test_a_client_is_found_by_its_id_for_as_long_as_it_produces_in_any_group() -> None:
+    clients, first, second = Clients(Free(), 100), line(), line()
+    for group, caller in (("a", first), ("b", first), ("a", second)):
+        clients.produce(group, Registered("same", caller, "JAVA", 513, 0))
+    assert clients.find_producer("same") is first
+    clients.leave(first, producer="a", consumer=None)
+    assert clients.find_producer("same") is first
+    cast(Line, first).is_open = False
+    assert clients.find_producer("same") is second
+    clients.lost(first)
+    clients.lost(second)
+    assert clients.find_producer("same") is None
+    assert (clients.producer_groups(), clients._producing) == ([], {})

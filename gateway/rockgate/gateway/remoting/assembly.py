@@ -270,6 +270,7 @@ class RemotingAssembly:
                 clients=clients,
                 durability=self.durability,
                 broker_name=name,
+                address=address,
             ),
             clients=ClientRequests(
                 clients=clients,
@@ -295,9 +296,20 @@ class RemotingAssembly:
                 topics=store.topics,
                 durability=self.durability,
             ),
-            queries=Queries(topics=topics, lookup=self.lookup, transcoder=self.transcoder),
+            queries=self._queries(),
             broker=BrokerRequests(store=store, config=config, address=address),
             operators=self._operators(desk),
+        )
+
+    def _queries(self) -> Queries:
+        return Queries(
+            topics=self.topics,
+            lookup=self.lookup,
+            transcoder=self.transcoder,
+            queues=self._store.queues,
+            bodies=self._store.bodies,
+            puller=self.puller,
+            clients=self.clients,
         )
 
     def _operators(self, desk: DeadLetterDesk) -> OperatorRequests:

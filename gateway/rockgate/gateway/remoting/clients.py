@@ -66,6 +66,8 @@ class Clients:
         self._expiry_ms = expiry_ms
         self._consumers: dict[str, Group] = {}
         self._producers: dict[str, dict[Caller, Client]] = {}
+        self._producing: dict[str, dict[Caller, int]] = {}
+        """By client id: its connections, and in how many groups each produces."""
         self._groups_of: dict[Caller, dict[str, None]] = {}
         self.on_emptied: list[Callable[[str], None]] = []
         """Told of a group whose last consumer is gone."""
@@ -100,10 +102,9 @@ class Clients:
 
         One that has not told of itself yet is where its request came from.
         """
-        for members in self._producers.values():
-            for client in members.values():
-                if client.client_id == client_id and client.caller.is_open:
-                    return client.caller
+        for caller in self._producing.get(client_id, ()):
+            if caller.is_open:
+                return caller
         return self._askers.get(client_id)
 
     # Requests between clients
@@ -130,6 +131,8 @@ class Clients:
         if known is None:
             self._producers[group][client.caller] = client
             self._groups_of.setdefault(client.caller, {})[group] = None
+            callers = self._producing.setdefault(client.client_id, {})
+            callers[client.caller] = callers.get(client.caller, 0) + 1
         else:
             known.seen_ms = client.seen_ms
 
@@ -222,9 +225,18 @@ class Clients:
         return len(gone) + len(silent)
 
     def _drop_producer(self, name: str, caller: Caller) -> None:
-        members = self._producers.get(name)
-        if members is not None and members.pop(caller, None) is not None and not members:
+        members = self._producers.get(name, {})
+        client = members.pop(caller, None)
+        if client is None:
+            return
+        if not members:
             del self._producers[name]
+        callers = self._producing[client.client_id]
+        callers[caller] -= 1
+        if not callers[caller]:
+            del callers[caller]
+        if not callers:
+            del self._producing[client.client_id]
 
     def _drop_consumer(self, name: str, caller: Caller) -> None:
         group = self._consumers.get(name)

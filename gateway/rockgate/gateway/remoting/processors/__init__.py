@@ -83,6 +83,8 @@ def table(families: Families) -> dict[RequestCode, Handle]:
         RequestCode.GET_PRODUCER_CONNECTION_LIST: f.clients.producer_connections,
         RequestCode.DELETE_SUBSCRIPTIONGROUP: f.groups.delete,
         RequestCode.GET_CONSUME_STATS: f.offsets.consume_stats,
+        RequestCode.GET_BROKER_CONSUME_STATS: f.offsets.all_consume_stats,
+        RequestCode.QUERY_CONSUME_QUEUE: f.queries.by_offset,
         RequestCode.DELETE_TOPIC_IN_BROKER: f.topics.delete,
         RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: f.offsets.reset,
         RequestCode.QUERY_TOPIC_CONSUME_BY_WHO: f.topics.readers,

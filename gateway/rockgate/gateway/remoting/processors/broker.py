@@ -42,7 +42,7 @@ class BrokerRequests:
             "brokerActive": "true",
             "commitLogMinOffset": str(log.start),
             "commitLogMaxOffset": str(log.end),
-            "earliestMessageTimeStamp": "-1",
+            "earliestMessageTimeStamp": str(self._earliest_ms()),
             "runtime": f"{(self._store.clock.now_ms() - self._started_ms) // 1000} seconds",
             "putTps": "0 0 0",
             "getTransferredTps": "0 0 0",
@@ -50,9 +50,17 @@ class BrokerRequests:
             "msgGetTotalTodayNow": "0",
             "sendThreadPoolQueueSize": "0",
             "pullThreadPoolQueueSize": "0",
+            "sendThreadPoolQueueHeadWaitTimeMills": "0",
+            "pullThreadPoolQueueHeadWaitTimeMills": "0",
             "pageCacheLockTimeMills": "0",
+            "commitLogDiskRatio": f"{self._store.retention.disk.used_percent / 100:.4f}",
         }
         return Command(ResponseCode.SUCCESS, body=javajson.encode(KeyValues(table=table)))
+
+    def _earliest_ms(self) -> int:
+        """When the first entry of the log was stored; -1 of an empty log."""
+        found = self._store.log.read(self._store.log.start)
+        return -1 if found is None else found[1].store_ms
 
     def config(self, command: Command, caller: Caller) -> Reply:
         """26: settings by name, one a line."""

@@ -1,4 +1,4 @@
-"""Offsets: 14 and 15 (progress), 29 to 32 (bounds), 208 (lag), 222 (reset).
+"""Offsets: 14 and 15 (progress), 29 to 32 (bounds), 208 and 317 (lag), 222 (reset).
 
 Behaviour
 - 14 answers 0 for a new group of a queue that begins at 0 and has messages, as RocketMQ does: a
@@ -7,12 +7,15 @@ Behaviour
 - 15 that is one-way is kept and appended within a second; as a request it is appended first.
 - 29 finds the first message stored at a time or later; UPPER the last one stored at it or before.
 - 30's end is what readers may see. 32 is when the first message was stored.
+- 208 is about one group, in one topic or in all; 317 about every group in every topic that it
+  reads, as far as ROWS_MAX queues. It lets others have their turn after each topic.
 - 222 sets every queue of a topic to a time, or one to an offset. Without force a group is only set
   back. Living members hear of it by their next pulls (`remoting.resets`).
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable
 
 from rockgate.gateway.durability import Durability
@@ -23,10 +26,11 @@ from rockgate.gateway.remoting.dispatch import Reply
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.progressing import Offsets
 from rockgate.gateway.remoting.pulling import Puller
-from rockgate.gateway.remoting.topicbook import TopicBook
+from rockgate.gateway.remoting.topicbook import TopicBook, describe
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.queues import (
     ConsumeStats,
+    ConsumeStatsList,
     MessageQueue,
     OffsetTable,
     QueueProgress,
@@ -42,6 +46,8 @@ from rockgate.store.topic import Topic
 
 _NOT_FOUND = "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"
 LATEST_MS = -1
+ROWS_MAX = 50_000
+"""Queues in one answer to 317: about 8 MB of text."""
 
 
 class OffsetRequests:
@@ -57,7 +63,9 @@ class OffsetRequests:
         clients: Clients,
         durability: Durability,
         broker_name: str,
+        address: str,
     ) -> None:
+        self._address = address
         self._queues = store.queues
         self._by_id = store.topics.find_id
         self._progress = store.progress
@@ -144,11 +152,7 @@ class OffsetRequests:
         """208: how far a group is behind."""
         asked = headers.read(command, fields.ConsumeStatsHeader)
         group = names.to_store(asked.consumer_group)
-        if asked.topic:
-            chosen = [self._topics.get(asked.topic)]
-        else:
-            ids = dict.fromkeys(topic_id for topic_id, _, _ in self._progress.fetch_group(group))
-            chosen = [topic for each in ids if (topic := self._by_id(each)) is not None]
+        chosen = [self._topics.get(asked.topic)] if asked.topic else self._read_by(group)
         table = {
             self._key(topic, queue.queue_id): self._behind(group, topic, queue)
             for topic in chosen
@@ -156,6 +160,44 @@ class OffsetRequests:
         }
         body = javajson.encode(ConsumeStats(offset_table=Keyed(table)))
         return Command(ResponseCode.SUCCESS, body=body)
+
+    def all_consume_stats(self, command: Command, caller: Caller) -> Awaitable[Reply]:
+        """317: how far every group is behind, wherever it reads."""
+        return self._all_stats(headers.read(command, fields.BrokerConsumeStatsHeader).is_order)
+
+    async def _all_stats(self, is_order: bool) -> Reply:
+        answer = ConsumeStatsList(broker_addr=self._address)
+        row_count = 0
+        for group in sorted(self._progress.groups()):
+            told = []
+            for topic in self._read_by(group):
+                is_gone = self._by_id(topic.id) is None
+                if is_gone or (is_order and not describe(topic).order):
+                    continue
+                row_count += topic.queue_count
+                if row_count > ROWS_MAX:
+                    raise Refused(
+                        ResponseCode.SYSTEM_ERROR,
+                        f"more than {ROWS_MAX} queues are read: ask group by group "
+                        "(mqadmin consumerProgress -g)",
+                    )
+                rows = {
+                    self._key(topic, queue.queue_id): self._behind(group, topic, queue)
+                    for queue in self._queues.of(topic.id)
+                }
+                answer.total_diff += sum(
+                    row.broker_offset - row.consumer_offset for row in rows.values()
+                )
+                told.append(ConsumeStats(offset_table=Keyed(rows)))
+                await asyncio.sleep(0)
+            if told:
+                answer.consume_stats_list.append({names.to_rocketmq(group): told})
+        return Command(ResponseCode.SUCCESS, body=javajson.encode(answer))
+
+    def _read_by(self, group: str) -> list[Topic]:
+        """The topics that a group has progress in."""
+        ids = dict.fromkeys(topic_id for topic_id, _, _ in self._progress.fetch_group(group))
+        return [topic for each in ids if (topic := self._by_id(each)) is not None]
 
     def _behind(self, group: str, topic: Topic, queue: Queue) -> QueueProgress:
         committed = self._progress.fetch(group, topic.id, queue.queue_id)

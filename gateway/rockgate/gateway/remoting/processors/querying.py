@@ -1,31 +1,69 @@
-"""Looking messages up: 12 by key, 33 by place."""
+"""Looking messages up: 12 by key, 33 by place; 321 what a queue's index has at an offset.
+
+Behaviour
+- 321 has a row for each offset, so many of a record batch as it has records: each with its address
+  and the whole batch's size. With a group's name it says which rows the group's members would be
+  given, by the hash of their tags; what an expression says, and the tags of records inside of a
+  batch, are known when they are read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
 
+from rockgate.gateway.mapping import names
+from rockgate.gateway.mapping.address import pack_address
 from rockgate.gateway.mapping.lookup import MessageLookup
 from rockgate.gateway.mapping.transcoder import Transcoder
 from rockgate.gateway.remoting.caller import Caller
+from rockgate.gateway.remoting.clients import Clients
 from rockgate.gateway.remoting.dispatch import Reply
 from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.pulling import Puller
+from rockgate.gateway.remoting.subscriptions import EVERYTHING, Filter, filter_of
 from rockgate.gateway.remoting.topicbook import TopicBook
-from rockgate.protocol.remoting import headers
+from rockgate.protocol.entry import MAGIC_BATCH, places
+from rockgate.protocol.remoting import headers, javajson
+from rockgate.protocol.remoting.bodies.queues import QueueUnit, QueueUnits
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
-from rockgate.protocol.remoting.headers.querying import QueryMessageHeader, ViewMessageHeader
+from rockgate.protocol.remoting.headers.querying import (
+    QueryMessageHeader,
+    QueryQueueHeader,
+    ViewMessageHeader,
+)
+from rockgate.store.bodies import Bodies
+from rockgate.store.consumequeue import Queue
 from rockgate.store.keyindex import FOREVER_MS
+from rockgate.store.queueindex import Unit
+from rockgate.store.queuetable import QueueTable
 from rockgate.store.reading import Slice
 
 COUNT_MAX = 64
 """Messages of one answer, as in RocketMQ."""
 BYTES_MAX = 8 << 20
+ROWS_MAX = 100
+"""Offsets of one answer to 321."""
 
 
 class Queries:
-    """Answers 12 and 33."""
+    """Answers 12, 33 and 321."""
 
-    def __init__(self, *, topics: TopicBook, lookup: MessageLookup, transcoder: Transcoder) -> None:
+    def __init__(
+        self,
+        *,
+        topics: TopicBook,
+        lookup: MessageLookup,
+        transcoder: Transcoder,
+        queues: QueueTable,
+        bodies: Bodies,
+        puller: Puller,
+        clients: Clients,
+    ) -> None:
+        self._queues = queues
+        self._bodies = bodies
+        self._puller = puller
+        self._clients = clients
         self._topics = topics
         self._lookup = lookup
         self._transcoder = transcoder
@@ -77,3 +115,59 @@ class Queries:
         if found is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"can not find message by the offset, {place}")
         return Command(ResponseCode.SUCCESS, body=bytes(found.message))
+
+    def by_offset(self, command: Command, caller: Caller) -> Reply:
+        """321: a queue's index from an offset on."""
+        asked = headers.read(command, QueryQueueHeader)
+        topic = self._topics.get(asked.topic)
+        if not 0 <= asked.queue_id < topic.queue_count:
+            raise Refused(
+                ResponseCode.SYSTEM_ERROR, f"{asked.queue_id}@{asked.topic} is not exist!"
+            )
+        queue = self._queues.of(topic.id)[asked.queue_id]
+        end = self._puller.end(queue)
+        answer = QueueUnits(max_queue_index=end, min_queue_index=queue.log_start)
+        wanted = EVERYTHING
+        if asked.consumer_group:
+            wanted = self._wanted(asked.consumer_group, asked.topic, answer)
+        count = max(0, min(asked.count, ROWS_MAX))
+        first = max(asked.index, queue.log_start)
+        answer.queue_data = list(self._rows(queue, first, min(end, first + count), wanted))
+        return Command(ResponseCode.SUCCESS, body=javajson.encode(answer))
+
+    def _wanted(self, group_name: str, topic: str, answer: QueueUnits) -> Filter:
+        group = self._clients.consumer_group(names.to_store(group_name))
+        subscription = None if group is None else group.subscriptions.get(topic)
+        if subscription is None:
+            answer.filter_data = f"{group_name}@{topic} is not online!"
+            return EVERYTHING
+        answer.subscription_data = subscription
+        return filter_of(subscription.expression_type or "TAG", subscription.sub_string)
+
+    def _rows(self, queue: Queue, first: int, end: int, wanted: Filter) -> Iterator[QueueUnit]:
+        for each in queue.walk(first):
+            unit = Unit._make(each)
+            if unit.base >= end:
+                return
+            if self._is_batch(queue, unit):
+                for offset in range(max(first, unit.base), min(end, unit.base + unit.offset_count)):
+                    index = offset - unit.base
+                    yield QueueUnit(
+                        physic_offset=pack_address(unit.position, index),
+                        physic_size=unit.size,
+                        tags_code=0,
+                        extend_data_json=f"record {index} of {unit.offset_count} in a batch",
+                    )
+            else:
+                yield QueueUnit(
+                    physic_offset=unit.position,
+                    physic_size=unit.size,
+                    tags_code=unit.tag_code,
+                    eval=wanted.accepts_code is None or wanted.accepts_code(unit.tag_code),
+                )
+
+    def _is_batch(self, queue: Queue, unit: Unit) -> bool:
+        """Say what an entry is; only one of one offset and without a tag has to be looked at."""
+        if unit.offset_count > 1 or unit.tag_code:
+            return unit.offset_count > 1
+        return places(self._bodies.entry(queue, unit).entry, 0)[1] == MAGIC_BATCH

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from rockgate.protocol.remoting.bodies.clients import SubscriptionData
 from rockgate.protocol.remoting.javajson import Keyed
 
 
@@ -57,6 +58,37 @@ class ConsumeStats(msgspec.Struct, kw_only=True, rename="camel"):
 
     consume_tps: float = 0.0
     offset_table: Keyed[MessageQueue, QueueProgress]
+
+
+class ConsumeStatsList(msgspec.Struct, kw_only=True, rename="camel"):
+    """317's answer: for each group what it reads, a topic at a time."""
+
+    broker_addr: str
+    consume_stats_list: list[dict[str, list[ConsumeStats]]] = []
+    total_diff: int = 0
+    total_inflight_diff: int = 0
+
+
+class QueueUnit(msgspec.Struct, kw_only=True, rename="camel"):
+    """One offset of a queue, as its index has it."""
+
+    physic_offset: int
+    physic_size: int
+    tags_code: int
+    extend_data_json: str | None = None
+    bit_map: str | None = None
+    eval: bool = True
+    msg: str | None = None
+
+
+class QueueUnits(msgspec.Struct, kw_only=True, rename="camel"):
+    """321's answer."""
+
+    subscription_data: SubscriptionData | None = None
+    filter_data: str = ""
+    queue_data: list[QueueUnit] = []
+    max_queue_index: int = 0
+    min_queue_index: int = 0
 
 
 class OffsetTable(msgspec.Struct, kw_only=True, rename="camel"):

@@ -66,6 +66,12 @@ class ConsumeStatsHeader(msgspec.Struct, frozen=True, kw_only=True, rename="came
     topic: str | None = None
 
 
+class BrokerConsumeStatsHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """317: how far all groups are behind; only in ordered topics, if so asked."""
+
+    is_order: bool = False
+
+
 class ConsumeTimeSpanHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """303: the times between which a group reads."""
 

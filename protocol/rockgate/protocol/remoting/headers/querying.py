@@ -1,4 +1,4 @@
-"""Headers of looking messages up: by key (12) and by place (33)."""
+"""Headers of looking messages up: by key (12), by place (33), by offset (321)."""
 
 import msgspec
 
@@ -30,3 +30,13 @@ class ViewMessageHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel
 
     topic: str | None = None
     offset: Int64
+
+
+class QueryQueueHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """321: what a queue's index has from an offset on, and what a group would be given of it."""
+
+    topic: str
+    queue_id: Int32
+    index: Int64
+    count: Int32
+    consumer_group: str | None = None
