@@ -46,7 +46,7 @@ def test_without_anybody_who_opens_batches_they_have_none() -> None:
 
 
 ids = st.sampled_from(
-    [b"7F0000010A5C18B4AAC2116BB6A8000%d" % n for n in range(3)] + [b"a\x02" * 16]
+    [b"7F0000010A5C18B4AAC2116BB6A8000%d" % n for n in range(3)] + [b"a\x02" * 16, b"0" * 56]
 )
 rests = st.sampled_from(
     [b"WAIT\x01true\x02", b"KEYS\x01a  b\x02", b"UNIQ_KEY\x011\x02", b"KEYSTONE\x01a\x02", b""]

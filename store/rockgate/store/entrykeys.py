@@ -22,8 +22,6 @@ RecordKeys = Callable[[memoryview], Sequence[bytes]]
 
 
 _ID: Final = b"UNIQ_KEY\x01"
-_ID_SIZE: Final = 32
-_REST_AT: Final = len(_ID) + _ID_SIZE
 
 
 def keys_of(properties: bytes) -> list[bytes]:
@@ -54,13 +52,16 @@ def keys_of_all(properties: Sequence[bytes], positions: Sequence[int]) -> list[t
 def _ids(properties: Sequence[bytes]) -> Sequence[bytes] | None:
     """Return the ids that a client gave its messages, if those are their only keys.
 
-    Messages of one client have their id in front, as long as any other, and the same or as much
-    behind it: as a rule one look at all of them is enough.
+    Messages of one client have their id in front, one as long as the other (32 digits, or 56 where
+    the client has an IPv6 address), and the same behind it: one look at all of them is enough.
     """
-    rest_size = len(properties[0]) - _REST_AT
-    if rest_size < 1 or len(set(map(len, properties))) > 1:
+    rest_at = properties[0].find(b"\x02")
+    if rest_at <= len(_ID) or len(set(map(len, properties))) > 1:
         return None
-    parts = struct.iter_unpack(f"{len(_ID)}s{_ID_SIZE}s{rest_size}s", b"".join(properties))
+    rest_size = len(properties[0]) - rest_at
+    parts = struct.iter_unpack(
+        f"{len(_ID)}s{rest_at - len(_ID)}s{rest_size}s", b"".join(properties)
+    )
     names, ids, rests = zip(*parts, strict=True)
     if set(names) != {_ID} or b"\x02" in b"".join(ids):
         return None

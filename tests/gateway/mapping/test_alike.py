@@ -67,7 +67,13 @@ def filled() -> Filled:
 
 @pytest.mark.parametrize("is_mixed", [False, True])
 @pytest.mark.parametrize(
-    "properties", [USUAL, b"KEYS\x01k\x02UNIQ_KEY\x01%b\x02", b"a\x01\xff\x02UNIQ_KEY\x01%b\x02"]
+    "properties",
+    [
+        USUAL,
+        USUAL.replace(b"%b", b"00FD0000" * 3 + b"%b"),
+        b"KEYS\x01k\x02UNIQ_KEY\x01%b\x02",
+        b"a\x01\xff\x02UNIQ_KEY\x01%b\x02",
+    ],
 )
 def test_a_producers_messages_are_read_in_columns(
     filled: Filled, properties: bytes, is_mixed: bool

@@ -133,6 +133,19 @@ def test_a_run_of_any_messages_is_what_the_dictionary_says(sent: list[Sent]) -> 
         assert record == Record(offset, each.born_ms, words.key, value, headers)
 
 
+@pytest.mark.parametrize("size", [1, 8, 24, 32, 56])
+@pytest.mark.parametrize("digits", [(b"0", b"1"), (b"@", b"A"), (b"p", b"q"), (b"\x10", b"\x11")])
+def test_ids_that_look_like_what_is_around_them_stay_where_they_are(
+    size: int, digits: tuple[bytes, bytes]
+) -> None:
+    first, second = (
+        Sent(b"body", b"a\x0110\x02UNIQ_KEY\x01%b\x02WAIT\x01true\x02" % (digit * size))
+        for digit in digits
+    )
+    for record, digit in zip(records_of([first, second, first]), [*digits, digits[0]], strict=True):
+        assert record.headers == (("a", b"10"), ("UNIQ_KEY", digit * size), ("WAIT", b"true"))
+
+
 @given(batches(), st.sampled_from(list(Compression)))
 @settings(deadline=None, max_examples=budget("property_examples"))
 def test_records_that_were_copied_as_messages_are_the_same_records_again(

@@ -52,10 +52,10 @@ _NAMES_MAX: Final = 4096
 _NAME_SIZE_MAX: Final = 64
 _SHAPES_MAX: Final = 1024
 _SHAPE_SIZE_MAX: Final = 512
-# The id that a client gives each message: as a rule all that differs in their properties.
+# The id that a client gives each message: as a rule all that differs in their properties. It has 32
+# digits, or 56 where the client has an IPv6 address.
 _ID: Final = b"UNIQ_KEY\x01"
 _ID_SIZE: Final = len(_ID)
-_ID_VALUE_SIZE: Final = 32
 
 Pieces = tuple[bytes, bytes | memoryview, bytes]
 """What stands before a record's value, the value, and what stands behind it."""
@@ -77,6 +77,8 @@ def _varint(value: int) -> bytes:
 _VARINT_COUNT: Final = 16384
 _VARINTS: Final = [_varint(value) for value in range(_VARINT_COUNT)]
 _NULL: Final = _varint(-1)
+_ID_NAME: Final = _varint(_ID_SIZE - 1) + _ID[:-1]
+"""How the header of an id begins."""
 
 
 def _of(value: int) -> bytes:
@@ -89,7 +91,8 @@ class Transcoding:
     def __init__(self, opening: Opening | None = None) -> None:
         self._opening = opening or Opening()
         self._names: dict[bytes, bytes] = {}
-        self._shapes: dict[bytes, Shape] = {}
+        self._shapes: dict[tuple[bytes, bytes, int], Shape] = {}
+        # By what stands before and behind an id, and its size.
 
     def batch(self, queue: Queue, run: Sequence[Slice], epoch: int) -> tuple[bytearray, int]:
         """Return one record batch of messages of a run, which are of one epoch, and how many.
@@ -113,15 +116,15 @@ class Transcoding:
                 properties = bytes(view[properties_at : total - CHECKSUM_SIZE])
             if OWN not in properties:
                 id_at = properties.find(_ID) + _ID_SIZE
-                unique = properties[id_at : id_at + _ID_VALUE_SIZE]
+                id_end = properties.find(b"\x02", id_at)
                 shape = None
-                if id_at >= _ID_SIZE and b"\x02" not in unique:
-                    shape = shapes.get(properties[:id_at] + properties[id_at + _ID_VALUE_SIZE :])
+                if id_at >= _ID_SIZE:
+                    shape = shapes.get((properties[:id_at], properties[id_end:], id_end - id_at))
                 if shape is None:
-                    key, tail = self._tail(properties, id_at, unique)
+                    key, tail = self._tail(properties, id_at, id_end)
                 else:
                     key, before, behind_id = shape
-                    tail = before + unique + behind_id
+                    tail = before + properties[id_at:id_end] + behind_id
                 body: bytes | memoryview = view[HEAD_SIZE_V4:body_end]
                 later, behind = born_ms - base_ms, offset - base
                 lead = b"\x00%b%b%b%b" % (
@@ -164,23 +167,27 @@ class Transcoding:
         """
         first = run.properties[0]
         id_at = first.find(_ID) + _ID_SIZE
-        rest = len(first) - id_at - _ID_VALUE_SIZE
-        if id_at < _ID_SIZE or rest < 0 or OWN in first:
+        id_end = first.find(b"\x02", id_at)
+        if id_at < _ID_SIZE or id_end < 0 or OWN in first:
             return None
-        parts = struct.iter_unpack(f"{id_at}s{_ID_VALUE_SIZE}s{rest}s", b"".join(run.properties))
+        id_size = id_end - id_at
+        parts = struct.iter_unpack(
+            f"{id_at}s{id_size}s{len(first) - id_end}s", b"".join(run.properties)
+        )
         fronts, ids, backs = zip(*parts, strict=True)
         if len(set(fronts)) > 1 or len(set(backs)) > 1 or b"\x02" in b"".join(ids):
             return None
-        if fronts[0] + backs[0] not in self._shapes:
-            self._tail(first, id_at, ids[0])
-        shape = self._shapes.get(fronts[0] + backs[0])
+        shape = self._shapes.get((fronts[0], backs[0], id_size))
         if shape is None:
-            return None
+            self._tail(first, id_at, id_end)
+            shape = self._shapes.get((fronts[0], backs[0], id_size))
+            if shape is None:
+                return None
         key, before, behind = shape
         base, base_ms = run.offsets[0], run.born_ms[0]
         body_size = len(run.bodies[0])
         lead = key + _of(body_size)
-        size = 1 + len(lead) + body_size + len(before) + _ID_VALUE_SIZE + len(behind)
+        size = 1 + len(lead) + body_size + len(before) + id_size + len(behind)
         times = {born_ms: _of(born_ms - base_ms) for born_ms in set(run.born_ms)}
         heads = [
             b"%b\0%b%b%b" % (_of(size + len(later) + len(place)), later, place, lead)
@@ -198,19 +205,21 @@ class Transcoding:
         batches.seal(out)
         return out
 
-    def _tail(self, properties: bytes, id_at: int, unique: bytes) -> tuple[bytes, bytes]:
+    def _tail(self, properties: bytes, id_at: int, id_end: int) -> tuple[bytes, bytes]:
         """Return a record's key and headers, and remember them if only its id will differ."""
         key, tail = _tail(properties, self._names)
-        start, end = id_at - _ID_SIZE, id_at + _ID_VALUE_SIZE
+        start, unique = id_at - _ID_SIZE, properties[id_at:id_end]
+        lead = _ID_NAME + _of(len(unique))
         if (
             start >= 0
             and (start == 0 or properties[start - 1] == 2)
-            and properties.find(b"\x02", id_at) == end
-            and tail.count(unique) == 1
+            and unique.isalnum()
+            and tail.count(lead + unique) == 1
             and len(properties) <= _SHAPE_SIZE_MAX
         ):
-            before, _, behind = tail.partition(unique)
-            self._shapes[properties[:id_at] + properties[end:]] = (key, before, behind)
+            before, _, behind = tail.partition(lead + unique)
+            place = (properties[:id_at], properties[id_end:], len(unique))
+            self._shapes[place] = (key, before + lead, behind)
         return key, tail
 
     def _unusual(
