@@ -60,8 +60,8 @@ def test_the_numbers_are_those_of_the_code() -> None:
     assert delaywheel.LEAD_SECONDS == 20 and "Twenty seconds" in PAGE
     assert delaywheel.NEAR_MAX == 4096 and "4,096 due items" in PAGE
     assert delayfold._BACK_MS == 30 * 86_400_000 and "thirty days back" in PAGE
-    assert (delaydelivery.COUNT_MAX, delaydelivery.BYTES_MAX) == (32, 256 << 10)
-    assert "32 due items (256 KiB)" in PAGE
+    assert (delaydelivery.COUNT_MAX, delaydelivery.BYTES_MAX) == (64, 256 << 10)
+    assert "64 due items (256 KiB)" in PAGE
     assert delaydelivery.RETRY_MS == 10_000 and "after ten seconds" in PAGE
     assert delaydelivery.ORIGIN.decode() in PAGE
     assert (steadyclock.STEP_MS, steadyclock.LASTS_MS) == (60_000, 3_600_000)

@@ -197,32 +197,42 @@ class Appender:
         if self.refusal is not None and not is_upkeep:
             raise self.refusal
         next_offsets: dict[int, int] = {}
-        drafts = []
+        touched: dict[int, Queue] = {}
+        drafts: list[Draft] = []
         for queue, draft in intakes:
             if queue is None:
-                drafts.append(draft._replace(queue_id=0, offset=-1))
+                drafts.append(_new(Draft, (draft[0], 0, -1, *draft[3:])))
                 continue
-            offset = next_offsets.get(id(queue), queue.next_offset)
-            next_offsets[id(queue)] = offset + (draft.batch_count or 1)
-            drafts.append(draft._replace(topic=queue.topic, queue_id=queue.queue_id, offset=offset))
+            number = id(queue)
+            touched[number] = queue
+            offset = next_offsets.get(number, queue.next_offset)
+            next_offsets[number] = offset + (draft.batch_count or 1)
+            drafts.append(_new(Draft, (queue.topic, queue.queue_id, offset, *draft[3:])))
         appended = []
+        keys = _GroupKeys(self._keys)
         for (queue, _), draft, written in zip(
             intakes, drafts, self._log.append_group(drafts), strict=True
         ):
+            position, size, store_ms = written
             if queue is None:
                 self._apply(draft, written)
             else:
-                self._feed(queue, draft, written)
-            end = written.position + written.size
+                self._enter(queue, draft, written)
+                if not keys.take(draft, written):
+                    self._index(draft, written)
             appended.append(
-                Appended(draft.offset, written.position, end, written.store_ms, draft.queue_id)
+                _new(Appended, (draft[2], position, position + size, store_ms, draft[1]))
             )
-        for queue, _ in intakes:
-            if queue is not None:
-                self.on_append(queue)
+        keys.flush()
+        for queue in touched.values():
+            self.on_append(queue)
         return appended
 
     def _feed(self, queue: Queue, draft: Draft, written: Written) -> None:
+        self._enter(queue, draft, written)
+        self._index(draft, written)
+
+    def _enter(self, queue: Queue, draft: Draft, written: Written) -> None:
         queue.add(
             written.position,
             written.size,
@@ -233,15 +243,18 @@ class Appender:
         )
         if not queue.is_dirty:
             self._queues.note(queue)
+
+    def _index(self, draft: Draft, written: Written) -> None:
+        """Index an entry's keys, if it has any."""
         if self._keys is None:
             return
         if draft.batch_count:
             if draft.sys_flag & INDEXED:
                 body = memoryview(draft.body)
-                self._keys.put_batch(queue.topic, body, written.position, written.store_ms)
+                self._keys.put_batch(draft.topic, body, written.position, written.store_ms)
         elif draft.properties:
             self._keys.put_entry(
-                queue.topic,
+                draft.topic,
                 draft.properties,
                 written.position,
                 written.store_ms,
@@ -278,6 +291,43 @@ class Appender:
                 memoryview(draft.body),
             )
         )
+
+
+class _GroupKeys:
+    """Keys of messages of a group, indexed together while they are of one topic and time."""
+
+    def __init__(self, keys: Keys | None) -> None:
+        self._keys = keys
+        self._shared = (b"", 0)
+        """Topic and store time of what was taken."""
+        self._properties: list[bytes] = []
+        self._positions: list[int] = []
+
+    def take(self, draft: Draft, written: Written) -> bool:
+        """Take a message; False if it is for the caller to index, behind what was taken."""
+        if self._keys is None or (not draft.properties and not draft.batch_count):
+            return True
+        if (
+            draft.batch_count
+            or draft.sys_flag & TRANSACTION_ROLLBACK == TRANSACTION_ROLLBACK
+            or draft.store_ms
+        ):
+            self.flush()
+            return False
+        shared = (draft.topic, written.store_ms)
+        if shared != self._shared:
+            self.flush()
+            self._shared = shared
+        self._properties.append(draft.properties)
+        self._positions.append(written.position)
+        return True
+
+    def flush(self) -> None:
+        """Index what was taken."""
+        if self._keys is not None and self._properties:
+            topic, store_ms = self._shared
+            self._keys.put_messages(topic, self._properties, self._positions, store_ms)
+            self._properties, self._positions = [], []
 
 
 def _has_tags(properties: Sequence[bytes]) -> bool:

@@ -10,7 +10,6 @@ The log hands out positions. Offsets, queues and what an entry means belong to t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import (
@@ -29,51 +28,16 @@ from rockgate.protocol.entry import (
     enclose_batch,
 )
 from rockgate.store.clock import Clock
+from rockgate.store.draft import NO_HOST, Draft, Shape, Stamp, Written, pack_group
 from rockgate.store.errors import EntryTooLarge
 from rockgate.store.segments import Segment, Segments
 from rockgate.store.walking import Walk
 
-Stamp = Callable[[memoryview, int], None]
-"""Called with the body as it lies in the log, and its offset, before the checksum is taken."""
-
-NO_HOST = bytes(8)
 MOVED_SIZE = 128
 """What an entry may grow by when it is moved: the first append leaves room for it."""
 PROPERTIES_SIZE_MAX = envelope.PROPERTIES_SIZE_MAX - CHECKSUM_SIZE - MOVED_SIZE
 
-_Shape = tuple[int, int, bytes, int]
-
-
-class Draft(NamedTuple):
-    """An entry that is to be appended: all that the caller decides."""
-
-    topic: bytes
-    queue_id: int
-    offset: int
-    body: Buffer
-    properties: bytes = b""
-    """Packed, each ending with its separator; a batch's INNER_NUM is put in front by the log."""
-    batch_count: int = 0
-    """0 for a message entry; else how many offsets the batch entry takes."""
-    born_ms: int = 0
-    born_host: bytes = NO_HOST
-    flag: int = 0
-    sys_flag: int = 0
-    reconsume_times: int = 0
-    prepared_offset: int = 0
-    store_ms: int = 0
-    """0: now. A moved entry keeps the time of its first append."""
-    stamp: Stamp | None = None
-    store_host: bytes = b""
-    """Empty: this server. A moved entry keeps the host of its first append."""
-
-
-class Written(NamedTuple):
-    """Where and when an entry was appended."""
-
-    position: int
-    size: int
-    store_ms: int
+__all__ = ["MOVED_SIZE", "NO_HOST", "PROPERTIES_SIZE_MAX", "CommitLog", "Draft", "Stamp", "Written"]
 
 
 class CommitLog:
@@ -181,19 +145,33 @@ class CommitLog:
         shapes = [self._shape(draft) for draft in drafts]
         size = sum(shape[0] for shape in shapes)
         self._make_room(size)
-        written = []
-        last = len(drafts) - 1
-        position = self.end
         try:
-            for index, (draft, shape) in enumerate(zip(drafts, shapes, strict=True)):
-                continues = CONTINUES if index < last else 0
-                written.append(self._write(draft, shape, position, continues))
-                position += shape[0]
+            if any(draft.stamp is not None for draft in drafts):
+                written = self._write_each(drafts, shapes)
+            else:
+                written = self._write_all(drafts, shapes)
         except Exception:
             self._wipe(size)
             raise
         # The end moves once: whoever flushes up to it never flushes half a group.
-        self._advance(position)
+        self._advance(self.end + size)
+        return written
+
+    def _write_each(self, drafts: Sequence[Draft], shapes: Sequence[Shape]) -> list[Written]:
+        """Write a group of which some want to be stamped where they lie."""
+        written = []
+        position, last = self.end, len(drafts) - 1
+        for index, (draft, shape) in enumerate(zip(drafts, shapes, strict=True)):
+            continues = CONTINUES if index < last else 0
+            written.append(self._write(draft, shape, position, continues))
+            position += shape[0]
+        return written
+
+    def _write_all(self, drafts: Sequence[Draft], shapes: Sequence[Shape]) -> list[Written]:
+        """Write a group in one piece: the bytes are those of `_write_each`."""
+        packed, written = pack_group(drafts, shapes, self.end, self._now_ms(), self._store_host)
+        segment = self._segments.active
+        segment.mapping.write(self.end - segment.start, packed)
         return written
 
     def append_messages(
@@ -267,7 +245,7 @@ class CommitLog:
         if end >= self._segments.prepare_at:
             self._wake_allocator()
 
-    def _shape(self, draft: Draft) -> _Shape:
+    def _shape(self, draft: Draft) -> Shape:
         """Return an entry's size, magic, properties and flags; EntryTooLarge if it cannot be."""
         topic, properties = draft.topic, draft.properties
         if len(topic) > envelope.TOPIC_SIZE_MAX:
@@ -300,7 +278,7 @@ class CommitLog:
                 segment.mapping.write(segment.size - left, envelope.pack_blank(left))
             self.end = segment.end
 
-    def _write(self, draft: Draft, shape: _Shape, position: int, continues: int) -> Written:
+    def _write(self, draft: Draft, shape: Shape, position: int, continues: int) -> Written:
         segment = self._segments.active
         at = position - segment.start
         mapping = segment.mapping

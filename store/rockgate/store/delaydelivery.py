@@ -8,8 +8,8 @@ goes is for the gateway to say.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from rockgate.protocol.entry import DELAYED, MAGIC_BATCH, places
 from rockgate.store.appending import Appended, Appender, Intake
@@ -25,16 +25,18 @@ from rockgate.store.delaychanges import (
     encode_schedule,
 )
 from rockgate.store.delayfold import Delay, Due, Key
+from rockgate.store.delaygiven import Records, Redeliver
 from rockgate.store.errors import EntryTooLarge, StoreError, UnknownTopic
-from rockgate.store.queueindex import Unit
+from rockgate.store.queueindex import Unit, UnitFields
 from rockgate.store.queuetable import QueueTable
 from rockgate.store.reading import Slice
 from rockgate.store.steadyclock import SteadyClock
 from rockgate.store.warmth import Warmth
 
 _log = logging.getLogger(__name__)
+_new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
 
-COUNT_MAX: Final = 32
+COUNT_MAX: Final = 64
 BYTES_MAX: Final = 256 << 10
 """Items of one delivery, and the bytes of their entries: about a millisecond of work."""
 RETRY_MS: Final = 10_000
@@ -45,35 +47,6 @@ TURN_WORK: Final = 500
 ORIGIN: Final = b"__ORIGIN"
 """Property of a delivered entry: what it was while it waited."""
 
-Redeliver = Callable[[Slice, int], Intake | None]
-"""Makes of an entry that waited, and an offset in it, what is to be appended; None: not now.
-
-UnknownTopic if the topic that it is for is not there any more.
-"""
-
-
-class Opening(Protocol):
-    """Work that is to be done on entries before anything in them can be delivered."""
-
-    def run(self) -> None:
-        """Do it, in a thread."""
-
-    def keep(self) -> None:
-        """Take its outcome, on the store's thread."""
-
-
-class Records(Protocol):
-    """Knows what is in batch entries of which records wait."""
-
-    def prepare(self, entries: Sequence[Slice]) -> Opening | None:
-        """Return what a thread has to do first; None if nothing."""
-
-    def redeliver(self, run: Sequence[tuple[Slice, int]]) -> tuple[Intake, int]:
-        """Make of records of one queue what is to be appended, and say of how many: one at least.
-
-        Each is an entry and an offset in it, in the order in which they are to be read.
-        """
-
 
 class _Picked(NamedTuple):
     due: Due
@@ -83,7 +56,9 @@ class _Picked(NamedTuple):
 
 class _Found(NamedTuple):
     due: Due
+    queue: Queue
     entry: Slice
+    is_record: bool
 
 
 class _Going(NamedTuple):
@@ -167,20 +142,26 @@ class Deliveries:
         is_turning = self._delay.turn(now_ms, TURN_WORK)
         if self.redeliver is None:
             return is_turning
-        if not self._picked:
+        if self._picked:
+            self._pick_again()
+        else:
             self._pick(now_ms)
         if not self._picked:
             return is_turning
         if self._fetch():
             return True
-        picked, self._picked = self._picked, []
-        return self._deliver(picked, self.redeliver, now_ms)
+        found = self._open(now_ms)
+        if self._prepare(found):
+            return True
+        self._picked = []
+        return not found or self._deliver(found, self.redeliver, now_ms)
 
     def _pick(self, now_ms: int) -> None:
         """Take items that are due, as many as one group may have."""
         size = 0
         queue: Queue | None = None
         unit: Unit | None = None
+        units: Iterator[UnitFields] = iter(())
         lost: list[Due] = []
         while len(self._picked) < COUNT_MAX and size < BYTES_MAX:
             due = self._delay.take(now_ms)
@@ -188,9 +169,12 @@ class Deliveries:
                 break
             topic_id, queue_id, offset, _ = due.waiting
             before, queue = queue, self._queues.find(topic_id, queue_id)
-            # Records of one batch are mostly due one behind the other.
+            # Records of one batch are mostly due one behind the other, and so are messages.
+            if queue is before and unit is not None and offset == unit.base + unit.offset_count:
+                unit = _next(units)
             if queue is not before or unit is None or not _holds(unit, offset):
-                unit = None if queue is None else queue.find(offset)
+                units = iter(()) if queue is None else queue.walk(offset)
+                unit = _next(units)
             if queue is None or unit is None or not _holds(unit, offset):
                 lost.append(due)
                 continue
@@ -198,6 +182,16 @@ class Deliveries:
             size += unit.size // unit.offset_count
         if lost:
             self._lose(lost)
+
+    def _pick_again(self) -> None:
+        """Look at what was picked before a job: it may have been recalled, moved, or be gone."""
+        picked, self._picked = self._picked, []
+        for due, queue, unit in picked:
+            topic_id, queue_id, offset, _ = due.waiting
+            if self._delay.is_waiting(topic_id, queue_id, offset):
+                self._picked.append(_Picked(due, queue, queue.find(offset) or unit))
+            else:
+                self._delay.units.free(due.unit)
 
     def _lose(self, lost: Sequence[Due]) -> None:
         for due in lost:
@@ -222,14 +216,14 @@ class Deliveries:
     def _fetch(self) -> bool:
         """Have a job bring in what is cold; say whether there is any."""
         warm_from = self._warmth.warm_from(self._log.end)
-        units = {unit.position: (queue, unit) for _, queue, unit in self._picked}
+        sizes = {unit.position: unit.size for _, _, unit in self._picked}
         cold = [
-            (position, unit.size)
-            for position, (_, unit) in units.items()
-            if position < warm_from and self._warmth.is_cold(position, unit.size)
+            (position, size)
+            for position, size in sizes.items()
+            if position < warm_from and self._warmth.is_cold(position, size)
         ]
         if not cold:
-            return self._prepare(units.values())
+            return False
         chunks = self._warmth.plan(cold, self._log.end)
 
         def done(failure: Exception | None) -> None:
@@ -240,15 +234,36 @@ class Deliveries:
         self.jobs().submit(lambda: self._warmth.fault_in(chunks), done)
         return True
 
-    def _prepare(self, units: Iterable[tuple[Queue, Unit]]) -> bool:
+    def _open(self, now_ms: int) -> list[_Found]:
+        """Return the entries of what was picked; what has none is put off."""
+        found: list[_Found] = []
+        entry: Slice | None = None
+        last: Unit | None = None
+        is_record = False
+        for due, queue, unit in self._picked:
+            if entry is None or last is None or unit.position != last.position:
+                try:
+                    entry = self._bodies.entry(queue, unit)
+                except StoreError as error:
+                    _, queue_id, offset, _ = due.waiting
+                    _log.error("cannot deliver %d:%d reason=%s", queue_id, offset, error)
+                    self._put_off([due], now_ms)
+                    entry = None
+                    continue
+                last = unit
+                is_record = self.records is not None and _is_batch(entry)
+            found.append(_Found(due, queue, entry, is_record))
+        if len(found) < len(self._picked):
+            there = {each.due.unit for each in found}
+            self._picked = [each for each in self._picked if each.due.unit in there]
+        return found
+
+    def _prepare(self, found: Sequence[_Found]) -> bool:
         """Have a job open batches that take long; say whether there are any."""
-        if self.records is None:
+        batches = {each.entry.unit.position: each.entry for each in found if each.is_record}
+        if self.records is None or not batches:
             return False
-        try:
-            entries = [self._bodies.entry(queue, unit) for queue, unit in units]
-        except StoreError:
-            return False  # told when it is to be delivered
-        opening = self.records.prepare([each for each in entries if _is_batch(each)])
+        opening = self.records.prepare(list(batches.values()))
         if opening is None:
             return False
 
@@ -260,11 +275,11 @@ class Deliveries:
         self.jobs().submit(opening.run, done)
         return True
 
-    def _deliver(self, picked: Sequence[_Picked], redeliver: Redeliver, now_ms: int) -> bool:
+    def _deliver(self, found: Sequence[_Found], redeliver: Redeliver, now_ms: int) -> bool:
         """Append what items have become; what cannot be is put off."""
         going: list[_Going] = []
         dropped: dict[str, list[Due]] = {}
-        for run in self._runs(picked, now_ms):
+        for run in _runs(found):
             for part in (run,) if len(run) == 1 else (run, *([each] for each in run)):
                 # A run fails as a whole; then each is tried alone, and only the bad one is told.
                 try:
@@ -283,37 +298,10 @@ class Deliveries:
         self._drop(dropped)
         return not going or self._append(going, now_ms)
 
-    def _runs(self, picked: Sequence[_Picked], now_ms: int) -> list[list[_Found]]:
-        """Return what is delivered together: records of one queue that follow each other."""
-        runs: list[list[_Found]] = []
-        last: Queue | None = None
-        entry: Slice | None = None
-        for due, queue, unit in picked:
-            # Meanwhile it may have been recalled, moved, or its topic deleted.
-            topic_id, queue_id, offset, _ = due.waiting
-            if not self._delay.is_waiting(topic_id, queue_id, offset):
-                self._delay.units.free(due.unit)
-                continue
-            if queue is not last or entry is None or not _holds(entry.unit, offset):
-                try:
-                    entry = self._bodies.entry(queue, queue.find(offset) or unit)
-                except StoreError as error:
-                    _log.error("cannot deliver %d:%d reason=%s", queue_id, offset, error)
-                    self._put_off([due], now_ms)
-                    last = None
-                    continue
-            is_record = self.records is not None and _is_batch(entry)
-            if is_record and queue is last:
-                runs[-1].append(_Found(due, entry))
-            else:
-                runs.append([_Found(due, entry)])
-            last = queue if is_record else None
-        return runs
-
     def _make(self, run: list[_Found], redeliver: Redeliver, now_ms: int) -> list[_Going]:
         """Make deliveries of a run."""
-        if self.records is None or not _is_batch(run[0].entry):
-            [(due, entry)] = run
+        if self.records is None or not run[0].is_record:
+            [(due, _, entry, _)] = run
             intake = redeliver(entry, due.waiting.offset)
             if intake is None:
                 self._put_off([due], now_ms)
@@ -321,7 +309,9 @@ class Deliveries:
             return [_Going(_with_origin(intake, [due]), [due])]
         made: list[_Going] = []
         while run:
-            intake, count = self.records.redeliver([(e, due.waiting.offset) for due, e in run])
+            intake, count = self.records.redeliver(
+                [(each.entry, each.due.waiting.offset) for each in run]
+            )
             dues = [each.due for each in run[:count]]
             made.append(_Going(_with_origin(intake, dues), dues))
             run = run[count:]
@@ -355,6 +345,24 @@ class Deliveries:
             self._delay.units.free(due.unit)
 
 
+def _runs(found: Sequence[_Found]) -> list[list[_Found]]:
+    """Return what is delivered together: records of one queue that follow each other."""
+    runs: list[list[_Found]] = []
+    last: Queue | None = None
+    for each in found:
+        if each.is_record and each.queue is last:
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+        last = each.queue if each.is_record else None
+    return runs
+
+
+def _next(units: Iterator[UnitFields]) -> Unit | None:
+    fields = next(units, None)
+    return None if fields is None else _new(Unit, fields)
+
+
 def _is_batch(found: Slice) -> bool:
     return places(found.entry, 0)[1] == MAGIC_BATCH
 
@@ -373,8 +381,10 @@ def _ended(kind: Kind, dues: Sequence[Due]) -> bytes:
 
 
 def _with_origin(intake: Intake, dues: Sequence[Due]) -> Intake:
+    """Return a delivery with the property that names what it was."""
     topic_id, queue_id, _, _ = dues[0].waiting
-    offsets = ",".join(str(due.waiting.offset) for due in dues)
+    offsets = ",".join([str(due.waiting.offset) for due in dues])
     origin = f"{topic_id.hex()}:{queue_id}:{offsets}".encode()
-    properties = b"%b%b\x01%b\x02" % (intake.draft.properties, ORIGIN, origin)
-    return Intake(intake.queue, intake.draft._replace(properties=properties))
+    queue, draft = intake
+    properties = b"%b%b\x01%b\x02" % (draft.properties, ORIGIN, origin)
+    return _new(Intake, (queue, _new(Draft, (*draft[:4], properties, *draft[5:]))))

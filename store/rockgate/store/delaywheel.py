@@ -162,7 +162,7 @@ class Wheel:
         """Whether everything that is due by a time is in the heap."""
         if self._second * 1000 <= due_ms:
             return False
-        return all(start_ms > due_ms for start_ms, _ in self._taken)
+        return not self._taken or all(start_ms > due_ms for start_ms, _ in self._taken)
 
     @property
     def next_ms(self) -> int:

@@ -22,5 +22,5 @@ def test_the_numbers_are_those_of_the_code() -> None:
     assert opening.HEAVY_COMPRESSED == 32 << 10
     assert "more than 500 records, of 1 MiB, or of 32 KiB compressed" in DOOR
     assert shown.CACHE_BYTES == 32 << 20 and "within 32 MiB" in DOOR
-    assert (delaydelivery.COUNT_MAX, redelivering.BATCH_BYTES) == (32, 64 << 10)
-    assert "up to 32 of them and 64 KiB of keys and values" in DOOR
+    assert (delaydelivery.COUNT_MAX, redelivering.BATCH_BYTES) == (64, 64 << 10)
+    assert "up to 64 of them and 64 KiB of keys and values" in DOOR

@@ -31,7 +31,6 @@ from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import (
     BORN_HOST_V6,
     TRANSACTION_ROLLBACK,
-    get_property,
     pack_properties,
     parse_properties,
 )
@@ -55,6 +54,9 @@ WAITING_MARKS: Final = frozenset((REAL_TOPIC, REAL_QUEUE, LEVEL, FROM_NOW_S, FRO
 _REAL_TOPIC: Final = REAL_TOPIC.encode()
 _REAL_QUEUE: Final = REAL_QUEUE.encode()
 _LEFT_OUT: Final = frozenset(name.encode() for name in (*WAITING_MARKS, "WAIT", ""))
+_NOTHING_ELSE: Final = Draft(b"", 0, 0, b"")[11:]
+"""What a draft has behind the count of its retries, as it is unless somebody says otherwise."""
+_new: Final = tuple.__new__  # what NamedTuple._make calls, without its own call in between
 _NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
 KEPT_FLAGS: Final = CLIENT_FLAGS | BORN_HOST_V6 | TRANSACTION_ROLLBACK
 
@@ -172,32 +174,40 @@ class Delays:
         view = found.entry
         entry = envelope.read(view)
         properties = envelope.properties_of(view, entry)
-        name = get_property(properties, _REAL_TOPIC) or b""
+        # Tens of thousands may be due in a second: what is kept is not taken apart.
+        kept: list[bytes] = []
+        left_out: dict[bytes, bytes] = {}
+        for part in properties.split(b"\x02"):
+            name, _, value = part.partition(b"\x01")
+            if name in _LEFT_OUT:
+                left_out.setdefault(name, value)
+            else:
+                kept.append(part)
+        kept.append(b"WAIT\x01false\x02")
+        draft = _new(
+            Draft,
+            (
+                *(b"", 0, 0),
+                bytes(view[entry.body_at : entry.body_at + entry.body_size]),
+                b"\x02".join(kept),
+                0,
+                entry.born_ms,
+                entry.born_host,
+                entry.flag,
+                entry.sys_flag & KEPT_FLAGS,
+                entry.reconsume_times,
+                *_NOTHING_ELSE,
+            ),
+        )
+        target = left_out.get(_REAL_TOPIC, b""), left_out.get(_REAL_QUEUE, b"")
+        return _new(Intake, (self._target(*target), draft))
+
+    def _target(self, name: bytes, number: bytes) -> Queue:
+        """Return the queue that a message is for; UnknownTopic if its topic is gone."""
         topic = self._store.topics.get(name.decode("utf-8", "replace"))
         queues = self._store.queues.of(topic.id)
-        number = get_property(properties, _REAL_QUEUE) or b""
         queue_id = int(number) if number.isdigit() else 0
-        # Tens of thousands may be due in a second: what is kept is not taken apart.
-        kept = [
-            part
-            for part in properties.split(b"\x02")
-            if part.partition(b"\x01")[0] not in _LEFT_OUT
-        ]
-        kept.append(b"WAIT\x01false\x02")
-        draft = Draft(
-            b"",
-            0,
-            0,
-            bytes(view[entry.body_at : entry.body_at + entry.body_size]),
-            b"\x02".join(kept),
-            0,
-            entry.born_ms,
-            entry.born_host,
-            entry.flag,
-            entry.sys_flag & KEPT_FLAGS,
-            entry.reconsume_times,
-        )
-        return Intake(queues[queue_id if queue_id < len(queues) else 0], draft)
+        return queues[queue_id if queue_id < len(queues) else 0]
 
 
 def _number(properties: dict[str, str], name: str) -> int | None:

@@ -1,0 +1,41 @@
+"""What whoever delivers is given: how entries that waited become what is appended.
+
+The store does not know what is in an entry. These are the questions that it has for the gateway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from rockgate.store.appending import Intake
+from rockgate.store.reading import Slice
+
+Redeliver = Callable[[Slice, int], Intake | None]
+"""Makes of an entry that waited, and an offset in it, what is to be appended; None: not now.
+
+UnknownTopic if the topic that it is for is not there any more.
+"""
+
+
+class Opening(Protocol):
+    """Work that is to be done on entries before anything in them can be delivered."""
+
+    def run(self) -> None:
+        """Do it, in a thread."""
+
+    def keep(self) -> None:
+        """Take its outcome, on the store's thread."""
+
+
+class Records(Protocol):
+    """Knows what is in batch entries of which records wait."""
+
+    def prepare(self, entries: Sequence[Slice]) -> Opening | None:
+        """Return what a thread has to do first; None if nothing."""
+
+    def redeliver(self, run: Sequence[tuple[Slice, int]]) -> tuple[Intake, int]:
+        """Make of records of one queue what is to be appended, and say of how many: one at least.
+
+        Each is an entry and an offset in it, in the order in which they are to be read.
+        """
