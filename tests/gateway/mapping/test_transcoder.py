@@ -8,7 +8,13 @@ from tests.gateway.kafka.world import World
 from tests.gateway.mapping.decoding import pulled
 
 from rockgate.gateway.mapping.messages import Cut, Origin
-from rockgate.gateway.mapping.transcoder import HEAVY_COMPRESSED, HEAVY_PLAIN, Transcoder, is_heavy
+from rockgate.gateway.mapping.transcoder import (
+    HEAVY_COMPRESSED,
+    HEAVY_INFLATED,
+    HEAVY_PLAIN,
+    Transcoder,
+    is_heavy,
+)
 from rockgate.protocol.kafka.records.batch import Compression, stamp
 from rockgate.protocol.kafka.records.record import Record, build_batch
 from rockgate.store.reading import Slice
@@ -106,6 +112,16 @@ def test_a_batch_is_heavy_by_its_size_and_if_it_is_compressed(
     world.append(times=[1], value=NOISE[:size], compression=compression)
     assert is_heavy(only(world).entry) is expected
     assert HEAVY_PLAIN > HEAVY_COMPRESSED
+
+
+@pytest.mark.parametrize("compression", [Compression.GZIP, Compression.LZ4, Compression.ZSTD])
+def test_a_small_batch_that_becomes_megabytes_is_heavy(
+    world: World, compression: Compression
+) -> None:
+    world.append(times=[1], value=bytes(4 * HEAVY_INFLATED), compression=compression)
+    entry = only(world).entry
+    assert len(entry) < HEAVY_COMPRESSED
+    assert is_heavy(entry)
 
 
 async def test_a_batch_that_cannot_be_opened_is_reported_once_and_stepped_over(

@@ -17,13 +17,14 @@ from rockgate.protocol.kafka.records.batch import (
     Buffer,
     read_header,
 )
+from rockgate.protocol.kafka.records.inflation import inflates_beyond
 from rockgate.protocol.kafka.records.record import Header
 from rockgate.protocol.kafka.records.sifting import Sifter, Wanted
 
 HEAVY_RECORDS: Final = 500
 HEAVY_COMPRESSED: Final = 32 << 10
 HEAVY_PLAIN: Final = 1 << 20
-"""From these sizes on a batch is opened by a thread."""
+"""From these sizes on a batch is opened by a thread; the last counts for what is inflated, too."""
 POLITE_RECORDS: Final = 50
 """Records that a thread looks at before it lets others run: about half a millisecond."""
 OPEN_BYTES_MAX: Final = 64 << 20
@@ -39,7 +40,10 @@ def is_heavy(body: Buffer) -> bool:
     header = read_header(body)
     if header.record_count > HEAVY_RECORDS or size >= HEAVY_PLAIN:
         return True
-    return size >= HEAVY_COMPRESSED and bool(header.attributes & COMPRESSION_MASK)
+    codec = header.attributes & COMPRESSION_MASK
+    if not codec:
+        return False
+    return size >= HEAVY_COMPRESSED or inflates_beyond(body, header, HEAVY_PLAIN)
 
 
 def open_batch(body: Buffer, wanted: Wanted[Wait] = wait_of) -> Opened:

@@ -18,6 +18,7 @@ from rockgate.gateway.mapping.messages import Accepts, AcceptsCode, Cut, Message
 from rockgate.protocol.entry import DELAYED, places, read
 from rockgate.protocol.kafka.errors import MalformedBatch
 from rockgate.protocol.kafka.records.batch import COMPRESSION_MASK, HEADER_SIZE, read_header
+from rockgate.protocol.kafka.records.inflation import inflates_beyond
 from rockgate.store.reading import Slice
 
 log = logging.getLogger(__name__)
@@ -25,6 +26,8 @@ log = logging.getLogger(__name__)
 HEAVY_COMPRESSED: Final = 32 << 10
 HEAVY_PLAIN: Final = 4 << 20
 """From these sizes on a batch is opened by a thread."""
+HEAVY_INFLATED: Final = 1 << 20
+"""So is a smaller one that becomes larger than this."""
 _REPORTED_MAX: Final = 10_000
 
 
@@ -148,9 +151,14 @@ class Transcoder:
 def is_heavy(view: memoryview) -> bool:
     """Whether a batch entry takes long to open."""
     *_, body_at, body_size = places(view, 0)
-    if body_size < HEAVY_COMPRESSED:
+    if body_size < HEADER_SIZE:
         return False
-    if body_size >= HEAVY_PLAIN or read(view).sys_flag & DELAYED:
+    if body_size >= HEAVY_COMPRESSED and (
+        body_size >= HEAVY_PLAIN or read(view).sys_flag & DELAYED
+    ):
         return True
     header = read_header(view[body_at : body_at + HEADER_SIZE])
-    return bool(header.attributes & COMPRESSION_MASK)
+    if not header.attributes & COMPRESSION_MASK:
+        return False
+    body = view[body_at : body_at + body_size]
+    return body_size >= HEAVY_COMPRESSED or inflates_beyond(body, header, HEAVY_INFLATED)
