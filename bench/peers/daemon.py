@@ -10,7 +10,8 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from bench.peers.errors import NotReady, NotRunning
@@ -86,6 +87,18 @@ class Daemon:
         """End it as kill -9 does."""
         if not self._end(signal.SIGKILL, STOP_SECONDS_MAX):
             raise NotRunning(f"{self.name} with pid {self.pid} cannot be killed")
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Stand still meanwhile: what it would do in the background is no load for another."""
+        pid = self.pid
+        if pid is None:
+            raise NotRunning(f"{self.name} does not run:\n{self.log_tail()}")
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
 
     def log_tail(self) -> str:
         """The last lines that it printed."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from bench.peers.daemon import Daemon, start_tick
 from bench.peers.errors import NotReady, NotRunning
+from tests.waiting import wait_until
 
 LIVES = (
     "import signal, pathlib; print('up', flush=True); pathlib.Path('up').touch(); signal.pause()"
@@ -85,6 +86,20 @@ def test_one_that_will_not_end_is_killed(daemon: Daemon) -> None:
     start(daemon, IGNORES)
     daemon.stop(seconds_max=0.2)
     assert daemon.pid is None
+
+
+def test_one_that_is_held_stands_still_and_then_goes_on(daemon: Daemon) -> None:
+    start(daemon, LIVES)
+    with daemon.held():
+        wait_until(lambda: state(daemon) == "T", "it stands still")
+    wait_until(lambda: state(daemon) != "T", "it goes on")
+    daemon.stop()
+    with pytest.raises(NotRunning), daemon.held():
+        pass
+
+
+def state(daemon: Daemon) -> str:
+    return Path(f"/proc/{daemon.pid}/stat").read_text().rpartition(") ")[2][0]
 
 
 def test_a_pid_that_belongs_to_somebody_else_by_now_is_left_alone(tmp_path: Path) -> None:
