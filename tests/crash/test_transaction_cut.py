@@ -106,7 +106,7 @@ def test_a_power_cut_leaves_each_transaction_whole(
     died = 0
     for _ in range(budget("transaction_cuts")):
         seed = random.randrange(1 << 32)
-        disk = MemoryDisk(crash_at=random.randint(10, 600), crash_keeps=random.choice((0, 1, 50)))
+        disk = MemoryDisk(crash_at=random.randint(10, 330), crash_keeps=random.choice((0, 1, 50)))
         promises = Promises()
         dying(disk, promises, seed)
         died += disk.is_dead
@@ -130,7 +130,7 @@ def test_a_kill_leaves_each_transaction_whole_and_loses_no_answer(
     died = 0
     for _ in range(budget("transaction_cuts")):
         seed = random.randrange(1 << 32)
-        disk = MemoryDisk(crash_at=random.randint(60, 600), crash_keeps=random.choice((0, 1, 50)))
+        disk = MemoryDisk(crash_at=random.randint(60, 330), crash_keeps=random.choice((0, 1, 50)))
         promises = Promises()
         dying(disk, promises, seed)
         died += disk.is_dead

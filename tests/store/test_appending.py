@@ -15,6 +15,7 @@ from rockgate.store.commitlog import NO_HOST, PROPERTIES_SIZE_MAX, Draft
 from rockgate.store.errors import EntryTooLarge, StoreError, StoreFull
 
 HOST = bytes(range(20))
+CHANGES = b"rmq_sys_rockgate_test"
 properties = st.lists(
     st.sampled_from(
         [
@@ -46,7 +47,7 @@ def told(keeping: Keeping) -> list[object]:
     walked = [
         bytes(view[entry.start : entry.end])
         for view, entry in store.log.walk(0)
-        if entry.topic == b"orders"
+        if entry.topic in (b"orders", CHANGES)
     ]
     found = {
         key: store.lookup.by_key(b"orders", key, limit=99)
@@ -86,6 +87,28 @@ def test_messages_appended_together_are_what_a_group_of_them_is(
     assert told(together) == told(one_by_one)
 
 
+@given(contents, st.sampled_from([0, BORN_HOST_V6]))
+@settings(deadline=None, max_examples=budget("property_examples"))
+def test_a_message_with_a_change_is_what_a_group_of_the_two_is(
+    messages: list[tuple[int, bytes, bytes]], sys_flag: int
+) -> None:
+    host = HOST if sys_flag else NO_HOST
+    together, one_by_one = kept(), kept()
+    for flag, body, packed in messages:
+        queue = together.queue("orders", 1)
+        draft = Draft(queue.topic, 1, queue.next_offset, body, packed, 0, 7, host, flag, sys_flag)
+        found = together.store.appender.placed_with(queue, draft, CHANGES, b"changed")
+        intakes = [
+            Intake(one_by_one.queue("orders", 1), draft),
+            Intake(None, Draft(CHANGES, 0, -1, b"changed")),
+        ]
+        message, change = one_by_one.store.appender.group(intakes)
+        assert found == message._replace(end=change.end)
+    assert told(together) == told(one_by_one)
+    together.kill()
+    assert told(together) == told(one_by_one)
+
+
 def test_whoever_waits_for_the_queue_is_told_once() -> None:
     keeping = kept()
     queue = keeping.queue("orders")
@@ -116,8 +139,12 @@ def test_one_message_that_cannot_be_leaves_none_of_them(
 def test_a_store_that_refuses_messages_refuses_these() -> None:
     keeping = kept()
     keeping.store.appender.refusal = StoreFull("no room")
+    queue = keeping.queue("orders")
     with pytest.raises(StoreError):
-        keeping.store.appender.messages(keeping.queue("orders"), [(0, b"x", b"")], born_ms=1)
+        keeping.store.appender.messages(queue, [(0, b"x", b"")], born_ms=1)
+    with pytest.raises(StoreError):
+        draft = Draft(queue.topic, 0, 0, b"x")
+        keeping.store.appender.placed_with(queue, draft, CHANGES, b"changed")
 
 
 def test_parts_of_transactions_do_not_come_this_way() -> None:

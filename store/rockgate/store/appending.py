@@ -145,6 +145,22 @@ class Appender:
         end = written.position + written.size
         return Appended(draft.offset, written.position, end, written.store_ms, queue.queue_id)
 
+    def placed_with(self, queue: Queue, draft: Draft, topic: bytes, body: bytes) -> Appended:
+        """Append a placed message and a change of a fold, of which a restart finds both or neither.
+
+        What `group` does, for two of that kind; it ends where the change does.
+        """
+        if self.refusal is not None:
+            raise self.refusal
+        change = Draft(topic, 0, -1, body)
+        written, changed = self._log.append_group([draft, change])
+        self._feed(queue, draft, written)
+        self._apply(change, changed)
+        self.on_append(queue)
+        end = changed.position + changed.size
+        place = (draft.offset, written.position, end, written.store_ms, queue.queue_id)
+        return _new(Appended, place)
+
     def messages(
         self,
         queue: Queue,
@@ -279,18 +295,10 @@ class Appender:
         return done[-1].position
 
     def _apply(self, draft: Draft, written: Written) -> None:
-        self._state.apply(
-            Change(
-                written.position,
-                written.store_ms,
-                draft.topic,
-                0,
-                -1,
-                draft.sys_flag,
-                draft.properties,
-                memoryview(draft.body),
-            )
-        )
+        position, _, store_ms = written
+        body = memoryview(draft.body)
+        fields = (position, store_ms, draft.topic, 0, -1, draft.sys_flag, draft.properties, body)
+        self._state.apply(_new(Change, fields))
 
 
 class _GroupKeys:

@@ -298,6 +298,13 @@ class Queue:
 
     def find(self, offset: int) -> Unit | None:
         """Return the unit that holds an offset, or the next one that is there."""
+        bases = self._bases
+        if bases and offset >= bases[0] and not self._is_merged:
+            # What was appended last is asked for most, and lies in memory.
+            at = (bisect_right(bases, offset) - 1) * UNIT_SIZE
+            newest = UNIT.unpack_from(self._tail, at)
+            if offset < newest[0] + newest[3]:
+                return _new(Unit, newest)
         fields = next(self.walk(offset), None)
         return None if fields is None else Unit._make(fields)
 

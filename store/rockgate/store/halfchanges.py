@@ -52,17 +52,21 @@ class Decided(msgspec.Struct, array_like=True, frozen=True):
 
 
 _encode: Final = msgspec.msgpack.Encoder().encode
-_DECODERS: Final[dict[Kind, msgspec.msgpack.Decoder[Any]]] = {
+_DECODERS: Final[dict[int, msgspec.msgpack.Decoder[Any]]] = {
     Kind.PREPARED: msgspec.msgpack.Decoder(Prepared),
     Kind.CHECKED: msgspec.msgpack.Decoder(Checked),
     Kind.DECIDED: msgspec.msgpack.Decoder(Decided),
 }
-_KINDS: Final = {Prepared: Kind.PREPARED, Checked: Kind.CHECKED, Decided: Kind.DECIDED}
+_LEADS: Final = {
+    Prepared: bytes((FORMAT, Kind.PREPARED)),
+    Checked: bytes((FORMAT, Kind.CHECKED)),
+    Decided: bytes((FORMAT, Kind.DECIDED)),
+}
 
 
 def encode(change: Prepared | Checked | Decided) -> bytes:
     """Return a change's body."""
-    return bytes((FORMAT, _KINDS[type(change)])) + _encode(change)
+    return _LEADS[type(change)] + _encode(change)
 
 
 def decode(change: Change) -> Any:
@@ -70,6 +74,6 @@ def decode(change: Change) -> Any:
     what, body = "a change of half messages", change.body
     check_format(body[0] if body else 0, FORMAT, what, change.position)
     try:
-        return _DECODERS[Kind(body[1])].decode(body[2:])
-    except (ValueError, IndexError, msgspec.MsgspecError) as error:
-        raise StoreCorrupt(what, change.position, str(error)) from error
+        return _DECODERS[body[1]].decode(body[2:])
+    except (KeyError, IndexError, msgspec.MsgspecError) as error:
+        raise StoreCorrupt(what, change.position, f"{type(error).__name__} {error}") from error

@@ -15,8 +15,14 @@ from tests.seeds import seeded
 
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.processors.halves import HalfRequests
 from rockgate.protocol.entry import TRANSACTION_COMMIT
+from rockgate.protocol.remoting import headers
+from rockgate.protocol.remoting.codes import ONEWAY_FLAG
+from rockgate.protocol.remoting.command import Command
+from rockgate.protocol.remoting.headers.transactions import EndTransactionHeader
 from rockgate.store.memoryfiles import MemoryDisk, PowerCut
+from rockgate.store.store import Store
 
 
 @pytest.mark.row("T-01")
@@ -224,16 +230,50 @@ def test_under_sync_flush_the_answer_waits_for_the_whole_group(
     """Of an atomic group that is not on disk to its end a restart would find nothing."""
     monkeypatch.setattr(halfworld, "CONFIG", replace(halfworld.CONFIG, flush="sync"))
     world = HalfWorld()
-    waited: list[int] = []
+    world.halves._durability = noting = Noting(world.store)
+    world.prepare()
+    assert noting.waited == [world.store.log.end]
 
-    class Noting(Durability):
-        def after(self, position: int, answer: Any) -> Any:
-            waited.append(position)
-            return answer
+
+class Noting(Durability):
+    """Notes what is waited for, and waits for nothing."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.waited: list[int] = []
+
+    def after(self, position: int, answer: Any) -> Any:
+        self.waited.append(position)
+        return answer
+
+
+@pytest.mark.parametrize("is_sync", [False, True])
+def test_whoever_waits_for_a_commit_waits_as_for_a_send_to_that_topic(is_sync: bool) -> None:
+    world = HalfWorld()
+    config = {"flush.messages": "1"} if is_sync else {}
+    world.store.topics.set_config({world.store.topics.get("orders"): config})
+    noting = Noting(world.store)
+    requests = HalfRequests(halves=world.halves, durability=noting)
+
+    def end(offset: int, flag: int) -> object:
+        header = EndTransactionHeader(
+            producer_group="payers",
+            tran_state_table_offset=offset,
+            commit_log_offset=0,
+            commit_or_rollback=8,
+        )
+        command = Command(37, headers.write(header), flag=flag)
+        return requests.end(command, world.producer())  # type: ignore[arg-type]
 
     world.halves._durability = Noting(world.store)
-    world.prepare()
-    assert waited == [world.store.log.end]
+    waited_for, not_waited_for = world.prepare(), world.prepare()
+    answer = end(waited_for.offset, 0)
+    assert isinstance(answer, Command)
+    assert answer.code == 0
+    assert noting.waited == ([world.store.log.end] if is_sync else [])
+    assert end(not_waited_for.offset, ONEWAY_FLAG) == [], "nobody is told"
+    assert len(noting.waited) == is_sync
+    assert len(world.undecided) == 0
 
 
 # Races: whatever comes in whatever order, each message is delivered once if its first decision
@@ -287,7 +327,9 @@ def test_races_of_commit_rollback_and_check_deliver_each_once_at_most() -> None:
 def test_a_power_cut_at_any_write_leaves_each_decided_once_or_not_at_all() -> None:
     random = seeded()
     for _ in range(budget("half_cuts")):
-        disk = MemoryDisk(crash_at=random.randint(40, 400), crash_keeps=random.choice((0, 1, 50)))
+        disk = MemoryDisk(
+            crash_at=random.randint(32, 260), crash_keeps=random.choice((0, 1, 50, 200))
+        )
         committed: set[bytes] = set()
         rolled_back: set[bytes] = set()
         flushed: tuple[set[bytes], set[bytes]] = (set(), set())

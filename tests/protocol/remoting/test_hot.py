@@ -12,6 +12,7 @@ from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.command import BINARY, JSON, Command, decode, encode, lead
 from rockgate.protocol.remoting.headers.pulling import PulledHeader, PullHeader
 from rockgate.protocol.remoting.headers.sending import SendHeader, SendHeaderV2, SentHeader
+from rockgate.protocol.remoting.headers.transactions import EndTransactionHeader
 from rockgate.protocol.remoting.hot import answers, reading
 from rockgate.protocol.remoting.hot.sends import SendHead
 
@@ -49,12 +50,25 @@ PULLS = st.builds(
     max_msg_bytes=st.none() | I32,
     expression_type=st.none() | TEXTS,
 )
+ENDS = st.builds(
+    EndTransactionHeader,
+    producer_group=TEXTS,
+    topic=st.none() | TEXTS,
+    tran_state_table_offset=I64,
+    commit_log_offset=I64,
+    commit_or_rollback=I32,
+    from_transaction_check=st.booleans(),
+    msg_id=st.none() | TEXTS,
+    transaction_id=st.none() | TEXTS,
+    bname=st.none() | TEXTS,
+)
 HOT = [
     (RequestCode.SEND_MESSAGE, SendHeader, st.builds(SendHeader, **SEND_FIELDS)),
     (RequestCode.SEND_MESSAGE_V2, SendHeaderV2, st.builds(SendHeaderV2, **SEND_FIELDS)),
     (RequestCode.SEND_BATCH_MESSAGE, SendHeaderV2, st.builds(SendHeaderV2, **SEND_FIELDS)),
     (RequestCode.PULL_MESSAGE, PullHeader, PULLS),
     (RequestCode.LITE_PULL_MESSAGE, PullHeader, PULLS),
+    (RequestCode.END_TRANSACTION, EndTransactionHeader, ENDS),
 ]
 
 

@@ -13,7 +13,7 @@ from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.clients import Clients
 from rockgate.gateway.remoting.config import RemotingConfig
 from rockgate.gateway.remoting.halves import REAL_QUEUE, REAL_TOPIC, Halves
-from rockgate.protocol.entry import pack_properties
+from rockgate.protocol.entry import pack_properties, parse_properties
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.headers.transactions import CheckTransactionHeader
@@ -104,7 +104,8 @@ class Checking:
         return living[turn % len(living)]
 
     def _question(self, half: Half) -> tuple[dict[str, str], bytes]:
-        entry, body, properties = self._halves.read(half.offset)
+        entry, body, packed = self._halves.read(half.offset)
+        properties = parse_properties(packed)
         told = {**properties, "TRANSACTION_CHECK_TIMES": str(half.check_count + 1)}
         message = encode_message(
             topic=properties[REAL_TOPIC].encode(),

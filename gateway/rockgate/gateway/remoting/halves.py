@@ -17,11 +17,8 @@ from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import (
     TRANSACTION_COMMIT,
     TRANSACTION_PREPARED,
-    TRANSACTION_ROLLBACK,
     Entry,
     get_property,
-    pack_properties,
-    parse_properties,
 )
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.store.appending import Appended, Intake
@@ -34,11 +31,14 @@ from rockgate.store.store import Store
 INSPECTION: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 REAL_TOPIC: Final = "REAL_TOPIC"
 REAL_QUEUE: Final = "REAL_QID"
-PREPARED_MARK: Final = "TRAN_MSG"
+PREPARED_MARK: Final = b"TRAN_MSG"
 GROUP: Final = b"PGROUP"
 IMMUNITY: Final = b"CHECK_IMMUNITY_TIME_IN_SECONDS"
 IMMUNE_SECONDS_MAX: Final = 366 * 86_400
-_TRANSACTION: Final = TRANSACTION_ROLLBACK
+_REAL_TOPIC: Final = REAL_TOPIC.encode()
+_REAL_QUEUE: Final = REAL_QUEUE.encode()
+_MARKS: Final = frozenset((_REAL_TOPIC, _REAL_QUEUE, PREPARED_MARK))
+"""Properties of a half message that is not delivered yet."""
 log = logging.getLogger(__name__)
 
 Place = Callable[[Queue, Draft], list[Intake]]
@@ -50,7 +50,16 @@ class Lying(NamedTuple):
 
     entry: Entry
     body: memoryview
-    properties: dict[str, str]
+    properties: bytes
+
+
+class Committed(NamedTuple):
+    """What became of a half message that was committed."""
+
+    offset: int
+    """Its place in its real queue, or where it waits for its time."""
+    is_sync: bool
+    """Whether its topic asks that whoever is told of it waits for the disk."""
 
 
 class Halves:
@@ -72,15 +81,16 @@ class Halves:
         """Append a half message, which nobody sees; its offset is its name from now on."""
         queue = self._queue()
         header, host = incoming.header, incoming.caller.peer.host
-        group = get_property(incoming.properties, GROUP)
+        real, properties = incoming.queue, incoming.properties
+        group = get_property(properties, GROUP)
         name = header.producer_group if group is None else group.decode("utf-8", "replace")
-        real = ((REAL_TOPIC, incoming.topic.name), (REAL_QUEUE, str(incoming.queue.queue_id)))
+        offset = queue.next_offset
         draft = Draft(
             queue.topic,
             0,
-            0,
+            offset,
             incoming.body,
-            incoming.properties + pack_properties(real),
+            b"%bREAL_TOPIC\x01%b\x02REAL_QID\x01%d\x02" % (properties, real.topic, real.queue_id),
             0,
             header.born_timestamp,
             host.packed,
@@ -88,36 +98,37 @@ class Halves:
             header.sys_flag & CLIENT_FLAGS | TRANSACTION_PREPARED | host.flag,
             header.reconsume_times or 0,
         )
-        change = Prepared(queue.next_offset, name, _immunity(incoming.properties))
-        appended, prepared = self._appender.group([Intake(queue, draft), _state(encode(change))])
-        half = self.undecided.find(appended.offset)
+        change = Prepared(offset, name, _immunity(properties))
+        _, position, end, store_ms, _ = self._appender.placed_with(
+            queue, draft, HALF_TOPIC, encode(change)
+        )
+        half = self.undecided.find(offset)
         assert half is not None, "a half message that was appended is known"
         self.on_prepared(half)
-        told = appended._replace(queue_id=incoming.queue.queue_id)
-        if queue.is_sync or incoming.queue.is_sync:
-            return self._durability.after(prepared.end, told)
+        told = Appended(offset, position, end, store_ms, real.queue_id)
+        if queue.is_sync or real.is_sync:
+            return self._durability.after(end, told)
         return told
 
     # Ending
 
-    def commit(self, offset: int, group: str) -> Appended | None:
+    def commit(self, offset: int, group: str) -> Committed | None:
         """Deliver a half message; None if it was decided before."""
-        half = self._undecided(offset, group)
-        if half is None:
+        if self._undecided(offset, group) is None:
             return None
         lying = self.read(offset)
-        queue = self._real_queue(lying)
-        decided = _state(encode(Decided(offset, Outcome.COMMITTED)))
-        properties = {
-            name: value
-            for name, value in lying.properties.items()
-            if name not in (REAL_TOPIC, REAL_QUEUE, PREPARED_MARK)
-        }
-        draft = _draft(lying, properties, TRANSACTION_COMMIT)
-        intakes = [*self.place(queue, draft), decided]
-        done = self._appender.group(intakes)[0]
+        properties, topic, queue_id = _delivered(lying.properties)
+        queue = self._real_queue(topic, queue_id)
+        decided = encode(Decided(offset, Outcome.COMMITTED))
+        draft = _draft(lying, queue, properties, TRANSACTION_COMMIT)
+        intakes = self.place(queue, draft)
+        if len(intakes) == 1:
+            done = self._appender.placed_with(queue, draft, HALF_TOPIC, decided)
+        else:
+            done = self._appender.group([*intakes, _state(decided)])[0]
         self.ended_counts[Outcome.COMMITTED] += 1
-        return done
+        waiting = intakes[0].queue or queue
+        return Committed(done.offset, queue.is_sync or waiting.is_sync)
 
     def roll_back(self, offset: int, group: str) -> bool:
         """Let a half message never be delivered; False if it was decided before."""
@@ -133,7 +144,7 @@ class Halves:
         topic = self._store.topics.get(INSPECTION)
         queue = self._store.queue(topic, 0)
         decided = _state(encode(Decided(half.offset, Outcome.GIVEN_UP)))
-        draft = _draft(lying, lying.properties, 0)
+        draft = _draft(lying, queue, lying.properties, 0)
         self._appender.group([Intake(queue, draft), decided], is_upkeep=True)
         self.ended_counts[Outcome.GIVEN_UP] += 1
         log.warning(
@@ -151,7 +162,7 @@ class Halves:
         view = self._store.bodies.entry(queue, unit).entry
         entry = envelope.read(view)
         body = view[entry.body_at : entry.body_at + entry.body_size]
-        return Lying(entry, body, parse_properties(envelope.properties_of(view, entry)))
+        return Lying(entry, body, envelope.properties_of(view, entry))
 
     def _undecided(self, offset: int, group: str) -> Half | None:
         half = self.undecided.find(offset)
@@ -168,8 +179,7 @@ class Halves:
         topic = self._store.topics.get(MESSAGES.decode())
         return self._store.queue(topic, 0)
 
-    def _real_queue(self, lying: Lying) -> Queue:
-        name, queue_id = lying.properties[REAL_TOPIC], int(lying.properties[REAL_QUEUE])
+    def _real_queue(self, name: str, queue_id: int) -> Queue:
         topic = self._store.topics.find(name)
         if topic is None or queue_id >= topic.queue_count:
             raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic {name} is not there any more")
@@ -183,15 +193,30 @@ def _state(body: bytes) -> Intake:
     return Intake(None, Draft(HALF_TOPIC, 0, -1, body))
 
 
-def _draft(lying: Lying, properties: dict[str, str], transaction: int) -> Draft:
+def _delivered(properties: bytes) -> tuple[bytes, str, int]:
+    """Return what is delivered of a half message's properties, and its real topic and queue."""
+    topic, queue_id = b"", b"0"
+    kept = []
+    for part in properties.split(b"\x02"):
+        name, _, value = part.partition(b"\x01")
+        if name not in _MARKS:
+            kept.append(part)
+        elif name == _REAL_TOPIC:
+            topic = value
+        elif name == _REAL_QUEUE:
+            queue_id = value
+    return b"\x02".join(kept), topic.decode(), int(queue_id)
+
+
+def _draft(lying: Lying, queue: Queue, properties: bytes, transaction: int) -> Draft:
     entry = lying.entry
     kept = entry.sys_flag & (CLIENT_FLAGS | envelope.BORN_HOST_V6)
     return Draft(
-        b"",
-        0,
-        0,
-        bytes(lying.body),
-        pack_properties(properties.items()),
+        queue.topic,
+        queue.queue_id,
+        queue.next_offset,
+        lying.body,
+        properties,
         0,
         entry.born_ms,
         entry.born_host,
@@ -204,6 +229,8 @@ def _draft(lying: Lying, properties: dict[str, str], transaction: int) -> Draft:
 
 def _immunity(properties: bytes) -> int:
     """How old a message must be for its first check, by its own word; -1 if it says nothing."""
+    if IMMUNITY not in properties:
+        return -1
     text = get_property(properties, IMMUNITY)
     try:
         seconds = int(text) if text else -1

@@ -5,7 +5,7 @@ import msgspec
 from rockgate.protocol.remoting.headers.kinds import Int32, Int64
 
 
-class EndTransactionHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class EndTransactionHeader(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """37: commit (8), roll back (12) or nothing known yet (0)."""
 
     producer_group: str

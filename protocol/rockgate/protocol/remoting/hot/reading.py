@@ -1,8 +1,9 @@
-"""Reading a command: sends and pulls in JSON with their types at once, all others plainly.
+"""Reading a command: the frequent ones in JSON with their types at once, all others plainly.
 
-Java writes a header's code first. Where the first bytes are those of a send or a pull, one pass of
-a decoder made for that header reads everything; it takes half the time of reading texts by name
-and converting them. Whatever does not fit goes the plain way, which says what is wrong with it.
+Java writes a header's code first. Where the first bytes are those of a send, a pull or the end of a
+half message, one pass of a decoder made for that header reads everything; it takes half the time of
+reading texts by name and converting them. Whatever does not fit goes the plain way, which says what
+is wrong with it.
 """
 
 from typing import Any, Final
@@ -20,6 +21,7 @@ from rockgate.protocol.remoting.command import (
 from rockgate.protocol.remoting.command import decode as decode_plainly
 from rockgate.protocol.remoting.headers.pulling import PullHeader
 from rockgate.protocol.remoting.headers.sending import SendHeader, SendHeaderV2
+from rockgate.protocol.remoting.headers.transactions import EndTransactionHeader
 
 
 class _Send(msgspec.Struct, rename="camel", gc=False):
@@ -55,6 +57,17 @@ class _Pull(msgspec.Struct, rename="camel", gc=False):
     version: int = 0
 
 
+class _End(msgspec.Struct, rename="camel", gc=False):
+    """The whole header of a half message's end."""
+
+    code: int
+    ext_fields: EndTransactionHeader
+    flag: int = 0
+    language: str = "JAVA"
+    opaque: int = 0
+    version: int = 0
+
+
 def _starts(code: RequestCode) -> bytes:
     return b'{"code":%d,' % code
 
@@ -68,12 +81,13 @@ _KINDS: Final[dict[bytes, tuple[RequestCode, Any]]] = {
         (RequestCode.SEND_BATCH_MESSAGE, _Send),
         (RequestCode.PULL_MESSAGE, _Pull),
         (RequestCode.LITE_PULL_MESSAGE, _Pull),
+        (RequestCode.END_TRANSACTION, _End),
     )
 }
 
 
 def decode(frame: memoryview) -> Command:
-    """The command in a frame, its `header` read already if it is a send or a pull in JSON."""
+    """The command in a frame, its `header` read already if it is a frequent one in JSON."""
     encoding, head, body = split(frame)
     if encoding == BINARY:
         return decode_plainly(frame)
