@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from bench.peers import KafkaPeer
+from bench.peers import KafkaPeer, jars
 from beside.asking import Broker
 from tests.gateway.server import RunningServer
 
@@ -41,6 +41,7 @@ from rockgate.protocol.kafka.messages.produce import (
 )
 from rockgate.protocol.kafka.records.record import Record, build_batch
 
+CLIENT = f"apache-kafka {jars.version('kafka')}"
 pytestmark = [pytest.mark.java, pytest.mark.long]
 
 TOPIC, NONE, WRONG = "admin", "none", "no name!"

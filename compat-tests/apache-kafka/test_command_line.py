@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 from bench.peers import KafkaPeer
+from bench.peers.jars import version
 from bench.peers.ports import HOST, free_ports
 from confluent_kafka import Consumer, Producer
 from tests.gateway.cli.terminal import Terminal
 from tests.waiting import wait_until
 
+CLIENT = f"apache-kafka {version('kafka')}"
 pytestmark = [pytest.mark.java, pytest.mark.long]
 
 _numbers = count()

@@ -23,6 +23,7 @@ from tests.gateway.server import RunningServer
 from tests.waiting import wait_until
 
 HERE = Path(__file__).resolve().parent
+CLIENT = f"rocketmq-java {pinned_version(HERE / 'v5' / 'pom.xml')}"
 pytestmark = [pytest.mark.java, pytest.mark.timeout(240)]
 
 

@@ -42,6 +42,7 @@ def test_answers_find_their_requests_in_any_order() -> None:
     run(scenario())
 
 
+@pytest.mark.row("M-10")
 def test_requests_of_one_turn_share_one_dial_and_leave_in_one_write() -> None:
     async def scenario() -> None:
         peer, link = linked()
@@ -53,6 +54,9 @@ def test_requests_of_one_turn_share_one_dial_and_leave_in_one_write() -> None:
     run(scenario())
 
 
+@pytest.mark.row("M-06")
+@pytest.mark.row("M-09")
+@pytest.mark.row("M-11")
 def test_a_request_without_an_answer_ends_in_time_and_a_late_answer_is_dropped() -> None:
     async def scenario() -> None:
         peer, link = linked()
@@ -70,6 +74,7 @@ def test_a_request_without_an_answer_ends_in_time_and_a_late_answer_is_dropped()
     run(scenario())
 
 
+@pytest.mark.row("M-07")
 def test_no_more_requests_are_in_flight_than_may_be() -> None:
     async def scenario() -> None:
         peer, link = linked(settings=LinkSettings(in_flight_max=2))
@@ -88,6 +93,7 @@ def test_no_more_requests_are_in_flight_than_may_be() -> None:
     run(scenario())
 
 
+@pytest.mark.row("M-06")
 def test_a_lost_connection_ends_what_waits_and_the_next_request_dials_again() -> None:
     async def scenario() -> None:
         peer, link = linked()

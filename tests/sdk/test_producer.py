@@ -344,6 +344,7 @@ def test_a_oneway_send_waits_for_nothing() -> None:
     run(scenario())
 
 
+@pytest.mark.row("M-08")
 def test_oneway_sends_without_end_are_held_back_by_the_transport() -> None:
     async def scenario() -> None:
         world = World()

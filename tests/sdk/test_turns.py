@@ -88,6 +88,7 @@ def test_a_turn_that_came_with_the_cancellation_is_given_on() -> None:
 
 
 @pytest.mark.row("P-03")
+@pytest.mark.row("M-07")
 def test_more_than_may_wait_are_refused_at_once() -> None:
     async def scenario() -> None:
         room = turns(count=1, waiting=2)

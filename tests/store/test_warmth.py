@@ -21,6 +21,7 @@ def warmth_of(*, cold_bytes: int = 10 * MIB, run_start: int = 0) -> tuple[Warmth
     ("run_start", "warm_from"),
     [(0, END - 10 * MIB), (END - 5 * MIB, END - 5 * MIB), (END, END)],
 )
+@pytest.mark.row("R-06")
 def test_cold_is_what_lies_far_behind_the_end_or_was_written_before_the_start(
     run_start: int, warm_from: int
 ) -> None:

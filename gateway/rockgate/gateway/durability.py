@@ -16,6 +16,15 @@ from rockgate.store.store import Store
 A = TypeVar("A")
 
 
+class Late(FlushTimeout):
+    """What is stored, and not known to be on disk in time."""
+
+    def __init__(self, position: int, answer: Any) -> None:
+        super().__init__(position)
+        self.answer = answer
+        """What would have been said: where it lies is known."""
+
+
 class Durability:
     """Holds answers back until the log is on disk as far as they need it."""
 
@@ -34,7 +43,7 @@ class Durability:
         return self.after(self._log.end, answer) if is_sync or self._is_sync else answer
 
     def after(self, position: int, answer: A) -> A | asyncio.Future[A]:
-        """The answer, once everything before a position is on disk; FlushTimeout if it is late."""
+        """The answer, once everything before a position is on disk; Late if it takes too long."""
         if position <= self._flusher.flushed:
             return answer
         loop = asyncio.get_running_loop()
@@ -87,4 +96,4 @@ class _Held(NamedTuple):
     def give_up(self) -> None:
         """Say that the disk took too long."""
         if not self.future.done():
-            self.future.set_exception(FlushTimeout(self.position))
+            self.future.set_exception(Late(self.position, self.answer))

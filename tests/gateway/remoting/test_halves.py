@@ -26,6 +26,7 @@ from rockgate.store.store import Store
 
 
 @pytest.mark.row("T-01")
+@pytest.mark.row("SND-7")
 def test_a_half_message_is_seen_by_nobody() -> None:
     world = HalfWorld()
     told = world.prepare(queue=1)

@@ -256,6 +256,7 @@ def test_a_data_version_that_is_not_known_is_changed(namesrv: Client) -> None:
 # Another name server
 
 
+@pytest.mark.row("N-01")
 def test_a_broker_registers_with_a_name_server_elsewhere(tmp_path: Path) -> None:
     import subprocess
 
@@ -281,12 +282,28 @@ def test_a_broker_registers_with_a_name_server_elsewhere(tmp_path: Path) -> None
             wait_until(lambda: asker.ask(105, asked).code == 0, "a new topic is known at once")
             found = body(asker.ask(106))["brokerAddrTable"]
             assert isinstance(found, dict) and list(found) == ["elsewhere"]
+            own = Client(server.address("namesrv"))
+            assert own.ask(105, asked).code == 0, "each name server answers everything"
+            own.socket.close()
             broker.socket.close()
             assert server.stop() == 0
         wait_until(lambda: asker.ask(105, asked).code == 17, "it is gone when it stops")
         asker.socket.close()
         alone.terminate()
         assert alone.wait(20) == 0
+
+
+@pytest.mark.row("N-01")
+def test_a_name_server_that_is_lost_is_not_noticed(tmp_path: Path) -> None:
+    settings = ["remoting.name_servers=127.0.0.1:1"]
+    with RunningServer(tmp_path, settings=settings, rocketmq=True) as server:
+        broker, own = Client(server.address("remoting")), Client(server.address("namesrv"))
+        assert broker.publish("unnoticed").code == 0
+        assert own.ask(105, {"topic": "unnoticed"}).code == 0
+        for each in (broker, own):
+            each.socket.close()
+        assert server.stop() == 0
+        assert "Traceback" not in server.log
 
 
 def test_a_topic_is_registered_at_the_brokers_that_are_known() -> None:

@@ -30,6 +30,7 @@ SUSPEND = 2 | 4
         (-(2**62), ResponseCode.PULL_OFFSET_MOVED, 0),
     ],
 )
+@pytest.mark.row("STORE-17")
 def test_every_odd_offset_gets_a_next_one(
     broker: Client, offset: int, code: ResponseCode, following: int
 ) -> None:
@@ -54,6 +55,7 @@ def test_every_odd_offset_gets_a_next_one(
         (7, 7, 7, ResponseCode.PULL_NOT_FOUND, 7),
     ],
 )
+@pytest.mark.row("STORE-7")
 def test_offsets_outside_of_a_queue_lead_back_into_it(
     offset: int, start: int, end: int, code: ResponseCode, following: int
 ) -> None:
@@ -63,11 +65,15 @@ def test_offsets_outside_of_a_queue_lead_back_into_it(
 
 @pytest.mark.row("R-01")
 @pytest.mark.row("R-05")
+@pytest.mark.row("STORE-10")
+@pytest.mark.row("STORE-15")
 def test_a_pull_ends_at_its_limits_and_has_one_message_at_least(broker: Client) -> None:
     for _ in range(10):
         broker.publish("limits", b"x" * 1000)
-    assert len(messages(broker.pull("limits", maxMsgNums=3))) == 3
-    assert len(messages(broker.pull("limits", maxMsgBytes=2500))) == 2
+    by_count = broker.pull("limits", maxMsgNums=3)
+    assert (len(messages(by_count)), by_count.fields["nextBeginOffset"]) == (3, "3")
+    by_size = broker.pull("limits", maxMsgBytes=2500)
+    assert (len(messages(by_size)), by_size.fields["nextBeginOffset"]) == (2, "2")
     assert len(messages(broker.pull("limits", maxMsgBytes=1))) == 1
     assert len(messages(broker.pull("limits", maxMsgNums=0))) == 1
 
@@ -75,6 +81,7 @@ def test_a_pull_ends_at_its_limits_and_has_one_message_at_least(broker: Client) 
 @pytest.mark.row("H-01")
 @pytest.mark.row("LP-1")
 @pytest.mark.row("LP-8")
+@pytest.mark.row("LP-9")
 def test_a_pull_at_the_end_waits_for_the_next_message(
     broker: Client, connect: Callable[..., Client]
 ) -> None:
@@ -88,6 +95,7 @@ def test_a_pull_at_the_end_waits_for_the_next_message(
 
 @pytest.mark.row("LP-3")
 @pytest.mark.row("LP-10")
+@pytest.mark.row("LP-4")
 def test_a_pull_that_waits_in_vain_is_told_so(broker: Client) -> None:
     broker.publish("vain")
     answer = broker.pull("vain", 1, sysFlag=SUSPEND, suspendTimeoutMillis=50)
@@ -115,6 +123,8 @@ def test_a_tag_that_is_not_wanted_does_not_end_the_wait(
 @pytest.mark.row("R-07")
 @pytest.mark.row("R-09")
 @pytest.mark.row("STORE-11")
+@pytest.mark.row("STORE-13")
+@pytest.mark.row("STORE-14")
 def test_tags_are_filtered_by_their_hash(broker: Client) -> None:
     for tag in ("A", "B", "C", None, "A"):
         broker.publish("tags", (tag or "-").encode(), properties={"TAGS": tag} if tag else {})
@@ -167,6 +177,7 @@ def test_a_pull_carries_the_group_s_progress_along(broker: Client) -> None:
         ({"expressionType": "CLASS", "subscription": "x"}, ResponseCode.SUBSCRIPTION_PARSE_FAILED),
     ],
 )
+@pytest.mark.row("STORE-3")
 def test_a_pull_that_cannot_be_is_refused(
     broker: Client, changes: dict[str, Any], code: ResponseCode
 ) -> None:
@@ -352,3 +363,33 @@ def test_many_groups_wait_on_one_queue_and_all_are_woken(
     broker.publish("crowd", b"news")
     for opaque in opaques:
         assert [m.body for m in messages(waiting.answer(opaque))] == [b"news"]
+
+
+@pytest.mark.row("STORE-2")
+@pytest.mark.row("BPULL-5")
+def test_a_queue_that_was_never_written_to_has_a_valid_empty_answer(broker: Client) -> None:
+    broker.publish("untouched", queue=0)
+    answer = broker.pull("untouched", queue=3)
+    assert (answer.code, bytes(answer.body)) == (ResponseCode.PULL_NOT_FOUND, b"")
+    names = ("nextBeginOffset", "minOffset", "maxOffset", "suggestWhichBrokerId")
+    assert [answer.fields[name] for name in names] == ["0", "0", "0", "0"]
+
+
+@pytest.mark.row("R-08")
+@pytest.mark.row("STORE-12")
+def test_a_pull_from_what_is_gone_is_led_to_the_first_that_is_there(
+    broker: Client, server: RunningServer
+) -> None:
+    from confluent_kafka import TopicPartition
+    from confluent_kafka.admin import AdminClient
+
+    for number in range(5):
+        broker.publish("edge", b"%d" % number)
+    admin = AdminClient({"bootstrap.servers": server.bootstrap})
+    for future in admin.delete_records([TopicPartition("edge", 0, 3)]).values():
+        future.result(20)
+    moved = broker.pull("edge", 0)
+    assert (moved.code, moved.fields["nextBeginOffset"]) == (ResponseCode.PULL_OFFSET_MOVED, "3")
+    found = broker.pull("edge", int(moved.fields["nextBeginOffset"]))
+    assert [m.body for m in messages(found)] == [b"3", b"4"]
+    assert found.fields["minOffset"] == "3"

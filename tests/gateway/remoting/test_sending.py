@@ -1,15 +1,21 @@
 """Sends over the wire, against a running server."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
+from tests.gateway.kafka.admin import SYNC, Admin
 from tests.gateway.remoting.client import BINARY, Client, messages, properties
 
+from rockgate.gateway.remoting.processors.sending import Sends
 from rockgate.gateway.remoting.sending import MessageKind, classify
 from rockgate.protocol.entry import COMPRESSED
-from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
+from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.compression import Compression, compress
 from rockgate.protocol.remoting.message import encode_batch
+from rockgate.store.appending import Appended
 
 
 @pytest.mark.row("SND-2")
@@ -142,3 +148,59 @@ def test_kinds_are_told_apart_by_flag_and_properties() -> None:
     assert classify(8, b"") is MessageKind.ORDINARY
     for name in (b"DELAY", b"TIMER_DELAY_MS", b"TIMER_DELAY_SEC", b"TIMER_DELIVER_MS"):
         assert classify(0, b"TAGS\x01a\x02" + name + b"\x011\x02") is MessageKind.DELAYED
+
+
+@pytest.mark.row("SND-5")
+def test_a_send_without_a_queue_is_given_one_that_may_be_written(broker: Client) -> None:
+    answers = [broker.publish("any-queue", queue=-1) for _ in range(8)]
+    assert {answer.code for answer in answers} == {0}
+    assert {int(answer.fields["queueId"]) for answer in answers} <= set(range(4))
+    for answer in answers:
+        queue, offset = int(answer.fields["queueId"]), int(answer.fields["queueOffset"])
+        [message, *_] = messages(broker.pull("any-queue", offset, queue=queue))
+        assert message.offset_message_id == answer.fields["msgId"]
+
+
+# Not on disk in time
+
+
+class Late:
+    """Takes what is sent, and waits for a disk that does not come."""
+
+    def __init__(self, admin: Admin) -> None:
+        self._admin = admin
+
+    def take(self, *what: object) -> Any:
+        appended = Appended(41, 1_000, 1_200, 7, 3)
+        return self._admin.durability.after(self._admin.store.log.end, appended)
+
+    def take_batch(self, *what: object) -> Any:
+        appended = [Appended(41, 1_000, 1_200, 7, 3), Appended(42, 1_200, 1_400, 7, 3)]
+        return self._admin.durability.after(self._admin.store.log.end, appended)
+
+
+@pytest.mark.row("SND-8")
+@pytest.mark.parametrize("is_batch", [False, True])
+async def test_what_is_stored_and_not_on_disk_in_time_says_so_and_where_it_lies(
+    is_batch: bool,
+) -> None:
+    admin = Admin(replace(SYNC, flush_timeout_ms=1))
+    admin.topic()
+    sends = Sends(
+        sender=cast(Any, Late(admin)),
+        clients=cast(Any, None),
+        clock=admin.store.clock,
+        store_host=bytes((127, 0, 0, 1, 0, 0, 0x2A, 0x9F)),
+        address="127.0.0.1:10911",
+        broker_name="rockgate",
+    )
+    fields = {"a": "g", "b": "t", "c": "TBW102", "d": "4", "e": "-1", "f": "0", "g": "1", "h": "0"}
+    fields |= {"i": properties({"UNIQ_KEY": "id-1"}), "m": "true" if is_batch else "false"}
+    answer = sends.send(Command(RequestCode.SEND_MESSAGE_V2, fields), cast(Any, None))
+    found = await cast(Awaitable[Command], answer)
+    assert found.code == ResponseCode.FLUSH_DISK_TIMEOUT
+    ids = [f"7F00000100002A9F{position:016X}" for position in (1_000, 1_200)[: 1 + is_batch]]
+    assert found.fields["msgId"] == ",".join(ids)
+    assert (found.fields["queueId"], found.fields["queueOffset"]) == ("3", "41")
+    assert found.fields["transactionId"] == "id-1"
+    admin.store.flush()

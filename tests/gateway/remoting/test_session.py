@@ -53,6 +53,7 @@ async def test_a_one_way_request_is_started_and_never_answered(line: Line) -> No
 # Requests of the server's own
 
 
+@pytest.mark.row("M-01")
 async def test_the_server_asks_and_gets_the_answer(line: Line) -> None:
     answer = line.session.ask(220, {"a": "b"}, b"body", 3.0)
     line.session.tell(40, {"consumerGroup": "g"})
@@ -67,6 +68,7 @@ async def test_the_server_asks_and_gets_the_answer(line: Line) -> None:
     assert line.budget.used == 0 and line.script.started == []
 
 
+@pytest.mark.row("M-09")
 async def test_an_answer_that_comes_too_late_is_dropped_and_its_bytes_are_given_back(
     line: Line,
 ) -> None:

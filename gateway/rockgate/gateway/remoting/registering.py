@@ -85,14 +85,19 @@ class Registrar:
                 if not was_told:
                     log.warning("name server is away address=%s: %s", address, error)
                 was_told = True
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(changed.wait(), self._every_seconds)
+            await self._pause(changed)
+
+    async def _pause(self, changed: asyncio.Event) -> None:
+        """Until something changes, or it is time again."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._every_seconds):
+                await changed.wait()
 
     async def _converse(self, address: Address, changed: asyncio.Event) -> None:
         """Register on one connection for as long as it lasts."""
-        reader, writer = await asyncio.wait_for(
-            asyncio.open_connection(address.host, address.port), ANSWER_SECONDS_MAX
-        )
+        # Not by wait_for, which drops a cancellation that comes with the end of what it waits for.
+        async with asyncio.timeout(ANSWER_SECONDS_MAX):
+            reader, writer = await asyncio.open_connection(address.host, address.port)
         connection = Connection()
         try:
             while True:
@@ -100,8 +105,7 @@ class Registrar:
                 answer = await self._ask(reader, writer, connection)
                 if answer.code:
                     log.warning("name server refuses us address=%s: %s", address, answer.remark)
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(changed.wait(), self._every_seconds)
+                await self._pause(changed)
         finally:
             connection.request(
                 RequestCode.UNREGISTER_BROKER,
@@ -133,7 +137,8 @@ class Registrar:
         connection.request(RequestCode.REGISTER_BROKER, headers.write(header), body)
         writer.writelines(connection.data_to_send())
         while True:
-            data = await asyncio.wait_for(reader.read(65_536), ANSWER_SECONDS_MAX)
+            async with asyncio.timeout(ANSWER_SECONDS_MAX):
+                data = await reader.read(65_536)
             if not data:
                 raise EOFError("the name server closed the connection")
             if commands := connection.receive_data(data):

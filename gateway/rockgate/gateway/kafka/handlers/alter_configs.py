@@ -21,11 +21,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 
 from rockgate.gateway.durability import Durability
-from rockgate.gateway.kafka.configaltering import KEY, Alterable, Altering, Resources
+from rockgate.gateway.kafka.configaltering import Alterable, Resources
+from rockgate.gateway.kafka.configrequests import ConfigRequests
 from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.repeats import once
-from rockgate.gateway.kafka.slices import Slicing
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.alter_configs import (
     AlterConfigsRequest,
@@ -33,45 +32,29 @@ from rockgate.protocol.kafka.messages.alter_configs import (
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
-from rockgate.protocol.kafka.schema import Encoded
 
 
 class AlterConfigs:
     """Replaces the configs of topics and groups."""
 
     def __init__(self, *, alterable: Alterable, durability: Durability) -> None:
-        self._alterable = alterable
-        self._durability = durability
-        self._slicing = Slicing(AlterConfigsResponse, AlterConfigsResourceResponse)
+        self._requests = ConfigRequests(
+            alterable=alterable,
+            durability=durability,
+            response=AlterConfigsResponse,
+            result=AlterConfigsResourceResponse,
+            plan=_plan,
+        )
 
     def handle(
         self, request: AlterConfigsRequest, call: Call
     ) -> AlterConfigsResponse | Awaitable[AlterConfigsResponse]:
-        """Replace configs, or only say whether they could be."""
-        asked, repeated = once(request.resources, KEY)
-
-        def begin() -> Altering[AlterConfigsResource, AlterConfigsResourceResponse]:
-            return Altering(
-                alterable=self._alterable,
-                plan=_plan,
-                answer=_answer,
-                repeated=repeated,
-                is_dry=request.validate_only,
-            )
-
-        def respond(
-            responses: list[AlterConfigsResourceResponse | Encoded],
-        ) -> AlterConfigsResponse | Awaitable[AlterConfigsResponse]:
-            response = AlterConfigsResponse(responses=responses)
-            return response if request.validate_only else self._durability.after_changes(response)
-
-        return self._slicing.work(asked, begin, respond, call.version)
+        """Change configs, or only say whether they could be."""
+        return self._requests.handle(request, call)
 
     def refuse(self, request: AlterConfigsRequest, code: ErrorCode) -> AlterConfigsResponse:
         """Say the same of every resource."""
-        return AlterConfigsResponse(
-            responses=[_answer(asked, code, code.meaning) for asked in request.resources]
-        )
+        return self._requests.refuse(request, code)
 
 
 def _plan(
@@ -84,14 +67,3 @@ def _plan(
     table = resources.table
     kept = {name: text for name, text in current.items() if name not in table}
     return kept | table.read_all((config.name, config.value) for config in asked.configs)
-
-
-def _answer(
-    asked: AlterConfigsResource, code: ErrorCode, reason: str | None
-) -> AlterConfigsResourceResponse:
-    return AlterConfigsResourceResponse(
-        error_code=code,
-        error_message=reason,
-        resource_type=asked.resource_type,
-        resource_name=asked.resource_name,
-    )

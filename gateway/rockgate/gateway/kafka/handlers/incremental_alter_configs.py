@@ -25,12 +25,11 @@ from collections.abc import Awaitable, Mapping
 from enum import IntEnum
 
 from rockgate.gateway.durability import Durability
-from rockgate.gateway.kafka.configaltering import KEY, Alterable, Altering, Resources
+from rockgate.gateway.kafka.configaltering import Alterable, Resources
 from rockgate.gateway.kafka.configkinds import items_of
+from rockgate.gateway.kafka.configrequests import ConfigRequests
 from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.repeats import once
-from rockgate.gateway.kafka.slices import Slicing
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -39,7 +38,6 @@ from rockgate.protocol.kafka.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from rockgate.protocol.kafka.schema import Encoded
 
 
 class Operation(IntEnum):
@@ -55,40 +53,25 @@ class IncrementalAlterConfigs:
     """Changes single configs of topics, groups and loggers."""
 
     def __init__(self, *, alterable: Alterable, durability: Durability) -> None:
-        self._alterable = alterable
-        self._durability = durability
-        self._slicing = Slicing(IncrementalAlterConfigsResponse, AlterConfigsResourceResponse)
+        self._requests = ConfigRequests(
+            alterable=alterable,
+            durability=durability,
+            response=IncrementalAlterConfigsResponse,
+            result=AlterConfigsResourceResponse,
+            plan=_plan,
+        )
 
     def handle(
         self, request: IncrementalAlterConfigsRequest, call: Call
     ) -> IncrementalAlterConfigsResponse | Awaitable[IncrementalAlterConfigsResponse]:
         """Change configs, or only say whether they could be."""
-        asked, repeated = once(request.resources, KEY)
-
-        def begin() -> Altering[AlterConfigsResource, AlterConfigsResourceResponse]:
-            return Altering(
-                alterable=self._alterable,
-                plan=_plan,
-                answer=_answer,
-                repeated=repeated,
-                is_dry=request.validate_only,
-            )
-
-        def respond(
-            responses: list[AlterConfigsResourceResponse | Encoded],
-        ) -> IncrementalAlterConfigsResponse | Awaitable[IncrementalAlterConfigsResponse]:
-            response = IncrementalAlterConfigsResponse(responses=responses)
-            return response if request.validate_only else self._durability.after_changes(response)
-
-        return self._slicing.work(asked, begin, respond, call.version)
+        return self._requests.handle(request, call)
 
     def refuse(
         self, request: IncrementalAlterConfigsRequest, code: ErrorCode
     ) -> IncrementalAlterConfigsResponse:
         """Say the same of every resource."""
-        return IncrementalAlterConfigsResponse(
-            responses=[_answer(asked, code, code.meaning) for asked in request.resources]
-        )
+        return self._requests.refuse(request, code)
 
 
 def _plan(
@@ -126,14 +109,3 @@ def _listed(
     if operation == Operation.APPEND:
         return ",".join([*items, *given])
     return ",".join(item for item in items if item not in given)
-
-
-def _answer(
-    asked: AlterConfigsResource, code: ErrorCode, reason: str | None
-) -> AlterConfigsResourceResponse:
-    return AlterConfigsResourceResponse(
-        error_code=code,
-        error_message=reason,
-        resource_type=asked.resource_type,
-        resource_name=asked.resource_name,
-    )

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Any, cast
 
+from rockgate.gateway.durability import Late
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.clients import Clients
 from rockgate.gateway.remoting.dispatch import Reply
@@ -38,7 +39,6 @@ from rockgate.protocol.remoting.headers.sending import (
 from rockgate.protocol.remoting.hot.answers import sent
 from rockgate.store.appending import Appended
 from rockgate.store.clock import Clock
-from rockgate.store.errors import FlushTimeout
 
 PUSH_SECONDS_MAX = 3.0
 REGION = b"DefaultRegion"
@@ -92,13 +92,9 @@ class Sends:
     ) -> Reply:
         try:
             appended = await taken
-        except FlushTimeout as late:
-            # Where it ends is all that is known of it here; the client makes a status of it.
-            told = {
-                "msgId": (b"%b%016X" % (self._host_hex, late.position)).decode(),
-                "queueId": str(max(0, header.queue_id)),
-                "queueOffset": "-1",
-            }
+        except Late as late:
+            stored = late.answer if isinstance(late.answer, list) else [late.answer]
+            told = headers.write(self._place(header, stored))
             return Command(ResponseCode.FLUSH_DISK_TIMEOUT, told, remark=str(late))
         if isinstance(appended, Appended):
             return self._answer(command, header, appended)
@@ -111,24 +107,33 @@ class Sends:
         )
         if handle is None:
             return [self._sent(command, header, [appended])]
-        told = SentHeader(
-            msg_id=(b"%b%016X" % (self._host_hex, appended.position)).decode(),
-            queue_id=appended.queue_id,
-            queue_offset=appended.offset,
+        told = self._place(header, [appended], handle)
+        return Command(ResponseCode.SUCCESS, headers.write(told))
+
+    def _place(
+        self, header: Header, appended: list[Appended], handle: str | None = None
+    ) -> SentHeader:
+        return SentHeader(
+            msg_id=self._ids(appended).decode(),
+            queue_id=appended[0].queue_id,
+            queue_offset=appended[0].offset,
             transaction_id=_transaction_id(header.properties),
             recall_handle=handle,
             msg_region=REGION.decode(),
             trace_on="true",
         )
-        return Command(ResponseCode.SUCCESS, headers.write(told))
+
+    def _ids(self, appended: list[Appended]) -> bytes:
+        host = self._host_hex
+        return b",".join([b"%b%016X" % (host, each.position) for each in appended])
 
     def _sent(self, command: Command, header: Header, appended: list[Appended]) -> bytes:
-        host, first = self._host_hex, appended[0]
+        first = appended[0]
         return sent(
             command.encoding,
             command.opaque,
             _SUCCESS,
-            b",".join([b"%b%016X" % (host, each.position) for each in appended]),
+            self._ids(appended),
             first.queue_id,
             first.offset,
             _transaction_id(header.properties),
