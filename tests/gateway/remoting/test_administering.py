@@ -149,6 +149,46 @@ def test_the_index_of_a_queue_that_is_not_there_is_refused(broker: Client) -> No
     assert broker.ask(321, {**asked, "topic": "no-such"}).code == ResponseCode.TOPIC_NOT_EXIST
 
 
+# What is there from the start
+
+# Of RocketMQ 5.5.0, as its broker answers 21 and 201 when it is new; without what its pop, its
+# slaves and its other store have for themselves.
+THEIR_TOPICS = {
+    "DefaultCluster": (16, 7),
+    "DefaultCluster_REPLY_TOPIC": (1, 6),
+    "OFFSET_MOVED_EVENT": (1, 6),
+    "RMQ_SYS_TRACE_TOPIC": (1, 6),
+    "RMQ_SYS_TRANS_HALF_TOPIC": (1, 6),
+    "RMQ_SYS_TRANS_OP_HALF_TOPIC": (1, 6),
+    "SCHEDULE_TOPIC_XXXX": (18, 6),
+    "SELF_TEST_TOPIC": (1, 6),
+    "rmq_sys_wheel_timer": (1, 6),
+}
+THEIR_GROUPS = {
+    "CID_ONS-HTTP-PROXY",
+    "CID_ONSAPI_OWNER",
+    "CID_ONSAPI_PERMISSION",
+    "CID_ONSAPI_PULL",
+    "CID_RMQ_SYS_TRANS",
+    "FILTERSRV_CONSUMER",
+    "SELF_TEST_C_GROUP",
+    "TOOLS_CONSUMER",
+}
+
+
+def test_system_topics_and_groups_are_those_of_the_real_broker(broker: Client) -> None:
+    table = json.loads(bytes(broker.ask(21).body))["topicConfigTable"]
+    ours = {
+        name: (each["readQueueNums"], each["perm"])
+        for name, each in table.items()
+        if name in THEIR_TOPICS and each["readQueueNums"] == each["writeQueueNums"]
+    }
+    assert ours == THEIR_TOPICS
+    assert (table["TBW102"]["perm"], table["rockgate"]["perm"]) == (7, 7)
+    groups = json.loads(bytes(broker.ask(201).body))["subscriptionGroupTable"]
+    assert groups.keys() >= THEIR_GROUPS
+
+
 # What Kafka's side sees of it
 
 

@@ -261,7 +261,10 @@ def test_aborted_records_are_stepped_over_and_open_ones_not_reached(
             ends(20)
     broker.publish("transactional", b"after")
     assert [m.body for m in messages(broker.pull("transactional"))] == [b"before"]
+    asked = {"topic": "transactional", "queueId": 0}
+    assert broker.ask(30, asked).fields == {"offset": "3"}, "before the open transaction"
     producer.commit_transaction(20)
+    assert broker.ask(30, asked).fields == {"offset": "6"}
     found = messages(broker.pull("transactional"))
     assert [m.body for m in found] == [b"before", b"kept", b"after"]
 

@@ -62,7 +62,7 @@ class TopicBook:
             "rmq_sys_wheel_timer": (1, READ | WRITE),
             "RMQ_SYS_TRANS_HALF_TOPIC": (1, READ | WRITE),
             "RMQ_SYS_TRANS_OP_HALF_TOPIC": (1, READ | WRITE),
-            cluster_name: (16, READ | INHERIT),
+            cluster_name: (16, READ | WRITE | INHERIT),
             broker_name: (1, READ | WRITE | INHERIT),
             self.reply_topic: (1, READ | WRITE),
         }
