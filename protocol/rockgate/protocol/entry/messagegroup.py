@@ -8,7 +8,10 @@ checksums. The bytes are those of `pack_head` and `pack_tail`; a property test c
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+import sys
+from array import array
+from binascii import hexlify
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain, count, repeat
 from typing import Final
 
@@ -24,7 +27,7 @@ from rockgate.protocol.entry.format import (
 
 _SHARED: Final = struct.Struct(">iq")
 _SIZE: Final = struct.Struct(">h")
-_CHECKSUM: Final = b"%08x\x02".__mod__
+_DIGITS: Final = struct.Struct("9s")
 _POSITIVE: Final = 0x7FFFFFFF
 
 Content = tuple[int, Buffer, bytes]
@@ -81,6 +84,14 @@ def pack_messages(
     )
     begins = {size: prefix + _SIZE.pack(size + CHECKSUM_SIZE) for size in set(map(len, properties))}
     tails = [begins[len(each)] + each + CHECKSUM_NAME for each in properties]
-    checksums = map(_CHECKSUM, map(crc32, tails, map(crc32, leads)))
-    entries = zip(leads, bodies, tails, checksums, strict=True)
+    entries = zip(leads, bodies, tails, _checksums(leads, tails), strict=True)
     return b"".join(chain.from_iterable(entries))
+
+
+def _checksums(leads: Sequence[bytes], tails: Sequence[bytes]) -> Iterator[bytes]:
+    """The values that the entries end with: eight digits and the end of the property."""
+    numbers = array("I", map(crc32, tails, map(crc32, leads)))
+    if sys.byteorder == "little":
+        numbers.byteswap()
+    digits = hexlify(numbers, "\x02", numbers.itemsize) + b"\x02"
+    return chain.from_iterable(_DIGITS.iter_unpack(digits))
