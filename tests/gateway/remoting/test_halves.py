@@ -329,7 +329,7 @@ def test_a_power_cut_at_any_write_leaves_each_decided_once_or_not_at_all() -> No
     random = seeded()
     for _ in range(budget("half_cuts")):
         disk = MemoryDisk(
-            crash_at=random.randint(32, 260), crash_keeps=random.choice((0, 1, 50, 200))
+            crash_at=random.randint(32, 160), crash_keeps=random.choice((0, 1, 50, 200))
         )
         committed: set[bytes] = set()
         rolled_back: set[bytes] = set()
