@@ -245,6 +245,11 @@ class Delay:
         """When to look again; None if nothing waits."""
         return self.wheel.next_ms if self.units.used_count else None
 
+    def late_ms(self, now_ms: int) -> int:
+        """Return for how long the next item is due; 0 if it is not, or none is near."""
+        first_ms = self._wheel.first_ms if self._wheel is not None else None
+        return 0 if first_ms is None else max(0, now_ms - first_ms)
+
     def take(self, now_ms: int) -> Due | None:
         """Return the next item that is due; None if there is none yet.
 

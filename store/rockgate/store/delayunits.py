@@ -47,6 +47,11 @@ class Units:
         """How many numbers were ever used: free ones are among them."""
         return self._end
 
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return len(self._files) * self._file_units * UNIT.size
+
     def reserve(self, count: int) -> None:
         """Make room for so many more; StoreFull, and nothing done, if there is none."""
         free = len(self._files) * self._file_units - self.used_count

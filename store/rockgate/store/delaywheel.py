@@ -158,6 +158,11 @@ class Wheel:
             return None
         return heapq.heappop(near) & _UNIT_MASK
 
+    @property
+    def first_ms(self) -> int | None:
+        """The earliest time in the near window; None if nothing is there."""
+        return self._near[0] >> _DUE_SHIFT if self._near else None
+
     def _has_seen(self, due_ms: int) -> bool:
         """Whether everything that is due by a time is in the heap."""
         if self._second * 1000 <= due_ms:

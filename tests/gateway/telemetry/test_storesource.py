@@ -5,6 +5,7 @@ from tests.store.waiting_store import WaitingStore
 
 from rockgate.gateway.telemetry.exposition import Exposition
 from rockgate.gateway.telemetry.storesource import StoreSource
+from rockgate.store.delayunits import FILE_UNITS, UNIT
 
 
 def told(source: StoreSource) -> dict[str, float]:
@@ -58,3 +59,19 @@ def test_what_waits_and_what_became_of_it_is_told() -> None:
     assert found["rockgate_delay_delivered_total"] == 2
     assert found["rockgate_delay_dropped_total"] == 1
     assert found["rockgate_delay_put_off_total"] == found["rockgate_delay_lost_total"] == 0
+
+
+def test_how_late_what_is_due_has_become_is_told() -> None:
+    world = WaitingStore()
+    source = StoreSource(world.store)
+    assert told(source)["rockgate_delay_schedule_bytes"] == 0
+    world.schedule(b"one", world.clock.now_ms() + 1_000)
+    size = told(source)["rockgate_delay_schedule_bytes"]
+    assert size == FILE_UNITS * UNIT.size
+    assert told(source)["rockgate_delay_late_seconds"] == 0
+    world.clock.advance(6_000)
+    while world.store.delay.turn(world.store.deliveries.now_ms(), 500):
+        pass
+    assert told(source)["rockgate_delay_late_seconds"] == 5
+    world.deliver()
+    assert told(source)["rockgate_delay_late_seconds"] == 0

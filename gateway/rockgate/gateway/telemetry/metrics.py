@@ -182,6 +182,14 @@ UNWEIGHED = Metric(
 DISK = Metric("rockgate_disk_used_ratio", _GAUGE, "How full the disk is that holds the log.")
 
 DELAY_WAITING = Metric("rockgate_delay_waiting", _GAUGE, "Messages that wait for their time.")
+DELAY_BYTES = Metric(
+    "rockgate_delay_schedule_bytes", _GAUGE, "Bytes of the files that hold when messages are due."
+)
+DELAY_LATE = Metric(
+    "rockgate_delay_late_seconds",
+    _GAUGE,
+    "How long the first message that is to be delivered is due; 0 if none is.",
+)
 DELAY_DELIVERED = Metric(
     "rockgate_delay_delivered_total", _COUNTER, "Messages delivered at their time since the start."
 )
@@ -278,6 +286,8 @@ _ALL = (
     UNWEIGHED,
     DISK,
     DELAY_WAITING,
+    DELAY_BYTES,
+    DELAY_LATE,
     DELAY_DELIVERED,
     DELAY_PUT_OFF,
     DELAY_DROPPED,
