@@ -24,7 +24,7 @@ def main() -> None:
     """Compile the locks, the server's first."""
     server, dev = "requirements/server.lock", "requirements/dev.lock"
     _compile(server, *PROJECT, "--extra", "server")
-    extras = ("--extra", "server", "--extra", "pipeline", "--extra", "dev")
+    extras = [f"--extra={name}" for name in ("server", "pipeline", "pipeline-connect", "dev")]
     _compile(dev, *PROJECT, *extras, "-c", server)
     _compile("requirements/spark-next.lock", "requirements/spark-next.in")
 

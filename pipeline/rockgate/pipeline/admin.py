@@ -1,48 +1,57 @@
-"""Asking a Kafka server about topics and groups, through the admin client of the connector's jars.
+"""Asking a Kafka server about topics and groups, and creating topics.
 
-It is the client that Spark itself uses, in the JVM that runs anyway: it takes exactly the options
-that the source and the sink take, and needs nothing more to be installed. Every call is bounded,
+A driver has Kafka's own admin client in its JVM (adminjvm.py). A client of Spark Connect has no
+JVM, and asks over the wire itself, with the same options (adminwire.py). Every call is bounded,
 and what fails is told in our words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
-from rockgate.pipeline.errors import JobFailed, NotReachable, PipelineError, UnknownTopic
-from rockgate.pipeline.kafka import Cluster, Topics
+from rockgate.pipeline.errors import UnknownTopic
+from rockgate.pipeline.kafka import Cluster, Offsets, Topics
+from rockgate.pipeline.remote import is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CALL_SECONDS_MAX = 30
-_DEFAULTS = {
-    # Kafka's own minute is long for somebody who mistyped an address.
-    "default.api.timeout.ms": "15000",
-    "request.timeout.ms": "10000",
-    "client.id": "rockgate-pipeline",
-}
 
-Offsets = dict[tuple[str, int], int]
-"""An offset for each (topic, partition)."""
+class _Client(Protocol):
+    """What an admin client is asked; it raises PipelineErrors."""
+
+    def close(self) -> None: ...
+    def check(self) -> None: ...
+    def topic_names(self) -> set[str]: ...
+    def partition_counts(self, names: Sequence[str]) -> dict[str, int]: ...
+    def create_topic(self, name: str, partitions: int, configs: Mapping[str, str]) -> None: ...
+    def grow_topic(self, name: str, partitions: int) -> None: ...
+    def topic_configs(self, names: Iterable[str], config: str) -> dict[str, str | None]: ...
+    def end_offsets(self, places: Iterable[tuple[str, int]]) -> Offsets: ...
+    def start_offsets(self, places: Iterable[tuple[str, int]]) -> Offsets: ...
+    def groups(self) -> set[str]: ...
+    def group_offsets(self, group: str) -> Offsets: ...
+
+
+def _client(spark: SparkSession, cluster: Cluster) -> _Client:
+    if is_remote(spark):
+        from rockgate.pipeline.adminwire import WireClient
+
+        return WireClient(cluster)
+    from rockgate.pipeline.adminjvm import JvmClient
+
+    return JvmClient(spark, cluster)
 
 
 class Admin:
     """One admin client; closed at the end of its `with` block."""
 
     def __init__(self, spark: SparkSession, cluster: Cluster) -> None:
-        jvm: Any = spark.sparkContext._jvm
-        self._jvm = jvm
+        self._spark = spark
         self._cluster = cluster
-        properties = jvm.java.util.Properties()
-        for name, value in {**_DEFAULTS, **cluster.options}.items():
-            properties.setProperty(name, value)
-        properties.setProperty("bootstrap.servers", cluster.bootstrap)
-        self._client = self._guarded(
-            lambda: jvm.org.apache.kafka.clients.admin.Admin.create(properties)
-        )
+        self._client = _client(spark, cluster)
 
     def __enter__(self) -> Self:
         return self
@@ -53,27 +62,33 @@ class Admin:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._client.close(self._jvm.java.time.Duration.ofSeconds(1))
+        self._client.close()
 
     # Topics
 
     def check(self) -> None:
         """Nothing, if a Kafka server answers; NotReachable otherwise."""
-        self._get(self._client.describeCluster().clusterId())
+        self._client.check()
 
     def topic_names(self) -> set[str]:
         """Every topic that is not internal."""
-        return set(self._get(self._client.listTopics().names()))
+        return self._client.topic_names()
 
     def topics(self, topics: Topics) -> dict[str, int]:
         """How many partitions each of the topics that are meant has; UnknownTopic if none is."""
         if topics.names:
             return self.partition_counts(topics.names)
-        matches = self._jvm.java.util.regex.Pattern.matches
-        found = [name for name in self.topic_names() if matches(topics.pattern, name)]
+        found = self._matching(topics.pattern)
         if not found:
             raise UnknownTopic(f"no topic at {self._cluster.bootstrap} matches {topics.pattern}")
         return self.partition_counts(found)
+
+    def _matching(self, pattern: str) -> list[str]:
+        """The topics of a pattern: asked of Spark, whose source reads patterns as Java does."""
+        names = [(name,) for name in sorted(self.topic_names())]
+        table = self._spark.createDataFrame(names, "name string")
+        matching = table.where(table["name"].rlike(f"^(?:{pattern})$"))
+        return [row["name"] for row in matching.collect()]
 
     def partition_counts(self, names: Iterable[str]) -> dict[str, int]:
         """How many partitions each of these topics has; UnknownTopic names those missing."""
@@ -84,91 +99,39 @@ class Admin:
                 f"no topic {', '.join(missing)} at {self._cluster.bootstrap}; "
                 "see its topics with: rockgate topics list"
             )
-        described = self._get(self._client.describeTopics(wanted).allTopicNames())
-        return {name: described[name].partitions().size() for name in wanted}
+        return self._client.partition_counts(wanted)
 
     def create_topic(
         self, name: str, partitions: int, configs: Mapping[str, str] | None = None
     ) -> None:
         """A topic with so many partitions, and the server's defaults for what is not given."""
-        optional = self._jvm.java.util.Optional
-        topic = self._jvm.org.apache.kafka.clients.admin.NewTopic(
-            name, optional.of(partitions), optional.empty()
-        )
-        if configs:
-            topic.configs(dict(configs))
-        self._get(self._client.createTopics([topic]).all())
+        self._client.create_topic(name, partitions, configs or {})
 
     def grow_topic(self, name: str, partitions: int) -> None:
         """More partitions for a topic."""
-        to = self._jvm.org.apache.kafka.clients.admin.NewPartitions.increaseTo(partitions)
-        self._get(self._client.createPartitions({name: to}).all())
+        self._client.grow_topic(name, partitions)
 
     def topic_configs(self, names: Iterable[str], config: str) -> dict[str, str | None]:
         """One config of each of these topics; None from a server that does not know it."""
-        package = self._jvm.org.apache.kafka.common.config
-        kind = package.ConfigResource.Type.TOPIC
-        wanted = [package.ConfigResource(kind, name) for name in names]
-        found = self._get(self._client.describeConfigs(wanted).all())
-        entries = {place.name(): found[place].get(config) for place in found}
-        return {name: entry and entry.value() for name, entry in entries.items()}
+        return self._client.topic_configs(names, config)
 
     # Offsets
 
     def end_offsets(self, places: Iterable[tuple[str, int]]) -> Offsets:
         """The offset behind the last record of each partition."""
-        return self._offsets(places, self._jvm.org.apache.kafka.clients.admin.OffsetSpec.latest())
+        return self._client.end_offsets(places)
 
     def start_offsets(self, places: Iterable[tuple[str, int]]) -> Offsets:
         """The offset of the first record of each partition."""
-        return self._offsets(places, self._jvm.org.apache.kafka.clients.admin.OffsetSpec.earliest())
-
-    def _offsets(self, places: Iterable[tuple[str, int]], spec: Any) -> Offsets:
-        wanted = self._jvm.java.util.HashMap()
-        for place in places:
-            wanted.put(self._place(place), spec)
-        found = self._get(self._client.listOffsets(wanted).all())
-        return {(at.topic(), at.partition()): found[at].offset() for at in found}
+        return self._client.start_offsets(places)
 
     def groups(self) -> set[str]:
         """Every group that has committed something or has members."""
-        return {each.groupId() for each in self._get(self._client.listConsumerGroups().all())}
+        return self._client.groups()
 
     def group_offsets(self, group: str) -> Offsets:
         """Where a group has committed; empty for one that has not."""
-        asked = self._client.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata()
-        found = self._get(asked)
-        return {
-            (at.topic(), at.partition()): found[at].offset()
-            for at in found
-            if found[at] is not None
-        }
-
-    def _place(self, place: tuple[str, int]) -> Any:
-        return self._jvm.org.apache.kafka.common.TopicPartition(*place)
-
-    # Calls
-
-    def _get(self, future: Any) -> Any:
-        unit = self._jvm.java.util.concurrent.TimeUnit.SECONDS
-        return self._guarded(lambda: future.get(CALL_SECONDS_MAX, unit))
-
-    def _guarded(self, call: Any) -> Any:
-        from py4j.protocol import Py4JJavaError
-
-        try:
-            return call()
-        except Py4JJavaError as error:
-            raise self._told(error.java_exception) from None
-
-    def _told(self, thrown: Any) -> PipelineError:
-        while thrown.getCause() is not None:
-            thrown = thrown.getCause()
-        kind, text = thrown.getClass().getSimpleName(), str(thrown.getMessage())
-        at = self._cluster.bootstrap
-        if kind in ("TimeoutException", "DisconnectException", "ConfigException"):
-            return NotReachable(f"no Kafka server answers at {at}: {text}")
-        return JobFailed(f"{at} refused: {kind}: {text}")
+        return self._client.group_offsets(group)
 
 
 def lag(committed: Mapping[tuple[str, int], int], ends: Mapping[tuple[str, int], int]) -> Offsets:

@@ -129,8 +129,7 @@ def stage(files: Files, spark: SparkSession, frame: DataFrame, name: str) -> lis
 def publish(files: Files, spark: SparkSession, frame: DataFrame, name: str) -> list[Part]:
     """Write rows aside, then give each file the name that its records have earned."""
     found = stage(files, spark, frame, name)
-    for staged, part in found:
-        files.rename(staged, part.path)
+    files.rename_all([(staged, part.path) for staged, part in found])
     files.delete(f"{STAGING}/{name}")
     return [part for _, part in found]
 

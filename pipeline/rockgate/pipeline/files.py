@@ -1,14 +1,17 @@
 """Files of a job, wherever Spark can reach them: a local folder, HDFS, an object store.
 
-All of it goes through Hadoop's file systems, as Spark's own files do. A text is written aside and
-renamed, so a reader finds the old one or the new one.
+A driver uses Hadoop's file systems, as Spark's own files do (fileshadoop.py). A client of Spark
+Connect has none, and lets a task of the cluster do it, where the paths mean what they mean to Spark
+(filestask.py). A text is written aside and renamed, so a reader finds the old one or the new one.
 """
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from rockgate.pipeline.remote import is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,80 +25,90 @@ class File:
     size: int
 
 
+class _Way(Protocol):
+    """How the files below one root are reached."""
+
+    calls_max: int
+    """How many renames or deletions go into one call."""
+
+    def uri(self, path: str) -> str: ...
+    def exists(self, path: str) -> bool: ...
+    def below(self, path: str) -> list[tuple[str, int]]: ...
+    def folders(self, path: str) -> list[str]: ...
+    def rename(self, moves: Iterable[tuple[str, str]]) -> None: ...
+    def delete(self, paths: Iterable[str]) -> None: ...
+    def read_text(self, path: str) -> str: ...
+    def write_text(self, path: str, text: str) -> None: ...
+
+
+T = TypeVar("T")
+
+
+def _chunks(things: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    for start in range(0, len(things), size):
+        yield things[start : start + size]
+
+
+def _way(spark: SparkSession, root: str) -> _Way:
+    if is_remote(spark):
+        from rockgate.pipeline.filestask import TaskFiles
+
+        return TaskFiles(spark, root)
+    from rockgate.pipeline.fileshadoop import HadoopFiles
+
+    return HadoopFiles(spark, root)
+
+
 class Files:
     """The files below one root. Paths are relative to it."""
 
     def __init__(self, spark: SparkSession, root: str) -> None:
-        jvm: Any = spark.sparkContext._jvm
-        self._jvm = jvm
-        configuration = spark.sparkContext._jsc.hadoopConfiguration()
-        given = jvm.org.apache.hadoop.fs.Path(root)
-        self._system = given.getFileSystem(configuration)
-        if self._system.getUri().getScheme() == "file" and "://" not in root:
-            # The JVM has a current folder of its own, which stays where it was started.
-            given = jvm.org.apache.hadoop.fs.Path(os.path.abspath(root.removeprefix("file:")))
-        self._root = self._system.makeQualified(given)
-        self._context = jvm.org.apache.hadoop.fs.FileContext.getFileContext(
-            self._root.toUri(), configuration
-        )
-        kinds = getattr(jvm.org.apache.hadoop.fs, "Options$Rename")
-        self._overwrite = spark.sparkContext._gateway.new_array(kinds, 1)
-        self._overwrite[0] = kinds.OVERWRITE
+        self._way = _way(spark, root)
 
     def uri(self, path: str = "") -> str:
         """A path as Spark takes it."""
-        return str(self._at(path).toString())
+        return self._way.uri(path)
 
     def exists(self, path: str = "") -> bool:
         """Whether something is there."""
-        return bool(self._system.exists(self._at(path)))
+        return self._way.exists(path)
 
     def below(self, path: str = "") -> list[File]:
         """Every file below a path, sorted; nothing if the path is not there."""
-        if not self.exists(path):
-            return []
-        found, root = [], str(self._root.toString()).rstrip("/") + "/"
-        walk = self._system.listFiles(self._at(path), True)
-        while walk.hasNext():
-            status = walk.next()
-            name = str(status.getPath().toString())
-            found.append(File(path=name.removeprefix(root), size=status.getLen()))
-        return sorted(found, key=lambda file: file.path)
+        return [File(path=name, size=size) for name, size in sorted(self._way.below(path))]
 
     def folders(self, path: str = "") -> list[str]:
         """The names of the folders in a folder."""
-        if not self.exists(path):
-            return []
-        statuses = self._system.listStatus(self._at(path))
-        return sorted(str(each.getPath().getName()) for each in statuses if each.isDirectory())
+        return sorted(self._way.folders(path))
 
     def rename(self, source: str, target: str) -> None:
         """Put a file in a place, over what may be there already."""
-        to = self._at(target)
-        self._system.mkdirs(to.getParent())
-        self._context.rename(self._at(source), to, self._overwrite)
+        self._way.rename([(source, target)])
+
+    def rename_all(self, moves: Sequence[tuple[str, str]]) -> None:
+        """Put each file in its place, in their order; where a call is dear, by one call."""
+        for chunk in _chunks(moves, self._way.calls_max):
+            if len(chunk) > 1:
+                self._way.rename(chunk)
+            else:
+                self.rename(*chunk[0])
 
     def delete(self, path: str) -> None:
         """Remove a file, or a folder with all in it; nothing happens if it is not there."""
-        self._system.delete(self._at(path), True)
+        self._way.delete([path])
+
+    def delete_all(self, paths: Sequence[str]) -> None:
+        """Remove each, in their order; where a call is dear, by one call."""
+        for chunk in _chunks(paths, self._way.calls_max):
+            if len(chunk) > 1:
+                self._way.delete(chunk)
+            else:
+                self.delete(chunk[0])
 
     def read_text(self, path: str) -> str:
         """A small text."""
-        stream = self._system.open(self._at(path))
-        try:
-            return bytes(stream.readAllBytes()).decode("utf-8")
-        finally:
-            stream.close()
+        return self._way.read_text(path)
 
     def write_text(self, path: str, text: str) -> None:
         """Write a small text whole or not at all."""
-        aside = f"{path}.new"
-        stream = self._system.create(self._at(aside), True)
-        try:
-            stream.write(bytearray(text, "utf-8"))
-        finally:
-            stream.close()
-        self.rename(aside, path)
-
-    def _at(self, path: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(self._root, path) if path else self._root
+        self._way.write_text(path, text)

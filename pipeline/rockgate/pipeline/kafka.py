@@ -18,6 +18,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 OFFSETS_PER_BATCH = 1_000_000
+ADMIN_DEFAULTS = {
+    # Kafka's own minute is long for somebody who mistyped an address.
+    "default.api.timeout.ms": "15000",
+    "request.timeout.ms": "10000",
+    "client.id": "rockgate-pipeline",
+}
+"""What an admin client has unless the user says otherwise."""
+
+Offsets = dict[tuple[str, int], int]
+"""An offset for each (topic, partition)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +60,8 @@ class Topics:
     def spark_options(self) -> dict[str, str]:
         """As the source takes them."""
         if self.pattern:
-            return {"subscribePattern": self.pattern}
+            # Spark would take what has a match anywhere; Kafka's own subscriptions match whole.
+            return {"subscribePattern": f"^(?:{self.pattern})$"}
         return {"subscribe": ",".join(self.names)}
 
 

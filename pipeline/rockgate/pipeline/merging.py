@@ -71,9 +71,7 @@ def merge(spark: SparkSession, files: Files, run: list[Part]) -> Part:
         )
     files.rename(staged, part.path)
     files.delete(f"{archive.STAGING}/{aside}")
-    for each in run:
-        if each.path != part.path:
-            files.delete(each.path)
+    files.delete_all([each.path for each in run if each.path != part.path])
     return part
 
 
@@ -83,6 +81,5 @@ def sweep(files: Files) -> int:
     _, superseded = archive.split(
         archive.parsed(file for folder in folders for file in files.below(folder))
     )
-    for part in superseded:
-        files.delete(part.path)
+    files.delete_all([part.path for part in superseded])
     return len(superseded)

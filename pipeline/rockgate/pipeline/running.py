@@ -8,6 +8,7 @@ done again by the next run, with exactly the same records.
 
 from __future__ import annotations
 
+import ast
 import json
 import signal
 import threading
@@ -19,6 +20,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from rockgate.pipeline.failures import explained, told
+from rockgate.pipeline.remote import is_remote
+from rockgate.pipeline.steering import Steering
 from rockgate.pipeline.telling import Teller
 
 if TYPE_CHECKING:
@@ -144,18 +147,24 @@ def _run_stream(
     stopping: Stopping,
 ) -> None:
     gate, watch = _Gate(step, stopping), _Watch(teller)
+    steering = Steering(frame.sparkSession, gate) if is_remote(frame.sparkSession) else None
     with told():
-        writer = frame.writeStream.foreachBatch(gate).option("checkpointLocation", checkpoint)
+        function = steering.function() if steering else gate
+        writer = frame.writeStream.foreachBatch(function).option("checkpointLocation", checkpoint)
         query = writer.trigger(**pace.trigger()).start()
-    try:
-        while query.isActive:
-            watch.look(query)
-            if stopping.is_urgent or (stopping.is_wished and gate.is_idle(query)):
-                break
-            time.sleep(POLL_SECONDS)
-    finally:
-        query.stop()
-    watch.look(query)
+        try:
+            while query.isActive:
+                if steering:
+                    steering.turn()
+                watch.look(query)
+                if stopping.is_urgent or (stopping.is_wished and gate.is_idle(query)):
+                    break
+                time.sleep(POLL_SECONDS)
+        finally:
+            if steering:
+                steering.end(is_urgent=stopping.is_urgent)
+            query.stop()
+        watch.look(query)
     if gate.failure is not None and not isinstance(gate.failure, InterruptedError):
         with told():
             raise gate.failure
@@ -173,7 +182,6 @@ class _Watch:
 
     def look(self, query: StreamingQuery) -> None:
         for each in query.recentProgress:
-            # PySpark's own objects have offsets as Python's notation of a dict.
             progress = json.loads(each.json)
             if progress["batchId"] <= self._told:
                 continue
@@ -192,9 +200,14 @@ def _count(source: Mapping[str, Any]) -> int:
     return sum(max(0, offset - before.get(place, 0)) for place, offset in after.items())
 
 
-def _ends(offsets: Mapping[str, Mapping[str, int]] | None) -> dict[tuple[str, str], int]:
+def _ends(offsets: Mapping[str, Mapping[str, int]] | str | None) -> dict[tuple[str, str], int]:
+    if isinstance(offsets, str):
+        # From a Connect server they come as Python's notation of a dict.
+        offsets = ast.literal_eval(offsets)
+    if not isinstance(offsets, Mapping):
+        return {}
     return {
         (topic, number): offset
-        for topic, partitions in (offsets or {}).items()
+        for topic, partitions in offsets.items()
         for number, offset in partitions.items()
     }

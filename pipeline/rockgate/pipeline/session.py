@@ -1,4 +1,4 @@
-"""A Spark session that has the Kafka connector, on this machine or on a cluster."""
+"""A Spark session that has the Kafka connector: on this machine, a cluster, or over Connect."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from rockgate.pipeline import connector
-from rockgate.pipeline.errors import BadOption, NotInstalled
+from rockgate.pipeline import connector, remote
+from rockgate.pipeline.errors import NotInstalled
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,7 +20,6 @@ JAVA_ADVICE = (
     "(on Debian: apt-get install openjdk-17-jdk-headless)"
 )
 LOCAL_MASTER = "local[*]"
-CONNECT_SCHEME = "sc://"
 # Set by spark-submit: the session's settings are then its business, the master above all.
 SUBMITTED_VARIABLE = "PYSPARK_GATEWAY_PORT"
 
@@ -63,20 +62,22 @@ def open_session(
 ) -> SparkSession:
     """A session called `name`: the running one if there is one, else a new one.
 
+    `master` may be a Connect address (sc://host:port); without one SPARK_REMOTE is looked at.
     Under spark-submit the master and the connector are given by its own flags.
     """
     installed = spark_version()
-    if master is not None and master.startswith(CONNECT_SCHEME):
-        raise BadOption(
-            f"{master} is an address of Spark Connect, whose client has no driver of its own; "
-            "give the cluster's master (spark://host:7077, yarn, k8s://…), or use spark-submit"
-        )
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
     if running is not None:
         return running
+    address = None if SUBMITTED_VARIABLE in os.environ else remote.address_for(master)
+    if address is not None:
+        return remote.open_remote(name, address, installed, extra or {})
+    if master is not None:
+        # What is said wins; Spark itself would not have both.
+        os.environ.pop(remote.ADDRESS_VARIABLE, None)
     builder = SparkSession.builder.appName(name)
     if SUBMITTED_VARIABLE in os.environ:
         chosen = dict(extra or {})
@@ -97,3 +98,11 @@ def open_session(
         raise NotInstalled(f"Spark did not start: {error}; {JAVA_ADVICE}") from error
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def where(session: SparkSession) -> str:
+    """Where a session runs, in a sentence; nothing if there is nothing to look at."""
+    if remote.is_remote(session):
+        return f"at a Spark Connect server, Spark {session.version}"
+    pages = session.sparkContext.uiWebUrl
+    return f"Spark's own pages are at {pages}" if pages else ""

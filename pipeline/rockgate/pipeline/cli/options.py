@@ -72,7 +72,10 @@ Checkpoint = Annotated[
 Master = Annotated[
     str | None,
     typer.Option(
-        metavar="URL", help="A Spark master, such as spark://host:7077.", show_default="local[*]"
+        metavar="URL",
+        help="A Spark master, such as spark://host:7077, or a Connect server, such as "
+        "sc://host:15002; SPARK_REMOTE may name the second.",
+        show_default="local[*]",
     ),
 ]
 Conf = Annotated[

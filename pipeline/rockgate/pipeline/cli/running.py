@@ -10,7 +10,7 @@ import typer
 
 from rockgate.pipeline.cli import options
 from rockgate.pipeline.errors import PipelineError
-from rockgate.pipeline.session import has_session, open_session, spark_version
+from rockgate.pipeline.session import has_session, open_session, spark_version, where
 from rockgate.pipeline.telling import Teller
 
 if TYPE_CHECKING:
@@ -51,8 +51,9 @@ def run_job(
     is_own = not has_session()
     spark = open_session(f"rockgate {name}", master=master, extra=extra)
     try:
-        if spark.sparkContext.uiWebUrl:
-            teller.say(f"Spark's own pages are at {spark.sparkContext.uiWebUrl}")
+        place = where(spark)
+        if place:
+            teller.say(place)
         job(spark, chosen, teller)
     finally:
         # In order, or a cluster's workers would start executors anew while the driver goes.

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from rockgate.pipeline import checkpoint, kafka
-from rockgate.pipeline.admin import Admin, Offsets
+from rockgate.pipeline.admin import Admin
 from rockgate.pipeline.errors import BadOption
 from rockgate.pipeline.files import Files
-from rockgate.pipeline.kafka import Cluster, Reading, Topics
+from rockgate.pipeline.kafka import Cluster, Offsets, Reading, Topics
 from rockgate.pipeline.records import header, header_value, milliseconds, with_headers
 from rockgate.pipeline.running import Pace, Stopping, run_stream
 from rockgate.pipeline.targets import ensure_topics, named

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from rockgate.pipeline import checkpoint, kafka, report
-from rockgate.pipeline.admin import Admin, Offsets, lag
+from rockgate.pipeline.admin import Admin, lag
 from rockgate.pipeline.errors import BadOption
 from rockgate.pipeline.failures import told
 from rockgate.pipeline.files import Files
-from rockgate.pipeline.kafka import Cluster, Reading, Topics
+from rockgate.pipeline.kafka import Cluster, Offsets, Reading, Topics
 from rockgate.pipeline.records import header_value, milliseconds, size
 from rockgate.pipeline.running import Pace, Stopping, run_stream
 from rockgate.pipeline.telling import Teller
