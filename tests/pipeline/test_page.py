@@ -1,7 +1,7 @@
 """docs/pipeline.md: its commands and its Python are run, in their order, on servers of their own.
 
 The jobs run in this process, in the one session; `--follow` makes them go once through what is
-there, since nobody stops them here.
+there, since nobody stops them here. What is for a Connect server runs at one.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
+from tests.connect import ConnectServer, run_job
 from tests.gateway.server import RunningServer
 from tests.house.checkout import ROOT
 from tests.house.markdown import Block, blocks
@@ -27,6 +28,7 @@ pytestmark = [*MARKS, pytest.mark.long]
 
 PAGE = Path("docs/pipeline.md")
 PREFIX = "rockgate pipeline "
+CONNECT = "sc://host:15002"
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +62,14 @@ def commands(block: Block) -> list[list[str]]:
     return [shlex.split(line.removeprefix(PREFIX)) for line in lines if line.startswith(PREFIX)]
 
 
+def run_there(words: list[str], ours: RunningServer, folder: Path) -> None:
+    with ConnectServer(folder) as server:
+        known = {CONNECT: server.address, "/mnt/archive": str(folder / "mnt")}
+        words = [known.get(each, each) for each in words]
+        run_job(folder, *words, "--bootstrap", ours.bootstrap)
+    assert list((folder / "mnt").glob("topic=orders/date=*/*.parquet"))
+
+
 def test_everything_on_the_page_runs(
     java: object,
     ours: RunningServer,
@@ -79,10 +89,14 @@ def test_everything_on_the_page_runs(
         for words in commands(block) if block.language == "sh" else ():
             address = "--to" if words[0] == "mirror" else "--bootstrap"
             words = [each.replace("kafka:9092", kafka.bootstrap) for each in words]
+            if CONNECT in words:
+                run_there(words, ours, tmp_path)
+                run += 1
+                continue
             done = CliRunner().invoke(app, [*words, address, ours.bootstrap])
             assert done.exit_code == 0, f"{block}: {words}\n{done.output}\n{done.exception!r}"
             run += 1
-    assert run == 17
+    assert run == 18
     # What they have left behind, one thing each.
     assert (tmp_path / "orders.html").stat().st_size > 10_000
     assert [m.key() for m in read_topic(ours.bootstrap, "eu-orders", 1)] == [b"eu-7"]

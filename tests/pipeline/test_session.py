@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 from importlib.metadata import PackageNotFoundError
 
 import pytest
 
-from rockgate.pipeline import session
-from rockgate.pipeline.errors import BadOption, NotInstalled
+from rockgate.pipeline import remote, session
+from rockgate.pipeline.errors import BadOption, NotInstalled, NotReachable
 
 NO_MAVEN = {"PATH": "", "XDG_CACHE_HOME": "nowhere"}
 
@@ -37,6 +38,36 @@ def test_a_missing_pyspark_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -
         session.open_session("x")
 
 
-def test_an_address_of_spark_connect_is_refused_with_what_to_give_instead() -> None:
-    with pytest.raises(BadOption, match=r"sc://host:15002 is an address of Spark Connect.*master"):
-        session.open_session("x", master="sc://host:15002")
+def test_a_connect_address_is_taken_from_the_master_or_from_spark_s_variable() -> None:
+    named = {"SPARK_REMOTE": "sc://variable"}
+    assert remote.address_for("sc://flag:1", named) == "sc://flag:1"
+    assert remote.address_for(None, named) == "sc://variable"
+    assert remote.address_for("local[2]", named) is None
+    assert remote.address_for(None, {"SPARK_REMOTE": "local"}) is None
+    assert remote.address_for(None, {}) is None
+
+
+def test_nobody_at_a_connect_address_is_told_within_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(remote, "ANSWER_SECONDS_MAX", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        # One port accepts and says nothing, the other is closed from the second round on.
+        for _ in range(2):
+            with pytest.raises(NotReachable, match=f"no Spark Connect server answers at .*{port}"):
+                remote.open_remote("x", f"sc://127.0.0.1:{port}", "4.0.0", {})
+            silent.close()
+
+
+def test_what_is_no_connect_address_is_told() -> None:
+    with pytest.raises(BadOption, match=r"sc://host:port is not an address of Spark Connect"):
+        remote.open_remote("x", "sc://host:port", "4.0.0", {})
+
+
+def test_a_missing_connect_client_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "_is_there", lambda name: name != "grpc")
+    with pytest.raises(
+        NotInstalled, match=r"lacks grpc; .*'rockgate\[pipeline,pipeline-connect\]'"
+    ):
+        remote.open_remote("x", "sc://127.0.0.1:1", "4.0.0", {})

@@ -20,10 +20,10 @@ CLIENT_SECONDS_MAX = 20.0
 
 
 def whole(function: Any) -> Any:
-    """A function of this module, to be pickled with all it needs instead of by its name."""
+    """A function to be pickled with all that it needs of its module, instead of by its name."""
     from pyspark import cloudpickle
 
-    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    cloudpickle.register_pickle_by_value(sys.modules[function.__module__])
     return function
 
 

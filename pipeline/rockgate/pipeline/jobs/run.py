@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rockgate.pipeline import checkpoint, kafka
+from rockgate.pipeline import checkpoint, kafka, sent
 from rockgate.pipeline.admin import Admin
 from rockgate.pipeline.errors import BadOption
 from rockgate.pipeline.failures import told
 from rockgate.pipeline.files import Files
 from rockgate.pipeline.kafka import Cluster, Reading, Topics
 from rockgate.pipeline.records import for_sink
+from rockgate.pipeline.remote import is_remote
 from rockgate.pipeline.running import Pace, Stopping, run_stream
 from rockgate.pipeline.telling import Teller
 
@@ -68,6 +69,9 @@ def run(
 ) -> None:
     """Run the function until its topics are through, or until stopped."""
     function = load(options.function)
+    if is_remote(spark) and hasattr(function, "__module__"):
+        # Its own Python functions are called at the server, which does not have the module.
+        sent.whole(function)
     with Admin(spark, options.cluster) as admin:
         admin.partition_counts(options.inputs)
     frames = [
