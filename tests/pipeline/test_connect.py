@@ -13,11 +13,14 @@ from pyspark.sql import SparkSession
 from tests.connect import ConnectServer, RunningJob, run_job
 from tests.gateway.server import RunningServer
 from tests.house.checkout import ROOT
-from tests.pipeline.jobs.test_deadletters import dead
+from tests.pipeline.jobs.test_deadletters import bury
 from tests.spark import MARKS, Record, create_topic, new_topic, numbered, read_topic, send
 from tests.waiting import wait_until
 
 from rockgate.pipeline import archive
+from rockgate.pipeline.jobs import archive as job
+from rockgate.pipeline.kafka import Cluster, Topics
+from rockgate.pipeline.telling import Teller
 
 pytestmark = MARKS
 BASE_MS = 1_700_000_000_000
@@ -48,20 +51,39 @@ def test_what_is_archived_and_replayed_there_is_what_was_sent(
     server: RunningServer, there: list[str], spark: SparkSession, tmp_path: Path
 ) -> None:
     topic = new_topic(server.bootstrap, 2)
-    words = ["archive", *there, "--topic", topic, "--into", "kept", "--merge-files", "2"]
-    for start in (0, 40):
-        send(server.bootstrap, topic, numbered(40, 2, start=start))
-        told = run_job(tmp_path, *words).stderr
-        assert "40 records in" in told
-    # Small files were merged, and whoever reads the folder finds every record once.
-    assert told.count("merged 2 files") == 2
-    assert len(list((tmp_path / "kept").glob("topic=*/date=*/*.parquet"))) == 2
-    rows = spark.read.parquet(str(tmp_path / "kept")).select("value").collect()
-    assert sorted(int(bytes(row.value)) for row in rows) == list(range(80))
+    send(server.bootstrap, topic, numbered(80, 2))
+    run_job(tmp_path, "archive", *there, "--topic", topic, "--into", "kept")
     assert archive.read(spark, str(tmp_path / "kept")).count() == 80
     chosen = ["--since", "2020-01-01", "--where", "offset < 30", "--timestamp-header", "was"]
     run_job(tmp_path, "replay", "kept", *there, "--to", "again.{topic}", *chosen)
     assert values(server.bootstrap, f"again.{topic}", 60) == in_order(0, 60)
+
+
+@pytest.mark.long
+def test_small_files_are_merged_there_and_an_archive_goes_on_from_either_side(
+    server: RunningServer,
+    there: list[str],
+    cluster: Cluster,
+    spark: SparkSession,
+    teller: Teller,
+    tmp_path: Path,
+) -> None:
+    """The files are the same, so a run there and a run with a driver here take turns."""
+    topic, into = new_topic(server.bootstrap, 2), tmp_path / "kept"
+    words = ["archive", *there, "--topic", topic, "--into", "kept", "--merge-files", "3"]
+    here = job.Options(cluster=cluster, topics=Topics(names=(topic,)), into=str(into))
+    told = ""
+    for start in (0, 40, 80):
+        send(server.bootstrap, topic, numbered(40, 2, start=start))
+        if start == 40:
+            job.run(spark, here, teller)
+        else:
+            told = run_job(tmp_path, *words).stderr
+            assert "40 records in" in told
+    assert told.count("merged 3 files") == 2
+    assert len(list(into.glob("topic=*/date=*/*.parquet"))) == 2
+    rows = spark.read.parquet(str(into)).select("value").collect()
+    assert sorted(int(bytes(row.value)) for row in rows) == list(range(120))
 
 
 def test_a_job_that_is_stopped_there_goes_on_where_it_was(
@@ -73,11 +95,11 @@ def test_a_job_that_is_stopped_there_goes_on_where_it_was(
     words = ["mirror", "--from", server.bootstrap, "--to", server.bootstrap, "--topic", topic]
     words += ["--rename", "there.{topic}", "--checkpoint", "mirrored", "--step", "50"]
     words += ["--master", connect.address]
-    job = RunningJob(tmp_path, *words, "--follow", "--every", "0 seconds")
-    job.wait_for("records in")
-    assert job.stop(signal.SIGINT) == 0, job.told
-    assert "stopping after this step" in job.told
-    assert "Traceback" not in job.told
+    running = RunningJob(tmp_path, *words, "--follow", "--every", "0 seconds")
+    running.wait_for("records in")
+    assert running.stop(signal.SIGINT) == 0, running.told
+    assert "stopping after this step" in running.told
+    assert "Traceback" not in running.told
     send(server.bootstrap, topic, numbered(50, 2, start=200))
     run_job(tmp_path, *words)
     assert values(server.bootstrap, f"there.{topic}", 250) == in_order(0, 250)
@@ -88,6 +110,7 @@ def test_a_job_that_is_stopped_there_goes_on_where_it_was(
     ]
 
 
+@pytest.mark.long
 def test_the_worked_example_runs_there(
     server: RunningServer, there: list[str], connect: ConnectServer, tmp_path: Path
 ) -> None:
@@ -138,23 +161,25 @@ def test_figures_and_a_report_come_from_there(
 
 @pytest.mark.long
 def test_dead_letters_are_shown_and_sent_back_from_there(
-    there: list[str], server: RunningServer, tmp_path: Path
+    connect: ConnectServer, tmp_path: Path
 ) -> None:
-    create_topic(server.bootstrap, "letters-home", 2)
-    create_topic(server.bootstrap, "rmq.dlq.afar")
-    letters = [
-        Record(key=b"k%d" % n, value=b"v%d" % n, headers=tuple(dead(n, "letters-home")))
-        for n in range(4)
-    ]
-    send(server.bootstrap, "rmq.dlq.afar", letters)
-    asked = ["dead-letters", *there, "--group", "afar"]
-    shown = json.loads(run_job(tmp_path, *asked, "--json").stdout)
-    assert (shown["topic"], shown["letters"], shown["tries"]) == ("letters-home", 4, 3)
-    resend = [*asked, "--resend", "--where", "tries > 0", "--checkpoint", "sent"]
-    assert "sent back 3" in run_job(tmp_path, *resend).stderr
-    assert "sent back 0" in run_job(tmp_path, *resend).stderr
-    found = read_topic(server.bootstrap, "letters-home", 3, 2)
-    assert [(m.partition(), m.key()) for m in found] == [(1, b"k%d" % n) for n in (1, 2, 3)]
+    (tmp_path / "letters").mkdir()
+    with RunningServer(tmp_path / "letters", rocketmq=True) as server:
+        create_topic(server.bootstrap, "home", 2)
+        bury(server, "home", "afar", 4)
+        asked = ["dead-letters", "--master", connect.address, "--bootstrap", server.bootstrap]
+        shown = json.loads(run_job(tmp_path, *asked, "--json").stdout)
+        assert (shown["group"], shown["topic"], shown["letters"]) == ("afar", "home", 4)
+        resend = [*asked, "--group", "afar", "--resend", "--checkpoint", "sent"]
+        resend += ["--where", "string(key) > 'k0'"]
+        assert "sent back 3" in run_job(tmp_path, *resend).stderr
+        assert "sent back 0" in run_job(tmp_path, *resend).stderr
+        found = read_topic(server.bootstrap, "home", 8 + 3, 2)[8:]
+        assert [(m.partition(), m.key(), m.value()) for m in found] == [
+            (1, b"k1", b"v1"),
+            (1, b"k2", None),
+            (1, b"k3", b"v3"),
+        ]
 
 
 @pytest.mark.long
@@ -168,11 +193,11 @@ def test_windows_are_given_while_it_follows_there(
         [Record(value=b"v", timestamp=BASE_MS + 60_000 * n) for n in (0, 9)],
     )
     words = ["stats", *there, "--pattern", topic, "--into", "figures", "--follow"]
-    job = RunningJob(tmp_path, *words, "--every", "0 seconds", "--checkpoint", "c")
-    job.wait_for("records in")
+    running = RunningJob(tmp_path, *words, "--every", "0 seconds", "--checkpoint", "c")
+    running.wait_for("records in")
     send(server.bootstrap, topic, [Record(value=b"v", timestamp=BASE_MS + 900_000)])
-    job.wait_for("records in", 2)
-    assert job.stop(signal.SIGTERM) == 0, job.told
+    running.wait_for("records in", 2)
+    assert running.stop(signal.SIGTERM) == 0, running.told
     rows = spark.read.parquet(str(tmp_path / "figures" / "windows")).collect()
     assert [row.records for row in rows][:1] == [1]
 
@@ -216,9 +241,9 @@ def test_a_mirror_whose_client_is_killed_writes_nothing_twice(
     words = ["mirror", "--from", server.bootstrap, "--to", server.bootstrap, "--topic", topic]
     words += ["--rename", "once.{topic}", "--checkpoint", "mirrored", "--step", "4000"]
     words += ["--master", connect.address]
-    job = RunningJob(tmp_path, *words)
-    job.wait_for("records in", 2)
-    job.stop(signal.SIGKILL)
+    running = RunningJob(tmp_path, *words)
+    running.wait_for("records in", 2)
+    running.stop(signal.SIGKILL)
     run_job(tmp_path, *words)
     assert values(server.bootstrap, f"once.{topic}", 20_000) == in_order(0, 20_000)
 

@@ -25,6 +25,7 @@ class _Client(Protocol):
     def close(self) -> None: ...
     def check(self) -> None: ...
     def topic_names(self) -> set[str]: ...
+    def matching(self, pattern: str) -> list[str]: ...
     def partition_counts(self, names: Sequence[str]) -> dict[str, int]: ...
     def create_topic(self, name: str, partitions: int, configs: Mapping[str, str]) -> None: ...
     def grow_topic(self, name: str, partitions: int) -> None: ...
@@ -39,7 +40,7 @@ def _client(spark: SparkSession, cluster: Cluster) -> _Client:
     if is_remote(spark):
         from rockgate.pipeline.adminwire import WireClient
 
-        return WireClient(cluster)
+        return WireClient(spark, cluster)
     from rockgate.pipeline.adminjvm import JvmClient
 
     return JvmClient(spark, cluster)
@@ -49,7 +50,6 @@ class Admin:
     """One admin client; closed at the end of its `with` block."""
 
     def __init__(self, spark: SparkSession, cluster: Cluster) -> None:
-        self._spark = spark
         self._cluster = cluster
         self._client = _client(spark, cluster)
 
@@ -78,17 +78,10 @@ class Admin:
         """How many partitions each of the topics that are meant has; UnknownTopic if none is."""
         if topics.names:
             return self.partition_counts(topics.names)
-        found = self._matching(topics.pattern)
+        found = self._client.matching(topics.pattern)
         if not found:
             raise UnknownTopic(f"no topic at {self._cluster.bootstrap} matches {topics.pattern}")
         return self.partition_counts(found)
-
-    def _matching(self, pattern: str) -> list[str]:
-        """The topics of a pattern: asked of Spark, whose source reads patterns as Java does."""
-        names = [(name,) for name in sorted(self.topic_names())]
-        table = self._spark.createDataFrame(names, "name string")
-        matching = table.where(table["name"].rlike(f"^(?:{pattern})$"))
-        return [row["name"] for row in matching.collect()]
 
     def partition_counts(self, names: Iterable[str]) -> dict[str, int]:
         """How many partitions each of these topics has; UnknownTopic names those missing."""

@@ -47,6 +47,11 @@ class JvmClient:
         """Every topic that is not internal."""
         return set(self._get(self._client.listTopics().names()))
 
+    def matching(self, pattern: str) -> list[str]:
+        """The topics whose whole name matches."""
+        matches = self._jvm.java.util.regex.Pattern.matches
+        return [name for name in self.topic_names() if matches(pattern, name)]
+
     def partition_counts(self, names: Sequence[str]) -> dict[str, int]:
         """How many partitions each of these topics, which are there, has."""
         described = self._get(self._client.describeTopics(list(names)).allTopicNames())

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rockgate.pipeline.errors import BadOption, JobFailed, NotInstalled, NotReachable
 from rockgate.pipeline.kafka import ADMIN_DEFAULTS, Cluster, Offsets
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 T = TypeVar("T")
 INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
@@ -83,7 +86,7 @@ def _untranslated(name: str, value: str) -> BadOption:
 class WireClient:
     """kafka-python's admin client."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, spark: SparkSession, cluster: Cluster) -> None:
         try:
             from kafka import KafkaAdminClient
         except ImportError:
@@ -91,6 +94,7 @@ class WireClient:
                 "kafka-python is not installed, and without a JVM topics cannot be asked for; "
                 "install it with: pip install 'rockgate[pipeline-connect]'"
             ) from None
+        self._spark = spark
         self._cluster = cluster
         chosen = translated(cluster)
         self._client: Any = self._told(lambda: KafkaAdminClient(**chosen))
@@ -108,6 +112,13 @@ class WireClient:
     def topic_names(self) -> set[str]:
         """Every topic that is not internal."""
         return set(self._told(self._client.list_topics)) - set(INTERNAL_TOPICS)
+
+    def matching(self, pattern: str) -> list[str]:
+        """The topics whose whole name matches; asked of Spark, which reads patterns as Java does."""
+        names = [(name,) for name in sorted(self.topic_names())]
+        table = self._spark.createDataFrame(names, "name string")
+        found = table.where(table["name"].rlike(f"^(?:{pattern})$")).collect()
+        return [row["name"] for row in found]
 
     def partition_counts(self, names: Sequence[str]) -> dict[str, int]:
         """How many partitions each of these topics, which are there, has."""
