@@ -114,7 +114,7 @@ class WireClient:
         return set(self._told(self._client.list_topics)) - set(INTERNAL_TOPICS)
 
     def matching(self, pattern: str) -> list[str]:
-        """The topics whose whole name matches; asked of Spark, which reads patterns as Java does."""
+        """The topics whose whole name matches; asked of Spark, which reads patterns like Java."""
         names = [(name,) for name in sorted(self.topic_names())]
         table = self._spark.createDataFrame(names, "name string")
         found = table.where(table["name"].rlike(f"^(?:{pattern})$")).collect()
