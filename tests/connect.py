@@ -153,6 +153,10 @@ class RunningJob:
     def stop(self, number: signal.Signals) -> int:
         """Send it a signal; its status once it has ended."""
         self._process.send_signal(number)
+        return self.wait()
+
+    def wait(self) -> int:
+        """Its status once it has ended; it is killed when that takes too long."""
         try:
             return self._process.wait(JOB_SECONDS_MAX)
         finally:

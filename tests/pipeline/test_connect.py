@@ -249,6 +249,26 @@ def test_a_mirror_whose_client_is_killed_writes_nothing_twice(
 
 
 @pytest.mark.long
+def test_a_connect_server_that_goes_is_told_and_the_next_one_goes_on(
+    server: RunningServer, there: list[str], spark: SparkSession, tmp_path: Path
+) -> None:
+    topic = new_topic(server.bootstrap)
+    send(server.bootstrap, topic, numbered(10))
+    words = ["archive", "--topic", topic, "--into", "kept", "--bootstrap", server.bootstrap]
+    with ConnectServer(tmp_path) as going:
+        running = RunningJob(tmp_path, *words, "--follow", "--master", going.address)
+        running.wait_for("records in")
+        going.kill()
+        assert running.wait() == 1
+    assert "does not answer any more" in running.told
+    assert "Traceback" not in running.told
+    send(server.bootstrap, topic, numbered(10, start=10))
+    run_job(tmp_path, *words, *there)
+    rows = archive.read(spark, str(tmp_path / "kept")).select("value").collect()
+    assert sorted(int(bytes(row.value)) for row in rows) == list(range(20))
+
+
+@pytest.mark.long
 def test_a_server_without_the_connector_and_a_setting_of_its_start_are_told(
     server: RunningServer, there: list[str], java: object, tmp_path: Path
 ) -> None:

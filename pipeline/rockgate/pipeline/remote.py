@@ -72,6 +72,16 @@ def open_remote(name: str, address: str, spark: str, extra: Mapping[str, str]) -
     return session
 
 
+def lost(session: SparkSession) -> NotReachable:
+    """What to raise when the server does not answer any more; later calls do not wait for it."""
+    client: Any = session.client
+    client.set_retry_policies([])
+    return NotReachable(
+        "the Spark Connect server does not answer any more; once it does, run the job again: it "
+        "goes on where it was"
+    )
+
+
 def _check_installed() -> None:
     missing = [name for name in _PACKAGES if not _is_there(name)]
     if missing:

@@ -20,7 +20,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from rockgate.pipeline.failures import explained, told
-from rockgate.pipeline.remote import is_remote
+from rockgate.pipeline.remote import is_remote, lost
 from rockgate.pipeline.steering import Steering
 from rockgate.pipeline.telling import Teller
 
@@ -146,12 +146,15 @@ def _run_stream(
     teller: Teller,
     stopping: Stopping,
 ) -> None:
+    from pyspark.errors.exceptions.base import RetriesExceeded
+
     gate, watch = _Gate(step, stopping), _Watch(teller)
     steering = Steering(frame.sparkSession, gate) if is_remote(frame.sparkSession) else None
     with told():
         function = steering.function() if steering else gate
         writer = frame.writeStream.foreachBatch(function).option("checkpointLocation", checkpoint)
         query = writer.trigger(**pace.trigger()).start()
+        is_lost = False
         try:
             while query.isActive:
                 if steering:
@@ -160,10 +163,14 @@ def _run_stream(
                 if stopping.is_urgent or (stopping.is_wished and gate.is_idle(query)):
                     break
                 time.sleep(POLL_SECONDS)
+        except RetriesExceeded:
+            is_lost = True
+            raise lost(frame.sparkSession) from None
         finally:
-            if steering:
-                steering.end(is_urgent=stopping.is_urgent)
-            query.stop()
+            if not is_lost:
+                if steering:
+                    steering.end(is_urgent=stopping.is_urgent)
+                query.stop()
         watch.look(query)
     if gate.failure is not None and not isinstance(gate.failure, InterruptedError):
         with told():
