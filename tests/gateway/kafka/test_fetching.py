@@ -202,6 +202,32 @@ def test_a_run_of_message_entries_is_cut_where_an_epoch_begins() -> None:
     assert found == [(1, 0, 2), (2, 2, 2), (3, 4, 2)]
 
 
+def test_messages_that_are_alike_are_cut_where_an_epoch_begins_too() -> None:
+    world = World()
+    world.topic()
+    for _ in range(2):
+        for _ in range(10):
+            world.message(properties={"UNIQ_KEY": "01FD"})
+        world.reopen()
+    for offset, epochs in {0: [1, 2], 5: [1, 2], 10: [2]}.items():
+        fetched = read(world, offset)
+        assert [read_header(view).leader_epoch for view in batches(fetched)] == epochs
+        assert offsets(fetched) == list(range(offset, 20))
+
+
+@pytest.mark.parametrize("properties", [{}, {"UNIQ_KEY": "01FD"}])
+def test_a_batch_made_of_messages_is_kept_for_the_next_reader(properties: dict[str, str]) -> None:
+    world = World()
+    world.topic()
+    for number in range(20):
+        world.message(body=b"%d" % number * 3_000, properties=properties)
+    [made] = read(world, 2).records or ()
+    [again] = read(world, 2).records or ()
+    assert again is made
+    assert offsets(read(world, 3)) == list(range(3, 20))
+    assert offsets(read(world, 2, limits=(20_000, True))) == [2, 3, 4, 5, 6, 7]
+
+
 def test_message_entries_are_limited_by_size_too() -> None:
     world = World()
     world.topic()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from rockgate.gateway.mapping.cache import MessageCache
+from rockgate.gateway.mapping.cache import BatchCache, MessageCache
 from rockgate.gateway.mapping.messages import Messages
 
 
@@ -55,3 +55,22 @@ def test_one_larger_than_the_bound_stays_until_the_next_comes() -> None:
     assert (len(cache), cache.size) == (1, 1000)
     cache.put(3, batch(10))
     assert (len(cache), cache.size) == (1, 10)
+
+
+def test_batches_that_were_made_are_kept_within_a_bound_of_bytes() -> None:
+    cache = BatchCache(30, batch_bytes_min=5)
+    for position in (1, 2, 3):
+        cache.put(position, bytearray(10), position + 100)
+    cache.put(3, bytearray(8), 99)
+    assert cache.size == 28
+    assert cache.get(1) == (bytearray(10), 101)
+    cache.put(4, bytearray(10), 104)
+    kept = [position for position in (1, 2, 3, 4) if cache.get(position) is not None]
+    assert (kept, cache.size) == ([1, 3, 4], 28)
+
+
+def test_batches_that_are_small_or_larger_than_all_room_are_not_kept() -> None:
+    cache = BatchCache(30, batch_bytes_min=5)
+    cache.put(1, bytearray(4), 2)
+    cache.put(2, bytearray(31), 3)
+    assert (cache.get(1), cache.get(2), cache.size) == (None, None, 0)

@@ -33,17 +33,31 @@ from rockgate.store.reading import Reader, Slice
 from rockgate.store.warmth import Place
 
 
+class Kept(Protocol):
+    """Batches that were made of messages, by the position of the first."""
+
+    def get(self, position: int) -> tuple[bytearray, int] | None:
+        """Return a batch, and the offset behind it."""
+
+    def put(self, position: int, batch: bytearray, next_offset: int) -> None:
+        """Keep a batch for the next reader."""
+
+
 class Transcoder(Protocol):
     """Knows how messages of the other side look as records."""
 
-    def batch(self, queue: Queue, run: Sequence[Slice], epoch: int) -> tuple[Buffer, int]:
+    @property
+    def kept(self) -> Kept:
+        """What was made lately."""
+
+    def batch(self, queue: Queue, run: Sequence[Slice], epoch: int) -> tuple[bytearray, int]:
         """Return one record batch of the first messages of a run, which are of one epoch.
 
         And of how many: as many as can be had at once. With none there is no batch yet; the queue
         counts as changed when there is.
         """
 
-    def alike(self, run: Alike, epoch: int) -> Buffer | None:
+    def alike(self, run: Alike, epoch: int) -> bytearray | None:
         """Return one record batch of messages that are alike; None if they are not enough so."""
 
 
@@ -215,6 +229,12 @@ class PartitionReader:
 
         One run is enough: what follows it comes with the next answer.
         """
+        first, kept = queue.find(offset), self._transcoder.kept
+        assert first is not None, "there is an entry where the run ended"
+        made = kept.get(first.position)
+        if made is not None and made[1] <= end and len(made[0]) <= size_max:
+            records.append(made[0])
+            return made[1]
         size_max = min(size_max, RUN_BYTES_MAX)
         alike = self._bodies.alike(queue, offset, end, size_max, may_be_cold=cold is not None)
         if alike is not None:
@@ -222,6 +242,7 @@ class PartitionReader:
             if epoch == self._epochs.of(queue, alike.last):
                 whole = self._transcoder.alike(alike, epoch)
                 if whole is not None:
+                    kept.put(first.position, whole, alike.last.base + 1)
                     records.append(whole)
                     return alike.last.base + 1
         run = self._bodies.messages(
@@ -232,6 +253,7 @@ class PartitionReader:
             if count:
                 records.append(batch)
                 offset = part[count - 1].unit.base + 1
+                kept.put(part[0].unit.position, batch, offset)
             if count < len(part):
                 break
         return offset

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from itertools import chain, repeat
 from typing import Final
 
+from rockgate.gateway.mapping.cache import BatchCache
 from rockgate.gateway.mapping.dictionary import KEYS, OWN, read_message
 from rockgate.gateway.mapping.opening import INFLATED_BYTES_MAX, Opening
 from rockgate.protocol import entry as envelope
@@ -42,6 +43,9 @@ from rockgate.store.reading import Slice
 
 COMPRESSED_BODY: Final = b"__ROCKETMQ_COMPRESSED"
 """Header of a record whose value is a compressed body that cannot be opened: its flags."""
+
+KEPT_BYTES_MAX: Final = 32 << 20
+"""Of batches that were made: the next reader of the same messages gets them as they are."""
 
 _STORES_OWN: Final = frozenset((TOPIC_ID, MAX_MS, EPOCH))
 """Properties that the store gives a moved entry; nobody sent them."""
@@ -88,8 +92,11 @@ def _of(value: int) -> bytes:
 class Transcoding:
     """Reads message entries as record batches. Keeps the names of headers, encoded."""
 
-    def __init__(self, opening: Opening | None = None) -> None:
+    def __init__(
+        self, opening: Opening | None = None, *, kept_bytes_max: int = KEPT_BYTES_MAX
+    ) -> None:
         self._opening = opening or Opening()
+        self.kept = BatchCache(kept_bytes_max)
         self._names: dict[bytes, bytes] = {}
         self._shapes: dict[tuple[bytes, bytes, int], Shape] = {}
         # By what stands before and behind an id, and its size.

@@ -1,4 +1,7 @@
-"""Opened batches by position, within a bound of bytes; the one that was used last stays longest."""
+"""What was transcoded, by position, within a bound of bytes; what was used last stays longest.
+
+Opened batches for RocketMQ's readers, and record batches that were made of messages for Kafka's.
+"""
 
 from __future__ import annotations
 
@@ -45,3 +48,37 @@ class MessageCache:
         while self.size > self._bytes_max and len(self._kept) > 1:
             _, (_, size) = self._kept.popitem(last=False)
             self.size -= size
+
+
+class BatchCache:
+    """Record batches made of messages, by where the first lies. Owned by the transcoding.
+
+    A small one is not kept: it is what was there when it was made, and soon there is more.
+    """
+
+    def __init__(self, bytes_max: int, *, batch_bytes_min: int = 64 << 10) -> None:
+        self._bytes_max = bytes_max
+        self._batch_bytes_min = batch_bytes_min
+        self._kept: OrderedDict[int, tuple[bytearray, int]] = OrderedDict()
+        self.size = 0
+        """Bytes of all of them."""
+
+    def get(self, position: int) -> tuple[bytearray, int] | None:
+        """Return a batch, and the offset behind it."""
+        found = self._kept.get(position)
+        if found is not None:
+            self._kept.move_to_end(position)
+        return found
+
+    def put(self, position: int, batch: bytearray, next_offset: int) -> None:
+        """Keep a batch; older ones go to make room."""
+        if not self._batch_bytes_min <= len(batch) <= self._bytes_max:
+            return
+        known = self._kept.pop(position, None)
+        if known is not None:
+            self.size -= len(known[0])
+        self._kept[position] = (batch, next_offset)
+        self.size += len(batch)
+        while self.size > self._bytes_max:
+            _, (oldest, _) = self._kept.popitem(last=False)
+            self.size -= len(oldest)
