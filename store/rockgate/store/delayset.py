@@ -39,21 +39,29 @@ class OffsetSet:
         self._size += 1
         return True
 
-    def which(self, offsets: Iterable[int]) -> list[bool]:
+    def which(self, offsets: Sequence[int]) -> list[bool]:
         """Say of each of many offsets whether it is there."""
+        if _is_row(offsets) and self._has_all(offsets[0], offsets[-1] + 1):
+            return [True] * len(offsets)
         get = self._chunks.get
         return [
             bool(get(offset >> 12, _NOTHING)[(offset & 4095) >> 3] & 1 << (offset & 7))
             for offset in offsets
         ]
 
+    def _has_all(self, first: int, end: int) -> bool:
+        for number in range(first >> 12, (end + 4095) >> 12):
+            low = max(0, first - (number << 12))
+            high = min(CHUNK_BITS, end - (number << 12))
+            wanted = (1 << high) - (1 << low)
+            if int.from_bytes(self._chunks.get(number, b""), "little") & wanted != wanted:
+                return False
+        return True
+
     def add_all(self, offsets: Sequence[int]) -> None:
         """Take many offsets in: as `add` does, with less work for each."""
-        if not offsets:
-            return
-        first, end = offsets[0], offsets[-1] + 1
-        if end - first == len(offsets) and array("q", offsets) == array("q", range(first, end)):
-            self._add_range(first, end)
+        if _is_row(offsets):
+            self._add_range(offsets[0], offsets[-1] + 1)
         else:
             self._add_each(offsets)
 
@@ -111,3 +119,10 @@ class OffsetSet:
             if bits & ((1 << (high - low)) - 1):
                 return True
         return False
+
+
+def _is_row(offsets: Sequence[int]) -> bool:
+    """Whether each is the next of the one before."""
+    if not offsets or offsets[-1] + 1 - offsets[0] != len(offsets):
+        return False
+    return array("q", offsets) == array("q", range(offsets[0], offsets[-1] + 1))
