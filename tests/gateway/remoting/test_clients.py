@@ -58,6 +58,8 @@ def joined(clients: Clients, line: Line, given: ConsumerData, client_id: str = "
     return clients.consume(given, member, notifies=True)
 
 
+@pytest.mark.row("BRB-1")
+@pytest.mark.row("BRB-4")
 def test_members_are_told_when_others_come_and_go() -> None:
     clients = Clients(Free(), expiry_ms=100)
     one, two = Line(), Line()
@@ -80,6 +82,7 @@ def test_a_group_that_reads_by_broadcast_is_not_told() -> None:
     assert one.told == two.told == []
 
 
+@pytest.mark.row("BRB-5")
 def test_a_silent_client_is_forgotten_and_its_group_given_back() -> None:
     tenancy = Free()
     clients = Clients(tenancy, expiry_ms=100)
@@ -106,6 +109,24 @@ def test_the_topics_of_a_group_are_those_of_its_last_heartbeat() -> None:
     assert group is not None and set(group.subscriptions) == {"b", "c"}
 
 
+@pytest.mark.row("BRB-3")
+def test_other_topics_are_told_to_every_member_and_a_new_version_of_the_same_to_none() -> None:
+    clients = Clients(Free(), expiry_ms=100)
+    one, two = Line(), Line()
+    for line, name in ((one, "c1"), (two, "c2")):
+        joined(clients, line, data("g", "a"), name)
+    before = len(one.told), len(two.told)
+    newer = data("g", "a")
+    newer.subscription_data_set[0].sub_version = 7
+    newer.subscription_data_set[0].sub_string = "A || B"
+    assert joined(clients, one, newer, "c1") is False
+    assert (len(one.told), len(two.told)) == before
+    group = clients.consumer_group("g")
+    assert group is not None and group.subscriptions["a"].sub_string == "A || B"
+    assert joined(clients, one, data("g", "a", "b"), "c1") is True
+    assert (len(one.told), len(two.told)) == (before[0] + 1, before[1] + 1)
+
+
 # Locks
 
 
@@ -113,6 +134,7 @@ def queue(number: int) -> MessageQueue:
     return MessageQueue(broker_name="b", queue_id=number, topic="t")
 
 
+@pytest.mark.row("BRB-6")
 def test_a_queue_is_one_client_s_until_it_gives_it_up_or_does_not_renew() -> None:
     locks = Locks(expiry_ms=60_000)
     both = [queue(0), queue(1)]

@@ -45,6 +45,8 @@ def test_an_answer_comes_in_the_encoding_of_its_request(connect: Callable[..., C
     assert (answer.encoding, answer.code, answer.fields["queueOffset"]) == (BINARY, 0, "0")
     pulled = client.pull("binary")
     assert pulled.encoding == BINARY
+    for refused in (client.ask(999), client.pull("no-such-topic"), client.ask(14)):
+        assert refused.code != 0 and refused.encoding == BINARY
     assert [message.body for message in messages(pulled)] == [b"x"]
 
 
