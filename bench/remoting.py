@@ -10,11 +10,12 @@ Kafka client wrote, and a Kafka client what RocketMQ's wrote, at 0.3 of the rate
     python -m bench.remoting --quick --only crossing     a part
     python -m bench.remoting --profile where our server's time goes, without a peer
 
-Both servers run all the time and take turns, in each case anew; who begins alternates from round to
-round. First each has the load of every send for a time, uncounted, so that RocketMQ's broker is
-measured compiled. The client is RocketMQ's Java client 5.5.0 (load/RocketMQLoad.java), a process of
-its own for each measurement, warmed up for a third of it; Kafka's is librdkafka. What crosses over
-lies in one queue, so that both kinds are read in the same way, as many messages of each.
+The servers take turns, in each case anew; who begins alternates from round to round, and while one
+is measured the other is held still (SIGSTOP), so that each carries only its own background work.
+First each has the load of every send for a time, uncounted, so that RocketMQ's broker is measured
+compiled. The client is RocketMQ's Java client 5.5.0 (load/RocketMQLoad.java), a process of its own
+for each measurement, warmed up for a third of it; Kafka's is librdkafka. What crosses over lies in
+one queue, so that both kinds are read in the same way, as many messages of each.
 """
 
 import argparse
@@ -26,6 +27,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -113,11 +115,24 @@ class Client:
         return float(found[1]), float(found[2])
 
 
+class Holding(Protocol):
+    """A server that can be held still."""
+
+    def held(self) -> AbstractContextManager[None]:
+        """Stand still meanwhile."""
+
+
 class Run:
     """One run: its plan, its client, its servers' name servers, and what was measured so far."""
 
     def __init__(
-        self, plan: Plan, report: Report, client: Loading, servers: Mapping[str, str], kafka: str
+        self,
+        plan: Plan,
+        report: Report,
+        client: Loading,
+        servers: Mapping[str, str],
+        kafka: str,
+        others: Mapping[str, Holding],
     ) -> None:
         self.plan = plan
         self.report = report
@@ -125,6 +140,8 @@ class Run:
         self.servers = servers
         self.kafka = kafka
         """HOST:PORT of our own Kafka door."""
+        self.others = others
+        """Who is held still while a server is measured."""
         self._began = time.monotonic()
 
     def add(self, case: str, name: str, value: float) -> None:
@@ -133,9 +150,15 @@ class Run:
         print(f"[{time.monotonic() - self._began:5.0f} s] {case}: {name} {value:,.0f}", flush=True)
 
     def order(self, turn: int) -> Iterator[tuple[str, str]]:
-        """Every server once; who begins alternates."""
+        """Every server once, while the other is held; who begins alternates."""
         order = list(self.servers.items())
-        yield from order if turn % 2 == 0 else reversed(order)
+        for name, namesrv in order if turn % 2 == 0 else reversed(order):
+            with self.alone(name):
+                yield name, namesrv
+
+    def alone(self, name: str) -> AbstractContextManager[None]:
+        """Hold the other server still."""
+        return self.others[name].held() if name in self.others else nullcontext()
 
     def median(self, case: str, name: str = OURS) -> float:
         """The middle of what a server showed in a case."""
@@ -159,7 +182,7 @@ class Run:
 def sends(run: Run) -> None:
     """Sends of four kinds, to both servers."""
     plan = run.plan
-    for namesrv in run.servers.values():
+    for _, namesrv in run.order(0):
         for send in SENDS.values():
             run.client.run(namesrv, send.mode, "warm-up", plan.warm_up_seconds, send.number)
     for turn in range(plan.rounds):
@@ -182,7 +205,7 @@ def sends(run: Run) -> None:
 def consumes(run: Run) -> None:
     """Reading what the same client wrote, from both servers."""
     plan = run.plan
-    for namesrv in run.servers.values():
+    for _, namesrv in run.order(0):
         run.client.run(namesrv, "fill", "own-kind", 1, plan.messages)
     for turn in range(plan.rounds):
         for name, namesrv in run.order(turn):
@@ -195,15 +218,16 @@ def consumes(run: Run) -> None:
 def crossing(run: Run) -> None:
     """Each side's client reads what its own side wrote, and what the other did, from us."""
     plan, namesrv, kafka = run.plan, run.servers[OURS], run.kafka
-    run.client.run(namesrv, "fill-queue", "by-rocketmq", 1, plan.messages)
-    rdkafka.produce(kafka, "by-kafka", SIZE, plan.messages)
-    for turn in range(plan.rounds):
-        kinds = ("by-rocketmq", "by-kafka")
-        for topic in kinds if turn % 2 == 0 else reversed(kinds):
-            rate, _ = run.client.run(namesrv, "consume", topic, 1, plan.messages)
-            run.add(f"RocketMQ consumes {topic} [1/s]", OURS, rate)
-            load = rdkafka.consume(kafka, topic, SIZE, plan.messages)
-            run.add(f"Kafka consumes {topic} [1/s]", OURS, load.per_second)
+    with run.alone(OURS):
+        run.client.run(namesrv, "fill-queue", "by-rocketmq", 1, plan.messages)
+        rdkafka.produce(kafka, "by-kafka", SIZE, plan.messages)
+        for turn in range(plan.rounds):
+            kinds = ("by-rocketmq", "by-kafka")
+            for topic in kinds if turn % 2 == 0 else reversed(kinds):
+                rate, _ = run.client.run(namesrv, "consume", topic, 1, plan.messages)
+                run.add(f"RocketMQ consumes {topic} [1/s]", OURS, rate)
+                load = rdkafka.consume(kafka, topic, SIZE, plan.messages)
+                run.add(f"Kafka consumes {topic} [1/s]", OURS, load.per_second)
     for reader, own, other in (
         ("RocketMQ", "by-rocketmq", "by-kafka"),
         ("Kafka", "by-kafka", "by-rocketmq"),
@@ -237,7 +261,8 @@ def run(plan: Plan = FULL, only: tuple[str, ...] = tuple(CASES)) -> Report:
         RocketMQPeer(settings={"waitTimeMillsInSendQueue": "30000"}) as theirs,
     ):
         servers = {OURS: ours.namesrv, THEIRS: "{}:{}".format(*theirs.namesrv)}
-        going = Run(plan, report, Client(Path(folder)), servers, ours.bootstrap)
+        others = {OURS: theirs.broker_daemon, THEIRS: ours.daemon}
+        going = Run(plan, report, Client(Path(folder)), servers, ours.bootstrap, others)
         for name in only:
             CASES[name](going)
     return report
@@ -250,7 +275,7 @@ def profile(plan: Plan, only: tuple[str, ...]) -> None:
         path = Path(folder) / "profile"
         with RockgateServer(rocketmq=True, profile=path) as ours:
             servers = {OURS: ours.namesrv}
-            going = Run(plan, report, Client(Path(folder)), servers, ours.bootstrap)
+            going = Run(plan, report, Client(Path(folder)), servers, ours.bootstrap, {})
             for name in only:
                 CASES[name](going)
             ours.stop()

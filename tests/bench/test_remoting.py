@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 from bench import rdkafka
 from bench.rdkafka import Load
@@ -25,10 +28,23 @@ class Paper:
         return RATES[namesrv], 1e6 / RATES[namesrv]
 
 
+class Held:
+    """A server that says whether it stands still."""
+
+    is_held = False
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        self.is_held = True
+        yield
+        self.is_held = False
+
+
 @pytest.fixture
 def run() -> Run:
     report = Report(name="remoting", question="?", peers={})
-    return Run(PLAN, report, Paper(), {OURS: "ours", THEIRS: "theirs"}, "kafka:1")
+    others = {OURS: Held(), THEIRS: Held()}
+    return Run(PLAN, report, Paper(), {OURS: "ours", THEIRS: "theirs"}, "kafka:1", others)
 
 
 def told(run: Run) -> list[tuple[str, str, str, float, int]]:
@@ -51,6 +67,16 @@ def test_in_each_case_the_servers_take_turns_and_who_begins_alternates(run: Run)
     counted = told(run)[2 * len(SENDS) :]
     turns = [namesrv for namesrv, mode, _, _, number in counted if (mode, number) == ("sync", 1)]
     assert turns == ["ours", "theirs", "theirs", "ours", "ours", "theirs"]
+
+
+def test_while_a_server_is_measured_only_the_other_is_held_still(run: Run) -> None:
+    seen = [
+        (name, [each for each, other in run.others.items() if other.is_held])  # type: ignore[attr-defined]  # Held
+        for turn in (0, 1)
+        for name, _ in run.order(turn)
+    ]
+    assert seen == [(OURS, [OURS]), (THEIRS, [THEIRS]), (THEIRS, [THEIRS]), (OURS, [OURS])]
+    assert not any(other.is_held for other in run.others.values())  # type: ignore[attr-defined]  # Held
 
 
 def test_rates_are_compared_by_their_medians_and_times_the_other_way_round(run: Run) -> None:
