@@ -96,7 +96,7 @@ def test_everything_on_the_page_runs(
             done = CliRunner().invoke(app, [*words, address, ours.bootstrap])
             assert done.exit_code == 0, f"{block}: {words}\n{done.output}\n{done.exception!r}"
             run += 1
-    assert run == 18
+    assert run == 19
     # What they have left behind, one thing each.
     assert (tmp_path / "orders.html").stat().st_size > 10_000
     assert [m.key() for m in read_topic(ours.bootstrap, "eu-orders", 1)] == [b"eu-7"]

@@ -71,3 +71,12 @@ def test_a_missing_connect_client_says_how_to_get_it(monkeypatch: pytest.MonkeyP
         NotInstalled, match=r"lacks grpc; .*'rockgate\[pipeline,pipeline-connect\]'"
     ):
         remote.open_remote("x", "sc://127.0.0.1:1", "4.0.0", {})
+
+
+def test_a_lost_server_is_known_by_what_each_spark_raises() -> None:
+    class RetriesExceeded(Exception):
+        """Spark 4.0's."""
+
+    assert remote.means_lost(RetriesExceeded("[RETRIES_EXCEEDED]"))
+    assert remote.means_lost(RuntimeError("status = StatusCode.UNAVAILABLE"))
+    assert not remote.means_lost(RuntimeError("the disk is full"))

@@ -72,6 +72,11 @@ def open_remote(name: str, address: str, spark: str, extra: Mapping[str, str]) -
     return session
 
 
+def means_lost(error: BaseException) -> bool:
+    """Whether a failed call means that nobody is there: Spark 4.0 says so by a class of its own."""
+    return type(error).__name__ == "RetriesExceeded" or "UNAVAILABLE" in str(error)
+
+
 def lost(session: SparkSession) -> NotReachable:
     """What to raise when the server does not answer any more; later calls do not wait for it."""
     client: Any = session.client

@@ -20,7 +20,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from rockgate.pipeline.failures import explained, told
-from rockgate.pipeline.remote import is_remote, lost
+from rockgate.pipeline.remote import is_remote, lost, means_lost
 from rockgate.pipeline.steering import Steering
 from rockgate.pipeline.telling import Teller
 
@@ -146,7 +146,7 @@ def _run_stream(
     teller: Teller,
     stopping: Stopping,
 ) -> None:
-    from pyspark.errors.exceptions.base import RetriesExceeded
+    from pyspark.errors import PySparkException
 
     gate, watch = _Gate(step, stopping), _Watch(teller)
     steering = Steering(frame.sparkSession, gate) if is_remote(frame.sparkSession) else None
@@ -163,9 +163,11 @@ def _run_stream(
                 if stopping.is_urgent or (stopping.is_wished and gate.is_idle(query)):
                     break
                 time.sleep(POLL_SECONDS)
-        except RetriesExceeded:
-            is_lost = True
-            raise lost(frame.sparkSession) from None
+        except PySparkException as error:
+            is_lost = steering is not None and means_lost(error)
+            if is_lost:
+                raise lost(frame.sparkSession) from None
+            raise
         finally:
             if not is_lost:
                 if steering:
