@@ -121,3 +121,44 @@ def test_a_meter_that_nobody_watches_shows_nothing() -> None:
     meter.add(1, 1)
     meter.clear()
     assert shown == []
+
+
+SIZE = 1 << 20  # more than a pipe takes, so that writing waits for a reader
+
+
+async def test_what_is_out_when_a_command_is_ended_counts_as_written() -> None:
+    reading, writing = os.pipe()
+    output = streams.Output(writing)
+    counted: list[int] = []
+
+    async def work() -> None:
+        await output.write(b"x" * SIZE)
+        counted.append(SIZE)
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(work())
+    await asyncio.to_thread(os.read, reading, 1)
+    task.cancel()
+    left = SIZE - 1
+    while left:
+        left -= len(await asyncio.to_thread(os.read, reading, left))
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert counted == [SIZE]
+    assert task.cancelling() == 1
+    os.close(reading)
+    os.close(writing)
+
+
+async def test_ending_a_command_does_not_wait_for_somebody_who_reads_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(streams, "OUT_SECONDS", 0.01)
+    reading, writing = os.pipe()
+    output = streams.Output(writing)
+    task = asyncio.create_task(output.write(b"x" * SIZE))
+    await asyncio.to_thread(os.read, reading, 1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    os.close(reading)

@@ -21,6 +21,8 @@ from rockgate.gateway.cli.values import size_text
 READ_BYTES: Final = 1 << 18
 LINE_BYTES_MAX: Final = 64 << 20
 _CHUNKS_AHEAD: Final = 16
+OUT_SECONDS: Final = 1.0
+"""How long somebody who ends a command waits for what is being written."""
 
 
 async def chunks(descriptor: int) -> AsyncIterator[bytes]:
@@ -77,10 +79,25 @@ class Output:
         threading.Thread(target=self._work, name="output", daemon=True).start()
 
     async def write(self, data: bytes) -> None:
-        """Write all of it; BrokenPipeError when nobody reads any more."""
+        """Write all of it; BrokenPipeError when nobody reads any more.
+
+        What is out counts as written: whoever is cancelled meanwhile can still say so, up to the
+        next wait.
+        """
         done: asyncio.Future[None] = self._loop.create_future()
         self._jobs.put((data, done))
-        await done
+        try:
+            await asyncio.shield(done)
+        except asyncio.CancelledError:
+            await asyncio.wait([done], timeout=OUT_SECONDS)
+            if not done.done():
+                done.cancel()
+                raise
+            done.result()
+            task = asyncio.current_task()
+            assert task is not None
+            task.uncancel()
+            task.cancel()
 
     def _work(self) -> None:
         while True:
