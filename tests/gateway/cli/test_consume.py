@@ -162,7 +162,9 @@ def test_a_group_shared_with_another_client(
         try:
 
             def is_shared() -> bool:
-                other.poll(timeout_ms=50)
+                # A poll that ends between joining and syncing leaves kafka-python 3.0.12 without
+                # heartbeats, and so deaf to the other's coming: the time is enough for both.
+                other.poll(timeout_ms=1_000)
                 return len(other.assignment()) == 1
 
             wait_until(is_shared, "both have one", timeout_s=30)
