@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from time import monotonic_ns, time_ns
 from typing import Protocol
 
 
@@ -21,11 +21,11 @@ class SystemClock:
 
     def now_ms(self) -> int:
         """Return the wall time."""
-        return time.time_ns() // 1_000_000
+        return time_ns() // 1_000_000
 
     def monotonic_ms(self) -> int:
         """Return the monotonic time."""
-        return time.monotonic_ns() // 1_000_000
+        return monotonic_ns() // 1_000_000
 
 
 class ManualClock:

@@ -44,6 +44,10 @@ _new = tuple.__new__  # what NamedTuple._make calls, without its own call in bet
 __all__ = ["MOVED_SIZE", "NO_HOST", "PROPERTIES_SIZE_MAX", "CommitLog", "Draft", "Stamp", "Written"]
 
 
+_MARGIN = BLANK_SIZE + MOVED_SIZE
+"""What a segment keeps free behind an entry: a blank filler, and its growth when it is moved."""
+
+
 class CommitLog:
     """The log, from `start` to `end`."""
 
@@ -108,7 +112,7 @@ class CommitLog:
         view = segment.mapping.bare
         position = self.end
         at = position - segment.start
-        if view is None or self._host_flag or at + size + BLANK_SIZE + MOVED_SIZE > segment.size:
+        if view is None or self._host_flag or at + size + _MARGIN > segment.size:
             draft = Draft(topic, queue_id, offset, body, b"", count, born_ms, stamp=stamp)
             return self.append(draft)
         body_at = at + HEAD_SIZE_V4

@@ -35,6 +35,7 @@ from rockgate.store.queueruns import (
 )
 
 _PIECE_UNITS = 64
+_pack_unit = UNIT.pack
 _MAX_MS = itemgetter(5)  # of a unit's fields
 _new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
 
@@ -137,7 +138,7 @@ class Queue:
         base = self.next_offset
         # The indexing thread counts what is in the tail, so that comes last.
         self._bases.append(base)
-        self._tail += UNIT.pack(base, position, size, count, store_ms, self.max_ms, tag_code)
+        self._tail += _pack_unit(base, position, size, count, store_ms, self.max_ms, tag_code)
         self.next_offset = base + count
         self.last_position = position
 

@@ -20,7 +20,8 @@ Under load a turn of the loop is many requests long. With one slice in each, a m
 messages would take minutes, and a start would replay what was appended meanwhile.
 """
 SLICES_MAX: Final = 10
-"""Slices of one tick: what they take must not be felt."""
+SLICES_MS_MAX: Final = 5
+"""Slices of one tick, and how long they may take: what they take must not be felt."""
 
 
 class Snapshotting:
@@ -61,6 +62,8 @@ class Snapshotting:
         while more and count:
             more = taker.step()
             count -= 1
+            if self._clock.monotonic_ms() - now_ms >= SLICES_MS_MAX:
+                break
         self._jobs().submit(self._write, self._told)
         return more
 

@@ -18,6 +18,7 @@ from rockgate.protocol.entry.format import HOST_SIZE_V4, INNER_BATCH, MAGIC_BATC
 
 # The head of `codec` without flag, reconsume times, prepared offset and the producer's host.
 _HEAD: Final = struct.Struct(f">IIIi4xqqIq{HOST_SIZE_V4}xq{HOST_SIZE_V4}s12xI")
+_pack_head: Final = _HEAD.pack
 _NUMBERS: Final = b"INNER_NUM\x01%010d\x02INNER_BASE\x01%d\x02"
 
 
@@ -68,7 +69,7 @@ def enclose_batch(
     """Put the envelope around a batch's body that lies in place; the head, which shows it, last."""
     body_size = len(body)
     body_at = at + HEAD_SIZE_V4
-    head = _HEAD.pack(
+    head = _pack_head(
         end - at,
         MAGIC_BATCH,
         crc32(body) & 0x7FFFFFFF,
