@@ -32,6 +32,9 @@ CONFIG = StoreConfig(
     retention_interval_ms=1_000,
 )
 DAY_MS = 86_400_000
+LEVELS = (0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, -1, -1, -1)
+"""With what level the messages are given back, in any order: each run buries at least three."""
+
 Try = tuple[bytes, int]
 """A message's body, and how often it was given back."""
 
@@ -60,6 +63,7 @@ class Run:
         for number in range(10, 16):
             world.message(b"%02d" % number)
         world.store.flush()
+        levels = self.random.sample(LEVELS, len(LEVELS))
         for _ in range(20):
             lying = world.consumed("orders") + world.consumed("%RETRY%g")
             open_ = [
@@ -71,7 +75,7 @@ class Run:
                 message = self.random.choice(open_)
                 what = (bytes(message.body), message.reconsume_times + 1)
                 self.begun.add(what)
-                level = self.random.choice((0, 1, 1, 1, 2, -1))
+                level = levels.pop() if levels else self.random.choice(LEVELS)
                 world.give_back(message, level=level, times_max=2)
                 if self.random.random() < 0.7:
                     world.store.flush()
