@@ -29,7 +29,7 @@ from rockgate.protocol.entry import (
     enclose_batch,
 )
 from rockgate.store.clock import Clock
-from rockgate.store.draft import NO_HOST, Draft, Shape, Stamp, Written, pack_group
+from rockgate.store.draft import NO_HOST, Draft, Shape, Stamp, Written, enclosed, pack_group
 from rockgate.store.errors import EntryTooLarge
 from rockgate.store.segments import Segment, Segments
 from rockgate.store.walking import Walk
@@ -290,14 +290,9 @@ class CommitLog:
         segment = self._segments.active
         at = position - segment.start
         mapping = segment.mapping
-        total, magic, properties, sys_flag = shape
-        # Groups are the log's own: a client's flags never tie an entry to the next one.
-        sys_flag = sys_flag & ~CONTINUES | continues
-        if draft.batch_count:
-            sys_flag |= envelope.INNER_BATCH
         body = draft.body
         body_size = len(body)
-        body_at = at + envelope.head_size(sys_flag)
+        body_at = at + envelope.head_size(shape[3])
         is_small = body_size <= _SMALL_BODY_SIZE and draft.stamp is None
         if not is_small:
             mapping.write(body_at, body)
@@ -305,30 +300,13 @@ class CommitLog:
             if draft.stamp is not None:
                 draft.stamp(body, draft.offset)
         store_ms = draft.store_ms or self._now_ms()
-        head = envelope.pack_head(
-            total,
-            magic,
-            envelope.body_checksum(body) if body_size else 0,
-            draft.queue_id,
-            draft.flag,
-            draft.offset,
-            position,
-            sys_flag,
-            draft.born_ms,
-            draft.born_host,
-            store_ms,
-            draft.store_host or self._store_host,
-            draft.reconsume_times,
-            draft.prepared_offset,
-            body_size,
-        )
-        tail = envelope.pack_tail(head, draft.topic, properties, magic)
+        head, tail = enclosed(draft, shape, body, position, continues, store_ms, self._store_host)
         if is_small:
             mapping.write(at, b"".join((head, body, tail)))
         else:
             mapping.write(body_at + body_size, tail)
             mapping.write(at, head)
-        return _new(Written, (position, total, store_ms))
+        return _new(Written, (position, shape[0], store_ms))
 
     def _now_ms(self) -> int:
         """Return the time, never earlier than that of the entry before."""

@@ -50,6 +50,45 @@ class Written(NamedTuple):
     store_ms: int
 
 
+def enclosed(
+    draft: Draft,
+    shape: Shape,
+    body: Buffer,
+    position: int,
+    continues: int,
+    store_ms: int,
+    store_host: bytes,
+) -> tuple[bytes, bytes]:
+    """Return what stands in front of a draft's body in the log, and what behind.
+
+    The body is given as it will lie there: stamped, if it is to be.
+    """
+    total, magic, properties, flags = shape
+    # Groups are the log's own: a client's flags never tie an entry to the next one.
+    flags = flags & ~CONTINUES | continues
+    if draft.batch_count:
+        flags |= envelope.INNER_BATCH
+    body_size = len(body)
+    head = envelope.pack_head(
+        total,
+        magic,
+        envelope.body_checksum(body) if body_size else 0,
+        draft.queue_id,
+        draft.flag,
+        draft.offset,
+        position,
+        flags,
+        draft.born_ms,
+        draft.born_host,
+        store_ms,
+        draft.store_host or store_host,
+        draft.reconsume_times,
+        draft.prepared_offset,
+        body_size,
+    )
+    return head, envelope.pack_tail(head, draft.topic, properties, magic)
+
+
 def pack_group(
     drafts: Sequence[Draft],
     shapes: Sequence[Shape],
@@ -65,31 +104,11 @@ def pack_group(
     written: list[Written] = []
     last = len(drafts) - 1
     for index, (draft, shape) in enumerate(zip(drafts, shapes, strict=True)):
-        total, magic, properties, flags = shape
-        # Groups are the log's own: a client's flags never tie an entry to the next one.
-        flags = flags & ~CONTINUES | (CONTINUES if index < last else 0)
-        if draft.batch_count:
-            flags |= envelope.INNER_BATCH
-        body = draft.body
         store_ms = draft.store_ms or now_ms
-        head = envelope.pack_head(
-            total,
-            magic,
-            envelope.body_checksum(body) if body else 0,
-            draft.queue_id,
-            draft.flag,
-            draft.offset,
-            position,
-            flags,
-            draft.born_ms,
-            draft.born_host,
-            store_ms,
-            draft.store_host or store_host,
-            draft.reconsume_times,
-            draft.prepared_offset,
-            len(body),
-        )
-        pieces += (head, body, envelope.pack_tail(head, draft.topic, properties, magic))
+        continues = CONTINUES if index < last else 0
+        head, tail = enclosed(draft, shape, draft.body, position, continues, store_ms, store_host)
+        pieces += (head, draft.body, tail)
+        total = shape[0]
         written.append(_new(Written, (position, total, store_ms)))
         position += total
     return b"".join(pieces), written
