@@ -6,7 +6,7 @@ reading texts by name and converting them. Whatever does not fit goes the plain 
 is wrong with it.
 """
 
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
@@ -23,45 +23,14 @@ from rockgate.protocol.remoting.headers.pulling import PullHeader
 from rockgate.protocol.remoting.headers.sending import SendHeader, SendHeaderV2
 from rockgate.protocol.remoting.headers.transactions import EndTransactionHeader
 
-
-class _Send(msgspec.Struct, rename="camel", gc=False):
-    """A send's whole header."""
-
-    code: int
-    ext_fields: SendHeaderV2
-    flag: int = 0
-    language: str = "JAVA"
-    opaque: int = 0
-    version: int = 0
+H = TypeVar("H")
 
 
-class _SendV1(msgspec.Struct, rename="camel", gc=False):
-    """A send's whole header, in the old form."""
+class _Whole(msgspec.Struct, Generic[H], rename="camel", gc=False):
+    """A request's whole header, with its own fields typed."""
 
     code: int
-    ext_fields: SendHeader
-    flag: int = 0
-    language: str = "JAVA"
-    opaque: int = 0
-    version: int = 0
-
-
-class _Pull(msgspec.Struct, rename="camel", gc=False):
-    """A pull's whole header."""
-
-    code: int
-    ext_fields: PullHeader
-    flag: int = 0
-    language: str = "JAVA"
-    opaque: int = 0
-    version: int = 0
-
-
-class _End(msgspec.Struct, rename="camel", gc=False):
-    """The whole header of a half message's end."""
-
-    code: int
-    ext_fields: EndTransactionHeader
+    ext_fields: H
     flag: int = 0
     language: str = "JAVA"
     opaque: int = 0
@@ -76,12 +45,12 @@ _START_SIZE: Final = 12
 _KINDS: Final[dict[bytes, tuple[RequestCode, Any]]] = {
     _starts(code)[:_START_SIZE]: (code, msgspec.json.Decoder(kind, strict=False).decode)
     for code, kind in (
-        (RequestCode.SEND_MESSAGE, _SendV1),
-        (RequestCode.SEND_MESSAGE_V2, _Send),
-        (RequestCode.SEND_BATCH_MESSAGE, _Send),
-        (RequestCode.PULL_MESSAGE, _Pull),
-        (RequestCode.LITE_PULL_MESSAGE, _Pull),
-        (RequestCode.END_TRANSACTION, _End),
+        (RequestCode.SEND_MESSAGE, _Whole[SendHeader]),
+        (RequestCode.SEND_MESSAGE_V2, _Whole[SendHeaderV2]),
+        (RequestCode.SEND_BATCH_MESSAGE, _Whole[SendHeaderV2]),
+        (RequestCode.PULL_MESSAGE, _Whole[PullHeader]),
+        (RequestCode.LITE_PULL_MESSAGE, _Whole[PullHeader]),
+        (RequestCode.END_TRANSACTION, _Whole[EndTransactionHeader]),
     )
 }
 
