@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.budget import budget
 from tests.crash.cutting import check, run_until_cut
-from tests.crash.workload import Model, Workload, open_store
+from tests.crash.workload import CONFIG, Model, Workload, open_store
 from tests.seeds import seeded
 
 from rockgate.store.clock import ManualClock
@@ -19,12 +19,24 @@ def work(workload: Workload) -> None:
     """Fill segments with messages that go soon and a few that stay, and let retention work."""
     while len(workload.store.topics) < 3:
         workload.create_topic()
+    fill_a_segment(workload)
     for _ in range(2):
         for _ in range(25):
             workload.append_message()
             workload.append_batch()
         workload.flush()
         rest(workload)
+
+
+def fill_a_segment(workload: Workload) -> None:
+    """Fill the first with messages that go, and one that stays: it is moved for every seed."""
+    stays, goes = (
+        workload.store.queues.of(workload.store.topics.get(name).id)[0]
+        for name in ("orders", "payments")
+    )
+    workload.append_message(stays)
+    while workload.store.log.end <= CONFIG.segment_bytes:
+        workload.append_message(goes)
 
 
 def rest(workload: Workload) -> None:

@@ -203,8 +203,8 @@ class Workload:
             ),
         )
 
-    def append_message(self) -> None:
-        queue = self._queue()
+    def append_message(self, queue: Queue | None = None) -> None:
+        queue = queue or self._queue()
         if queue is None:
             return
         body = self._body()
