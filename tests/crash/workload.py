@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import Contents
 from rockgate.store.appending import Intake
 from rockgate.store.clock import ManualClock
 from rockgate.store.commitlog import Draft
@@ -237,7 +238,7 @@ class Workload:
         if queue is None:
             return
         bodies = [self._body()[:400] for _ in range(self.random.randint(1, 4))]
-        contents = [(0, body, b"KEYS\x01%b\x02" % body[:6]) for body in bodies]
+        contents = Contents.of([(0, body, b"KEYS\x01%b\x02" % body[:6]) for body in bodies])
         base = queue.next_offset
         effects = [_append(queue, 1, body, base + at) for at, body in enumerate(bodies)]
 

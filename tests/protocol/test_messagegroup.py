@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.budget import budget
@@ -14,8 +16,17 @@ properties = st.lists(st.sampled_from([b"KEYS\x01a b\x02", b"TAGS\x01%\x02"]), m
 contents = st.tuples(int32, st.binary(max_size=60), properties.map(b"".join))
 
 
+contents_alike = st.lists(
+    st.tuples(
+        int32, st.binary(min_size=9, max_size=9), st.sampled_from([b"K\x01a\x02", b"K\x01b\x02"])
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
 @given(
-    st.lists(contents, min_size=1, max_size=6),
+    st.lists(contents, min_size=1, max_size=6) | contents_alike,
     st.sampled_from([b"orders", b"100%", b"t" * 127, b"t" * 128]),
     st.sampled_from([0, 1, CONTINUES, BORN_HOST_V6, STORE_HOST_V6, BORN_HOST_V6 | STORE_HOST_V6]),
     st.integers(0, 2**31 - 1),
@@ -61,13 +72,15 @@ def test_messages_packed_together_are_those_packed_one_by_one(
             body_size=len(body),
         )
         wanted += head + body + envelope.pack_tail(head, topic, packed, magic)
+    columns = envelope.Contents.of(given)
+    is_alike = len({(len(body), len(packed)) for _, body, packed in given}) == 1
     found = envelope.pack_messages(
-        given,
+        columns._replace(is_alike=is_alike),
         sizes,
+        accumulate(sizes, initial=position),
         topic=topic,
         queue_id=queue_id,
         offset=offset,
-        position=position,
         sys_flag=sys_flag,
         born_ms=born_ms,
         born_host=born_host,

@@ -384,7 +384,7 @@ def test_a_batch_is_split_by_size_and_stays_in_one_queue() -> None:
 
         def take(request: Command) -> Command:
             nonlocal count
-            size = len(decode_batch(request.body))
+            size = len(decode_batch(request.body).flags)
             ids = ",".join(f"{n:032X}" for n in range(count, count + size))
             answer = {"msgId": ids, "queueId": request.fields["e"], "queueOffset": str(count)}
             count += size
@@ -399,7 +399,7 @@ def test_a_batch_is_split_by_size_and_stays_in_one_queue() -> None:
         requests = [request for _, request in world.sent()]
         assert len(requests) == 5
         assert all(len(request.body) <= 1000 for request in requests)
-        assert [bytes(m.body) for r in requests for m in decode_batch(r.body)] == bodies
+        assert [bytes(m) for r in requests for m in decode_batch(r.body).bodies] == bodies
         assert len({result.queue for result in results}) == 1
         assert [result.offset for result in results] == list(range(10))
         assert [int(result.offset_message_id, 16) for result in results] == list(range(10))

@@ -9,8 +9,8 @@ from tests.budget import budget
 from tests.store.keeping import ALL, SEGMENT, Keeping
 
 from rockgate.protocol import entry as envelope
-from rockgate.protocol.entry import BORN_HOST_V6, TRANSACTION_PREPARED
-from rockgate.store.appending import Intake
+from rockgate.protocol.entry import BORN_HOST_V6, TRANSACTION_PREPARED, Contents
+from rockgate.store.appending import AppendedMessages, Intake
 from rockgate.store.commitlog import NO_HOST, PROPERTIES_SIZE_MAX, Draft
 from rockgate.store.errors import EntryTooLarge, StoreError, StoreFull
 
@@ -73,7 +73,11 @@ def test_messages_appended_together_are_what_a_group_of_them_is(
     together, one_by_one = kept(), kept()
     for batch in batches:
         found = together.store.appender.messages(
-            together.queue("orders", 1), batch, born_ms=7, born_host=host, sys_flag=sys_flag
+            together.queue("orders", 1),
+            Contents.of(batch),
+            born_ms=7,
+            born_host=host,
+            sys_flag=sys_flag,
         )
         drafts = [
             Draft(b"", 0, 0, body, packed, 0, 7, host, flag, sys_flag)
@@ -81,7 +85,13 @@ def test_messages_appended_together_are_what_a_group_of_them_is(
         ]
         queue = one_by_one.queue("orders", 1)
         wanted = one_by_one.store.appender.group([Intake(queue, draft) for draft in drafts])
-        assert found == wanted
+        assert found == AppendedMessages(
+            wanted[0].offset,
+            [each.position for each in wanted],
+            wanted[-1].end,
+            wanted[0].store_ms,
+            queue.queue_id,
+        )
     assert told(together) == told(one_by_one)
     together.kill()
     assert told(together) == told(one_by_one)
@@ -114,7 +124,7 @@ def test_whoever_waits_for_the_queue_is_told_once() -> None:
     queue = keeping.queue("orders")
     seen = []
     keeping.store.appender.on_append = lambda queue: seen.append(queue.next_offset)
-    keeping.store.appender.messages(queue, [(0, b"a", b""), (0, b"b", b"")], born_ms=1)
+    keeping.store.appender.messages(queue, Contents.of([(0, b"a", b""), (0, b"b", b"")]), born_ms=1)
     assert seen == [2]
 
 
@@ -129,9 +139,9 @@ def test_one_message_that_cannot_be_leaves_none_of_them(
     queue = keeping.queue("orders")
     end = keeping.store.log.end
     with pytest.raises(EntryTooLarge):
-        keeping.store.appender.messages(queue, [(0, b"fine", b""), content], born_ms=1)
+        keeping.store.appender.messages(queue, Contents.of([(0, b"fine", b""), content]), born_ms=1)
     assert (keeping.store.log.end, queue.next_offset) == (end, 0)
-    keeping.store.appender.messages(queue, [(0, b"fine", b"")], born_ms=1)
+    keeping.store.appender.messages(queue, Contents.of([(0, b"fine", b"")]), born_ms=1)
     [found] = keeping.store.reader.read(queue, 0, ALL)
     assert bytes(envelope.body_of(found.entry)) == b"fine"
 
@@ -141,7 +151,7 @@ def test_a_store_that_refuses_messages_refuses_these() -> None:
     keeping.store.appender.refusal = StoreFull("no room")
     queue = keeping.queue("orders")
     with pytest.raises(StoreError):
-        keeping.store.appender.messages(queue, [(0, b"x", b"")], born_ms=1)
+        keeping.store.appender.messages(queue, Contents.of([(0, b"x", b"")]), born_ms=1)
     with pytest.raises(StoreError):
         draft = Draft(queue.topic, 0, 0, b"x")
         keeping.store.appender.placed_with(queue, draft, CHANGES, b"changed")
@@ -152,5 +162,8 @@ def test_parts_of_transactions_do_not_come_this_way() -> None:
     keeping = kept()
     with pytest.raises(AssertionError):
         keeping.store.appender.messages(
-            keeping.queue("orders"), [(0, b"x", b"")], born_ms=1, sys_flag=TRANSACTION_PREPARED
+            keeping.queue("orders"),
+            Contents.of([(0, b"x", b"")]),
+            born_ms=1,
+            sys_flag=TRANSACTION_PREPARED,
         )

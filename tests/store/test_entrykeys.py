@@ -60,4 +60,4 @@ unlike = st.sampled_from([b"", b"x" * 41, b"UNIQ_KEY\x01", KEYED, b"WAIT\x01true
 def test_many_messages_have_together_what_each_of_them_has(properties: list[bytes]) -> None:
     positions = range(len(properties))
     wanted = [(key, at) for at, each in enumerate(properties) for key in keys_of(each)]
-    assert keys_of_all(properties, positions) == wanted
+    assert list(zip(*keys_of_all(properties, positions), strict=True)) == wanted

@@ -7,6 +7,9 @@ from random import Random
 from zlib import crc32
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.budget import budget
 
 from rockgate.store.files import Directory
 from rockgate.store.keyfile import ENTRY, HEADER, SLOT, UNORDERED, KeyFile, Shape, key_hash
@@ -14,6 +17,7 @@ from rockgate.store.memoryfiles import MemoryDisk, PowerCut
 
 PAGE = (Path(__file__).parents[2] / "docs" / "key-index.md").read_text(encoding="utf-8")
 SHAPE = Shape(7, 20)
+KEYS = [b"a", b"b", b"c", b"key", b"7F0000010A5C18B4AAC2116BB6A80000"]
 START_MS = 1_700_000_000_000
 ALWAYS = (0, 2**63 - 1)
 
@@ -34,6 +38,35 @@ def reopen(directory: Directory, shape: Shape = SHAPE, start: int = 100) -> KeyF
 def put(file: KeyFile, key: bytes, position: int, store_ms: int = START_MS) -> None:
     file.position = position
     assert file.put(b"topic", [key], position, store_ms) == 1
+
+
+messages = st.lists(st.tuples(st.sampled_from(KEYS), st.integers(0, 2**40)), min_size=1, max_size=9)
+"""Keys with how much later than the one before each lies: some in one slot, some the same."""
+
+
+@given(st.lists(st.tuples(messages, st.integers(-(2**33), 2**44)), max_size=4), st.randoms())
+@settings(deadline=None, max_examples=budget("property_examples"))
+def test_many_keys_put_together_are_those_put_one_by_one(
+    batches: list[tuple[list[tuple[bytes, int]], int]], random: Random
+) -> None:
+    shape = Shape(7, 40)
+    together, one_by_one = make(MemoryDisk().root(), shape), make(MemoryDisk().root(), shape)
+    for file in together, one_by_one:
+        # What a crash leaves: slots that name entries which are not there.
+        for slot in range(0, shape.slot_count, 2):
+            SLOT.pack_into(file.view, HEADER.size + SLOT.size * slot, 5 * slot)
+    position = 100
+    for batch, later_ms in batches:
+        positions = []
+        for key, distance in batch:
+            position += distance
+            positions.append(position)
+            one_by_one.put(b"topic", [key], position, START_MS + later_ms)
+        together.put_all(b"topic", [key for key, _ in batch], positions, START_MS + later_ms)
+    for file in together, one_by_one:
+        file.position = position
+        file.flush()
+    assert bytes(together.view) == bytes(one_by_one.view)
 
 
 def find(file: KeyFile, key: bytes, begin_ms: int = 0, end_ms: int = 2**63 - 1) -> list[int]:

@@ -8,11 +8,10 @@ Recovery feeds the same entries to the same indexes through `dispatch`; a test c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate, count
 from typing import NamedTuple, Protocol
 
 from rockgate.protocol import entry as envelope
-from rockgate.protocol.entry import INDEXED, TRANSACTION_ROLLBACK, Buffer, Content
+from rockgate.protocol.entry import INDEXED, TRANSACTION_ROLLBACK, Buffer, Contents
 from rockgate.store.commitlog import NO_HOST, CommitLog, Draft, Stamp, Written
 from rockgate.store.consumequeue import Queue
 from rockgate.store.errors import StoreError
@@ -32,6 +31,18 @@ class Appended(NamedTuple):
     """The position behind the entry: once that is flushed, the entry is on disk."""
     store_ms: int
     queue_id: int = 0
+
+
+class AppendedMessages(NamedTuple):
+    """What became of messages that were appended together, at offsets that follow each other."""
+
+    offset: int
+    """The first one's."""
+    positions: Sequence[int]
+    end: int
+    """The position behind the last of them: once that is flushed, all are on disk."""
+    store_ms: int
+    queue_id: int
 
 
 class Keys(Protocol):
@@ -164,12 +175,12 @@ class Appender:
     def messages(
         self,
         queue: Queue,
-        contents: Sequence[Content],
+        contents: Contents,
         *,
         born_ms: int,
         born_host: bytes = NO_HOST,
         sys_flag: int = 0,
-    ) -> list[Appended]:
+    ) -> AppendedMessages:
         """Append messages to one queue, of which a restart finds all or none.
 
         What `group` does with drafts, for many small messages that share all but their content.
@@ -177,10 +188,11 @@ class Appender:
         """
         if self.refusal is not None:
             raise self.refusal
-        assert contents, "there are messages"
+        properties = contents.properties
+        assert properties, "there are messages"
         assert not sys_flag & TRANSACTION_ROLLBACK, "no part of a transaction"
         topic, queue_id, offset = queue.topic, queue.queue_id, queue.next_offset
-        position, sizes, store_ms = self._log.append_messages(
+        positions, sizes, store_ms = self._log.append_messages(
             topic,
             queue_id,
             offset,
@@ -189,9 +201,7 @@ class Appender:
             born_ms=born_ms,
             born_host=born_host,
         )
-        ends = list(accumulate(sizes, initial=position))
-        positions = ends[:-1]
-        properties = [each[2] for each in contents]
+        end = positions.pop()
         codes = [_code(each) for each in properties] if _has_tags(properties) else [0] * len(sizes)
         queue.add_messages(positions, sizes, store_ms, born_ms, codes)
         if not queue.is_dirty:
@@ -199,10 +209,7 @@ class Appender:
         if self._keys is not None:
             self._keys.put_messages(topic, properties, positions, store_ms)
         self.on_append(queue)
-        return [
-            _new(Appended, (at, start, end, store_ms, queue_id))
-            for at, start, end in zip(count(offset), positions, ends[1:], strict=False)
-        ]
+        return _new(AppendedMessages, (offset, positions, end, store_ms, queue_id))
 
     def group(self, intakes: Sequence[Intake], *, is_upkeep: bool = False) -> list[Appended]:
         """Append several entries of which a restart finds all or none.

@@ -11,6 +11,8 @@ The log hands out positions. Offsets, queues and what an entry means belong to t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
+from operator import add
 
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import (
@@ -23,7 +25,7 @@ from rockgate.protocol.entry import (
     TOPIC_SIZE_V1_MAX,
     BatchFrame,
     Buffer,
-    Content,
+    Contents,
     Entry,
     EntryError,
     enclose_batch,
@@ -187,15 +189,16 @@ class CommitLog:
         topic: bytes,
         queue_id: int,
         offset: int,
-        contents: Sequence[Content],
+        contents: Contents,
         *,
         sys_flag: int,
         born_ms: int,
         born_host: bytes,
-    ) -> tuple[int, list[int], int]:
+    ) -> tuple[list[int], list[int], int]:
         """Append messages of one queue as a group: `append_group` for many that differ in little.
 
-        The bytes are the same. Returns where the first lies, their sizes, and their store time.
+        The bytes are the same. Returns where they lie and where the last ends, their sizes, and
+        their store time.
         """
         flags = sys_flag & ~CONTINUES | self._host_flag
         sizes = self._sizes(topic, contents, flags)
@@ -203,14 +206,15 @@ class CommitLog:
         self._make_room(size)
         segment = self._segments.active
         position = self.end
+        ends = list(accumulate(sizes, initial=position))
         store_ms = self._now_ms()
         packed = envelope.pack_messages(
             contents,
             sizes,
+            ends,
             topic=topic,
             queue_id=queue_id,
             offset=offset,
-            position=position,
             sys_flag=flags,
             born_ms=born_ms,
             born_host=born_host,
@@ -223,25 +227,25 @@ class CommitLog:
             self._wipe(size)
             raise
         self._advance(position + size)
-        return position, sizes, store_ms
+        return ends, sizes, store_ms
 
-    def _sizes(self, topic: bytes, contents: Sequence[Content], flags: int) -> list[int]:
+    def _sizes(self, topic: bytes, contents: Contents, flags: int) -> list[int]:
         """Return the sizes of message entries; EntryTooLarge if one of them cannot be."""
         if len(topic) > envelope.TOPIC_SIZE_MAX:
             raise EntryTooLarge("the topic's name", len(topic), envelope.TOPIC_SIZE_MAX)
         fixed = envelope.envelope_size(topic, flags)
         size_max = self._segments.segment_size - BLANK_SIZE - MOVED_SIZE
-        _, bodies, properties = zip(*contents, strict=True)
+        _, bodies, properties, is_alike = contents
+        count = len(bodies)
+        if is_alike:
+            bodies, properties = bodies[:1], properties[:1]
         properties_size = max(map(len, properties))
         if properties_size > PROPERTIES_SIZE_MAX:
             raise EntryTooLarge("the properties", properties_size, PROPERTIES_SIZE_MAX)
-        sizes = [
-            fixed + body_size + rest
-            for body_size, rest in zip(map(len, bodies), map(len, properties), strict=True)
-        ]
+        sizes = [fixed + each for each in map(add, map(len, bodies), map(len, properties))]
         if max(sizes) > size_max:
             raise EntryTooLarge("the entry", max(sizes), size_max)
-        return sizes
+        return sizes * count if is_alike else sizes
 
     def _wipe(self, size: int) -> None:
         """Zero what a failed append wrote, or it might come back behind a shorter one."""

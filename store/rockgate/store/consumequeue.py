@@ -17,11 +17,18 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
-from itertools import count, repeat
 from operator import itemgetter
 
 from rockgate.protocol.entry import NO_FRAME
-from rockgate.store.queueindex import UNIT, UNIT_SIZE, PackedRun, Run, Unit, UnitFields
+from rockgate.store.queueindex import (
+    UNIT,
+    UNIT_SIZE,
+    PackedRun,
+    Run,
+    Unit,
+    UnitFields,
+    pack_units,
+)
 from rockgate.store.queueruns import (
     MAX_MS,
     STORE_MS,
@@ -154,10 +161,11 @@ class Queue:
         if record_ms > self.max_ms:
             self.max_ms = record_ms
         base = self.next_offset
+        bases = array("q", range(base, base + len(positions)))
+        units = pack_units(bases, positions, sizes, store_ms, self.max_ms, tag_codes)
         # As in `add`: the tail comes last.
-        self._bases.extend(range(base, base + len(positions)))
-        times = (repeat(1), repeat(store_ms), repeat(self.max_ms))
-        self._tail += b"".join(map(UNIT.pack, count(base), positions, sizes, *times, tag_codes))
+        self._bases.extend(bases)
+        self._tail += units
         self.next_offset = base + len(positions)
         self.last_position = positions[-1]
 

@@ -36,17 +36,20 @@ def keys_of(properties: bytes) -> list[bytes]:
     return keys
 
 
-def keys_of_all(properties: Sequence[bytes], positions: Sequence[int]) -> list[tuple[bytes, int]]:
-    """Return the keys of messages, each with its message's position."""
+def keys_of_all(
+    properties: Sequence[bytes], positions: Sequence[int]
+) -> tuple[Sequence[bytes], Sequence[int]]:
+    """Return the keys of messages, and of each key its message's position."""
     ids = _ids(properties)
     if ids is not None:
-        return list(zip(ids, positions, strict=True))
-    return [
-        (key, position)
-        for each, position in zip(properties, positions, strict=True)
-        if each
-        for key in keys_of(each)
-    ]
+        return ids, positions
+    keys: list[bytes] = []
+    places: list[int] = []
+    for each, position in zip(properties, positions, strict=True):
+        found = keys_of(each) if each else ()
+        keys += found
+        places += [position] * len(found)
+    return keys, places
 
 
 def _ids(properties: Sequence[bytes]) -> Sequence[bytes] | None:
@@ -63,9 +66,11 @@ def _ids(properties: Sequence[bytes]) -> Sequence[bytes] | None:
         f"{len(_ID)}s{rest_at - len(_ID)}s{rest_size}s", b"".join(properties)
     )
     names, ids, rests = zip(*parts, strict=True)
-    if set(names) != {_ID} or b"\x02" in b"".join(ids):
+    if names.count(_ID) != len(names) or b"\x02" in b"".join(ids):
         return None
-    if any(rest[0] != 2 or b"KEY" in rest for rest in set(rests)):
+    # As a rule they have the same behind it, too.
+    unlike = set(rests) if rests.count(rests[0]) != len(rests) else rests[:1]
+    if any(rest[0] != 2 or b"KEY" in rest for rest in unlike):
         return None
     return ids
 

@@ -231,21 +231,21 @@ class KeyIndex:
         waiting, self._waiting = self._waiting, []
         self._waiting_count = 0
         for topic, properties, positions, store_ms in waiting:
-            keyed = keys_of_all(properties, positions)
+            keys, places = keys_of_all(properties, positions)
             file = self._row[-1]
             if (
-                not keyed
+                not keys
                 or self.missed_from is not None
-                or keyed[0][1] <= self._last
-                or file.count + len(keyed) > file.shape.entry_count
+                or places[0] <= self._last
+                or file.count + len(keys) > file.shape.entry_count
             ):
-                for position, those in groupby(keyed, itemgetter(1)):
+                for position, those in groupby(zip(keys, places, strict=True), itemgetter(1)):
                     self.put(topic, [key for key, _ in those], position, store_ms)
                 continue
-            file.position = keyed[0][1]
-            file.put_each(topic, keyed, store_ms)
+            file.position = places[0]
+            file.put_all(topic, keys, places, store_ms)
             # The flushing thread reads this before the count: it may move when all are counted.
-            file.position = self._last = keyed[-1][1]
+            file.position = self._last = places[-1]
 
     def reached(self, position: int) -> None:
         """Note that every entry in front of a position was put, as far as it had keys."""

@@ -21,7 +21,9 @@ index block by block before they are first used, so that no start reads all of e
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+import sys
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 from zlib import crc32
 
@@ -30,6 +32,7 @@ from rockgate.store.files import Directory, Mapping
 
 UNIT = struct.Struct(">qQiiqqq")
 UNIT_SIZE = UNIT.size
+_WORDS = UNIT_SIZE // 8
 UnitFields = tuple[int, int, int, int, int, int, int]
 
 _MAGIC = b"RGQINDEX"
@@ -41,6 +44,26 @@ _HEADER_CHECKED = _HEADER.size - _CHECKSUM.size
 BLOCK_UNITS = 256
 _BLOCK_SIZE = BLOCK_UNITS * UNIT_SIZE
 _WRITE_SIZE = 1 << 20
+
+
+def pack_units(
+    bases: array[int],
+    positions: Sequence[int],
+    sizes: Sequence[int],
+    store_ms: int,
+    max_ms: int,
+    tag_codes: Sequence[int],
+) -> array[int]:
+    """Return the units of entries of one offset each, packed as `UNIT` does it: word by word."""
+    units = array("q", (0, 0, 0, store_ms, max_ms, 0)) * len(bases)
+    units[0::_WORDS] = bases
+    units[1::_WORDS] = array("q", positions)
+    units[2::_WORDS] = array("q", [size << 32 | 1 for size in sizes])
+    if any(tag_codes):
+        units[5::_WORDS] = array("q", tag_codes)
+    if sys.byteorder == "little":
+        units.byteswap()
+    return units
 
 
 class Unit(NamedTuple):

@@ -15,7 +15,7 @@ from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.compression import Compression, compress
 from rockgate.protocol.remoting.message import encode_batch
-from rockgate.store.appending import Appended
+from rockgate.store.appending import Appended, AppendedMessages
 
 
 @pytest.mark.row("SND-2")
@@ -176,7 +176,7 @@ class Late:
         return self._admin.durability.after(self._admin.store.log.end, appended)
 
     def take_batch(self, *what: object) -> Any:
-        appended = [Appended(41, 1_000, 1_200, 7, 3), Appended(42, 1_200, 1_400, 7, 3)]
+        appended = AppendedMessages(41, [1_000, 1_200], 1_400, 7, 3)
         return self._admin.durability.after(self._admin.store.log.end, appended)
 
 

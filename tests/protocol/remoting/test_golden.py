@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from tests.protocol.remoting.golden import FRAMES, Golden, answers, requests
 
+from rockgate.protocol.entry import get_property
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies import clients, nameserver, queues, topics
 from rockgate.protocol.remoting.codes import RequestCode
@@ -121,11 +122,11 @@ def test_the_hand_codec_reads_a_recorded_request_as_the_declared_one(golden: Gol
 @pytest.mark.parametrize("golden", requests(320), ids=str)
 def test_a_recorded_batch_opens_and_closes_to_the_same_bytes(golden: Golden) -> None:
     body = bytes(decode(golden.inner).body)
-    messages = decode_batch(body)
-    assert len(messages) == 20
-    assert [bytes(each.body) for each in messages[:2]] == [b"b0", b"b1"]
-    assert messages[0].property(b"KEYS") == b"bk0"
-    again = encode_batch((each.flag, bytes(each.body), each.properties) for each in messages)
+    flags, bodies, properties, _ = decode_batch(body)
+    assert len(flags) == 20
+    assert [bytes(each) for each in bodies[:2]] == [b"b0", b"b1"]
+    assert get_property(properties[0], b"KEYS") == b"bk0"
+    again = encode_batch(zip(flags, map(bytes, bodies), properties, strict=True))
     assert again == body
 
 

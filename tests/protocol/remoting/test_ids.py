@@ -1,9 +1,13 @@
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.budget import budget
 
 from rockgate.protocol.remoting.errors import MalformedContent
 from rockgate.protocol.remoting.ids import (
     POSITION_MASK,
     RECORD_INDEX_MAX,
+    OffsetMessageIds,
     UniqueIds,
     client_id,
     offset_message_id,
@@ -13,6 +17,18 @@ from rockgate.protocol.remoting.ids import (
 )
 
 V6 = bytes.fromhex("fd000000000000000000000000000002")
+
+
+@given(st.sampled_from([4, 16]), st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=5))
+@settings(deadline=None, max_examples=budget("property_examples"))
+def test_ids_written_together_are_those_written_one_by_one(
+    address_size: int, positions: list[int]
+) -> None:
+    address, port = bytes(range(250 - address_size, 250)), 10911
+    ids = OffsetMessageIds(address + port.to_bytes(4, "big"))
+    wanted = [offset_message_id(address, port, position).encode() for position in positions]
+    assert [ids.one(position) for position in positions] == wanted
+    assert ids.all(positions) == b",".join(wanted)
 
 
 def test_an_offset_message_id_is_the_recorded_one() -> None:

@@ -32,13 +32,14 @@ from rockgate.protocol.entry import (
     TRANSACTION_PREPARED,
     TRANSACTION_ROLLBACK,
     Buffer,
+    Contents,
     get_property,
 )
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.compression import KIND_MASK
 from rockgate.protocol.remoting.headers.sending import SendHeader, SendHeaderV2
-from rockgate.protocol.remoting.message import Batched, decode_batch
-from rockgate.store.appending import Appended
+from rockgate.protocol.remoting.message import decode_batch
+from rockgate.store.appending import Appended, AppendedMessages
 from rockgate.store.commitlog import Draft
 from rockgate.store.consumequeue import Queue
 from rockgate.store.store import Store
@@ -165,7 +166,7 @@ class Sender:
 
     def take_batch(
         self, header: Header, body: Buffer, caller: Caller
-    ) -> list[Appended] | Awaitable[list[Appended]]:
+    ) -> AppendedMessages | Awaitable[AppendedMessages]:
         """Append the messages of a batch; a restart finds all of them or none."""
         if len(body) > self._body_bytes_max:
             raise _too_large(len(body), self._body_bytes_max)
@@ -176,7 +177,7 @@ class Sender:
         if header.sys_flag & _TRANSACTION == TRANSACTION_PREPARED:
             raise _not_in_batches()
         messages = decode_batch(body, count_max=BATCH_COUNT_MAX)
-        if not messages:
+        if not messages.flags:
             raise Refused(ResponseCode.MESSAGE_ILLEGAL, "the batch is empty")
         _, queue = self._queue(header)
         host = caller.peer.host
@@ -188,7 +189,7 @@ class Sender:
             sys_flag=header.sys_flag & CLIENT_FLAGS | host.flag,
         )
         if queue.is_sync:
-            return self._durability.after(appended[-1].end, appended)
+            return self._durability.after(appended.end, appended)
         return appended
 
     def _request(self, properties: bytes, caller: Caller) -> bytes:
@@ -254,24 +255,24 @@ class Sender:
         return topic, self._queues.of(topic.id)[queue_id]
 
 
-def _checked(messages: list[Batched]) -> list[Batched]:
+def _checked(messages: Contents) -> Contents:
     """Refuse what no message of a batch can be; returns them with their properties ended."""
-    _, bodies, properties = zip(*messages, strict=True)
-    if not all(bodies):
+    flags, bodies, properties, is_alike = messages
+    if not all(bodies[:1] if is_alike else bodies):
         raise Refused(ResponseCode.MESSAGE_ILLEGAL, "a body of the batch is empty")
+    joined = b"".join(properties)
     # All names of delays have it: as a rule one look is enough for all of them.
-    if b"DEL" in b"".join(properties) and any(
+    if b"DEL" in joined and any(
         classify(0, each) is not MessageKind.ORDINARY for each in properties
     ):
         raise _not_in_batches()
+    width = len(properties[0]) if is_alike else 0
+    if width and joined[width - 1 :: width].count(2) == len(properties):
+        return messages
     if {each[-1:] for each in properties} <= _ENDS:
         return messages
-    return [
-        each._replace(properties=each.properties + b"\x02")
-        if each.properties and each.properties[-1] != 2
-        else each
-        for each in messages
-    ]
+    ended = [each + b"\x02" if each and each[-1] != 2 else each for each in properties]
+    return Contents(flags, bodies, ended)
 
 
 def _not_in_batches() -> Refused:

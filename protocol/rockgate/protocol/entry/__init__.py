@@ -75,7 +75,12 @@ from rockgate.protocol.entry.format import (
     Buffer,
     EntryError,
 )
-from rockgate.protocol.entry.messagegroup import Content, envelope_size, pack_messages
+from rockgate.protocol.entry.messagegroup import (
+    Content,
+    Contents,
+    envelope_size,
+    pack_messages,
+)
 from rockgate.protocol.entry.properties import (
     get_property,
     pack_host,
@@ -123,6 +128,7 @@ __all__ = [
     "BatchFrame",
     "Buffer",
     "Content",
+    "Contents",
     "Entry",
     "EntryError",
     "batch_frame",

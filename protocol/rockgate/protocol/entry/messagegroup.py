@@ -11,9 +11,9 @@ import struct
 import sys
 from array import array
 from binascii import hexlify
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, chain, count, repeat
-from typing import Final
+from collections.abc import Iterable, Sequence
+from itertools import chain, count, repeat
+from typing import Final, NamedTuple, Self
 
 from rockgate.protocol.entry.checksum import crc32
 from rockgate.protocol.entry.codec import head_size, tail_size, topic_magic
@@ -27,11 +27,27 @@ from rockgate.protocol.entry.format import (
 
 _SHARED: Final = struct.Struct(">iq")
 _SIZE: Final = struct.Struct(">h")
-_DIGITS: Final = struct.Struct("9s")
+_DIGITS_SIZE: Final = 9
 _POSITIVE: Final = 0x7FFFFFFF
 
 Content = tuple[int, Buffer, bytes]
 """Flag, body and packed properties of a message."""
+
+
+class Contents(NamedTuple):
+    """Messages column by column: what all of them go through is then done column by column."""
+
+    flags: Sequence[int]
+    bodies: Sequence[Buffer]
+    properties: Sequence[bytes]
+    """Packed."""
+    is_alike: bool = False
+    """Whether all bodies are known to be as long as each other, and all properties too."""
+
+    @classmethod
+    def of(cls, rows: Sequence[Content]) -> Self:
+        """Turn messages that are given one by one."""
+        return cls(*zip(*rows, strict=True)) if rows else cls((), (), ())
 
 
 def envelope_size(topic: bytes, sys_flag: int) -> int:
@@ -40,13 +56,13 @@ def envelope_size(topic: bytes, sys_flag: int) -> int:
 
 
 def pack_messages(
-    contents: Iterable[Content],
+    contents: Contents,
     sizes: Sequence[int],
+    positions: Iterable[int],
     *,
     topic: bytes,
     queue_id: int,
     offset: int,
-    position: int,
     sys_flag: int,
     born_ms: int,
     born_host: bytes,
@@ -55,7 +71,8 @@ def pack_messages(
 ) -> bytes:
     """Return entries one after the other, of which recovery keeps all or none.
 
-    `sizes` are those of the entries; the hosts' widths must agree with `sys_flag`.
+    `sizes` are those of the entries, which follow each other from the first of `positions` on; the
+    hosts' widths must agree with `sys_flag`.
     """
     magic = topic_magic(topic)
     is_short = magic == MAGIC_V1
@@ -64,7 +81,7 @@ def pack_messages(
     shared = _SHARED.pack(sys_flag & ~CONTINUES | CONTINUES, born_ms) + hosts
     head = struct.Struct(f">I4sI4siqq{len(shared)}sI")
     assert head.size == head_size(sys_flag), "hosts as wide as the flags say"
-    flags, bodies, properties = zip(*contents, strict=True)
+    flags, bodies, properties, is_alike = contents
     last = len(sizes) - 1
     end = _SHARED.pack(sys_flag & ~CONTINUES, born_ms) + hosts
     # Column by column: what is done for each message is done by the interpreter's own loops.
@@ -77,21 +94,40 @@ def pack_messages(
             repeat(queue_id.to_bytes(4, "big", signed=True)),
             flags,
             count(offset),
-            accumulate(sizes, initial=position),
+            positions,
             chain(repeat(shared, last), (end,)),
             map(len, bodies),
         )
     )
+    tails = _tails(prefix, properties, is_alike=is_alike)
+    pieces: list[Buffer] = [b""] * (4 * len(sizes))
+    pieces[0::4] = leads
+    pieces[1::4] = bodies
+    pieces[2::4] = tails
+    pieces[3::4] = _checksums(leads, tails)
+    return b"".join(pieces)
+
+
+def _tails(prefix: bytes, properties: Sequence[bytes], *, is_alike: bool) -> list[bytes]:
+    """What stands behind the bodies, up to the checksums."""
+    if is_alike:
+        # Put together in one piece, and cut again.
+        size = len(properties[0])
+        begin = prefix + _SIZE.pack(size + CHECKSUM_SIZE)
+        whole = b"%b%b%b" % (begin, (CHECKSUM_NAME + begin).join(properties), CHECKSUM_NAME)
+        return _cut(whole, len(begin) + size + len(CHECKSUM_NAME))
     begins = {size: prefix + _SIZE.pack(size + CHECKSUM_SIZE) for size in set(map(len, properties))}
-    tails = [begins[len(each)] + each + CHECKSUM_NAME for each in properties]
-    entries = zip(leads, bodies, tails, _checksums(leads, tails), strict=True)
-    return b"".join(chain.from_iterable(entries))
+    return [begins[len(each)] + each + CHECKSUM_NAME for each in properties]
 
 
-def _checksums(leads: Sequence[bytes], tails: Sequence[bytes]) -> Iterator[bytes]:
+def _checksums(leads: Sequence[bytes], tails: Sequence[bytes]) -> list[bytes]:
     """The values that the entries end with: eight digits and the end of the property."""
     numbers = array("I", map(crc32, tails, map(crc32, leads)))
     if sys.byteorder == "little":
         numbers.byteswap()
-    digits = hexlify(numbers, "\x02", numbers.itemsize) + b"\x02"
-    return chain.from_iterable(_DIGITS.iter_unpack(digits))
+    return _cut(hexlify(numbers, "\x02", numbers.itemsize) + b"\x02", _DIGITS_SIZE)
+
+
+def _cut(whole: bytes, size: int) -> list[bytes]:
+    """Pieces of one size."""
+    return [piece for (piece,) in struct.iter_unpack(f"{size}s", whole)]

@@ -12,10 +12,10 @@ A batch send's body is its messages one after another in a shorter form:
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 from rockgate.protocol import entry as envelope
-from rockgate.protocol.entry import EntryError, get_property, parse_properties, unpack_host
+from rockgate.protocol.entry import Content, Contents, EntryError, parse_properties, unpack_host
 from rockgate.protocol.remoting.command import Buffer
 from rockgate.protocol.remoting.compression import SIZE_MAX, compression_of, decompress
 from rockgate.protocol.remoting.errors import MalformedContent
@@ -27,7 +27,6 @@ _ALIKE_SIZE_MAX: Final = 16 * 1024
 """Up to here a copy of a message's body costs less than looking at each message for itself."""
 _TOPIC_V1: Final = struct.Struct(">b")
 _TOPIC_V2: Final = struct.Struct(">h")
-_new: Final = tuple.__new__  # what NamedTuple._make calls, without its own call in between
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,25 +146,13 @@ def encode(
     return b"".join((head, body, tail))
 
 
-class Batched(NamedTuple):
-    """One message of a batch send."""
-
-    flag: int
-    body: memoryview | bytes
-    properties: bytes
-
-    def property(self, name: bytes) -> bytes | None:
-        """The value of one property, if the message has it."""
-        return get_property(self.properties, name)
-
-
-def decode_batch(data: Buffer, *, count_max: int = 1_000_000) -> list[Batched]:
+def decode_batch(data: Buffer, *, count_max: int = 1_000_000) -> Contents:
     """The messages of a batch send's body; every size is checked before it is used."""
     view = memoryview(data)
     alike = _decode_alike(view, count_max)
     if alike is not None:
         return alike
-    found: list[Batched] = []
+    found: list[Content] = []
     at, end, least = 0, len(view), _BATCHED.size + 2
     while at < end:
         if len(found) == count_max:
@@ -186,11 +173,11 @@ def decode_batch(data: Buffer, *, count_max: int = 1_000_000) -> list[Batched]:
                 f"batch: message {len(found)} has properties of "
                 f"{int.from_bytes(properties[:2], 'big')} bytes"
             )
-        found.append(_new(Batched, (flag, view[body_at:body_end], properties[2:])))
-    return found
+        found.append((flag, view[body_at:body_end], properties[2:]))
+    return Contents.of(found)
 
 
-def _decode_alike(view: memoryview, count_max: int) -> list[Batched] | None:
+def _decode_alike(view: memoryview, count_max: int) -> Contents | None:
     """The messages, if all are as large as the first in all their parts, as they often are."""
     if len(view) < _BATCHED.size + 2:
         return None
@@ -200,11 +187,16 @@ def _decode_alike(view: memoryview, count_max: int) -> list[Batched] | None:
         return None
     if len(view) // size > count_max or size > _ALIKE_SIZE_MAX:
         return None
-    sizes = struct.iter_unpack(f">i12xi{body_size}xH{properties_size}x", view)
-    if set(sizes) != {(size, body_size, properties_size)}:
+    rows = struct.iter_unpack(f">i8xii{body_size}sH{properties_size}s", view)
+    sizes, flags, body_sizes, bodies, rests, properties = zip(*rows, strict=True)
+    count = len(sizes)
+    if (
+        sizes.count(size) != count
+        or body_sizes.count(body_size) != count
+        or rests.count(properties_size) != count
+    ):
         return None
-    rows = struct.iter_unpack(f">12xi4x{body_size}s2x{properties_size}s", view)
-    return [_new(Batched, row) for row in rows]
+    return Contents(flags, bodies, properties, is_alike=True)
 
 
 def encode_batch(messages: Iterable[tuple[int, bytes, bytes]]) -> bytes:

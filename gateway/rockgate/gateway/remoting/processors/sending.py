@@ -17,7 +17,7 @@ Departs from RocketMQ
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from rockgate.gateway.durability import Late
 from rockgate.gateway.remoting.caller import Caller
@@ -37,12 +37,14 @@ from rockgate.protocol.remoting.headers.sending import (
     SentHeader,
 )
 from rockgate.protocol.remoting.hot.answers import sent
-from rockgate.store.appending import Appended
+from rockgate.protocol.remoting.ids import OffsetMessageIds
+from rockgate.store.appending import Appended, AppendedMessages
 from rockgate.store.clock import Clock
 
 PUSH_SECONDS_MAX = 3.0
 REGION = b"DefaultRegion"
 _SUCCESS = int(ResponseCode.SUCCESS)
+Stored: TypeAlias = Appended | AppendedMessages
 
 
 class Sends:
@@ -62,7 +64,7 @@ class Sends:
         self._sender = sender
         self._clients = clients
         self._clock = clock
-        self._host_hex = store_host.hex().upper().encode()
+        self._message_ids = OffsetMessageIds(store_host)
         self._address = address
 
     def send(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
@@ -83,18 +85,15 @@ class Sends:
 
     def _batch(self, header: Header, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
         taken = self._sender.take_batch(header, command.body, caller)
-        if isinstance(taken, list):
+        if isinstance(taken, AppendedMessages):
             return [self._sent(command, header, taken)]
         return self._later(command, header, taken)
 
-    async def _later(
-        self, command: Command, header: Header, taken: Awaitable[Appended | list[Appended]]
-    ) -> Reply:
+    async def _later(self, command: Command, header: Header, taken: Awaitable[Stored]) -> Reply:
         try:
             appended = await taken
         except Late as late:
-            stored = late.answer if isinstance(late.answer, list) else [late.answer]
-            told = headers.write(self._place(header, stored))
+            told = headers.write(self._place(header, cast(Stored, late.answer)))
             return Command(ResponseCode.FLUSH_DISK_TIMEOUT, told, remark=str(late))
         if isinstance(appended, Appended):
             return self._answer(command, header, appended)
@@ -106,36 +105,34 @@ class Sends:
             header.topic, self._broker_name, header.properties, appended.offset, appended.store_ms
         )
         if handle is None:
-            return [self._sent(command, header, [appended])]
-        told = self._place(header, [appended], handle)
+            return [self._sent(command, header, appended)]
+        told = self._place(header, appended, handle)
         return Command(ResponseCode.SUCCESS, headers.write(told))
 
-    def _place(
-        self, header: Header, appended: list[Appended], handle: str | None = None
-    ) -> SentHeader:
+    def _place(self, header: Header, appended: Stored, handle: str | None = None) -> SentHeader:
         return SentHeader(
             msg_id=self._ids(appended).decode(),
-            queue_id=appended[0].queue_id,
-            queue_offset=appended[0].offset,
+            queue_id=appended.queue_id,
+            queue_offset=appended.offset,
             transaction_id=_transaction_id(header.properties),
             recall_handle=handle,
             msg_region=REGION.decode(),
             trace_on="true",
         )
 
-    def _ids(self, appended: list[Appended]) -> bytes:
-        host = self._host_hex
-        return b",".join([b"%b%016X" % (host, each.position) for each in appended])
+    def _ids(self, appended: Stored) -> bytes:
+        if isinstance(appended, Appended):
+            return self._message_ids.one(appended.position)
+        return self._message_ids.all(appended.positions)
 
-    def _sent(self, command: Command, header: Header, appended: list[Appended]) -> bytes:
-        first = appended[0]
+    def _sent(self, command: Command, header: Header, appended: Stored) -> bytes:
         return sent(
             command.encoding,
             command.opaque,
             _SUCCESS,
             self._ids(appended),
-            first.queue_id,
-            first.offset,
+            appended.queue_id,
+            appended.offset,
             _transaction_id(header.properties),
             REGION,
         )
@@ -159,7 +156,7 @@ class Sends:
         await self._push(header, properties, command.body, caller, asker)
         taken = self._sender.take(header, command.body, caller)
         appended = taken if isinstance(taken, Appended) else await taken
-        return [self._sent(command, header, [appended])]
+        return [self._sent(command, header, appended)]
 
     async def _push(
         self,
