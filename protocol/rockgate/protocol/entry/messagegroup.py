@@ -47,7 +47,10 @@ class Contents(NamedTuple):
     @classmethod
     def of(cls, rows: Sequence[Content]) -> Self:
         """Turn messages that are given one by one."""
-        return cls(*zip(*rows, strict=True)) if rows else cls((), (), ())
+        if not rows:
+            return cls((), (), ())
+        flags, bodies, properties = zip(*rows, strict=True)
+        return cls(flags, bodies, properties)
 
 
 def envelope_size(topic: bytes, sys_flag: int) -> int:
