@@ -74,13 +74,13 @@ def create_topic(
     topic = NewTopic(name, partitions, 1, config=dict(config or {}))
     # The futures do not keep their client alive.
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([topic])[name].result(30)
+    admin.create_topics([topic])[name].result(60)
 
 
 def grow_topic(bootstrap: str, name: str, partitions: int) -> None:
     """More partitions for a topic."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_partitions([NewPartitions(name, partitions)])[name].result(30)
+    admin.create_partitions([NewPartitions(name, partitions)])[name].result(60)
 
 
 def send(bootstrap: str, topic: str, records: Iterable[Record], **config: Any) -> None:

@@ -9,9 +9,11 @@ import time
 from collections.abc import Callable
 
 POLL_S = 0.01
+SECONDS_MAX = 60.0
+"""A deadline only bounds a wait: a test that passes does not take longer for it."""
 
 
-def wait_until(condition: Callable[[], object], what: str, timeout_s: float = 10.0) -> None:
+def wait_until(condition: Callable[[], object], what: str, timeout_s: float = SECONDS_MAX) -> None:
     """Return as soon as `condition()` is true; fail with `what` when it is not in time."""
     deadline = time.monotonic() + timeout_s
     while not condition():
@@ -20,7 +22,7 @@ def wait_until(condition: Callable[[], object], what: str, timeout_s: float = 10
         time.sleep(POLL_S)
 
 
-async def until(condition: Callable[[], object], what: str, timeout_s: float = 10.0) -> None:
+async def until(condition: Callable[[], object], what: str, timeout_s: float = SECONDS_MAX) -> None:
     """The same from a coroutine: the loop goes on while we wait."""
     deadline = time.monotonic() + timeout_s
     while not condition():

@@ -147,7 +147,7 @@ def test_a_group_shared_with_librdkafka(
             arguments = ("groups", "reset-offsets", group, "--topic", topic, "--to-latest")
             assert "NON_EMPTY_GROUP" in terminal.run(*arguments, status=1)
             process.send_signal(signal.SIGINT)
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0
             process.communicate()
         wait_until(lambda: _shares(other) == 6, "it has all again", timeout_s=60)
     finally:
@@ -214,7 +214,7 @@ def test_open_transactions_are_listed_and_ended_at_their_coordinator_and_at_a_le
         producer.begin_transaction()
         for partition in range(6):
             producer.produce(topic, value=id_, partition=partition)
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
         producers.append(producer)
     listed = ("transactions", "list", "--kind", "kafka")
     found = {each["id"]: each for each in terminal.json(*listed)["kafka_transactions"]}

@@ -67,14 +67,14 @@ class Surviving:
             stream = Stream(self.driver, server.bootstrap, topic, sending)
             for _ in range(budget("compat_kills")):
                 more = len(stream.promises) + random.randrange(50, 300)
-                wait_until(lambda more=more: len(stream.promises) >= more, "more is sent", 30)
+                wait_until(lambda more=more: len(stream.promises) >= more, "more is sent")
                 if how == "kill":
                     server.kill()
                 else:
                     assert server.stop() == 0
                 server.restart()
             more = len(stream.promises) + 50
-            wait_until(lambda: len(stream.promises) >= more, "it goes on", 30)
+            wait_until(lambda: len(stream.promises) >= more, "it goes on")
             places = stream.end()
             found = read_all(self.driver, server.bootstrap, topic)
             assert "Traceback" not in server.log

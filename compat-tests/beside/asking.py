@@ -65,7 +65,7 @@ from rockgate.protocol.kafka.records.record import Record, build_batch, read_rec
 from rockgate.protocol.kafka.schema import ZERO_UUID, decode, encode
 
 T = TypeVar("T")
-SECONDS_MAX = 30.0
+SECONDS_MAX = 60.0
 UNSAID = -99
 OWN = 1 << 20
 """Added to a leader epoch: relative to the broker's own."""

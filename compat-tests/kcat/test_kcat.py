@@ -164,10 +164,11 @@ def test_offsets_are_found_by_place_and_by_time(kcat: Kcat) -> None:
 def test_a_waiting_consumer_gets_what_comes_at_once(kcat: Kcat) -> None:
     topic = new_topic("kcat-wake")
     kcat.run("-P", "-t", topic, "-p", "2", typed=b"first\n")
-    with kcat.started("-C", "-t", topic, "-u", "-X", "fetch.wait.max.ms=20000") as reader:
+    with kcat.started("-C", "-t", topic, "-u", "-X", "fetch.wait.max.ms=50000") as reader:
         wait_for_lines(reader, {"first"}, "the first is read")
         kcat.run("-P", "-t", topic, "-p", "3", typed=b"second\n")
-        wait_until(lambda: "second" in reader.lines, "the second is read", 10)
+        # Before its own wait would end.
+        wait_until(lambda: "second" in reader.lines, "the second is read", 30)
 
 
 @pytest.mark.feature(features.COMMITS)
@@ -230,7 +231,7 @@ def test_a_static_member_that_comes_back_finds_its_partitions(kcat: Kcat) -> Non
             theirs, count = before.assignment, stays.rebalance_count
             before.kill()
         with named("comes-back") as after:
-            wait_until(lambda: after.assignment == theirs, "it has its partitions again", 30)
+            wait_until(lambda: after.assignment == theirs, "it has its partitions again")
             assert stays.rebalance_count == count, "the other had to move"
 
 
@@ -269,9 +270,9 @@ def test_nothing_acknowledged_is_lost_when_the_server_comes_back(
         # It gives up when no broker is left (FINDINGS.md), and tells what was delivered until then.
         with kcat.started("-P", "-t", topic, "-p", "0", "-vv") as sender:
             stream = Typing(sender)
-            wait_until(lambda: delivered(sender), "something is delivered", 30)
+            wait_until(lambda: delivered(sender), "something is delivered")
             more = stream.count + 200
-            wait_until(lambda: stream.count >= more, "more is sent", 30)
+            wait_until(lambda: stream.count >= more, "more is sent")
             if how == "restart":
                 assert server.stop() == 0
             else:

@@ -57,7 +57,7 @@ class Program:
         with self._process:
             assert self._process.stdin is not None
             self._process.stdin.close()
-            self._process.wait(20)
+            self._process.wait(60)
 
     def _answer(self) -> str:
         assert self._process.stdout is not None
@@ -326,14 +326,14 @@ def produce_batch(server: RunningServer, topic: str, values: list[str]) -> None:
     for value in values:
         key, headers = value.encode(), [("color", b"blue")]
         producer.produce(topic, value.encode(), key, 0, headers=headers)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def produce(server: RunningServer, topic: str, values: list[str]) -> None:
     producer = Producer({"bootstrap.servers": server.bootstrap})
     for value in values:
         producer.produce(topic, value.encode(), key=value.encode())
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def consume(server: RunningServer, topic: str, group: str, count: int) -> list[str]:

@@ -79,7 +79,7 @@ class Admin:
         with self._process:
             assert self._process.stdin is not None
             self._process.stdin.close()
-            self._process.wait(20)
+            self._process.wait(60)
 
     def _said(self) -> str:
         assert self._process.stdout is not None
@@ -187,7 +187,7 @@ def test_who_is_connected(admin: Admin, client: Client) -> None:
     teller = threading.Thread(target=tell_how_it_runs, args=(client,))
     teller.start()
     said = admin("consumerStatus", "-g", GROUP)
-    teller.join(20)
+    teller.join(60)
     assert "a-client" in said and "Exception" not in said
 
 

@@ -190,7 +190,7 @@ def test_read_committed_leaves_out_what_was_aborted_and_what_is_open(
         producer.begin_transaction()
         for number in range(start, start + 10):
             producer.produce(topic, b"%d" % number, partition=0)
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
         if end == "commit":
             producer.commit_transaction(30)
         elif end == "abort":
@@ -212,7 +212,7 @@ def test_records_deleted_before_a_batch_are_not_part_of_it(
     send(server.bootstrap, topic, numbered(20))
     admin = AdminClient({"bootstrap.servers": server.bootstrap})
     [deleted] = admin.delete_records([TopicPartition(topic, 0, 5)]).values()
-    assert deleted.result(30).low_watermark == 5
+    assert deleted.result(60).low_watermark == 5
     kept = [(0, number, b"%d" % number) for number in range(5, 20)]
     assert values(read(spark, server, subscribe=topic)) == kept
 

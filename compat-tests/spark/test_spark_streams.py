@@ -227,7 +227,7 @@ def test_a_stream_of_read_committed_goes_on_over_aborted_transactions(
         if is_committed:
             producer.commit_transaction(30)
         else:
-            assert producer.flush(30) == 0
+            assert producer.flush(60) == 0
             producer.abort_transaction(30)
 
     options = {"subscribe": topic, "kafka.isolation.level": "read_committed"}
@@ -243,7 +243,7 @@ def test_a_stream_of_read_committed_goes_on_over_aborted_transactions(
 def delete_records(server: RunningServer, topic: str, before: int) -> None:
     admin = AdminClient({"bootstrap.servers": server.bootstrap})
     [deleted] = admin.delete_records([TopicPartition(topic, 0, before)]).values()
-    assert deleted.result(30).low_watermark == before
+    assert deleted.result(60).low_watermark == before
 
 
 def test_records_deleted_before_they_were_read_fail_the_query_or_are_passed_over(
@@ -289,13 +289,13 @@ def set_retention(server: RunningServer, topic: str, milliseconds: str) -> None:
     admin = AdminClient({"bootstrap.servers": server.bootstrap})
     entry = ConfigEntry("retention.ms", milliseconds, incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-    admin.incremental_alter_configs([resource])[resource].result(30)
+    admin.incremental_alter_configs([resource])[resource].result(60)
 
 
 def earliest(server: RunningServer, topic: str) -> int:
     admin = AdminClient({"bootstrap.servers": server.bootstrap})
     [asked] = admin.list_offsets({TopicPartition(topic, 0): OffsetSpec.earliest()}).values()
-    return int(asked.result(30).offset)
+    return int(asked.result(60).offset)
 
 
 def test_a_server_killed_in_the_middle_of_a_stream_loses_and_repeats_nothing(

@@ -91,7 +91,11 @@ def test_a_flipped_bit_in_any_file_is_mended_or_refused_and_never_believed() -> 
         if round_number % 40 == 39:
             before, expected = stopped(random)
         disk = before.killed()
-        folder, directory, name, size = random.choice(list(files(disk)))
+        choices = list(files(disk))
+        if round_number == 0:
+            # The newest index is read whole by a start, which then scans the log instead of it.
+            choices = [found for found in choices if found[0] == "queueindex"][-1:]
+        folder, directory, name, size = random.choice(choices)
         at = random.randrange(used(directory, folder, name, size))
         flip(directory, name, at, random.randrange(8))
         found = outcome(disk, is_log=folder == "commitlog")

@@ -31,12 +31,15 @@ class Round:
         command = [sys.executable, "-m", "tests.crash.writer", str(directory), flush]
         with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=_env()) as process:
             assert process.stdout is not None
-            # Half of the lives end in the middle of a phase, the others after so many messages.
+            # Half of the lives end in the middle of a phase, the others after so many lines; none
+            # before something was promised.
             phase = random.choice(PHASES) if random.random() < 0.5 else None
             lines_left = random.randint(50, 4_000)
             for line in process.stdout:
                 self._take(line)
                 lines_left -= 1
+                if not self.acknowledged:
+                    continue
                 if lines_left <= 0 and (phase is None or line == b"+%b\n" % phase.encode()):
                     break
                 if lines_left < -20_000:

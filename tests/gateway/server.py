@@ -21,8 +21,8 @@ from typing import Self
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline")
 DOORS = ("kafka", "remoting", "namesrv", "http")
-START_SECONDS_MAX = 30.0
-STOP_SECONDS_MAX = 30.0
+START_SECONDS_MAX = 90.0
+STOP_SECONDS_MAX = 90.0
 SEGMENT_BYTES = 16 << 20
 
 

@@ -14,7 +14,7 @@ from rockgate.protocol.kafka.keys import ApiKey
 
 
 def http_status(server: RunningServer, path: str) -> int:
-    with socket.create_connection(server.address("http"), timeout=10) as client:
+    with socket.create_connection(server.address("http"), timeout=60) as client:
         client.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         return int(client.makefile("rb").readline().split()[1])
 

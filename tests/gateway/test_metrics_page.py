@@ -28,7 +28,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         for number in range(COUNT):
             producer.produce(TOPIC, b"x" * 100, partition=0, key=str(number))
         producer.produce(CROSSED, b"x", partition=0)
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
         consumer = Consumer(
             {
                 "bootstrap.servers": running.bootstrap,
@@ -74,7 +74,7 @@ def use_rocketmq(server: RunningServer) -> None:
 
 def scrape(server: RunningServer) -> Samples:
     host, port = server.address("http")
-    with urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=30) as answer:
+    with urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=60) as answer:
         assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
         text = answer.read().decode()
     found: Samples = {}

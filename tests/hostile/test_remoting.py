@@ -101,7 +101,7 @@ def under_watch(
 
 def spit(address: tuple[str, int], data: bytes) -> None:
     """Send bytes, read whatever comes for a moment, and go."""
-    with socket.create_connection(address, timeout=5) as sock:
+    with socket.create_connection(address, timeout=60) as sock:
         sock.settimeout(0.02)
         try:
             sock.sendall(data)
@@ -304,7 +304,7 @@ def test_what_speaks_another_protocol_is_closed_with_one_line(
     server: RunningServer, address: tuple[str, int], data: bytes, hint: str
 ) -> None:
     mark = len(server.log)
-    with socket.create_connection(address, timeout=10) as sock:
+    with socket.create_connection(address, timeout=60) as sock:
         sock.sendall(data)
         assert sock.recv(100) == b""
     wait_until(lambda: hint in server.log[mark:], "the line is logged")
@@ -327,7 +327,7 @@ def test_what_speaks_another_protocol_is_closed_with_one_line(
 def test_what_is_no_frame_closes_the_connection(
     server: RunningServer, address: tuple[str, int], data: bytes
 ) -> None:
-    with socket.create_connection(address, timeout=10) as sock:
+    with socket.create_connection(address, timeout=60) as sock:
         sock.sendall(data)
         assert sock.recv(100) == b""
     is_alive(server)
@@ -336,7 +336,7 @@ def test_what_is_no_frame_closes_the_connection(
 def test_a_frame_that_does_not_arrive_in_time_closes_the_connection(
     server: RunningServer,
 ) -> None:
-    with socket.create_connection(server.address("remoting"), timeout=30) as sock:
+    with socket.create_connection(server.address("remoting"), timeout=60) as sock:
         sock.sendall(REQUESTS[0][:-5])
         assert sock.recv(100) == b""
     is_alive(server)
@@ -395,5 +395,5 @@ def test_many_requests_that_never_end_hold_up_nobody(
 ) -> None:
     with under_watch(server), contextlib.ExitStack() as stack:
         for _ in range(budget("hostile_rounds_each")):
-            sock = stack.enter_context(socket.create_connection(address, timeout=5))
+            sock = stack.enter_context(socket.create_connection(address, timeout=60))
             sock.sendall(struct.pack(">ii", 10 << 20, 100) + b'{"code":28,' + bytes(500))

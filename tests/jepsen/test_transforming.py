@@ -62,7 +62,7 @@ def test_every_number_arrives_exactly_once(tmp_path: Path) -> None:
         admin = AdminClient({"bootstrap.servers": server.bootstrap})
         topics = [NewTopic(name, PARTITIONS) for name in (SOURCE, TARGET)]
         for future in admin.create_topics(topics).values():
-            future.result(30)
+            future.result(60)
         source = Producer(
             {"bootstrap.servers": server.bootstrap, "enable.idempotence": True, "linger.ms": 0}
         )
@@ -77,7 +77,7 @@ def test_every_number_arrives_exactly_once(tmp_path: Path) -> None:
                     source.produce(SOURCE, b"%d" % total, partition=partition)
                     sent[partition].append(total)
                     total += 1
-                source.flush(30)
+                source.flush(60)
                 if kill == kills:
                     break
                 # Somewhere in the middle of what was just sent.

@@ -229,7 +229,7 @@ def test_delayed_replay_and_a_function_with_python_of_its_own_run_there(
         except AssertionError:
             return False
 
-    wait_until(has_come, "the delayed records have come", 30)
+    wait_until(has_come, "the delayed records have come")
 
 
 @pytest.mark.long

@@ -118,6 +118,6 @@ def test_lost_records_are_told_with_the_way_out(
     send(cluster.bootstrap, topic, numbered(5))
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     [deleted] = admin.delete_records([TopicPartition(topic, 0, 8)]).values()
-    deleted.result(30)
+    deleted.result(60)
     with pytest.raises(DataLost, match=r"deleted before they were read.*--allow-data-loss"):
         run()

@@ -67,8 +67,8 @@ def test_a_callback_comes_once_with_a_result_or_an_error(name_server: str) -> No
         for body in (b"x", b""):
             message = Message("blocking-back", body)
             producer.submit(message).add_done_callback(note)
-        assert done.acquire(timeout=30)
-        assert done.acquire(timeout=30)
+        assert done.acquire(timeout=60)
+        assert done.acquire(timeout=60)
     assert sorted(type(one).__name__ for one in called) == ["InvalidMessage", "NoneType"]
 
 

@@ -34,8 +34,8 @@ def test_the_web_service_sends_what_is_posted(loop: str, tmp_path: Path) -> None
             ) as web,
         ):
             try:
-                with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10) as asker:
-                    wait_until(lambda: is_up(asker), "uvicorn listens", 30)
+                with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as asker:
+                    wait_until(lambda: is_up(asker), "uvicorn listens")
                     told = asker.post("/orders/o-1").raise_for_status().json()
                     found = read(server, "orders")
                     server.kill()

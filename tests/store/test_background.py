@@ -93,7 +93,7 @@ class Home:
         self.post = self._posted.put
 
     def run_one(self) -> None:
-        self._posted.get(timeout=10)()
+        self._posted.get(timeout=60)()
 
 
 def test_jobs_run_in_a_thread_and_answer_at_home_in_order() -> None:
@@ -165,12 +165,12 @@ def test_waking_a_worker_during_its_step_makes_it_take_another() -> None:
     def step() -> None:
         steps.append(1)
         inside.set()
-        go_on.wait(10)
+        go_on.wait(60)
 
     worker = Worker("test-worker", step)
     worker.start()
     worker.wake()
-    assert inside.wait(10)
+    assert inside.wait(60)
     worker.wake()
     go_on.set()
     wait_until(lambda: len(steps) == 2, "the second step was taken")

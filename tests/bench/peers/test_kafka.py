@@ -40,7 +40,7 @@ def test_a_real_kafka_starts_answers_and_stops(tmp_path: Path) -> None:
     from confluent_kafka.admin import AdminClient
 
     with brought("kafka"), KafkaPeer(tmp_path / "kafka", heap="256m") as peer:
-        found = AdminClient({"bootstrap.servers": peer.bootstrap}).list_topics(timeout=20)
+        found = AdminClient({"bootstrap.servers": peer.bootstrap}).list_topics(timeout=60)
         assert {broker.port for broker in found.brokers.values()} == {peer.address[1]}
         pid = peer.pid
         assert pid

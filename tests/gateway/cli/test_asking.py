@@ -76,7 +76,7 @@ def test_ctrl_c_ends_a_command_that_waits(silent: str) -> None:
     with Terminal(silent).start("topics", "list", "--timeout", "1h") as process:
         wait_for_connection(silent, process)
         process.send_signal(signal.SIGINT)
-        out, errors = process.communicate(timeout=30)
+        out, errors = process.communicate(timeout=60)
     assert (process.returncode, out, errors) == (130, b"", b"")
 
 
@@ -88,14 +88,14 @@ def wait_for_connection(address: str, process: subprocess.Popen[bytes]) -> None:
         links = [os.readlink(f"{folder}/{each}") for each in os.listdir(folder)]
         return sum(link.startswith("socket:") for link in links) > 2
 
-    wait_until(is_connected, "the command has connected", timeout_s=30)
+    wait_until(is_connected, "the command has connected")
 
 
 def test_a_table_that_nobody_reads_to_its_end_is_no_traceback(terminal: Terminal) -> None:
     with terminal.start("cluster", "apis", stdin=subprocess.DEVNULL) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()
-        process.wait(30)
+        process.wait(60)
         assert b"Traceback" not in process.stderr.read()
 
 

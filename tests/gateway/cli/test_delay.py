@@ -150,7 +150,7 @@ def test_records_that_kafka_s_clients_delay_are_listed_shown_and_taken_back(
     for number in range(3):
         headers = [("TIMER_DELAY_MS", HOUR.encode())] if number else [("plain", b"x")]
         producer.produce(name, f"v{number}", key=f"k{number}", headers=headers, partition=0)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     told = terminal.json("delay", "list", "--topic", name)
     assert [(each["by"], each["waiting"]) for each in told["counts"]] == [("headers", 2)]
     rows = told["messages"]

@@ -16,7 +16,7 @@ from rockgate.protocol.remoting.message import Message
 
 SEND_BACK = 36
 DEAD_AT_ONCE = -1
-SECONDS_MAX = 20
+SECONDS_MAX = 60
 
 
 @pytest.fixture(scope="module")

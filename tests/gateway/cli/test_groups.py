@@ -73,7 +73,7 @@ def test_a_group_with_members_is_not_moved(terminal: Terminal, filled: str) -> N
         assert [each["partition"] for each in member["assignment"]] == [0, 1]
         assert f"{filled}:0,1" in terminal.run("groups", "members", group)
         process.terminate()
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
         process.communicate()
     assert state(terminal, group) == "Empty"
     assert terminal.run("groups", "delete", group) == f"deleted {group}\n"

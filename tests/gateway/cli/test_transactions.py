@@ -26,7 +26,7 @@ from rockgate.store.topics import Topics
 
 PREPARED = 4
 NOW = ("--open-longer-than", "0s")
-SECONDS_MAX = 20
+SECONDS_MAX = 60
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,7 @@ from rockgate.protocol.kafka.messages.create_topics import (
 )
 from rockgate.protocol.kafka.messages.metadata import MetadataRequest, MetadataResponse
 
-SECONDS = 30
+SECONDS = 60
 
 
 @pytest.fixture(scope="module")

@@ -60,7 +60,7 @@ def test_a_server_that_is_killed_while_records_come_delivers_each_once(tmp_path:
             )
             for number in range(COUNT)
         ]
-        assert sorted(each.get(30).offset for each in sent) == list(range(COUNT))
+        assert sorted(each.get(60).offset for each in sent) == list(range(COUNT))
         producer.close()
         for share in (0, COUNT // 4, COUNT // 2):
             read(server.bootstrap, "later", at_least(share))
@@ -71,7 +71,7 @@ def test_a_server_that_is_killed_while_records_come_delivers_each_once(tmp_path:
         assert set(found.values()) == {1}
         # Nothing more comes: what follows everything that waited is the next that is read.
         last = KafkaProducer(bootstrap_servers=server.bootstrap)
-        last.send("later", b"last", partition=0).get(30)
+        last.send("later", b"last", partition=0).get(60)
         last.close()
         found = read(server.bootstrap, "later", lambda got: b"last" in got)
         assert set(found.values()) == {1}

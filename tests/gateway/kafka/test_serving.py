@@ -215,11 +215,11 @@ def test_thousands_of_connections_come_and_go_and_leave_nothing(tmp_path: Path) 
             clients.extend(RawClient(server) for _ in range(count))
             for client in clients[:: max(1, count // 50)]:
                 assert ranges(client.api_versions()) == ADVERTISED
-            wait_until(lambda: server.descriptor_count >= quiet + count - 1, "all are accepted", 30)
+            wait_until(lambda: server.descriptor_count >= quiet + count - 1, "all are accepted")
         finally:
             for client in clients:
                 client.socket.close()
-        wait_until(lambda: server.descriptor_count <= quiet, "all are closed", 30)
+        wait_until(lambda: server.descriptor_count <= quiet, "all are closed")
         assert server.stop() == 0
         assert "cutting off" not in server.log
 

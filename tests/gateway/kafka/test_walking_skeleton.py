@@ -21,7 +21,7 @@ def test_what_kafka_python_was_told_is_stored_is_there_after_kill_9(tmp_path: Pa
         ]
         producer.flush()
         promised = {
-            (m.partition, m.offset): n for n, m in enumerate(f.get(timeout=10) for f in futures)
+            (m.partition, m.offset): n for n, m in enumerate(f.get(timeout=60) for f in futures)
         }
         producer.close()
         server.kill()
@@ -38,7 +38,7 @@ def test_what_kafka_python_was_told_is_stored_is_there_after_kill_9(tmp_path: Pa
                 found.update({(r.partition, r.offset): r for r in records})
             return len(found) >= COUNT
 
-        wait_until(read_on, "every record is read again", 30)
+        wait_until(read_on, "every record is read again")
         consumer.close()
     assert found.keys() == promised.keys()
     for place, n in promised.items():

@@ -49,7 +49,7 @@ class Threads:
             self.count += 1
             self.now += 1
             self.most = max(self.most, self.now)
-        assert self.may_go.wait(20)
+        assert self.may_go.wait(60)
         with self._lock:
             self.now -= 1
 

@@ -102,9 +102,9 @@ def test_a_queue_s_index_has_a_row_for_each_offset_and_a_message_behind_each(
     producer = Producer({"bootstrap.servers": server.bootstrap, "linger.ms": 100})
     for number in range(3):
         producer.produce("indexed", b"record %d" % number, partition=0)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     producer.produce("indexed", b"alone", partition=0)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     broker.publish("indexed", b"untagged", properties={})
     found = index_of(broker)
     assert (found.min_queue_index, found.max_queue_index) == (0, 6)
@@ -200,7 +200,7 @@ def test_system_topics_are_internal_on_kafka_s_side(broker: Client, server: Runn
     from confluent_kafka import TopicCollection
 
     futures = found(TopicCollection([*system, "users-own"]))
-    internal = {name: future.result(20).is_internal for name, future in futures.items()}
+    internal = {name: future.result(60).is_internal for name, future in futures.items()}
     assert internal == {**dict.fromkeys(system, True), "users-own": False}
 
 

@@ -207,7 +207,7 @@ def test_progress_is_shared_with_kafka_s_groups(broker: Client, server: RunningS
     assert broker.ask(15, {**asked, "commitOffset": 3}).code == 0
     assert broker.ask(15, {**asked, "commitOffset": -1}).code == ResponseCode.INVALID_PARAMETER
     consumer = Consumer({"bootstrap.servers": server.bootstrap, "group.id": "sharers"})
-    [found] = consumer.committed([TopicPartition("progress", 0)], timeout=10)
+    [found] = consumer.committed([TopicPartition("progress", 0)], timeout=60)
     assert found.offset == 3
     consumer.commit(offsets=[TopicPartition("progress", 0, 5)], asynchronous=False)
     consumer.close()

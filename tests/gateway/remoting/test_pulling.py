@@ -197,7 +197,7 @@ def test_what_kafka_wrote_is_read_as_messages_with_the_same_offsets(
         producer.produce(
             "both", b"k%d" % number, key=b"key", partition=0, headers=[("TAGS", b"A"), ("h", b"v")]
         )
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     broker.publish("both", b"again")
     answer = broker.pull("both")
     found = messages(answer)
@@ -256,7 +256,7 @@ def test_aborted_records_are_stepped_over_and_open_ones_not_reached(
     for value, ends in ((b"aborted", producer.abort_transaction), (b"kept", None)):
         producer.begin_transaction()
         producer.produce("transactional", value, partition=0)
-        producer.flush(20)
+        producer.flush(60)
         if ends is not None:
             ends(20)
     broker.publish("transactional", b"after")
@@ -279,7 +279,7 @@ def test_expressions_and_tags_are_asked_of_each_record_of_a_batch(
     for number in range(6):
         headers = [("a", b"%d" % number), ("TAGS", b"odd" if number % 2 else b"even")]
         producer.produce("batched-filters", b"%d" % number, partition=0, headers=headers)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     [*found] = messages(
         broker.pull("batched-filters", expressionType="SQL92", subscription="a BETWEEN 2 AND 4")
     )
@@ -302,7 +302,7 @@ def test_a_pull_that_asks_for_everything_fits_the_frame_of_a_client(
     producer = Producer({"bootstrap.servers": server.bootstrap})
     for _ in range(20):
         producer.produce("frames", bytes(900_000), partition=0)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     at, sizes = 0, []
     while at < 23:
         answer = broker.pull("frames", at, maxMsgNums=2**31 - 1, maxMsgBytes=2**31 - 1)
@@ -325,12 +325,12 @@ def test_records_in_batches_are_found_by_key_where_their_topic_is_indexed(
         NewTopic("keyed-off", 1, 1, config={"message.index": "false"}),
     ]
     for future in admin.create_topics(topics).values():
-        future.result(20)
+        future.result(60)
     producer = Producer({"bootstrap.servers": server.bootstrap, "linger.ms": 100})
     for topic in ("keyed-on", "keyed-off"):
         for number in range(4):
             producer.produce(topic, b"%d" % number, key=b"key-%d" % (number % 2), partition=0)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
     def by_key(topic: str, key: str) -> list[bytes]:
         asked = {"topic": topic, "key": key, "maxNum": 32, "beginTimestamp": 0}
@@ -390,7 +390,7 @@ def test_a_pull_from_what_is_gone_is_led_to_the_first_that_is_there(
         broker.publish("edge", b"%d" % number)
     admin = AdminClient({"bootstrap.servers": server.bootstrap})
     for future in admin.delete_records([TopicPartition("edge", 0, 3)]).values():
-        future.result(20)
+        future.result(60)
     moved = broker.pull("edge", 0)
     assert (moved.code, moved.fields["nextBeginOffset"]) == (ResponseCode.PULL_OFFSET_MOVED, "3")
     found = broker.pull("edge", int(moved.fields["nextBeginOffset"]))

@@ -58,17 +58,17 @@ def test_one_record_of_a_large_compressed_batch_and_kafka_reads_both_aliases(
         value = None if number == 7 else b"%d" % number + Random(number).randbytes(1 << 10)
         headers = [("color", b"blue"), ("raw", b"\x00\xff")]
         producer.produce("wire-batches", value, b"key %d" % number, 0, headers=headers)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     record = next(each for each in pulled(broker, "wire-batches") if each.queue_offset == 7)
     assert record.position >> 44, "it is one of several in its entry"
     assert send_back(broker, record, "shop|wire") == 0
     assert send_back(broker, record, "shop|wire", delayLevel=-1) == 0
     wait_until(lambda: pulled(broker, "%RETRY%shop|wire") != [], "the retry")
     consumer = Consumer({"bootstrap.servers": server.bootstrap, "group.id": "looking"})
-    listed = consumer.list_topics(timeout=20).topics
+    listed = consumer.list_topics(timeout=60).topics
     for topic in ("rmq.retry.shop.wire", "rmq.dlq.shop.wire"):
         assert len(listed[topic].partitions) == 1
-        assert consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=20) == (0, 1)
+        assert consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=60) == (0, 1)
         consumer.assign([TopicPartition(topic, 0, 0)])
         [found] = consumer.consume(1, 20)
         assert found.error() is None
@@ -93,7 +93,7 @@ def test_what_a_kafka_producer_puts_into_the_retry_topic_the_group_gets(
     broker.heartbeat("c1", "handed", "anything")
     producer = Producer({"bootstrap.servers": server.bootstrap})
     producer.produce("rmq.retry.handed", b"from kafka", b"k")
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     [message] = pulled(broker, "%RETRY%handed")
     assert message.body == b"from kafka"
     assert send_back(broker, message, "handed", delayLevel=-1) == 0

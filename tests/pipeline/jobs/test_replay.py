@@ -117,7 +117,7 @@ def test_with_a_delay_records_appear_that_long_after_they_were_written(
 
     def end(partition: int) -> int:
         place = TopicPartition("later.shop", partition)
-        found: int = consumer.get_watermark_offsets(place, timeout=10, cached=False)[1]
+        found: int = consumer.get_watermark_offsets(place, timeout=60, cached=False)[1]
         return found
 
     # Each takes an offset when it is written, and another one when it appears.

@@ -34,7 +34,7 @@ def produce(server: RunningServer, count: int) -> None:
     producer = Producer({"bootstrap.servers": server.bootstrap})
     for number in range(count):
         producer.produce(TOPIC, str(number).encode(), partition=number % PARTITIONS)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 class Librdkafka:
@@ -88,13 +88,13 @@ def test_librdkafka_members_share_a_topic_and_take_over_from_one_that_leaves(
     produce(server, 40)
     settings = {"partition_assignment_strategy": assignor}
     first, second = Librdkafka(server, **settings), Librdkafka(server, **settings)
-    wait_until(lambda: stands(first, second), "both have some partitions", 20)
+    wait_until(lambda: stands(first, second), "both have some partitions")
     admin = AdminClient({"bootstrap.servers": server.bootstrap})
     [shown] = admin.describe_consumer_groups(["g"]).values()
-    assert len(shown.result(10).members) == 2
+    assert len(shown.result(60).members) == 2
     second.consumer.close()
-    wait_until(lambda: stands(first), "the one that is left has all", 20)
-    wait_until(lambda: first.has_read(20), "it reads", 20)
+    wait_until(lambda: stands(first), "the one that is left has all")
+    wait_until(lambda: first.has_read(20), "it reads")
     first.consumer.close()
 
 
@@ -104,20 +104,20 @@ def test_a_librdkafka_member_goes_on_after_a_restart_with_what_it_had(
 ) -> None:
     produce(server, 40)
     member = Librdkafka(server)
-    wait_until(lambda: member.has_read(40), "it has read all", 20)
+    wait_until(lambda: member.has_read(40), "it has read all")
     member.consumer.commit(asynchronous=False)
     assigned = member.partitions
     getattr(server, end)()
     server.restart()
     produce(server, 40)
-    wait_until(lambda: member.has_read(80), "it goes on", 30)
+    wait_until(lambda: member.has_read(80), "it goes on")
     assert sorted(member.read) == [(p, o) for p in range(PARTITIONS) for o in range(20)]
     assert member.partitions == assigned
-    wait_until(lambda: committed(member), "it commits", 20)
+    wait_until(lambda: committed(member), "it commits")
     member.consumer.close()
     again = Librdkafka(server)
     produce(server, 4)
-    wait_until(lambda: again.has_read(4), "the next one begins behind it", 20)
+    wait_until(lambda: again.has_read(4), "the next one begins behind it")
     assert {offset for _, offset in again.read} == {20}
     again.consumer.close()
 
@@ -136,15 +136,15 @@ def test_a_static_librdkafka_member_keeps_its_place_until_its_session_is_over(
     produce(server, 4)
     stays = Librdkafka(server, group_instance_id="a")
     other = Librdkafka(server, group_instance_id="b")
-    wait_until(lambda: stands(stays, other), "both have some partitions", 20)
+    wait_until(lambda: stands(stays, other), "both have some partitions")
     owned = other.partitions
     # A static member does not leave when it is closed.
     other.consumer.close()
     back = Librdkafka(server, group_instance_id="b")
-    wait_until(lambda: stands(stays, back), "it is back", 20)
+    wait_until(lambda: stands(stays, back), "it is back")
     assert back.partitions == owned
     back.consumer.close()
-    wait_until(lambda: stands(stays), "its session is over", 20)
+    wait_until(lambda: stands(stays), "its session is over")
     stays.consumer.close()
 
 
@@ -156,10 +156,10 @@ def test_a_librdkafka_client_looks_after_groups(server: RunningServer) -> None:
     assert (found.offset, found.metadata) == (1, "note")
     simple.close()
     admin = AdminClient({"bootstrap.servers": server.bootstrap})
-    groups = admin.list_consumer_groups().result(10).valid
+    groups = admin.list_consumer_groups().result(60).valid
     assert [(each.group_id, each.state.name) for each in groups] == [("simple", "EMPTY")]
-    admin.delete_consumer_groups(["simple"])["simple"].result(10)
-    assert admin.list_consumer_groups().result(10).valid == []
+    admin.delete_consumer_groups(["simple"])["simple"].result(60)
+    assert admin.list_consumer_groups().result(60).valid == []
 
 
 def shared(members: list[Any]) -> bool:
@@ -188,7 +188,7 @@ class Polling:
     def __exit__(self, *_: object) -> None:
         self.stop.set()
         for thread in self.threads:
-            thread.join(20)
+            thread.join(60)
 
 
 @pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated:DeprecationWarning")
@@ -209,15 +209,15 @@ def test_kafka_python_members_share_a_topic_and_take_over(server: RunningServer)
     produce(server, 40)
     members = [consumer(), consumer()]
     with Polling(members) as read:
-        wait_until(lambda: shared(members), "both have some partitions", 20)
-        wait_until(lambda: len(set(read)) == 40, "all is read", 20)
+        wait_until(lambda: shared(members), "both have some partitions")
+        wait_until(lambda: len(set(read)) == 40, "all is read")
     for member in members:
         member.commit()
     members.pop().close(autocommit=False)
     produce(server, 8)
     with Polling(members) as read:
-        wait_until(lambda: shared(members), "the one that is left has all", 20)
-        wait_until(lambda: len(read) == 8, "it goes on behind what was committed", 20)
+        wait_until(lambda: shared(members), "the one that is left has all")
+        wait_until(lambda: len(read) == 8, "it goes on behind what was committed")
     members[0].close(autocommit=False)
 
 
@@ -253,6 +253,6 @@ async def test_aiokafka_members_share_a_topic_and_take_over(server: RunningServe
     await go_on(both, lambda: shared(both), "both have some partitions")
     await go_on(both, lambda: len(read) == 40, "all is read")
     await second.stop()
-    await until(lambda: shared([first]), "the one that is left has all", 20)
+    await until(lambda: shared([first]), "the one that is left has all")
     await first.commit()
     await first.stop()
