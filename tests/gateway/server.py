@@ -10,6 +10,7 @@ directory; a start that fails raises with what is in it.
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -68,6 +69,7 @@ class RunningServer:
         closed = () if rocketmq else ("remoting", "namesrv")
         self._bound = {door: "off" if door in closed else "127.0.0.1:0" for door in DOORS}
         self._process: subprocess.Popen[bytes] | None = None
+        self._held: list[socket.socket] = []
         self._log_path = directory / "server.log"
 
     # Life
@@ -98,6 +100,7 @@ class RunningServer:
             )
         self.ready_line = self._wait_for_line(started + START_SECONDS_MAX)
         self.ready_seconds = time.monotonic() - started
+        self._let_go()
         for pair in self.ready_line.split()[1:]:
             door, _, address = pair.partition("=")
             if address != "off":
@@ -107,12 +110,15 @@ class RunningServer:
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Ask it to stop and give its exit status."""
         self.signal(number)
-        return self.wait()
+        status = self.wait()
+        self._hold()
+        return status
 
     def kill(self) -> None:
         """End it as kill -9 does."""
         self.signal(signal.SIGKILL)
         self.wait()
+        self._hold()
 
     def restart(self) -> Self:
         """Start it again on the same directory and ports, after `stop` or `kill`."""
@@ -147,6 +153,7 @@ class RunningServer:
     ) -> None:
         if self._process is not None:
             self.kill()
+        self._let_go()
 
     # What it looks like from outside
 
@@ -189,6 +196,21 @@ class RunningServer:
         return int(line.split()[1]) * 1024
 
     # Private
+
+    def _hold(self) -> None:
+        """Keep others from being given its ports until it is there again."""
+        for address in self._bound.values():
+            host, _, port = address.rpartition(":")
+            if host == "127.0.0.1" and port != "0":
+                held = socket.socket()
+                self._held.append(held)
+                # The server may bind beside this, for it listens and this does not.
+                held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                held.bind((host, int(port)))
+
+    def _let_go(self) -> None:
+        while self._held:
+            self._held.pop().close()
 
     def _wait_for_line(self, deadline: float) -> str:
         process = self.process

@@ -22,7 +22,11 @@ def http_status(server: RunningServer, path: str) -> int:
 def refused(directory: Path, *flags: str) -> tuple[int, str]:
     """Run a server that cannot start: its status, and the last line it says."""
     result = subprocess.run(
-        command("serve", "--data-dir", str(directory), *flags),
+        command(
+            *("serve", "--data-dir", str(directory)),
+            *("--remoting", "off", "--namesrv", "off"),
+            *flags,
+        ),
         env=environment(),
         capture_output=True,
         text=True,
