@@ -1,4 +1,5 @@
 import asyncio
+import threading
 from itertools import pairwise
 from pathlib import Path
 
@@ -27,6 +28,36 @@ async def test_a_store_is_opened_without_stopping_the_loop(tmp_path: Path) -> No
     store = await opening
     store.start(posting(asyncio.get_running_loop()))
     store.close()
+
+
+async def test_what_is_posted_by_any_thread_runs_on_the_loop_in_its_next_turn() -> None:
+    loop = asyncio.get_running_loop()
+    post = posting(loop)
+    ran: list[int] = []
+    both = asyncio.Event()
+
+    def run() -> None:
+        ran.append(threading.get_ident())
+        if len(ran) == 2:
+            both.set()
+
+    post(run)
+    assert not ran
+    await asyncio.to_thread(post, run)
+    await asyncio.wait_for(both.wait(), 60)
+    assert ran == [threading.get_ident()] * 2
+
+
+def test_what_is_posted_after_the_loops_end_is_dropped() -> None:
+    loop = asyncio.new_event_loop()
+    post = posting(loop)
+    loop.close()
+    ran: list[int] = []
+    post(lambda: ran.append(1))
+    thread = threading.Thread(target=post, args=(lambda: ran.append(2),))
+    thread.start()
+    thread.join()
+    assert not ran
 
 
 async def test_a_directory_in_use_is_a_reason_not_to_start(tmp_path: Path) -> None:

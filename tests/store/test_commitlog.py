@@ -184,6 +184,46 @@ def test_a_batch_appended_the_short_way_leaves_the_same_bytes(
     scratch.cleanup()
 
 
+@settings(deadline=None, max_examples=budget("property_examples"))
+@given(
+    messages=st.lists(
+        st.tuples(
+            st.sampled_from([TOPIC, b"100%", b"t" * 127, b"t" * 128]),
+            st.binary(max_size=40) | st.sampled_from([bytes(4_096), bytes(9_000)]),
+            st.sampled_from([b"", b"KEYS\x01a%b\x02", b"p\x01%b\x02" % bytes(5_000)]),
+            st.sampled_from([0, 0, 1]),
+            st.sampled_from([0, 1, envelope.BORN_HOST_V6, envelope.CONTINUES, envelope.MOVED]),
+            st.sampled_from([0, 66]),
+            st.sampled_from([b"", bytes(range(8))]),
+        ),
+        min_size=1,
+        max_size=8,
+    ),
+    host=st.sampled_from([bytes(8), bytes(20)]),
+)
+def test_an_entry_appended_in_one_step_has_the_same_bytes(
+    messages: list[tuple[bytes, bytes, bytes, int, int, int, bytes]], host: bytes
+) -> None:
+    """On a disk a small message is put together at once; in memory all take the long way."""
+    logs = []
+    scratch = tempfile.TemporaryDirectory()
+    for directory in (MemoryDisk().root(), DiskDirectory(Path(scratch.name))):
+        segments = Segments(directory, SEGMENT, SEGMENT)
+        segments.start_at(0)
+        logs.append(CommitLog(segments, ManualClock(77), store_host=host))
+    usual, short = logs
+    for offset, (topic, body, packed, count, flags, moved_ms, moved_host) in enumerate(messages):
+        born_host = bytes(20 if flags & envelope.BORN_HOST_V6 else 8)
+        places = (topic, 3, offset, body, packed, count, 5, born_host)
+        draft = Draft(*places, 9, flags, 2, 4, moved_ms, None, moved_host)
+        assert usual.append(draft) == short.append(draft)
+    assert usual.end == short.end
+    for position in range(0, usual.end, SEGMENT):
+        size = min(SEGMENT, usual.end - position)
+        assert usual.slice(position, size) == short.slice(position, size)
+    scratch.cleanup()
+
+
 @pytest.mark.parametrize("is_on_disk", [False, True])
 def test_a_batch_whose_stamp_fails_leaves_nothing(tmp_path: Path, is_on_disk: bool) -> None:
     def failing(view: memoryview, offset: int) -> None:

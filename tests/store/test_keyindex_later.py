@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from tests.store.keymodel import ModelLog
 
+from rockgate.protocol.entry import TRANSACTION_ROLLBACK
 from rockgate.store.keyfile import Shape
 from rockgate.store.keyindex import KeyIndex
 from rockgate.store.memoryfiles import MemoryDisk
@@ -76,6 +77,37 @@ def test_a_single_key_comes_behind_those_that_wait(world: World) -> None:
     position = world.log.append(b"orders", [b"a"])
     world.index.put(b"orders", [b"a"], position, world.log.store_ms)
     assert world.found(b"a") == [position, *positions]
+
+
+def test_messages_that_come_one_by_one_are_put_in_the_next_turn_together(world: World) -> None:
+    positions = []
+    for number in range(9):
+        key = b"%d" % (number % 2)
+        position = world.log.append(b"orders", [key])
+        world.index.put_entry(b"orders", b"KEYS\x01%b\x02" % key, position, world.log.store_ms)
+        positions.append(position)
+    assert world.index.last_position == -1
+    assert len(world.asked_for) == 1, "one turn is enough for all"
+    world.turn()
+    assert world.index.last_position == positions[-1]
+    assert world.found(b"0") == positions[::-2]
+    assert world.found(b"1") == positions[-2::-2]
+
+
+def test_those_of_one_and_those_of_many_keep_their_order(world: World) -> None:
+    found = []
+    for turn in range(3):
+        position = world.log.append(b"orders", [b"a"])
+        world.index.put_entry(b"orders", b"KEYS\x01a\x02", position, world.log.store_ms)
+        found += [position, *world.put(*[b"a"] * (1 + 7 * turn))]
+    assert world.index.query(b"orders", b"a", load=world.log.load, limit=99) == found[::-1]
+
+
+def test_a_rollback_and_a_message_without_keys_are_passed_over(world: World) -> None:
+    world.index.put_entry(b"orders", b"KEYS\x01a\x02", 10, 1, TRANSACTION_ROLLBACK)
+    world.index.put_entry(b"orders", b"WAIT\x01true\x02", 20, 1)
+    world.turn()
+    assert world.index.last_position == -1
 
 
 def test_as_many_as_a_turn_may_take_are_put_at_once(world: World) -> None:

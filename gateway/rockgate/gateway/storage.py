@@ -7,6 +7,7 @@ posted to the loop, and one timer calls `tick` again and again, soon while there
 import asyncio
 import contextlib
 import logging
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,11 +63,18 @@ def close_store(store: Store) -> None:
 
 
 def posting(loop: asyncio.AbstractEventLoop) -> Post:
-    """How the store's threads reach the loop; what they say after its end is dropped."""
+    """How the store's threads reach the loop; what they say after its end is dropped.
+
+    The loop's own thread, which calls this, may say something too; it need not wake itself.
+    """
+    own = threading.get_ident()
 
     def post(work: Callable[[], None]) -> None:
         with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(work)
+            if threading.get_ident() == own:
+                loop.call_soon(work)
+            else:
+                loop.call_soon_threadsafe(work)
 
     return post
 

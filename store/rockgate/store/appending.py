@@ -150,11 +150,11 @@ class Appender:
         """Append a message entry whose draft names the queue, and its next offset, already."""
         if self.refusal is not None:
             raise self.refusal
-        written = self._log.append(draft)
+        position, size, store_ms = written = self._log.append(draft)
         self._feed(queue, draft, written)
         self.on_append(queue)
-        end = written.position + written.size
-        return Appended(draft.offset, written.position, end, written.store_ms, queue.queue_id)
+        place = (draft.offset, position, position + size, store_ms, queue.queue_id)
+        return _new(Appended, place)
 
     def placed_with(self, queue: Queue, draft: Draft, topic: bytes, body: bytes) -> Appended:
         """Append a placed message and a change of a fold, of which a restart finds both or neither.
@@ -256,14 +256,9 @@ class Appender:
         self._index(draft, written)
 
     def _enter(self, queue: Queue, draft: Draft, written: Written) -> None:
-        queue.add(
-            written.position,
-            written.size,
-            draft.batch_count or 1,
-            written.store_ms,
-            draft.born_ms,
-            _code(draft.properties),
-        )
+        position, size, store_ms = written
+        code = _code(draft.properties)
+        queue.add(position, size, draft.batch_count or 1, store_ms, draft.born_ms, code)
         if not queue.is_dirty:
             self._queues.note(queue)
 

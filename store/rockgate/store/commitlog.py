@@ -22,6 +22,7 @@ from rockgate.protocol.entry import (
     HEAD_SIZE_V4,
     MAGIC_V1,
     MAGIC_V2,
+    MESSAGE_SIZE_V4,
     TOPIC_SIZE_V1_MAX,
     BatchFrame,
     Buffer,
@@ -29,6 +30,7 @@ from rockgate.protocol.entry import (
     Entry,
     EntryError,
     enclose_batch,
+    pack_message,
 )
 from rockgate.store.clock import Clock
 from rockgate.store.draft import NO_HOST, Draft, Shape, Stamp, Written, enclosed, pack_group
@@ -41,6 +43,8 @@ MOVED_SIZE = 128
 PROPERTIES_SIZE_MAX = envelope.PROPERTIES_SIZE_MAX - CHECKSUM_SIZE - MOVED_SIZE
 
 _SMALL_BODY_SIZE = 4096
+_SMALL_SIZE = 2 * _SMALL_BODY_SIZE
+_UNUSUAL = envelope.BORN_HOST_V6 | envelope.STORE_HOST_V6 | CONTINUES | envelope.MOVED
 _new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
 
 __all__ = ["MOVED_SIZE", "NO_HOST", "PROPERTIES_SIZE_MAX", "CommitLog", "Draft", "Stamp", "Written"]
@@ -79,6 +83,34 @@ class CommitLog:
 
     def append(self, draft: Draft) -> Written:
         """Append one entry; StoreFull or EntryTooLarge leave the log as it was."""
+        topic, queue_id, offset, body, properties, batch_count = draft[:6]
+        born_ms, born_host, flag, sys_flag, reconsume_times, prepared_offset = draft[6:12]
+        size = MESSAGE_SIZE_V4 + len(topic) + len(body) + len(properties)
+        segment = self._segments.active
+        view = segment.mapping.bare
+        at = self.end - segment.start
+        if (
+            view is None
+            or batch_count
+            or (sys_flag | self._host_flag) & _UNUSUAL
+            or draft.stamp is not None
+            or draft.store_host
+            or size > _SMALL_SIZE
+            or len(topic) > TOPIC_SIZE_V1_MAX
+            or at + size + _MARGIN > segment.size
+        ):
+            return self._append(draft)
+        position, store_ms = self.end, draft.store_ms or self._now_ms()
+        # In one step: the bytes are those of `_append`.
+        view[at : at + size] = pack_message(
+            *(size, topic, queue_id, offset, body, properties, born_ms, born_host, flag, sys_flag),
+            *(reconsume_times, prepared_offset, position, store_ms, self._store_host),
+        )
+        self._advance(position + size)
+        return _new(Written, (position, size, store_ms))
+
+    def _append(self, draft: Draft) -> Written:
+        """Append an entry of any kind."""
         shape = self._shape(draft)
         self._make_room(shape[0])
         try:

@@ -42,6 +42,10 @@ class Draft(NamedTuple):
     """Empty: this server. A moved entry keeps the host of its first append."""
 
 
+NOTHING_ELSE = Draft(b"", 0, 0, b"")[11:]
+"""What a draft has behind the count of its retries, as it is unless somebody says otherwise."""
+
+
 class Written(NamedTuple):
     """Where and when an entry was appended."""
 

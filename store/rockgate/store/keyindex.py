@@ -4,8 +4,8 @@ docs/key-index.md is this module's twin. The index is one row of files for all t
 covering a stretch of the log and named by its start. It is derived: what is lost or damaged is
 put again from the log, and `recover` says from where.
 
-Keys are put by the store's thread, straight into a mapped file: on the append path, or for many
-messages right behind it. `prepare` and `flush` are steps of background threads. An index that
+Keys are put by the store's thread, straight into a mapped file: those of a message right behind
+its append, when it has been answered. `prepare` and `flush` are steps of background threads. An index that
 cannot grow never fails a message: it stops, remembers where (`missed_from`), and is caught up from
 the log once there is room.
 
@@ -29,6 +29,7 @@ from rockgate.store.errors import StoreFull
 from rockgate.store.files import Directory
 from rockgate.store.keyfile import KeyFile, Shape
 from rockgate.store.keyloading import Load
+from rockgate.store.keywaiting import KeysWaiting
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +42,8 @@ _NAME: Final = re.compile(r"(\d{20})-(\d+)-(\d+)")
 _PREPARED: Final = "next"
 _WAITING_MAX: Final = 1_000
 """Messages whose keys are put later: about a millisecond's work."""
-
+_FEW: Final = 6
+"""Messages up to which each is put for itself in less time than together."""
 
 Missed = tuple[bytes, Sequence[bytes], int, int]
 """Topic, keys, position and store time of an entry, as `put` takes them."""
@@ -79,8 +81,7 @@ class KeyIndex:
         """Keys of everything in front of this position are on disk."""
         self.missed_from: int | None = None
         """From where on keys were not indexed for want of room; None if none were missed."""
-        self._waiting: list[tuple[bytes, Sequence[bytes], Sequence[int], int]] = []
-        self._waiting_count = 0
+        self._waiting = KeysWaiting()
         self.later: Callable[[Callable[[], None]], None] = lambda work: work()
         """Runs something soon, by the store's thread; without threads at once."""
         self.failure: OSError | None = None
@@ -165,33 +166,28 @@ class KeyIndex:
     def dispatch(self, view: memoryview, entry: Entry) -> None:
         """Index an entry of the log as the append of it did."""
         keys = entry_keys(view, entry, self.record_keys)
-        if keys:
-            self.put(entry.topic, keys, entry.position, entry.store_ms)
+        self.put(entry.topic, keys, entry.position, entry.store_ms)
 
     def put_batch(self, topic: bytes, body: memoryview, position: int, store_ms: int) -> None:
         """Index a batch whose flag says so by the keys of its records."""
-        keys = self.record_keys(body)
-        if keys:
-            self.put(topic, keys, position, store_ms)
+        self.put(topic, self.record_keys(body), position, store_ms)
 
     def put_entry(
         self, topic: bytes, properties: bytes, position: int, store_ms: int, sys_flag: int = 0
     ) -> None:
         """Index a message by all of its keys, unless it is the rollback of a transaction."""
-        if sys_flag & TRANSACTION_ROLLBACK == TRANSACTION_ROLLBACK:
-            return
-        keys = keys_of(properties)
-        if keys:
-            self.put(topic, keys, position, store_ms)
+        if sys_flag & TRANSACTION_ROLLBACK != TRANSACTION_ROLLBACK:
+            self._waiting.add(topic, properties, position, store_ms)
+            self._settle_later(1)
 
     def put(self, topic: bytes, keys: Sequence[bytes], position: int, store_ms: int) -> None:
-        """Index an entry of the log; one that is indexed already is passed over.
+        """Index an entry of the log; one without keys, or indexed already, is passed over.
 
         Entries come in the order of the log. The store time may go back: a moved entry's does.
         """
-        if self._waiting:
+        if self._waiting.count:
             self.settle()
-        if position <= self._last or self.missed_from is not None:
+        if not keys or position <= self._last or self.missed_from is not None:
             return
         file = self._row[-1]
         file.position = position
@@ -219,18 +215,22 @@ class KeyIndex:
 
         Not now but `later`, when they have been answered; whoever needs them first settles that.
         """
-        self._waiting.append((topic, properties, positions, store_ms))
-        self._waiting_count += len(positions)
-        if self._waiting_count >= _WAITING_MAX:
+        self._waiting.add_all(topic, properties, positions, store_ms)
+        self._settle_later(len(positions))
+
+    def _settle_later(self, added: int) -> None:
+        if self._waiting.count >= _WAITING_MAX:
             self.settle()
-        elif len(self._waiting) == 1:
+        elif self._waiting.count == added:
             self.later(self.settle)
 
     def settle(self) -> None:
         """Put all that waits."""
-        waiting, self._waiting = self._waiting, []
-        self._waiting_count = 0
-        for topic, properties, positions, store_ms in waiting:
+        for topic, properties, positions, store_ms in self._waiting.take():
+            if len(positions) < _FEW:
+                for each, position in zip(properties, positions, strict=True):
+                    self.put(topic, keys_of(each), position, store_ms)
+                continue
             keys, places = keys_of_all(properties, positions)
             file = self._row[-1]
             if (
@@ -249,7 +249,7 @@ class KeyIndex:
 
     def reached(self, position: int) -> None:
         """Note that every entry in front of a position was put, as far as it had keys."""
-        if self._waiting:
+        if self._waiting.count:
             self.settle()
         if self.missed_from is None and position > self._last:
             self._row[-1].position = position
@@ -266,7 +266,7 @@ class KeyIndex:
         Meanwhile entries that are appended are passed over by `put`; `is_all` says that `end` is
         the log's, and from then on they are not. Does nothing while there is no room.
         """
-        if self._waiting:
+        if self._waiting.count:
             self.settle()
         if self.missed_from is None or not self.has_room:
             return
@@ -306,7 +306,7 @@ class KeyIndex:
         Both ends of the time window count. A query gives up after `steps_max` entries and
         returns what it found: a key that all messages share is no key.
         """
-        if self._waiting:
+        if self._waiting.count:
             self.settle()
         found: list[int] = []
         passed: set[int] = set()
@@ -390,7 +390,7 @@ class KeyIndex:
 
     def close(self) -> None:
         """Let go of the files; what was not flushed is put again at the next start."""
-        self._waiting = []
+        self._waiting.take()
         for file in self._row:
             file.mapping.close()
         self._row = []

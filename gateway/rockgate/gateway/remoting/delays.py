@@ -38,6 +38,7 @@ from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.store.appending import Intake
 from rockgate.store.commitlog import Draft
 from rockgate.store.consumequeue import Queue
+from rockgate.store.draft import NOTHING_ELSE
 from rockgate.store.reading import Slice
 from rockgate.store.store import Store
 
@@ -54,8 +55,6 @@ WAITING_MARKS: Final = frozenset((REAL_TOPIC, REAL_QUEUE, LEVEL, FROM_NOW_S, FRO
 _REAL_TOPIC: Final = REAL_TOPIC.encode()
 _REAL_QUEUE: Final = REAL_QUEUE.encode()
 _LEFT_OUT: Final = frozenset(name.encode() for name in (*WAITING_MARKS, "WAIT", ""))
-_NOTHING_ELSE: Final = Draft(b"", 0, 0, b"")[11:]
-"""What a draft has behind the count of its retries, as it is unless somebody says otherwise."""
 _new: Final = tuple.__new__  # what NamedTuple._make calls, without its own call in between
 _NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
 KEPT_FLAGS: Final = CLIENT_FLAGS | BORN_HOST_V6 | TRANSACTION_ROLLBACK
@@ -196,7 +195,7 @@ class Delays:
                 entry.flag,
                 entry.sys_flag & KEPT_FLAGS,
                 entry.reconsume_times,
-                *_NOTHING_ELSE,
+                *NOTHING_ELSE,
             ),
         )
         target = left_out.get(_REAL_TOPIC, b""), left_out.get(_REAL_QUEUE, b"")

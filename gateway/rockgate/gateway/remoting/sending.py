@@ -42,6 +42,7 @@ from rockgate.protocol.remoting.message import decode_batch
 from rockgate.store.appending import Appended, AppendedMessages
 from rockgate.store.commitlog import Draft
 from rockgate.store.consumequeue import Queue
+from rockgate.store.draft import NOTHING_ELSE
 from rockgate.store.store import Store
 from rockgate.store.topic import Topic
 from rockgate.store.topicchanges import WRITE
@@ -51,6 +52,7 @@ Header: TypeAlias = SendHeader | SendHeaderV2
 CLIENT_FLAGS = COMPRESSED | MULTI_TAGS | KIND_MASK
 """The bits of sysFlag that are the client's to set: the others say how an entry lies here."""
 _TRANSACTION = TRANSACTION_ROLLBACK
+_new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
 _DELAYING = (
     b"DELAY",
     b"TIMER_DELAY_MS",
@@ -144,22 +146,21 @@ class Sender:
         if b"REPLY_TO_CLIENT\x01" in properties:
             properties = self._request(properties, caller)
         host = caller.peer.host
-        appended = self._appender.placed(
-            queue,
-            Draft(
-                queue.topic,
-                queue.queue_id,
-                queue.next_offset,
-                body,
-                properties,
-                0,
-                header.born_timestamp,
-                host.packed,
-                header.flag,
-                header.sys_flag & CLIENT_FLAGS | host.flag,
-                header.reconsume_times or 0,
-            ),
+        fields = (
+            queue.topic,
+            queue.queue_id,
+            queue.next_offset,
+            body,
+            properties,
+            0,
+            header.born_timestamp,
+            host.packed,
+            header.flag,
+            header.sys_flag & CLIENT_FLAGS | host.flag,
+            header.reconsume_times or 0,
+            *NOTHING_ELSE,
         )
+        appended = self._appender.placed(queue, _new(Draft, fields))
         if queue.is_sync and _NO_WAIT not in properties:
             return self._durability.after(appended.end, appended)
         return appended

@@ -40,6 +40,8 @@ _HEADS: Final = {
 _HOST_FLAGS: Final = BORN_HOST_V6 | STORE_HOST_V6
 _HEAD_V4: Final = _HEADS[0]
 HEAD_SIZE_V4: Final = _HEAD_V4.size
+MESSAGE_SIZE_V4: Final = HEAD_SIZE_V4 + 1 + 2 + CHECKSUM_SIZE
+"""What `pack_message` puts around topic, body and properties."""
 _SIZE_AND_MAGIC: Final = struct.Struct(">II")
 BODY_CRC_AT: Final = 8
 POSITION_AT: Final = 28
@@ -153,6 +155,48 @@ def pack_tail(head: bytes, topic: bytes, properties: bytes, magic: int) -> bytes
     size = _I16.pack(len(properties) + CHECKSUM_SIZE)
     covered = b"".join((prefix, topic, size, properties, CHECKSUM_NAME))
     return b"%b%08x\x02" % (covered, crc32(covered, crc32(head)))
+
+
+def pack_message(
+    size: int,
+    topic: bytes,
+    queue_id: int,
+    offset: int,
+    body: Buffer,
+    properties: bytes,
+    born_ms: int,
+    born_host: bytes,
+    flag: int,
+    sys_flag: int,
+    reconsume_times: int,
+    prepared_offset: int,
+    position: int,
+    store_ms: int,
+    store_host: bytes,
+) -> bytes:
+    """Pack a whole message of a short topic, with two IPv4 hosts; its size must be right."""
+    assert len(born_host) == len(store_host) == HOST_SIZE_V4
+    head = _HEAD_V4.pack(
+        size,
+        MAGIC_V1,
+        crc32(body) & 0x7FFFFFFF,
+        queue_id,
+        flag,
+        offset,
+        position,
+        sys_flag,
+        born_ms,
+        born_host,
+        store_ms,
+        store_host,
+        reconsume_times,
+        prepared_offset,
+        len(body),
+    )
+    rest = _I16.pack(len(properties) + CHECKSUM_SIZE)
+    covered = b"%c%b%b%b%b" % (len(topic), topic, rest, properties, CHECKSUM_NAME)
+    last = b"%b%08x\x02" % (covered, crc32(covered, crc32(head)))
+    return b"".join((head, body, last))
 
 
 def batch_properties(count: int, base_offset: int, properties: bytes = b"") -> bytes:
