@@ -5,9 +5,9 @@ covering a stretch of the log and named by its start. It is derived: what is los
 put again from the log, and `recover` says from where.
 
 Keys are put by the store's thread, straight into a mapped file: those of a message right behind
-its append, when it has been answered. `prepare` and `flush` are steps of background threads. An index that
-cannot grow never fails a message: it stops, remembers where (`missed_from`), and is caught up from
-the log once there is room.
+its append, when it has been answered. `prepare` and `flush` are steps of background threads. An
+index that cannot grow never fails a message: it stops, remembers where (`missed_from`), and is
+caught up from the log once there is room.
 
 Only hashes are stored. `query` compares the real key, topic and time of whatever it finds by means
 of the caller's loader, so that neither a collision nor a damaged file can give a wrong answer.
