@@ -339,7 +339,7 @@ def test_short_writes_and_reads_are_continued(
 def test_a_kernel_without_the_populate_advice_is_no_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rockgate.store.files._MADV_POPULATE_WRITE", 12345)
+    monkeypatch.setattr("rockgate.store.mapped._MADV_POPULATE_WRITE", 12345)
     mapping = DiskDirectory(tmp_path).allocate("a", SIZE)
     mapping.populate(0, SIZE)
     mapping.write(0, b"x")
@@ -371,7 +371,7 @@ def test_a_range_can_be_synced_alone_and_a_failure_is_told(
             ctypes.set_errno(errno.EIO)
             return -1
 
-    monkeypatch.setattr("rockgate.store.files._libc", Libc)
+    monkeypatch.setattr("rockgate.store.mapped._libc", Libc)
     with pytest.raises(OSError, match="a") as failed:
         mapping.sync(0, 1)
     assert failed.value.errno == errno.EIO

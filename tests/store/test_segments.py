@@ -154,7 +154,7 @@ class Recording:
     def sync(self, at: int = 0, size: int | None = None) -> None:
         self.synced.append((at, size))
 
-    def populate(self, at: int, size: int) -> None:
+    def populate(self, at: int, size: int, *, coarsely: bool = False) -> None:
         self.populated.append((at, at + size))
 
     def prefetch(self, at: int, size: int) -> None: ...

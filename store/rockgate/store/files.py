@@ -2,7 +2,7 @@
 
 Two kinds exist: the disk's, here, and a memory kind that forgets what was not synced
 (`rockgate.store.memoryfiles`), for tests that cut the power at every write. Nothing else in the
-store imports `os`, `mmap` or `fcntl`.
+store but this door and its `mapped` half imports `os`, `mmap` or `fcntl`.
 
 Durability, as both kinds have it:
 - bytes of a file last from its `sync()` on; before that any subset of its pages may be lost;
@@ -10,32 +10,21 @@ Durability, as both kinds have it:
 
 No writable mapping ever lies over a hole of a file: on a full disk that would be SIGBUS and not
 an error. Hence `allocate` reserves every block before it maps. Calls that may take a millisecond
-let go of the interpreter lock: populating goes through ctypes, because Python's own
-`mmap(MAP_POPULATE)` and `mmap.flush` hold it.
+let go of the interpreter lock.
 """
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import fcntl
-import mmap
 import os
-import threading
-import weakref
 from pathlib import Path
 from typing import Protocol
 
 from rockgate.store.errors import StoreFull, StoreLocked
-
-Buffer = bytes | bytearray | memoryview
-
-PAGE_SIZE = 4096
-_POPULATE_STEP = 32 << 20
-_MADV_DONTNEED = 4
-_MADV_POPULATE_READ = 22
-_MADV_POPULATE_WRITE = 23
-_MS_SYNC = 4
+from rockgate.store.mapped import PAGE_SIZE as PAGE_SIZE
+from rockgate.store.mapped import Buffer as Buffer
+from rockgate.store.mapped import DiskMapping
 
 
 class Mapping(Protocol):
@@ -53,8 +42,11 @@ class Mapping(Protocol):
     def sync(self, at: int = 0, size: int | None = None) -> None:
         """Wait until all that was written before the call, there or anywhere, is on disk."""
 
-    def populate(self, at: int, size: int) -> None:
-        """Make a range ready for writing, so that writing it takes no page fault."""
+    def populate(self, at: int, size: int, *, coarsely: bool = False) -> None:
+        """Make a range ready for writing, so that writing it takes no page fault.
+
+        Page by page, or coarsely: in pieces as large as the kernel likes them.
+        """
 
     def prefetch(self, at: int, size: int) -> None:
         """Bring a range in from disk, so that reading it takes no page fault."""
@@ -129,108 +121,10 @@ class Directory(Protocol):
         """Give the directory back."""
 
 
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-_libc.msync.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-
-
-def _advise(mapped: mmap.mmap, at: int, size: int, advice: int) -> None:
-    """Advise in steps, without the interpreter lock; advice that a kernel lacks is not taken."""
-    anchor = ctypes.c_char.from_buffer(mapped)
-    try:
-        address = ctypes.addressof(anchor)
-        start = at - at % PAGE_SIZE
-        end = min(at + size, len(mapped))
-        while start < end:
-            step = min(_POPULATE_STEP, end - start)
-            if _libc.madvise(address + start, step, advice):
-                return
-            start += step
-    finally:
-        del anchor
-
-
 def _full(error: OSError, name: str) -> Exception:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StoreFull(f"no room on disk for {name}")
     return error
-
-
-def _close_aside(descriptor: int) -> None:
-    """Close in a thread: who let go of the last slice is not to wait for the disk."""
-    threading.Thread(target=os.close, args=(descriptor,), name="rockgate-close").start()
-
-
-class DiskMapping:
-    """A mapped file on disk."""
-
-    def __init__(self, name: str, descriptor: int, size: int, *, writable: bool) -> None:
-        self.name = name
-        self.size = size
-        self._descriptor = descriptor
-        access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
-        self._mapped: mmap.mmap | None = mmap.mmap(descriptor, size, access=access)
-        self._writable = writable
-        self.view = memoryview(self._mapped)
-        self.bare: memoryview | None = self.view
-
-    def write(self, at: int, data: Buffer) -> None:
-        """Copy bytes in."""
-        self.view[at : at + len(data)] = data
-
-    def sync(self, at: int = 0, size: int | None = None) -> None:
-        """Flush dirty pages: all of the file's, or those of a range alone.
-
-        A flush makes clean, and so costs the next write to each page a fault. Pages that were
-        made ready ahead of the writer are dirty too: a flush of a range leaves them ready.
-        """
-        if size is None or self._mapped is None:
-            os.fdatasync(self._descriptor)
-            return
-        start = at - at % PAGE_SIZE
-        anchor = ctypes.c_char.from_buffer(self._mapped)
-        try:
-            failed = _libc.msync(ctypes.addressof(anchor) + start, at + size - start, _MS_SYNC)
-        finally:
-            del anchor
-        if failed:
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number), self.name)
-
-    def populate(self, at: int, size: int) -> None:
-        """Fault the range in for writing."""
-        if self._mapped is not None:
-            _advise(self._mapped, at, size, _MADV_POPULATE_WRITE)
-
-    def prefetch(self, at: int, size: int) -> None:
-        """Fault the range in for reading."""
-        if self._mapped is None:
-            return
-        if self._writable:
-            _advise(self._mapped, at, size, _MADV_POPULATE_READ)
-            return
-        self._mapped.madvise(mmap.MADV_WILLNEED, at - at % PAGE_SIZE, size)
-
-    def close(self) -> None:
-        """Give the pages back without the interpreter lock; the rest goes with the last slice.
-
-        Whoever lets go of a removed file last frees its blocks, which takes a tenth of a second
-        for a segment. Unmapping holds the interpreter lock, so the descriptor is closed after it.
-        """
-        mapped, self._mapped = self._mapped, None
-        if mapped is None:
-            return
-        if self._writable:
-            _advise(mapped, 0, self.size, _MADV_DONTNEED)
-        self.view = self.bare = memoryview(b"")
-        descriptor, self._descriptor = self._descriptor, -1
-        reference = weakref.ref(mapped)
-        del mapped
-        sliced = reference()
-        if sliced is None:
-            os.close(descriptor)
-        else:
-            weakref.finalize(sliced, _close_aside, descriptor).atexit = False
 
 
 class DiskFile:

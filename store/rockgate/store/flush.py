@@ -47,6 +47,8 @@ class Flusher:
         """Everything before this position is on disk."""
         self.failure: OSError | None = None
         self.fsync_count = 0
+        self.awaited_count = 0
+        """How many waited for a flush, ever."""
         self.on_synced: Callable[[float], None] = lambda seconds: None
         """Told how long each fsync took, by the thread that waited for it."""
         self._stepping = threading.Lock()
@@ -63,6 +65,7 @@ class Flusher:
             return
         # Positions are asked for in the order of appends, so the queue is sorted.
         self._waiting.append((position, told))
+        self.awaited_count += 1
         self._wake()
 
     def settle(self) -> None:

@@ -210,7 +210,7 @@ class MemoryMapping:
         """Make the visible durable, all of it or that of a range."""
         _sync(self._disk, self._path, self._node, at, size)
 
-    def populate(self, at: int, size: int) -> None:
+    def populate(self, at: int, size: int, *, coarsely: bool = False) -> None:
         """There is nothing to do: memory is there."""
 
     def prefetch(self, at: int, size: int) -> None:

@@ -150,7 +150,7 @@ class Segments:
         self.prepare_at = segment.start
         return segment
 
-    def prepare(self, written: int) -> None:
+    def prepare(self, written: int, *, coarsely: bool = False) -> None:
         """Allocator's step: populate ahead of the written position, and make the next file."""
         if not self._row:
             return
@@ -158,7 +158,8 @@ class Segments:
         ahead = self._populate_ahead
         used = written - segment.start
         # What is written needs no populating, which would only make its pages dirty again.
-        self._populate(segment, used - used % PAGE_SIZE, min(segment.size, used + ahead))
+        start, end = used - used % PAGE_SIZE, min(segment.size, used + ahead)
+        self._populate(segment, start, end, coarsely=coarsely)
         if self._prepared is None and written + 2 * ahead >= segment.end:
             made = None
             with self._making:
@@ -172,7 +173,7 @@ class Segments:
                         self.prepare_at = min(segment.end, written + max(1, ahead >> 2))
                         return
             if made is not None:
-                self._populate(made, 0, ahead)
+                self._populate(made, 0, ahead, coarsely=coarsely)
         self._plan()
 
     def _plan(self) -> None:
@@ -202,10 +203,10 @@ class Segments:
         return Segment(start, mapping)
 
     @staticmethod
-    def _populate(segment: Segment, start: int, end: int) -> None:
+    def _populate(segment: Segment, start: int, end: int, *, coarsely: bool) -> None:
         start = max(start, segment.populated)
         if end > start:
-            segment.mapping.populate(start, end - start)
+            segment.mapping.populate(start, end - start, coarsely=coarsely)
             segment.populated = end
 
     # Shrinking

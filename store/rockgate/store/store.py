@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
+from rockgate.store.allocating import Allocator
 from rockgate.store.appending import Appender
 from rockgate.store.background import InlineJobs, Jobs, Post, ThreadJobs, Worker
 from rockgate.store.bodies import Bodies
@@ -121,8 +122,9 @@ class Store:
             directory.child("commitlog"), config.segment_bytes, config.populate_ahead_bytes
         )
         self.found: Found = find_log(self._segments, self._checkpoint, directory)
+        self._allocator = Allocator(self._segments, clock, lambda: self.log.end)
         self.log = CommitLog(
-            self._segments, clock, store_host=store_host, wake_allocator=self._allocate
+            self._segments, clock, store_host=store_host, wake_allocator=self._allocator.wake
         )
         self.log.end = self.found.end
         self.log.last_store_ms = self.found.last_store_ms
@@ -153,6 +155,7 @@ class Store:
             flushed=self._checkpoint.newest.flushed,
             wake=self._wake_flusher,
         )
+        self._allocator.awaited_count = lambda: self.flusher.awaited_count
         self.appender = Appender(log=self.log, queues=self.queues, state=self.state, keys=self.keys)
         self.reader = Reader(self.log, self.flusher)
         self.warmth = Warmth(
@@ -279,7 +282,7 @@ class Store:
         """Mark the run as unfinished, start its epoch, and make what recovery kept durable."""
         self._directory.create(ABORT).close()
         self._directory.sync()
-        self._segments.prepare(self.log.end)
+        self._allocator.step()
         self.appender.append_state(EPOCH_TOPIC, self.epochs.next_change())
         self.checkpointer.take()
 
@@ -291,22 +294,10 @@ class Store:
         self.checkpointer.jobs = self._jobs = ThreadJobs("rockgate-jobs", post)
         if self.keys is not None:
             self.keys.later = post
-        self._allocator = Worker("rockgate-allocate", self._prepare)
         self._flushing = Worker("rockgate-flush", self._flush_step, self.config.flush_interval_ms)
-        self._threads = [self._allocator, self._flushing]
+        self._threads = [self._allocator.start(), self._flushing]
         for thread in self._threads:
             thread.start()
-
-    def _allocate(self) -> None:
-        if self._threads:
-            # Once is enough until the allocator has set the next place.
-            self._segments.prepare_at = 1 << 62
-            self._allocator.wake()
-        else:
-            self._prepare()
-
-    def _prepare(self) -> None:
-        self._segments.prepare(self.log.end)
 
     def _wake_flusher(self) -> None:
         if self._threads:
