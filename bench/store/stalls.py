@@ -119,6 +119,7 @@ async def busy(path: str) -> None:
     loop = asyncio.get_running_loop()
     load = Load(path, loop)
     tuning.tune_allocator()
+    tuning.tune_threads()
     tuning.tune_collector()
     # The first segment's pages are made while a server starts; on memory that the host has yet to
     # give, that takes a second, and the load would overtake it.

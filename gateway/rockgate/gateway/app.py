@@ -40,7 +40,7 @@ from rockgate.gateway.telemetry.loop import LoopWatch
 from rockgate.gateway.telemetry.process import ProcessSource
 from rockgate.gateway.telemetry.storesource import StoreSource
 from rockgate.gateway.telemetry.telemetry import Telemetry
-from rockgate.gateway.tuning import Freezer, tune_allocator, tune_collector
+from rockgate.gateway.tuning import Freezer, tune_allocator, tune_collector, tune_threads
 from rockgate.gateway.waiting import Waiting
 from rockgate.store.state import Fold, Journal
 from rockgate.store.store import Store
@@ -58,6 +58,7 @@ def run(config: Config) -> None:
     logs.set_up(config.server.log_level)
     _raise_file_limit()
     tune_allocator()
+    tune_threads()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(config))
 
