@@ -1,3 +1,4 @@
+import contextlib
 import json
 import os
 import signal
@@ -85,7 +86,10 @@ def wait_for_connection(address: str, process: subprocess.Popen[bytes]) -> None:
 
     def is_connected() -> bool:
         folder = f"/proc/{process.pid}/fd"
-        links = [os.readlink(f"{folder}/{each}") for each in os.listdir(folder)]
+        links = []
+        for each in os.listdir(folder):
+            with contextlib.suppress(FileNotFoundError):  # closed since
+                links.append(os.readlink(f"{folder}/{each}"))
         return sum(link.startswith("socket:") for link in links) > 2
 
     wait_until(is_connected, "the command has connected")
