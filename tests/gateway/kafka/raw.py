@@ -12,7 +12,7 @@ from rockgate.protocol.kafka.messages.api_versions import ApiVersionsRequest, Ap
 from rockgate.protocol.kafka.schema import decode, encode
 
 T = TypeVar("T")
-SECONDS_MAX = 60.0
+SECONDS_MAX = 180.0
 MEMORY_MAX = 1 << 28
 
 

@@ -11,7 +11,7 @@ from rockgate.protocol.remoting.command import BINARY, JSON, Command
 from rockgate.protocol.remoting.connection import Connection
 from rockgate.protocol.remoting.message import Message, decode_all
 
-SECONDS_MAX = 60.0
+SECONDS_MAX = 180.0
 
 
 class Client:
