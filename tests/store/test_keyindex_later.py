@@ -21,7 +21,7 @@ class World:
         self.log = ModelLog()
         self.index = self.opened()
         self.asked_for: list[Work] = []
-        self.index.later = self.asked_for.append
+        self.index.soon = self.index.later = self.asked_for.append
 
     def opened(self) -> KeyIndex:
         index = KeyIndex(self.disk.root(), Shape(50, 5_000))
@@ -92,6 +92,20 @@ def test_messages_that_come_one_by_one_are_put_in_the_next_turn_together(world: 
     assert world.index.last_position == positions[-1]
     assert world.found(b"0") == positions[::-2]
     assert world.found(b"1") == positions[-2::-2]
+
+
+def test_a_batch_does_not_wait_as_long_as_single_messages_before_it(world: World) -> None:
+    in_time: list[Work] = []
+    world.index.later = in_time.append
+    position = world.log.append(b"orders", [b"a"])
+    world.index.put_entry(b"orders", b"KEYS\x01a\x02", position, world.log.store_ms)
+    assert (len(in_time), world.asked_for) == (1, [])
+    last = world.put(b"b")
+    world.turn()
+    assert world.index.last_position == last[0]
+    in_time.pop()()
+    world.put(b"c")
+    assert len(world.asked_for) == 1, "the next one has a turn of its own"
 
 
 def test_those_of_one_and_those_of_many_keep_their_order(world: World) -> None:

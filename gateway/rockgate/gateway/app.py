@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 import uvloop
@@ -50,6 +51,8 @@ INTERRUPTED_STATUS = 130
 HTTP_BACKLOG = 64
 OWN_FILES = 256
 """Descriptors kept back from connections, for the log's files and the doors themselves."""
+KEYS_SECONDS = 0.01
+"""How long keys of single messages wait, so that many are put together: a turn takes them all."""
 log = logging.getLogger(__name__)
 
 
@@ -178,7 +181,10 @@ class Server:
 
         store = await open_store(data_dir, self.config.store, folds, record_keys, host)
         resources.callback(close_store, store)
-        store.start(posting(asyncio.get_running_loop()))
+        loop = asyncio.get_running_loop()
+        store.start(posting(loop))
+        if store.keys is not None:
+            store.keys.later = partial(loop.call_later, KEYS_SECONDS)
         return store, *made[0]
 
     def _tick(self, resources: AsyncExitStack, steps: Sequence[Callable[[], bool]]) -> None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Final
@@ -29,7 +29,7 @@ from rockgate.store.errors import StoreFull
 from rockgate.store.files import Directory
 from rockgate.store.keyfile import KeyFile, Shape
 from rockgate.store.keyloading import Load
-from rockgate.store.keywaiting import KeysWaiting
+from rockgate.store.keywaiting import FEW, WAITING_MAX, KeysWaiting, Run, run
 
 _log = logging.getLogger(__name__)
 
@@ -40,10 +40,6 @@ FOREVER_MS: Final = 2**63 - 1
 
 _NAME: Final = re.compile(r"(\d{20})-(\d+)-(\d+)")
 _PREPARED: Final = "next"
-_WAITING_MAX: Final = 1_000
-"""Messages whose keys are put later: about a millisecond's work."""
-_FEW: Final = 6
-"""Messages up to which each is put for itself in less time than together."""
 
 Missed = tuple[bytes, Sequence[bytes], int, int]
 """Topic, keys, position and store time of an entry, as `put` takes them."""
@@ -82,8 +78,10 @@ class KeyIndex:
         self.missed_from: int | None = None
         """From where on keys were not indexed for want of room; None if none were missed."""
         self._waiting = KeysWaiting()
-        self.later: Callable[[Callable[[], None]], None] = lambda work: work()
-        """Runs something soon, by the store's thread; without threads at once."""
+        self._is_settled_soon = False
+        self.soon: Run = run
+        self.later: Run = run
+        """Run something by the store's thread: in its next turn, or in one that comes in time."""
         self.failure: OSError | None = None
         """The sync that failed. Later ones prove nothing, so the durable position stands still."""
 
@@ -178,7 +176,10 @@ class KeyIndex:
         """Index a message by all of its keys, unless it is the rollback of a transaction."""
         if sys_flag & TRANSACTION_ROLLBACK != TRANSACTION_ROLLBACK:
             self._waiting.add(topic, properties, position, store_ms)
-            self._settle_later(1)
+            if self._waiting.count >= WAITING_MAX:
+                self.settle()
+            elif self._waiting.count == 1:
+                self.later(self.settle)
 
     def put(self, topic: bytes, keys: Sequence[bytes], position: int, store_ms: int) -> None:
         """Index an entry of the log; one without keys, or indexed already, is passed over.
@@ -213,21 +214,20 @@ class KeyIndex:
     ) -> None:
         """Index messages that follow each other in the log, none of them a rollback.
 
-        Not now but `later`, when they have been answered; whoever needs them first settles that.
+        Not now but `soon`, when they have been answered; whoever needs them first settles that.
         """
         self._waiting.add_all(topic, properties, positions, store_ms)
-        self._settle_later(len(positions))
-
-    def _settle_later(self, added: int) -> None:
-        if self._waiting.count >= _WAITING_MAX:
+        if self._waiting.count >= WAITING_MAX:
             self.settle()
-        elif self._waiting.count == added:
-            self.later(self.settle)
+        elif not self._is_settled_soon:
+            self._is_settled_soon = True
+            self.soon(self.settle)
 
     def settle(self) -> None:
         """Put all that waits."""
+        self._is_settled_soon = False
         for topic, properties, positions, store_ms in self._waiting.take():
-            if len(positions) < _FEW:
+            if len(positions) < FEW:
                 for each, position in zip(properties, positions, strict=True):
                     self.put(topic, keys_of(each), position, store_ms)
                 continue

@@ -1,15 +1,30 @@
 """Messages whose keys wait to be put into the key index, in the order of the log.
 
-Whoever sent a message is answered first; its keys are put in the same turn of the loop, behind the
-answer. Messages of one topic and time wait together, so that many of them are put in one pass.
+Whoever sent a message is answered first. The keys of a batch are put in the next turn of the loop,
+while the client reads its answer; those of single messages within a few milliseconds, with whatever
+else has come by then. Messages of one topic and time wait together and are put in one pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Final
+
+WAITING_MAX: Final = 1_000
+"""How many messages may wait: about a millisecond's work."""
+FEW: Final = 6
+"""Messages up to which each is put for itself in less time than together."""
 
 Group = tuple[bytes, Sequence[bytes], Sequence[int], int]
 """Topic, the properties of each message, its position, and the store time of all."""
+
+Run = Callable[[Callable[[], None]], object]
+"""Runs something by the store's thread, at some time."""
+
+
+def run(work: Callable[[], None]) -> None:
+    """Run it at once: for whoever has no loop."""
+    work()
 
 
 class KeysWaiting:

@@ -293,7 +293,7 @@ class Store:
         self._posted = post
         self.checkpointer.jobs = self._jobs = ThreadJobs("rockgate-jobs", post)
         if self.keys is not None:
-            self.keys.later = post
+            self.keys.soon = post
         self._flushing = Worker("rockgate-flush", self._flush_step, self.config.flush_interval_ms)
         self._threads = [self._allocator.start(), self._flushing]
         for thread in self._threads:
