@@ -193,10 +193,7 @@ def pack_message(
         prepared_offset,
         len(body),
     )
-    rest = _I16.pack(len(properties) + CHECKSUM_SIZE)
-    covered = b"%c%b%b%b%b" % (len(topic), topic, rest, properties, CHECKSUM_NAME)
-    last = b"%b%08x\x02" % (covered, crc32(covered, crc32(head)))
-    return b"".join((head, body, last))
+    return b"".join((head, body, pack_tail(head, topic, properties, MAGIC_V1)))
 
 
 def batch_properties(count: int, base_offset: int, properties: bytes = b"") -> bytes:
