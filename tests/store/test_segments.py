@@ -15,7 +15,7 @@ from tests.seeds import seeded
 from rockgate.store.errors import StoreCorrupt, StoreFull
 from rockgate.store.files import DiskDirectory
 from rockgate.store.memoryfiles import MemoryDisk, Operation, PowerCut
-from rockgate.store.segments import Segments, segment_name
+from rockgate.store.segments import HASTE_WINDOWS, Segments, segment_name
 
 SIZE = 64 << 10
 AHEAD = 8 << 10
@@ -104,13 +104,26 @@ def test_only_one_segment_is_prepared() -> None:
     assert starts(segments) == [0]
 
 
-def test_nothing_is_prepared_while_the_end_is_far() -> None:
+def test_the_next_file_is_made_when_the_last_one_is_half_full() -> None:
+    """Not sooner, for it takes room; and not much later, for a roll would wait for it."""
     disk = MemoryDisk()
     segments = row_of(disk)
-    segments.prepare(SIZE - 2 * AHEAD - 1)
+    segments.prepare(SIZE // 2 - 1)
     assert len(disk.root().names()) == 1
-    segments.prepare(SIZE - 2 * AHEAD)
+    segments.prepare(SIZE // 2)
     assert len(disk.root().names()) == 2
+
+
+def test_a_writer_in_haste_has_more_pages_ready_before_a_file_is_made() -> None:
+    for position, coarsely, windows in (
+        (SIZE // 2, True, HASTE_WINDOWS),
+        (SIZE // 2, False, 1),
+        (SIZE // 4, True, 1),
+    ):
+        segments = row_of(MemoryDisk())
+        mapping = segments.active.mapping = Recording(SIZE)
+        segments.prepare(position, coarsely=coarsely)
+        assert mapping.populated == [(position, position + windows * AHEAD)]
 
 
 def test_the_writer_wakes_the_allocator_only_where_there_is_work() -> None:

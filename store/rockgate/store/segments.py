@@ -19,6 +19,8 @@ from rockgate.store.files import PAGE_SIZE, Directory, Mapping
 
 _NAME_DIGITS = 20
 _UNFINISHED = ".new"
+HASTE_WINDOWS = 4
+"""How many windows ahead of a writer in haste are populated before a file is made."""
 
 
 class Segment:
@@ -158,9 +160,14 @@ class Segments:
         ahead = self._populate_ahead
         used = written - segment.start
         # What is written needs no populating, which would only make its pages dirty again.
+        is_next_due = self._prepared is None and written >= self._make_at(segment)
+        if is_next_due and coarsely:
+            # A file is made while the disk is busy with all that was written: a writer in haste
+            # comes far meanwhile.
+            ahead *= HASTE_WINDOWS
         start, end = used - used % PAGE_SIZE, min(segment.size, used + ahead)
         self._populate(segment, start, end, coarsely=coarsely)
-        if self._prepared is None and written + 2 * ahead >= segment.end:
+        if is_next_due:
             made = None
             with self._making:
                 # Only if nobody rolled in the meantime.
@@ -170,10 +177,12 @@ class Segments:
                     except StoreFull:
                         # The producer who needs it will be told; until then it is tried again
                         # from time to time, because a reservation that fails is not cheap.
-                        self.prepare_at = min(segment.end, written + max(1, ahead >> 2))
+                        self.prepare_at = min(
+                            segment.end, written + max(1, self._populate_ahead >> 2)
+                        )
                         return
             if made is not None:
-                self._populate(made, 0, ahead, coarsely=coarsely)
+                self._populate(made, 0, self._populate_ahead, coarsely=coarsely)
         self._plan()
 
     def _plan(self) -> None:
@@ -182,10 +191,15 @@ class Segments:
         populate_at = segment.start + segment.populated - (self._populate_ahead >> 1)
         if segment.populated >= segment.size:
             populate_at = segment.end
-        make_at = (
-            segment.end if self._prepared is not None else segment.end - 2 * self._populate_ahead
-        )
+        make_at = segment.end if self._prepared is not None else self._make_at(segment)
         self.prepare_at = min(populate_at, make_at)
+
+    def _make_at(self, segment: Segment) -> int:
+        """The position from which on there should be a next file: half way, and never too late.
+
+        A roll waits for a file that is being made, and the loop with it.
+        """
+        return segment.end - max(segment.size >> 1, min(segment.size, 2 * self._populate_ahead))
 
     def _make(self, start: int) -> Segment:
         """Make a file durably; its name is there only when all of its blocks are."""
