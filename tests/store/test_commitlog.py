@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
@@ -40,6 +42,24 @@ def fill(log: CommitLog, left: int) -> None:
 def end_of(disk: MemoryDisk) -> int:
     """Where a process that starts now finds the log's end."""
     return find_end(loaded(disk.killed().root()), 0, 0).end
+
+
+@contextmanager
+def logs_alike(host: bytes) -> Iterator[tuple[CommitLog, CommitLog]]:
+    """Two logs that must have the same bytes in the end: in memory all entries take the long way,
+    on a disk the short one where there is one."""
+    with tempfile.TemporaryDirectory() as scratch:
+        logs = []
+        for directory in (MemoryDisk().root(), DiskDirectory(Path(scratch))):
+            segments = Segments(directory, SEGMENT, SEGMENT)
+            segments.start_at(0)
+            logs.append(CommitLog(segments, ManualClock(77), store_host=host))
+        usual, short = logs
+        yield usual, short
+        assert usual.end == short.end
+        for position in range(0, usual.end, SEGMENT):
+            size = min(SEGMENT, usual.end - position)
+            assert usual.slice(position, size) == short.slice(position, size)
 
 
 # One entry
@@ -162,26 +182,15 @@ def stamped(view: memoryview, offset: int) -> None:
 def test_a_batch_appended_the_short_way_leaves_the_same_bytes(
     batches: list[tuple[bytes, int, int, bytes]], host: bytes
 ) -> None:
-    logs = []
-    scratch = tempfile.TemporaryDirectory()
-    for directory in (MemoryDisk().root(), DiskDirectory(Path(scratch.name))):
-        segments = Segments(directory, SEGMENT, SEGMENT)
-        segments.start_at(0)
-        logs.append(CommitLog(segments, ManualClock(77), store_host=host))
-    usual, short = logs
-    offset = 0
-    for body, count, born_ms, topic in batches:
-        draft = Draft(topic, 3, offset, body, b"", count, born_ms, stamp=stamped)
-        written = short.append_batch(
-            envelope.batch_frame(topic, offset), topic, 3, offset, body, count, born_ms, stamped
-        )
-        assert usual.append(draft) == written
-        offset += count
-    assert usual.end == short.end
-    for position in range(0, usual.end, SEGMENT):
-        size = min(SEGMENT, usual.end - position)
-        assert usual.slice(position, size) == short.slice(position, size)
-    scratch.cleanup()
+    with logs_alike(host) as (usual, short):
+        offset = 0
+        for body, count, born_ms, topic in batches:
+            draft = Draft(topic, 3, offset, body, b"", count, born_ms, stamp=stamped)
+            written = short.append_batch(
+                envelope.batch_frame(topic, offset), topic, 3, offset, body, count, born_ms, stamped
+            )
+            assert usual.append(draft) == written
+            offset += count
 
 
 @settings(deadline=None, max_examples=budget("property_examples"))
@@ -204,24 +213,15 @@ def test_a_batch_appended_the_short_way_leaves_the_same_bytes(
 def test_an_entry_appended_in_one_step_has_the_same_bytes(
     messages: list[tuple[bytes, bytes, bytes, int, int, int, bytes]], host: bytes
 ) -> None:
-    """On a disk a small message is put together at once; in memory all take the long way."""
-    logs = []
-    scratch = tempfile.TemporaryDirectory()
-    for directory in (MemoryDisk().root(), DiskDirectory(Path(scratch.name))):
-        segments = Segments(directory, SEGMENT, SEGMENT)
-        segments.start_at(0)
-        logs.append(CommitLog(segments, ManualClock(77), store_host=host))
-    usual, short = logs
-    for offset, (topic, body, packed, count, flags, moved_ms, moved_host) in enumerate(messages):
-        born_host = bytes(20 if flags & envelope.BORN_HOST_V6 else 8)
-        places = (topic, 3, offset, body, packed, count, 5, born_host)
-        draft = Draft(*places, 9, flags, 2, 4, moved_ms, None, moved_host)
-        assert usual.append(draft) == short.append(draft)
-    assert usual.end == short.end
-    for position in range(0, usual.end, SEGMENT):
-        size = min(SEGMENT, usual.end - position)
-        assert usual.slice(position, size) == short.slice(position, size)
-    scratch.cleanup()
+    """On a disk a small message is put together at once."""
+    with logs_alike(host) as (usual, short):
+        for offset, (topic, body, packed, count, flags, moved_ms, moved_host) in enumerate(
+            messages
+        ):
+            born_host = bytes(20 if flags & envelope.BORN_HOST_V6 else 8)
+            places = (topic, 3, offset, body, packed, count, 5, born_host)
+            draft = Draft(*places, 9, flags, 2, 4, moved_ms, None, moved_host)
+            assert usual.append(draft) == short.append(draft)
 
 
 @pytest.mark.parametrize("is_on_disk", [False, True])

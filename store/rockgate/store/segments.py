@@ -159,12 +159,12 @@ class Segments:
         segment = self._row[-1]
         ahead = self._populate_ahead
         used = written - segment.start
-        # What is written needs no populating, which would only make its pages dirty again.
         is_next_due = self._prepared is None and written >= self._make_at(segment)
         if is_next_due and coarsely:
             # A file is made while the disk is busy with all that was written: a writer in haste
             # comes far meanwhile.
             ahead *= HASTE_WINDOWS
+        # What is written needs no populating, which would only make its pages dirty again.
         start, end = used - used % PAGE_SIZE, min(segment.size, used + ahead)
         self._populate(segment, start, end, coarsely=coarsely)
         if is_next_due:
