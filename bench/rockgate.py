@@ -31,12 +31,15 @@ class RockgateServer:
         settings: Sequence[str] = (),
         profile: Path | None = None,
         rocketmq: bool = False,
+        http: bool = False,
     ) -> None:
         self._home = Home(NAME, directory)
         self.directory = self._home.path
         self.daemon = Daemon(NAME, self.directory)
-        self._port, self._remoting_port, self._namesrv_port = free_ports(3)
+        ports = free_ports(4)
+        self._port, self._remoting_port, self._namesrv_port, self._http_port = ports
         self._has_rocketmq = rocketmq
+        self._has_http = http
         self._settings = [part for pair in settings for part in ("--set", pair)]
         self._profile = profile
 
@@ -56,7 +59,8 @@ class RockgateServer:
             [
                 *(sys.executable, "-m", *program, "serve"),
                 *("--data-dir", str(self.directory / "data"), "--kafka", self.bootstrap),
-                *("--http", "off", *self._rocketmq_doors()),
+                *("--http", f"{HOST}:{self._http_port}" if self._has_http else "off"),
+                *self._rocketmq_doors(),
                 *self._settings,
             ],
             is_ready=lambda: answers_api_versions(self.address),
@@ -101,6 +105,16 @@ class RockgateServer:
     def namesrv(self) -> str:
         """HOST:PORT for a RocketMQ client."""
         return f"{HOST}:{self._namesrv_port}"
+
+    @property
+    def doors(self) -> dict[str, tuple[str, int]]:
+        """Host and port of each door by its name, open or not."""
+        return {
+            "kafka": self.address,
+            "remoting": (HOST, self._remoting_port),
+            "namesrv": (HOST, self._namesrv_port),
+            "http": (HOST, self._http_port),
+        }
 
     def _rocketmq_doors(self) -> tuple[str, ...]:
         if not self._has_rocketmq:

@@ -1,0 +1,213 @@
+"""What a server holds before the largest requests are asked of it, and what such a request is.
+
+Ten thousand topics, most of one partition and one of ten thousand; fifty thousand groups with one
+committed offset each, one with an offset in every topic, and one with members; a thousand
+transactional ids, one of them with every topic in its transaction. All of it comes over the wire in
+well under a minute: requests are sent many at a time.
+"""
+
+import socket
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from bench.peers.answers import Address
+from bench.rdkafka import LoadFailed
+from rockgate.protocol.kafka.api import APIS
+from rockgate.protocol.kafka.connection import ClientConnection, Response
+from rockgate.protocol.kafka.keys import ApiKey
+from rockgate.protocol.kafka.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+)
+from rockgate.protocol.kafka.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from rockgate.protocol.kafka.messages.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from rockgate.protocol.kafka.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from rockgate.protocol.kafka.schema import decode, encode
+
+T = TypeVar("T")
+SECONDS_MAX = 120.0
+CHUNK = 1_000
+MEMORY_MAX = 1 << 30
+WIDE = "wide"
+GROUP_OF_ALL = "all-topics"
+TRANSACTION_OF_ALL = "txn-0"
+ADD_PARTITIONS_VERSION = 3
+COMMIT_VERSION = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """How much there is."""
+
+    topics: int
+    groups: int
+    transactions: int
+    partitions: int
+    """Of the one topic that has many."""
+    items: int
+    """What a request names, where the size of a frame is not what bounds it."""
+
+
+FULL = Size(topics=10_000, groups=50_000, transactions=1_000, partitions=10_000, items=100_000)
+QUICK = Size(topics=100, groups=500, transactions=10, partitions=100, items=1_000)
+
+
+@dataclass(slots=True, kw_only=True)
+class World:
+    """What was loaded, for those who make requests of it."""
+
+    doors: dict[str, Address]
+    """By name: kafka, remoting, namesrv, http."""
+    size: Size
+    topics: list[str] = field(default_factory=list)
+    topic_ids: list[bytes] = field(default_factory=list)
+    groups: list[str] = field(default_factory=list)
+    transactions: list[str] = field(default_factory=list)
+    producers: list[tuple[int, int]] = field(default_factory=list)
+    """Id and epoch of each transaction's producer."""
+
+    def many(self, names: Sequence[str]) -> list[str]:
+        """So many names as a request may have: those that exist, then some that do not."""
+        more = (f"none-{number}" for number in range(self.size.items - len(names)))
+        return [*names, *more][: self.size.items]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One row of the table of requests."""
+
+    name: str
+    """What is asked, and how much of it."""
+    door: str
+    """kafka, remoting, namesrv or http."""
+    make: Callable[[World], Iterable[bytes]]
+    """The frames, with their lengths; only the last is measured."""
+    is_changing: bool = False
+    """Whether it can be asked only once."""
+    has_answer: bool = True
+
+
+def kafka_frame(key: ApiKey, request: Any, version: int | None = None) -> bytes:
+    """A request as it goes over the wire, in the newest version unless told otherwise."""
+    version = APIS[key].versions.max if version is None else version
+    connection = ClientConnection(client_id="bench")
+    connection.send(key, version, [encode(request, version)])
+    return b"".join(connection.data_to_send())
+
+
+class Loader:
+    """A connection that has many requests in flight."""
+
+    def __init__(self, address: Address) -> None:
+        self._socket = socket.create_connection(address, timeout=SECONDS_MAX)
+        self._connection = ClientConnection(client_id="load")
+
+    def call_all(self, key: ApiKey, version: int, requests: Iterable[Any]) -> list[Response]:
+        """Send all requests while their answers are read; the answers."""
+        bodies = [encode(each, version) for each in requests]
+        for body in bodies:
+            self._connection.send(key, version, [body])
+        data = b"".join(self._connection.data_to_send())
+        sender = threading.Thread(target=self._socket.sendall, args=(data,))
+        sender.start()
+        answers: list[Response] = []
+        while len(answers) < len(bodies):
+            piece = self._socket.recv(1 << 18)
+            if not piece:
+                raise LoadFailed("the server closed the connection")
+            answers += self._connection.receive_data(piece)
+        sender.join()
+        return answers
+
+    def call(self, key: ApiKey, version: int, request: Any, response: type[T]) -> T:
+        """Ask one thing."""
+        (answer,) = self.call_all(key, version, [request])
+        return decode(response, version, answer.body, memory_max=MEMORY_MAX)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
+
+def load(doors: dict[str, Address], size: Size) -> World:
+    """Bring everything into a server."""
+    world = World(doors=doors, size=size)
+    loader = Loader(doors["kafka"])
+    _load_topics(loader, world)
+    _load_groups(loader, world)
+    _load_transactions(loader, world)
+    loader.close()
+    return world
+
+
+def _load_topics(loader: Loader, world: World) -> None:
+    size = world.size
+    names = [f"topic-{number:05d}" for number in range(size.topics - 1)]
+    news = [CreatableTopic(name=name, num_partitions=1, replication_factor=1) for name in names]
+    news.append(CreatableTopic(name=WIDE, num_partitions=size.partitions, replication_factor=1))
+    for at in range(0, len(news), CHUNK):
+        request = CreateTopicsRequest(topics=news[at : at + CHUNK])
+        answer = loader.call(ApiKey.CREATE_TOPICS, 7, request, CreateTopicsResponse)
+        for told in answer.topics:
+            assert isinstance(told, CreatableTopicResult), "decoded"
+            if told.error_code:
+                raise LoadFailed(f"topic {told.name} was refused: {told.error_message}")
+            world.topics.append(told.name)
+            world.topic_ids.append(told.topic_id)
+
+
+def commit(group: str, topics: Iterable[str], metadata: str = "") -> OffsetCommitRequest:
+    """A commit of offset 1 in partition 0 of each topic."""
+    partition = OffsetCommitRequestPartition(
+        partition_index=0, committed_offset=1, committed_metadata=metadata
+    )
+    return OffsetCommitRequest(
+        group_id=group,
+        topics=[OffsetCommitRequestTopic(name=name, partitions=[partition]) for name in topics],
+    )
+
+
+def _load_groups(loader: Loader, world: World) -> None:
+    names = [f"group-{number:05d}" for number in range(world.size.groups - 1)]
+    for at in range(0, len(names), CHUNK):
+        some = (commit(name, world.topics[:1]) for name in names[at : at + CHUNK])
+        loader.call_all(ApiKey.OFFSET_COMMIT, COMMIT_VERSION, some)
+    loader.call_all(ApiKey.OFFSET_COMMIT, COMMIT_VERSION, [commit(GROUP_OF_ALL, world.topics)])
+    world.groups = [*names, GROUP_OF_ALL]
+
+
+def _load_transactions(loader: Loader, world: World) -> None:
+    world.transactions = [f"txn-{number}" for number in range(world.size.transactions)]
+    asked = (
+        InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=600_000)
+        for name in world.transactions
+    )
+    for answer in loader.call_all(ApiKey.INIT_PRODUCER_ID, 4, asked):
+        told = decode(InitProducerIdResponse, 4, answer.body)
+        if told.error_code:
+            raise LoadFailed(f"a transactional id was refused with code {told.error_code}")
+        world.producers.append((told.producer_id, told.producer_epoch))
+    producer_id, producer_epoch = world.producers[0]
+    request = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=TRANSACTION_OF_ALL,
+        v3_and_below_producer_id=producer_id,
+        v3_and_below_producer_epoch=producer_epoch,
+        v3_and_below_topics=[
+            AddPartitionsToTxnTopic(name=name, partitions=[0]) for name in world.topics
+        ],
+    )
+    loader.call_all(ApiKey.ADD_PARTITIONS_TO_TXN, ADD_PARTITIONS_VERSION, [request])

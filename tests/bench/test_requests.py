@@ -1,0 +1,55 @@
+"""The table of the largest requests: what is in it, and how an answer is read."""
+
+import socket
+
+import pytest
+from bench.requests import REQUESTS, read_frame
+from bench.requests_world import QUICK, Request, World
+
+
+def _world() -> World:
+    return World(
+        doors={},
+        size=QUICK,
+        topics=[f"topic-{number}" for number in range(QUICK.topics)],
+        topic_ids=[bytes([number]) * 16 for number in range(QUICK.topics)],
+        groups=[f"group-{number}" for number in range(QUICK.groups)],
+        transactions=[f"txn-{number}" for number in range(QUICK.transactions)],
+        producers=[(number, 0) for number in range(QUICK.transactions)],
+    )
+
+
+def test_each_request_has_a_name_of_its_own() -> None:
+    names = [request.name for request in REQUESTS]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("request_", REQUESTS, ids=lambda each: each.name)
+def test_each_request_can_be_made(request_: Request) -> None:
+    frames = list(request_.make(_world()))
+    assert frames
+    assert all(frames)
+
+
+def test_many_names_are_those_that_exist_and_then_some_that_do_not() -> None:
+    world = _world()
+    many = world.many(world.groups)
+    assert len(many) == len(set(many)) == QUICK.items
+    assert many[: QUICK.groups] == world.groups
+
+
+def test_an_answer_is_read_to_its_end_and_no_further() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(b"\0\0\0\x05hello\0\0\0\0")
+        assert read_frame(ours) == 5
+        assert read_frame(ours) == 0
+
+
+def test_an_answer_that_breaks_off_is_no_answer() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(b"\0\0\0\x05hel")
+        theirs.close()
+        with pytest.raises(ConnectionError):
+            read_frame(ours)
