@@ -333,13 +333,19 @@ def _view_held(held: HeldEntries) -> Mapping[Any, object]:
     return items
 
 
+def _view_halves(halves: HalfMessages) -> Mapping[Any, object]:
+    items: dict[Any, object] = {half.offset: half for half in halves.all()}
+    outcomes = {("outcome", offset): halves.outcome(offset) for offset in range(-1, 40)}
+    return items | {key: outcome for key, outcome in outcomes.items() if outcome is not None}
+
+
 FOLDS = [
     FoldCase(
         "halves",
         HALF_TOPIC,
         lambda: HalfMessages(slice_places=1),
         st.lists(_HALF_OPERATIONS, max_size=30).map(_half_changes),
-        lambda halves: {half.offset: half for half in halves.all()},
+        _view_halves,
     ),
     FoldCase(
         "epochs",

@@ -1,7 +1,8 @@
 """The fold of half messages: which are undecided, whose they are, and how often they were checked.
 
 docs/half-messages.md is this module's twin. It holds names and numbers; the messages themselves lie
-in the log, and are kept from retention for as long as they are undecided.
+in the log, and are kept from retention for as long as they are undecided. Of those that are decided
+it remembers how, for the latest million.
 """
 
 from __future__ import annotations
@@ -12,11 +13,21 @@ from typing import Final
 import msgspec
 
 from rockgate.store.errors import StoreCorrupt
-from rockgate.store.halfchanges import FORMAT, HALF_TOPIC, Checked, Decided, Prepared, decode
+from rockgate.store.halfchanges import (
+    FORMAT,
+    HALF_TOPIC,
+    Checked,
+    Decided,
+    Outcome,
+    Prepared,
+    decode,
+)
+from rockgate.store.halfoutcomes import Outcomes
 from rockgate.store.roster import Roster
 from rockgate.store.state import Change, check_format
 
 _SLICE_PLACES: Final = 1_000
+_SLICE_OUTCOMES: Final = 1 << 16
 _VERSION: Final = bytes((FORMAT,))
 MESSAGES: Final = b"RMQ_SYS_TRANS_HALF_TOPIC"
 """The topic in whose queue 0 half messages lie."""
@@ -35,8 +46,15 @@ class Half(msgspec.Struct, array_like=True, gc=False):
     position: int = -1
 
 
+class Endings(msgspec.Struct, gc=False):
+    """A slice of outcomes: the first offset, and a byte for each from there on."""
+
+    first: int
+    outcomes: bytes
+
+
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(list[Half]).decode
+_decode = msgspec.msgpack.Decoder(list[Half] | Endings).decode
 
 
 class HalfMessages:
@@ -49,6 +67,7 @@ class HalfMessages:
         self._slice_places = slice_places
         self._roster: Roster[Half] = Roster()
         self._places: dict[int, int] = {}
+        self._outcomes = Outcomes()
 
     def __len__(self) -> int:
         return len(self._places)
@@ -57,6 +76,11 @@ class HalfMessages:
         """Return an undecided half message."""
         place = self._places.get(offset)
         return None if place is None else self._roster[place]
+
+    def outcome(self, offset: int) -> Outcome | None:
+        """Return how one ended; None of one that is undecided, was never there, or is too old."""
+        found = self._outcomes.find(offset)
+        return Outcome(found) if found else None
 
     def all(self) -> list[Half]:
         """Return all that are undecided, as they are now, in the order of their offsets."""
@@ -104,12 +128,17 @@ class HalfMessages:
             half.checked_ms = change.store_ms
         elif isinstance(what, Decided):
             self._roster.remove(self._places.pop(what.offset))
+            self._outcomes.end(what.offset, what.outcome)
 
     def _add(self, half: Half) -> None:
         self._places[half.offset] = self._roster.add(half)
+        self._outcomes.begin(half.offset)
 
     def snapshot(self) -> Iterator[bytes]:
-        """Hand out all of them, a thousand places to a slice."""
+        """Hand out all of them, a thousand places to a slice; then how others ended.
+
+        In this order, so that one that is decided meanwhile is in one slice or the other.
+        """
         halves: list[Half] = []
         looked = 0
         for _, half in self._roster.walk():
@@ -120,6 +149,8 @@ class HalfMessages:
                 yield _VERSION + _encode(halves)
                 halves, looked = [], 0
         yield _VERSION + _encode(halves)
+        for first, part in self._outcomes.slices(_SLICE_OUTCOMES):
+            yield _VERSION + _encode(Endings(first, part))
 
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace everything by what the slices hold."""
@@ -128,13 +159,17 @@ class HalfMessages:
         for piece in slices:
             check_format(piece[0] if piece else 0, FORMAT, what)
             try:
-                halves = _decode(piece[1:])
+                read = _decode(piece[1:])
             except msgspec.MsgspecError as error:
                 raise StoreCorrupt(what, 0, str(error)) from error
-            for half in halves:
+            if isinstance(read, Endings):
+                self._outcomes.put(read.first, read.outcomes)
+                continue
+            for half in read:
                 self._add(half)
 
     def clear(self) -> None:
         """Forget everything."""
         self._roster.clear()
         self._places.clear()
+        self._outcomes.clear()

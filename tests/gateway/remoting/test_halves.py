@@ -18,7 +18,7 @@ from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.processors.halves import HalfRequests
 from rockgate.protocol.entry import TRANSACTION_COMMIT
 from rockgate.protocol.remoting import headers
-from rockgate.protocol.remoting.codes import ONEWAY_FLAG
+from rockgate.protocol.remoting.codes import ONEWAY_FLAG, ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers.transactions import EndTransactionHeader
 from rockgate.store.memoryfiles import MemoryDisk, PowerCut
@@ -81,6 +81,63 @@ def test_the_first_decision_wins(first: str, is_killed: bool) -> None:
     assert not world.halves.roll_back(half.offset, "payers")
     assert world.halves.commit(half.offset, "payers") is None
     assert len(world.delivered()) == (first == "commit")
+
+
+def end(world: HalfWorld, offset: int, decision: int, *, flag: int = 0) -> Any:
+    """The answer to 37: 8 commits, 12 rolls back, 0 does not know."""
+    header = EndTransactionHeader(
+        producer_group="payers",
+        tran_state_table_offset=offset,
+        commit_log_offset=0,
+        commit_or_rollback=decision,
+    )
+    requests = HalfRequests(halves=world.halves, durability=Durability(world.store))
+    caller: Any = world.producer()
+    return requests.end(Command(37, headers.write(header), flag=flag), caller)
+
+
+@pytest.mark.parametrize(("first", "second"), [(8, 12), (12, 8)])
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_who_comes_after_the_opposite_decision_is_told_which_it_was(
+    first: int, second: int, is_killed: bool
+) -> None:
+    world = HalfWorld()
+    half = world.prepare()
+    assert end(world, half.offset, first).code == ResponseCode.SUCCESS
+    if is_killed:
+        world.kill()
+    answer = end(world, half.offset, second)
+    if first == 8:
+        assert answer.code == ResponseCode.TRANSACTION_SHOULD_COMMIT
+        assert answer.remark == f"the half message {half.offset} was committed before"
+    else:
+        assert answer.code == ResponseCode.TRANSACTION_SHOULD_ROLLBACK
+        assert answer.remark == f"the half message {half.offset} was rolled back before"
+    assert end(world, half.offset, first).code == ResponseCode.SUCCESS, "the same once more"
+    assert end(world, half.offset, 0).code == ResponseCode.SUCCESS, "it decides nothing"
+    assert end(world, half.offset, second, flag=ONEWAY_FLAG) == []
+
+
+@pytest.mark.parametrize("decision", [8, 12])
+def test_who_decides_what_was_given_up_is_told_where_it_lies(decision: int) -> None:
+    world = HalfWorld(check_times_max=1)
+    world.producer()
+    half = world.prepare()
+    for _ in range(3):
+        world.pass_time(30 * SECOND)
+    answer = end(world, half.offset, decision)
+    assert answer.code == ResponseCode.TRANSACTION_STATE_UNKNOW
+    assert "was given up" in answer.remark and SYSTEM[1] in answer.remark
+
+
+@pytest.mark.parametrize("decision", [8, 12])
+@pytest.mark.parametrize("offset", [-1, 5, 2**62])
+def test_who_decides_what_nobody_knows_is_told_so(decision: int, offset: int) -> None:
+    world = HalfWorld()
+    world.prepare()
+    answer = end(world, offset, decision)
+    assert answer.code == ResponseCode.TRANSACTION_STATE_UNKNOW
+    assert answer.remark == f"the half message {offset} is not known here, or not any more"
 
 
 def test_another_group_decides_nothing_and_an_unknown_offset_is_no_error() -> None:
@@ -256,7 +313,7 @@ def test_whoever_waits_for_a_commit_waits_as_for_a_send_to_that_topic(is_sync: b
     noting = Noting(world.store)
     requests = HalfRequests(halves=world.halves, durability=noting)
 
-    def end(offset: int, flag: int) -> object:
+    def end_one(offset: int, flag: int) -> object:
         header = EndTransactionHeader(
             producer_group="payers",
             tran_state_table_offset=offset,
@@ -268,11 +325,11 @@ def test_whoever_waits_for_a_commit_waits_as_for_a_send_to_that_topic(is_sync: b
 
     world.halves._durability = Noting(world.store)
     waited_for, not_waited_for = world.prepare(), world.prepare()
-    answer = end(waited_for.offset, 0)
+    answer = end_one(waited_for.offset, 0)
     assert isinstance(answer, Command)
     assert answer.code == 0
     assert noting.waited == ([world.store.log.end] if is_sync else [])
-    assert end(not_waited_for.offset, ONEWAY_FLAG) == [], "nobody is told"
+    assert end_one(not_waited_for.offset, ONEWAY_FLAG) == [], "nobody is told"
     assert len(noting.waited) == is_sync
     assert len(world.undecided) == 0
 
@@ -369,7 +426,7 @@ def test_over_the_wire(broker: Client) -> None:
     assert answer.code == 0
     again = broker.publish("wire-halves", b"second", sys_flag=4, properties=given)
     assert messages(broker.pull("wire-halves")) == []
-    for each, what in ((answer, 8), (again, 12), (answer, 12)):
+    for each, what, code in ((answer, 8, 0), (again, 12, 0), (answer, 12, 200), (again, 8, 201)):
         fields = {
             "producerGroup": "producers",
             "tranStateTableOffset": each.fields["queueOffset"],
@@ -377,7 +434,7 @@ def test_over_the_wire(broker: Client) -> None:
             "commitOrRollback": what,
             "fromTransactionCheck": "false",
         }
-        assert broker.ask(37, fields).code == 0
+        assert broker.ask(37, fields).code == code
     assert [message.body for message in messages(broker.pull("wire-halves"))] == [b"first"]
     wrong = {"producerGroup": "x", "tranStateTableOffset": 99, "commitLogOffset": 0}
-    assert broker.ask(37, {**wrong, "commitOrRollback": 8}).code == 0, "nothing to decide"
+    assert broker.ask(37, {**wrong, "commitOrRollback": 8}).code == 202, "nothing to decide"

@@ -2,13 +2,16 @@
 
 Behaviour
 - 8 commits, 12 rolls back; 0 says nothing yet, and leaves it to a check. Anything else is ignored.
-- A half message that was decided before stays as it is, and that is no error.
+- A half message that was decided before stays as it is. Who says the same again is told SUCCESS;
+  who says the opposite is told what was decided: TRANSACTION_SHOULD_COMMIT (200) of one that was
+  committed, TRANSACTION_SHOULD_ROLLBACK (201) of one that was rolled back. What was given up, what
+  was never there and what was decided too long ago is TRANSACTION_STATE_UNKNOW (202).
 - Whether it is the producer's own word or its answer to a check makes no difference.
 - Who waits for an answer is told of a commit when it is as safe as a send to that topic would be.
 
 Departs from RocketMQ
 - The first decision wins; the commit-log offset of the request is not used, and the message is not
-  looked for by it.
+  looked for by it. RocketMQ delivers what is committed after a rollback, and answers SUCCESS.
 """
 
 from __future__ import annotations
@@ -19,14 +22,26 @@ from typing import Final
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.dispatch import Reply
-from rockgate.gateway.remoting.halves import Halves
+from rockgate.gateway.remoting.halves import INSPECTION, Halves
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ONEWAY_FLAG, ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers.transactions import EndTransactionHeader
+from rockgate.store.halfchanges import Outcome
 
 COMMIT: Final = 8
 ROLL_BACK: Final = 12
+_ASKED: Final = {COMMIT: Outcome.COMMITTED, ROLL_BACK: Outcome.ROLLED_BACK}
+_LATE: Final = {
+    Outcome.COMMITTED: (ResponseCode.TRANSACTION_SHOULD_COMMIT, "was committed before"),
+    Outcome.ROLLED_BACK: (ResponseCode.TRANSACTION_SHOULD_ROLLBACK, "was rolled back before"),
+    Outcome.GIVEN_UP: (
+        ResponseCode.TRANSACTION_STATE_UNKNOW,
+        f"was given up after its checks, and lies in {INSPECTION}",
+    ),
+    None: (ResponseCode.TRANSACTION_STATE_UNKNOW, "is not known here, or not any more"),
+}
+"""What somebody is told who decides otherwise than was decided."""
 
 
 class HalfRequests:
@@ -42,12 +57,24 @@ class HalfRequests:
         if header is None:
             header = headers.read(command, EndTransactionHeader)
         offset, group = header.tran_state_table_offset, header.producer_group
-        is_sync = False
+        is_sync, is_late = False, False
         if header.commit_or_rollback == COMMIT:
             committed = self._halves.commit(offset, group)
             is_sync = committed is not None and committed.is_sync
+            is_late = committed is None
         elif header.commit_or_rollback == ROLL_BACK:
-            self._halves.roll_back(offset, group)
+            is_late = not self._halves.roll_back(offset, group)
         if command.flag & ONEWAY_FLAG:
             return []
-        return self._durability.after_changes(Command(ResponseCode.SUCCESS, {}), is_sync=is_sync)
+        answer = Command(ResponseCode.SUCCESS, {})
+        if is_late:
+            answer = self._late(offset, _ASKED[header.commit_or_rollback])
+        return self._durability.after_changes(answer, is_sync=is_sync)
+
+    def _late(self, offset: int, asked: Outcome) -> Command:
+        """What a decision is told that comes after another."""
+        outcome = self._halves.undecided.outcome(offset)
+        if outcome is asked:
+            return Command(ResponseCode.SUCCESS, {})
+        code, what = _LATE[outcome]
+        return Command(code, remark=f"the half message {offset} {what}")
