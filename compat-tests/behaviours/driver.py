@@ -62,6 +62,8 @@ class Sending:
     linger_ms: int = 5
     request_bytes_max: int = 4 << 20
     transactional_id: str | None = None
+    transaction_timeout_ms: int | None = None
+    """The client's own if None; only the Java program takes another."""
 
 
 class Promise(Protocol):

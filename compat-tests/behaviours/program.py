@@ -310,6 +310,7 @@ class ProgramDriver:
             linger_ms=sending.linger_ms,
             request_bytes_max=sending.request_bytes_max,
             transactional_id=sending.transactional_id,
+            transaction_timeout_ms=sending.transaction_timeout_ms,
         )
 
     def consumer(

@@ -27,6 +27,9 @@ final class Producing implements Program.Handle {
         if (fields.has("transactional_id")) {
             config.put("transactional.id", fields.text("transactional_id"));
         }
+        if (fields.has("transaction_timeout_ms")) {
+            config.put("transaction.timeout.ms", fields.text("transaction_timeout_ms"));
+        }
         client = new KafkaProducer<>(config, new ByteArraySerializer(), new ByteArraySerializer());
         if (fields.has("transactional_id")) {
             client.initTransactions();

@@ -10,7 +10,7 @@ from rockgate.gateway.kafka.transactions.transaction import State
 from rockgate.protocol.kafka.errors import ErrorCode
 
 
-def test_a_transaction_that_is_late_is_aborted_and_its_producer_fenced() -> None:
+def test_a_transaction_that_is_late_is_aborted_and_its_producer_refused() -> None:
     ledger = Ledger()
     ledger.topic()
     producer = ledger.init(timeout_ms=1000).producer
@@ -22,7 +22,7 @@ def test_a_transaction_that_is_late_is_aborted_and_its_producer_fenced() -> None
     ledger.deadlines.step()
     assert ledger.bounds() == (2, 2)
     assert ledger.read() == []
-    assert ledger.end(producer, commit=True).code == ErrorCode.PRODUCER_FENCED
+    assert ledger.end(producer, commit=True).code == ErrorCode.INVALID_TXN_STATE
     assert ledger.write(producer, 1, b"b") == ErrorCode.INVALID_PRODUCER_EPOCH
     assert ledger.init().code == 0
 

@@ -4,7 +4,8 @@ Behaviour
 - Without a transactional id every call gets a producer id that nobody has had, with epoch 0.
 - With one it gets that id's producer with the next epoch, which fences whoever had it before. What
   was left open is aborted first.
-- A producer that names the id and epoch it has (v3) is refused if another one has taken over.
+- A producer that names the id and epoch it has (v3) is refused if another one has taken over. One
+  whose transaction was aborted because its time was up goes on, with the epoch after its own.
 
 Versions
 - v2: flexible.  v3: the client may name the id and epoch it has.  v4: PRODUCER_FENCED.  v5: more
@@ -13,6 +14,8 @@ Versions
 Departs from Kafka
 - An open transaction is aborted within this request; Kafka answers CONCURRENT_TRANSACTIONS and lets
   the client ask again.
+- A repetition, while the answer to the first is in use for an open transaction, is PRODUCER_FENCED;
+  Kafka aborts that transaction before it says so.
 """
 
 from __future__ import annotations

@@ -91,12 +91,13 @@ class Coordinator:
             # Whatever id the caller remembers was forgotten here.
             return self._begin(id_, Producer(self._producers.new_id(), 0), None, timeout_ms)
         producer = transaction.init(asked)
-        if producer == transaction.producer:
-            return producer
         if transaction.state is State.ONGOING:
-            self._end(transaction, transaction.fencing())
+            # Its own producer may have to ask again for the end of a large one, and is known then.
+            is_own = asked is not None
+            ending = self._aborting(transaction) if is_own else transaction.fencing()
+            self._end(transaction, ending)
             transaction.check_idle()
-            producer = transaction.init(None)
+            producer = transaction.init(asked)
         if producer is None:
             producer = Producer(self._producers.new_id(), 0)
         return self._begin(id_, producer, asked, timeout_ms)
@@ -165,8 +166,7 @@ class Coordinator:
     def end(self, id_: str, producer: Producer, is_commit: bool, is_v2: bool) -> Ended:
         """Commit or abort; says with which producer to go on."""
         transaction = self._find(id_)
-        is_used_up = is_v2 and transaction.producer.epoch >= EPOCH_MAX
-        new_id = self._producers.new_id() if is_used_up else NO_ID
+        new_id = self._new_id(transaction) if is_v2 else NO_ID
         ending = transaction.end(producer, is_commit, is_v2, new_id)
         if ending is None:
             return Ended(transaction.producer)
@@ -174,10 +174,13 @@ class Coordinator:
         self._end(transaction, ending)
         return Ended(ending.next, is_sync)
 
-    def fence(self, transaction: Transaction) -> None:
-        """Abort a transaction whose producer did not come in time."""
+    def time_out(self, transaction: Transaction) -> None:
+        """Abort a transaction whose producer did not come in time.
+
+        That one goes on as after an abort of its own, if it asks to abort or to begin anew.
+        """
         if transaction.state is State.ONGOING:
-            self._end(transaction, transaction.fencing())
+            self._end(transaction, self._aborting(transaction))
 
     def forget(self, transactions: Sequence[Transaction]) -> None:
         """Forget transactional ids."""
@@ -192,6 +195,15 @@ class Coordinator:
         if transaction.ending is None or self._write_some(transaction, transaction.ending):
             del self._unfinished[0]
         return bool(self._unfinished)
+
+    def _aborting(self, transaction: Transaction) -> Ending:
+        """Return the abort after which the same producer may go on, with the next epoch."""
+        return transaction.ending_by(False, is_v2=True, new_id=self._new_id(transaction))
+
+    def _new_id(self, transaction: Transaction) -> int:
+        """Return an id to go on with, if the epochs of this one are used up."""
+        is_used_up = transaction.producer.epoch >= EPOCH_MAX
+        return self._producers.new_id() if is_used_up else NO_ID
 
     def _end(self, transaction: Transaction, ending: Ending) -> None:
         partitions = self._markers.wanted(transaction.producer.id)

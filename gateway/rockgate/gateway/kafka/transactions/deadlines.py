@@ -52,7 +52,7 @@ class Deadlines:
             _, id_, start_ms = heappop(self._due)
             transaction = self._transactions.find(id_)
             if transaction is not None and transaction.start_ms == start_ms:
-                self._coordinator.fence(transaction)
+                self._coordinator.time_out(transaction)
         return True
 
     def _forget_unused(self) -> bool:

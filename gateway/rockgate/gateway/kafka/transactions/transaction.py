@@ -133,12 +133,15 @@ class Transaction:
     def init(self, asked: Producer | None) -> Producer | None:
         """Return the producer to go on with; None if the id needs a new producer id.
 
-        With `asked`, what the caller has: the answer to a repetition is the current one.
+        With `asked`, what the caller has: the answer to a repetition is the current one, as it is
+        to a producer whose transaction was aborted because its time was up. While the current one
+        has a transaction open, whoever comes with the one before is somebody else.
         """
         self.check_idle()
         current = self.producer
         if asked is not None and asked != current:
-            if asked == self.last and asked != (NO_ID, NO_EPOCH):
+            is_last = asked == self.last and asked != (NO_ID, NO_EPOCH)
+            if is_last and self.state is not State.ONGOING:
                 return current
             raise RequestError(
                 ErrorCode.PRODUCER_FENCED,
@@ -180,7 +183,7 @@ class Transaction:
         return Ending(is_commit, raised, following, current)
 
     def fencing(self) -> Ending:
-        """Return the abort that its producer did not ask for: it is refused from now on."""
+        """Return the abort by which another instance takes over: the last one is refused."""
         current = self.producer
         raised = Producer(current.id, min(current.epoch + 1, EPOCH_MAX + 1))
         return Ending(False, raised.epoch, raised, Producer(NO_ID, NO_EPOCH))
