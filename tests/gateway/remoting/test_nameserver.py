@@ -10,9 +10,7 @@ from tests.gateway.server import RunningServer
 from tests.protocol.remoting.golden import requests
 from tests.waiting import wait_until
 
-from rockgate.gateway.errors import StartError
 from rockgate.gateway.remoting.caller import Peer
-from rockgate.gateway.remoting.nameserver.kv import KeyValues
 from rockgate.gateway.remoting.nameserver.routes import Live, Routes
 from rockgate.protocol.remoting.bodies.nameserver import QueueData, RegisterBody
 from rockgate.protocol.remoting.bodies.registration import (
@@ -143,27 +141,6 @@ def test_a_recorded_registration_has_the_checksum_it_says() -> None:
         assert found.topic_config_serialize_wrapper.topic_config_table
         with pytest.raises(MalformedRequest, match="checksum"):
             decode_registration(command.body, is_compressed=False, checksum=checksum + 1)
-
-
-# Keys and values
-
-
-@pytest.mark.row("N-03")
-def test_values_last_and_a_broken_file_is_told(tmp_path: Path) -> None:
-    kept = KeyValues(tmp_path)
-    kept.put("space", "key", "value")
-    kept.put("space", "other", "gone")
-    kept.delete("space", "other")
-    again = KeyValues(tmp_path)
-    assert again.namespace("space") == {"key": "value"}
-    assert json.loads((tmp_path / "kvConfig.json").read_text()) == {
-        "configTable": {"space": {"key": "value"}}
-    }
-    with pytest.raises(ValueError, match="more than"):
-        again.put("space", "key", "x" * 100_000)
-    (tmp_path / "kvConfig.json").write_text("{")
-    with pytest.raises(StartError, match=r"kvConfig\.json"):
-        KeyValues(tmp_path)
 
 
 # Over the wire

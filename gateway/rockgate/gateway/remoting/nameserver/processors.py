@@ -3,7 +3,7 @@
 Behaviour
 - A route is what brokers last said, and what our own broker has at this moment.
 - A registration may be compressed, and its checksum is compared.
-- Keys and values are on disk before they are acknowledged.
+- Keys and values are on disk before they are acknowledged, and are seen from then on.
 
 Departs from RocketMQ
 - 216 does not hide a topic of our own broker: 215 deletes it there and its route goes with it.
@@ -13,7 +13,6 @@ Departs from RocketMQ
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable
 from typing import Final
 
@@ -164,14 +163,10 @@ class NameServerRequests:
     def put(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """100: remember a value."""
         asked = headers.read(command, fields.PutKvHeader)
-        return self._put(asked)
-
-    async def _put(self, asked: fields.PutKvHeader) -> Reply:
         try:
-            await asyncio.to_thread(self._kv.put, asked.namespace, asked.key, asked.value)
-        except (ValueError, OSError) as error:
+            return _kept(self._kv.put(asked.namespace, asked.key, asked.value))
+        except ValueError as error:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"not kept: {error}") from error
-        return Command(ResponseCode.SUCCESS)
 
     def get(self, command: Command, caller: Caller) -> Reply:
         """101: a value."""
@@ -187,11 +182,7 @@ class NameServerRequests:
     def delete(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """102: forget a value."""
         asked = headers.read(command, fields.KvHeader)
-        return self._delete(asked)
-
-    async def _delete(self, asked: fields.KvHeader) -> Reply:
-        await asyncio.to_thread(self._kv.delete, asked.namespace, asked.key)
-        return Command(ResponseCode.SUCCESS)
+        return _kept(self._kv.delete(asked.namespace, asked.key))
 
     def namespace(self, command: Command, caller: Caller) -> Reply:
         """219: all values of a namespace."""
@@ -220,6 +211,15 @@ class NameServerRequests:
         """318: there is nothing to set while it runs; what it says already is fine."""
         refuse_changes(command.body, SETTINGS)
         return Command(ResponseCode.SUCCESS)
+
+
+async def _kept(change: Awaitable[None]) -> Reply:
+    """The answer, once a change of keys and values is on disk."""
+    try:
+        await change
+    except (ValueError, OSError) as error:
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"not kept: {error}") from error
+    return Command(ResponseCode.SUCCESS)
 
 
 def _body(value: msgspec.Struct) -> Command:
