@@ -16,15 +16,20 @@ from tests.gateway.remoting.client import messages
 from tests.gateway.server import RunningServer
 from tests.waiting import until
 
+from rockgate.protocol.remoting.codes import RequestCode
+from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.message import Message as Stored
-from rockgate.sdk import Message, Producer, Refused, SendFailed
+from rockgate.sdk import Client, Message, Outcome, Producer, Received, Refused, SendFailed
+from rockgate.sdk.connection import Link
 
 Read = Callable[[str], list[Stored]]
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    with RunningServer(tmp_path_factory.mktemp("sdk"), rocketmq=True) as running:
+    settings = ["remoting.immune_ms=100", "remoting.check_interval_ms=200"]
+    folder = tmp_path_factory.mktemp("sdk")
+    with RunningServer(folder, settings=settings, rocketmq=True) as running:
         yield running
 
 
@@ -66,6 +71,31 @@ def test_it_works_on_uvloop(name_server: str, read: Read) -> None:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(scenario())
     assert len(read("sdk-uv")) == 50
+
+
+async def rolled_back(_: Received) -> Outcome:
+    return Outcome.ROLLBACK
+
+
+async def test_a_block_that_outlasts_the_checks_immunity_ends_committed_and_is_delivered(
+    name_server: str, read: Read
+) -> None:
+    checks: list[Command] = []
+    async with (
+        Client(name_server) as client,
+        Producer(client=client, group="slow-payers", checker=rolled_back) as producer,
+    ):
+        answer = client.handlers[RequestCode.CHECK_TRANSACTION_STATE]
+
+        def noting(link: Link, command: Command) -> None:
+            checks.append(command)
+            answer(link, command)
+
+        client.handlers[RequestCode.CHECK_TRANSACTION_STATE] = noting
+        async with producer.transaction(Message("sdk-slow", b"paid")) as tx:
+            await until(lambda: len(checks) >= 2, "the server has asked twice", 60)
+        assert (tx.outcome, tx.is_confirmed) == (Outcome.COMMIT, True)
+    assert [message.body for message in read("sdk-slow")] == [b"paid"]
 
 
 async def test_what_was_acknowledged_is_there_after_a_kill(

@@ -6,23 +6,27 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from tests.sdk.memorynet import pass_time, run, settle
-from tests.sdk.test_producer import SENT, World
+from tests.sdk.test_producer import SENT, World, stored
 
 from rockgate.protocol.entry import pack_host, pack_properties, parse_properties
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.message import encode
 from rockgate.sdk import (
+    Client,
     InvalidMessage,
     Message,
     Outcome,
     Producer,
     Received,
+    Refused,
     Rollback,
     SendFailed,
     Transaction,
+    transaction,
 )
 
 HOST = pack_host(b"\x7f\0\0\1", 1)
@@ -174,11 +178,11 @@ def check_for(world: World, group: str, topic: str = "t") -> None:
     world.brokers["a"].ask(39, CHECK, half(group, topic))
 
 
-def half(group: str = "shop", topic: str = "t") -> bytes:
+def half(group: str = "shop", topic: str = "t", message_id: str = "u") -> bytes:
     return encode(
         topic=topic.encode(),
         body=b"which?",
-        properties=pack_properties({"PGROUP": group, "UNIQ_KEY": "u"}.items()),
+        properties=pack_properties({"PGROUP": group, "UNIQ_KEY": message_id}.items()),
         queue_id=1,
         queue_offset=0,
         position=255,
@@ -231,3 +235,125 @@ def test_a_check_that_finds_nothing_out_is_not_answered_and_sending_goes_on() ->
             await producer.send(Message("t", b"x"))
 
     run(scenario())
+
+
+def check_of(world: World, tx: Transaction) -> None:
+    """The broker asks for this transaction's message."""
+    world.brokers["a"].ask(39, CHECK, half(message_id=tx.result.message_id))
+
+
+def test_a_block_that_runs_is_not_asked_of_a_checker_and_one_that_ended_unknown_is() -> None:
+    async def scenario() -> None:
+        world, checker = World(), Checked(Outcome.ROLLBACK)
+        async with producing(world, checker) as producer:
+            async with producer.transaction(Message("t", b"x")) as tx:
+                check_of(world, tx)
+                await settle()
+                assert (checker.asked, ends(world)) == ([], [])
+            assert (tx.outcome, tx.is_confirmed) == (Outcome.COMMIT, True)
+            assert [end.fields["commitOrRollback"] for end in ends(world)] == ["8"]
+            with pytest.raises(ZeroDivisionError):
+                async with producer.transaction(Message("t", b"y")) as tx:
+                    raise ZeroDivisionError
+            check_of(world, tx)
+            await settle()
+            assert len(checker.asked) == 1
+        assert transaction._running == set()
+
+    run(scenario())
+
+
+def test_a_block_is_known_before_its_half_message_leaves_and_by_every_client() -> None:
+    """A check may come before the send's answer, and to another client of the group."""
+
+    async def scenario() -> None:
+        world, checker, other = World(), Checked(Outcome.ROLLBACK), Checked(Outcome.ROLLBACK)
+        broker = world.brokers["a"]
+        held: list[Command] = []
+        async with (
+            producing(world, checker) as producer,
+            Client("n:1", dial=world.net.dial) as second,
+            Producer(client=second, group="shop", checker=other) as elsewhere,
+        ):
+            await elsewhere.send(Message("t", b"x"))
+            theirs = broker.transport
+            broker.script[310] = lambda request: held.append(request)
+
+            async def work() -> Transaction:
+                async with producer.transaction(Message("t", b"y")) as tx:
+                    pass
+                return tx
+
+            working = asyncio.create_task(work())
+            await settle()
+            [asked] = held
+            its_id = parse_properties(asked.fields["i"].encode())["UNIQ_KEY"]
+            for transport in {broker.transport, theirs}:
+                transport.connection.request(39, CHECK, half(message_id=its_id))
+                transport.flush()
+            await settle()
+            broker.transport.connection.respond(asked, stored(asked))
+            broker.transport.flush()
+            tx = await working
+            assert (tx.outcome, tx.is_confirmed) == (Outcome.COMMIT, True)
+            assert checker.asked == other.asked == []
+
+    run(scenario())
+
+
+def test_a_decision_that_comes_after_the_opposite_one_is_not_confirmed() -> None:
+    async def scenario() -> None:
+        world = World()
+        world.brokers["a"].script[37] = lambda _: Command(1, remark="rolled back before")
+        async with producing(world) as producer:
+            async with producer.transaction(Message("t", b"x")) as tx:
+                assert tx.failure is None
+            assert (tx.outcome, tx.is_confirmed) == (Outcome.COMMIT, False)
+            assert isinstance(tx.failure, Refused)
+            assert "rolled back before" in str(tx.failure)
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("place", ["", "no hex", "00", "7F00000100002A9FFFFFFFFFFFFFFFFF"])
+def test_a_half_message_whose_place_cannot_be_read_ends_before_the_local_work(place: str) -> None:
+    async def scenario() -> None:
+        world, is_done = World(), False
+        world.brokers["a"].script[310] = lambda _: Command(0, {**SENT, "msgId": place})
+        async with producing(world) as producer:
+            with pytest.raises(SendFailed, match="was stored, but cannot be ended"):
+                async with producer.transaction(Message("t", b"x")):
+                    is_done = True
+            assert not is_done
+            assert ends(world) == []
+        assert transaction._running == set()
+
+    run(scenario())
+
+
+def test_nothing_is_raised_after_the_local_work() -> None:
+    class Forbidding:
+        def before_request(self, address: str, code: int, fields: Any, body: Any) -> None:
+            if code == 37:
+                raise LookupError("no key to sign with")
+
+        def after_response(self, address: str, code: int, answer: Command) -> None:
+            pass
+
+    async def scenario() -> None:
+        world = World()
+        async with (
+            Client("n:1", dial=world.net.dial, rpc_hooks=[Forbidding()]) as client,
+            Producer(client=client, group="shop", checker=Checked()) as producer,
+        ):
+            async with producer.transaction(Message("t", b"x")) as tx:
+                pass
+            assert (tx.outcome, tx.is_confirmed) == (Outcome.COMMIT, False)
+            assert isinstance(tx.failure, LookupError)
+
+    run(scenario())
+
+
+def test_an_outcome_prints_its_name() -> None:
+    assert [str(outcome) for outcome in Outcome] == ["UNKNOWN", "COMMIT", "ROLLBACK"]
+    assert f"it ended in {Outcome.COMMIT}" == "it ended in COMMIT"

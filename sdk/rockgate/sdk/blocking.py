@@ -115,8 +115,13 @@ class BlockingTransaction:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether the broker has said that it knows the outcome; if not, it will ask."""
+        """Whether the broker has said that the message ended so."""
         return self._inner.is_confirmed
+
+    @property
+    def failure(self) -> Exception | None:
+        """Why it is not confirmed, once the block has ended."""
+        return self._inner.failure
 
     def rollback(self) -> None:
         """Roll back when the block ends, however it ends."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from rockgate.protocol.remoting import headers
@@ -38,15 +38,23 @@ class Sender:
         more: Mapping[str, str] | None = None,
         is_half: bool = False,
         code: int = RequestCode.SEND_MESSAGE_V2,
+        on_packed: Callable[[str], None] | None = None,
     ) -> SendResult:
-        """One message, with more properties than the application's."""
+        """One message, with more properties than the application's.
+
+        `on_packed` is told its id before it leaves.
+        """
         if not self.hooks:
             outgoing = await self.packer.single(message, more, is_half=is_half, code=code)
+            if on_packed is not None:
+                on_packed(outgoing.ids[0])
             return (await self.delivery.deliver(outgoing, choose, timeout_s))[0]
         with self._told([message], is_half=is_half) as sending:
             more = {**sending.properties, **(more or {})}
             outgoing = await self.packer.single(message, more, is_half=is_half, code=code)
             sending.message_ids = outgoing.ids
+            if on_packed is not None:
+                on_packed(outgoing.ids[0])
             results = await self.delivery.deliver(outgoing, choose, timeout_s)
             sending.results = results
             return results[0]
@@ -117,10 +125,15 @@ class Half:
         self._more = more
         self._timeout_s = timeout_s
 
-    async def send_half(self) -> tuple[SendResult, Link]:
+    async def send_half(self, on_packed: Callable[[str], None]) -> tuple[SendResult, Link]:
         """Send it as any other message."""
         result = await self._sender.single(
-            self._message, None, self._timeout_s, more=self._more, is_half=True
+            self._message,
+            None,
+            self._timeout_s,
+            more=self._more,
+            is_half=True,
+            on_packed=on_packed,
         )
         delivery = self._sender.delivery
         return result, await delivery.link(result.queue, delivery.budget())

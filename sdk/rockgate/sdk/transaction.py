@@ -5,7 +5,7 @@
 
 Leaving the block normally commits. Any other exception, a cancellation too, leaves the outcome
 unknown: the broker asks later (39), and the checker of any live producer of the group answers.
-docs/sdk.md has the table.
+While a block runs no checker of this process is asked about it. docs/sdk.md has the table.
 """
 
 from __future__ import annotations
@@ -32,14 +32,19 @@ from rockgate.protocol.remoting.message import Message as Received
 from rockgate.protocol.remoting.message import decode
 from rockgate.protocol.remoting.properties import KEYS, PRODUCER_GROUP, TAGS
 from rockgate.sdk.connection import Link
-from rockgate.sdk.errors import SdkError, SendFailed
+from rockgate.sdk.errors import Refused, SdkError, SendFailed
 from rockgate.sdk.hooks import Ended, SendHook, tell_ended
 from rockgate.sdk.message import SendResult, SendStatus
 
 CHECKS_MAX: Final = 256
 """Checks that may be under way; a further one is not answered, and its broker asks again."""
 
+POSITION_MAX: Final = (1 << 63) - 1
+
 _log: Final = logging.getLogger(__name__)
+_running: Final[set[str]] = set()
+"""Ids of half messages whose blocks run in this process, whichever client sent them: a check may
+come to another client of the group."""
 
 
 class Outcome(IntEnum):
@@ -48,6 +53,9 @@ class Outcome(IntEnum):
     UNKNOWN = 0
     COMMIT = TRANSACTION_COMMIT
     ROLLBACK = TRANSACTION_ROLLBACK
+
+    def __str__(self) -> str:
+        return self.name
 
 
 Checker = Callable[[Received], Awaitable[Outcome]]
@@ -61,8 +69,11 @@ class Rollback(Exception):
 class HalfSender(Protocol):
     """What a transaction needs of its producer."""
 
-    async def send_half(self) -> tuple[SendResult, Link]:
-        """Send half the message; where it lies, and the connection to whoever has it."""
+    async def send_half(self, on_packed: Callable[[str], None]) -> tuple[SendResult, Link]:
+        """Send half the message; where it lies, and the connection to whoever has it.
+
+        `on_packed` is told the message's id before it leaves.
+        """
 
     async def end(self, link: Link, header: EndTransactionHeader) -> None:
         """Tell the broker the outcome and wait for its answer."""
@@ -77,11 +88,16 @@ class Transaction:
         self._topic = topic
         self._sender = sender
         self._link: Link | None = None
+        self._message_id: str | None = None
+        self._position = 0
         self._is_rolled_back = False
         self._result: SendResult | None = None
         self.outcome = Outcome.UNKNOWN
         self.is_confirmed = False
-        """Whether the broker has said that it knows the outcome; if not, it will ask."""
+        """Whether the broker has said that the message ended so."""
+        self.failure: Exception | None = None
+        """Why it is not confirmed, once the block has ended. Refused: the broker says that the
+        message ended otherwise before. Anything else: it may not know, and will ask."""
 
     @property
     def result(self) -> SendResult:
@@ -94,14 +110,20 @@ class Transaction:
         self._is_rolled_back = True
 
     async def __aenter__(self) -> Self:
-        if self._result is not None:
+        if self._message_id is not None:
             raise SdkError("a transaction is entered once")
-        self._result, self._link = await self._sender.send_half()
-        if self._result.status is not SendStatus.OK:
-            await self._end(Outcome.ROLLBACK)
-            raise SendFailed(
-                f"the half message was stored with {self._result.status.name}, and rolled back"
-            )
+        try:
+            self._result, self._link = await self._sender.send_half(self._began)
+            # Looked at before the local work: what cannot be named cannot be ended afterwards.
+            self._position = _position(self._result)
+            if self._result.status is not SendStatus.OK:
+                await self._end(Outcome.ROLLBACK)
+                raise SendFailed(
+                    f"the half message was stored with {self._result.status.name}, and rolled back"
+                )
+        except BaseException:
+            self._over()
+            raise
         return self
 
     async def __aexit__(
@@ -110,22 +132,32 @@ class Transaction:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool:
-        if self._is_rolled_back or isinstance(error, Rollback):
-            await self._end(Outcome.ROLLBACK)
-        elif error is None:
-            await self._end(Outcome.COMMIT)
+        try:
+            if self._is_rolled_back or isinstance(error, Rollback):
+                await self._end(Outcome.ROLLBACK)
+            elif error is None:
+                await self._end(Outcome.COMMIT)
+        finally:
+            self._over()
         return isinstance(error, Rollback)
+
+    def _began(self, message_id: str) -> None:
+        self._message_id = message_id
+        _running.add(message_id)
+
+    def _over(self) -> None:
+        if self._message_id is not None:
+            _running.discard(self._message_id)
 
     async def _end(self, outcome: Outcome) -> None:
         assert self._link is not None
         self.outcome = outcome
         result = self.result
-        _, _, position = parse_offset_message_id(result.offset_message_id)
         header = EndTransactionHeader(
             producer_group=self._group,
             topic=self._topic,
             tran_state_table_offset=result.offset,
-            commit_log_offset=position,
+            commit_log_offset=self._position,
             commit_or_rollback=outcome,
             msg_id=result.message_id,
             transaction_id=result.transaction_id,
@@ -134,9 +166,26 @@ class Transaction:
         try:
             await self._sender.end(self._link, header)
             self.is_confirmed = True
-        except SdkError as failed:
+        except Refused as refused:
+            self.failure = refused
+            _log.error("%s of %s was refused: %s", outcome, result.message_id, refused)
+        except Exception as failed:  # noqa: BLE001 # a hook of the application's may raise anything
             # The local work is done, and is not undone by this: the broker will ask.
-            _log.warning("%s of %s: %s", outcome.name, result.message_id, failed)
+            self.failure = failed
+            _log.warning("%s of %s is not confirmed: %s", outcome, result.message_id, failed)
+
+
+def _position(result: SendResult) -> int:
+    """Where a half message lies in its broker's log."""
+    try:
+        _, _, position = parse_offset_message_id(result.offset_message_id)
+    except MalformedContent as wrong:
+        raise SendFailed(f"the half message was stored, but cannot be ended: {wrong}") from None
+    if position > POSITION_MAX:
+        raise SendFailed(
+            f"the half message was stored, but cannot be ended: it lies at {position}, it says"
+        )
+    return position
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +230,10 @@ class Checks:
             message = decode(command.body)
         except (MalformedRequest, MalformedContent) as wrong:
             _log.warning("a check of %s cannot be read: %s", link.address, wrong)
+            return
+        if message.message_id in _running:
+            # Its block has not ended: no checker could know how it will.
+            _log.info("%s asks for %s, whose block runs", link.address, message.message_id)
             return
         group = message.properties.get(PRODUCER_GROUP, "")
         checker = self._checkers.get(group)
