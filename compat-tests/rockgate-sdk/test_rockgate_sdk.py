@@ -24,6 +24,9 @@ from tests.gateway.remoting.client import messages
 from tests.gateway.server import RunningServer
 from tests.waiting import until, wait_until
 
+from rockgate.protocol.remoting.codes import RequestCode
+from rockgate.protocol.remoting.command import Command
+from rockgate.protocol.remoting.ids import parse_offset_message_id
 from rockgate.protocol.remoting.message import Message as Stored
 from rockgate.sdk import (
     Client,
@@ -36,7 +39,9 @@ from rockgate.sdk import (
     Refused,
     Rollback,
     SendFailed,
+    SendResult,
 )
+from rockgate.sdk.connection import Link
 
 pytestmark = pytest.mark.timeout(240)
 SOON = timedelta(seconds=2)
@@ -104,6 +109,8 @@ class Behaviours:
 
     knows_times = True
     """Delays of any length, and recall: since 5.0."""
+    first_decides = True
+    """A half message that was decided stays so, and who decides otherwise is told."""
 
     @classmethod
     @contextmanager
@@ -323,6 +330,71 @@ class Behaviours:
         assert {m.topic for m in asked} == {"settled"}
         assert {m.body for m in found} == {b"makes the topic", b"from the other", b"kept"}
 
+    async def test_a_block_that_outlasts_the_checks_is_delivered_however_it_is_asked_about(
+        self, broker: Broker, producer_of: Callable[..., Producer]
+    ) -> None:
+        """The checker would roll it back, and is not asked while the block runs."""
+        checks: list[Command] = []
+
+        async def checker(_: Received) -> Outcome:
+            return Outcome.ROLLBACK
+
+        async with (
+            Client(broker.namesrv) as client,
+            Producer(client=client, group="slow", timeout_s=15, checker=checker) as producer,
+        ):
+            answer = client.handlers[RequestCode.CHECK_TRANSACTION_STATE]
+
+            def noting(link: Link, command: Command) -> None:
+                checks.append(command)
+                answer(link, command)
+
+            client.handlers[RequestCode.CHECK_TRANSACTION_STATE] = noting
+            await producer.send(Message("slow", b"makes the topic"))
+            soon = timedelta(seconds=1)
+            async with producer.transaction(Message("slow", b"paid"), check_after=soon) as tx:
+                await until(lambda: checks, "the broker has asked", 60)
+            assert tx.is_confirmed
+            found = await broker.when("slow", 2)
+        assert b"paid" in {message.body for message in found}
+
+    async def test_what_is_known_of_a_decision_after_the_opposite_one(
+        self, broker: Broker, producer_of: Callable[..., Producer]
+    ) -> None:
+        """rockgate says no, and keeps to the first; Apache says yes, and a commit is delivered."""
+        async with producer_of("outrun", checker=unknown) as producer:
+            await producer.send(Message("outrun", b"makes the topic"))
+            async with producer.transaction(Message("outrun", b"late commit")) as late_commit:
+                self.decide(broker, late_commit.result, Outcome.ROLLBACK)
+            async with producer.transaction(Message("outrun", b"late rollback")) as late_rollback:
+                self.decide(broker, late_rollback.result, Outcome.COMMIT)
+                late_rollback.rollback()
+            async with producer.transaction(Message("outrun", b"the last")) as last:
+                pass
+            assert last.is_confirmed
+            confirmed = (late_commit.is_confirmed, late_rollback.is_confirmed)
+            assert confirmed == (not self.first_decides, not self.first_decides)
+            found = await broker.when("outrun", 3 if self.first_decides else 4)
+        bodies = {message.body for message in found}
+        assert b"late rollback" in bodies, "a commit is not taken back by anybody"
+        assert (b"late commit" in bodies) is not self.first_decides
+
+    @staticmethod
+    def decide(broker: Broker, result: SendResult, outcome: Outcome) -> None:
+        """Somebody else of the group answers a check."""
+        other = Reader(broker.address)
+        header = {
+            "producerGroup": "outrun",
+            "tranStateTableOffset": result.offset,
+            "commitLogOffset": parse_offset_message_id(result.offset_message_id)[2],
+            "commitOrRollback": outcome.value,
+            "fromTransactionCheck": "true",
+        }
+        try:
+            assert other.ask(37, header).code == 0
+        finally:
+            other.socket.close()
+
 
 class TestRockgate(Behaviours):
     client = "rockgate-sdk with rockgate"
@@ -366,6 +438,7 @@ class Apache(Behaviours):
     """Apache RocketMQ itself."""
 
     line = ""
+    first_decides = False
 
     async def test_a_delayed_transaction_is_not_sent_for_it_would_be_lost(
         self, broker: Broker, producer_of: Callable[..., Producer]

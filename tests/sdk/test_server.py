@@ -16,7 +16,7 @@ from tests.gateway.remoting.client import messages
 from tests.gateway.server import RunningServer
 from tests.waiting import until
 
-from rockgate.protocol.remoting.codes import RequestCode
+from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.message import Message as Stored
 from rockgate.sdk import Client, Message, Outcome, Producer, Received, Refused, SendFailed
@@ -96,6 +96,27 @@ async def test_a_block_that_outlasts_the_checks_immunity_ends_committed_and_is_d
             await until(lambda: len(checks) >= 2, "the server has asked twice", 60)
         assert (tx.outcome, tx.is_confirmed) == (Outcome.COMMIT, True)
     assert [message.body for message in read("sdk-slow")] == [b"paid"]
+
+
+async def test_a_commit_behind_the_answer_of_another_process_is_not_confirmed(
+    server: RunningServer, name_server: str, read: Read
+) -> None:
+    async with Producer(name_server, group="outrun", checker=rolled_back) as producer:
+        async with producer.transaction(Message("sdk-outrun", b"paid")) as tx:
+            other = Reader(server.address("remoting"))
+            header = {
+                "producerGroup": "outrun",
+                "tranStateTableOffset": tx.result.offset,
+                "commitLogOffset": 0,
+                "commitOrRollback": 12,
+                "fromTransactionCheck": "true",
+            }
+            assert other.ask(37, header).code == 0
+            other.socket.close()
+        assert (tx.outcome, tx.is_confirmed) == (Outcome.COMMIT, False)
+        assert isinstance(tx.failure, Refused)
+        assert tx.failure.code == ResponseCode.TRANSACTION_SHOULD_ROLLBACK
+    assert read("sdk-outrun") == []
 
 
 async def test_what_was_acknowledged_is_there_after_a_kill(

@@ -96,8 +96,8 @@ class Transaction:
         self.is_confirmed = False
         """Whether the broker has said that the message ended so."""
         self.failure: Exception | None = None
-        """Why it is not confirmed, once the block has ended. Refused: the broker says that the
-        message ended otherwise before. Anything else: it may not know, and will ask."""
+        """Why it is not confirmed, once the block has ended: Refused, if the broker says no, with
+        200 or 201 where it ended otherwise before. Anything else: it may not know, and will ask."""
 
     @property
     def result(self) -> SendResult:
