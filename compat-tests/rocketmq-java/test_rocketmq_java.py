@@ -6,6 +6,7 @@ spans both sides, and restarts, is put together here.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 from collections.abc import Iterator
@@ -283,11 +284,16 @@ class TestRocketMQ4(Scenarios):
 
 
 @pytest.mark.long
-def test_a_real_broker_registers_with_our_name_server(rocketmq: RunningServer) -> None:
+def test_a_real_broker_registers_with_our_name_server(tmp_path: Path) -> None:
     """Apache RocketMQ's own broker, pointed at us beside its own name server."""
     [port] = free_ports(1)
-    both = f"127.0.0.1:{port};{namesrv(rocketmq)}"
-    with RocketMQPeer(namesrv_port=port, settings={"namesrvAddr": both}) as peer:
+    settings = ["namesrv.accept_brokers=true"]
+    with contextlib.ExitStack() as running:
+        rocketmq = RunningServer(tmp_path, settings=settings, rocketmq=True)
+        running.enter_context(rocketmq)
+        both = f"127.0.0.1:{port};{namesrv(rocketmq)}"
+        peer = RocketMQPeer(namesrv_port=port, settings={"namesrvAddr": both})
+        running.enter_context(peer)
         asker = Client(rocketmq.address("namesrv"))
         wait_until(lambda: b"broker-a" in bytes(asker.ask(106).body), "the broker is known")
         found = json.loads(bytes(asker.ask(106).body))["brokerAddrTable"]["broker-a"]

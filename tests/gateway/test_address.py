@@ -1,6 +1,6 @@
 import pytest
 
-from rockgate.gateway.address import CLOSED, Address
+from rockgate.gateway.address import CLOSED, Address, is_this_machine
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,24 @@ def test_a_wildcard_takes_connections_on_every_address() -> None:
     assert Address("0.0.0.0", 1).is_wildcard
     assert Address("::", 1).is_wildcard
     assert not Address("127.0.0.1", 1).is_wildcard
+
+
+@pytest.mark.parametrize(
+    ("local", "remote", "expected"),
+    [
+        ("127.0.0.1", "127.0.0.1", True),
+        ("127.0.0.1", "127.9.9.9", True),
+        ("::1", "::1", True),
+        ("::ffff:127.0.0.1", "::ffff:127.0.0.1", True),
+        ("10.0.0.1", "10.0.0.1", True),
+        ("fe80::1%eth0", "fe80::1%eth0", True),
+        ("10.0.0.1", "10.0.0.2", False),
+        ("::ffff:10.0.0.1", "::ffff:10.0.0.2", False),
+        ("10.0.0.1", "unknown", False),
+        ("unknown", "unknown", False),
+    ],
+)
+def test_this_machine_is_loopback_or_the_address_that_was_dialled(
+    local: str, remote: str, expected: bool
+) -> None:
+    assert is_this_machine(Address(local, 9876), Address(remote, 50_000)) is expected

@@ -4,6 +4,7 @@ It parses and prints and never resolves a name. IPv6 hosts are written in bracke
 `[::1]:9092`.
 """
 
+import ipaddress
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +55,20 @@ class Address:
 
 
 CLOSED = Address("off", 0)
+
+
+def is_this_machine(local: Address, remote: Address) -> bool:
+    """Whether a connection's other end is on this machine.
+
+    It comes from a loopback address, or from the very address that it came to: no other machine
+    can have that one.
+    """
+    try:
+        there = ipaddress.ip_address(remote.host.partition("%")[0])
+    except ValueError:
+        return False
+    mapped = getattr(there, "ipv4_mapped", None)
+    return (mapped or there).is_loopback or remote.host == local.host
 
 
 def socket_address(name: Any) -> Address:

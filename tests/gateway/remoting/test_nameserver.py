@@ -1,8 +1,10 @@
 """The name server over the wire, and its table of routes."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.gateway.remoting.client import Client
@@ -10,7 +12,12 @@ from tests.gateway.server import RunningServer
 from tests.protocol.remoting.golden import requests
 from tests.waiting import wait_until
 
+from rockgate.gateway.address import Address
 from rockgate.gateway.remoting.caller import Peer
+from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.nameserver.kv import KeyValues
+from rockgate.gateway.remoting.nameserver.processors import NameServerRequests
+from rockgate.gateway.remoting.nameserver.processors import table as nameserver_table
 from rockgate.gateway.remoting.nameserver.routes import Live, Routes
 from rockgate.protocol.remoting.bodies.nameserver import QueueData, RegisterBody
 from rockgate.protocol.remoting.bodies.registration import (
@@ -18,9 +25,10 @@ from rockgate.protocol.remoting.bodies.registration import (
     encode_registration,
 )
 from rockgate.protocol.remoting.bodies.topics import TopicConfig, TopicConfigTable
-from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Command, decode
 from rockgate.protocol.remoting.errors import MalformedRequest
+from rockgate.store.clock import ManualClock
 
 
 class Somebody:
@@ -116,6 +124,118 @@ def test_two_brokers_share_a_topic_and_one_may_be_wiped() -> None:
     routes.delete_topic("orders", None)
     assert route(routes, "orders") == []
     assert routes.topics_of("cluster") == ["paid"]
+
+
+class Own:
+    """Our own broker, with one topic."""
+
+    broker_name = "rockgate"
+    cluster_name = "DefaultCluster"
+
+    def address(self, caller: object) -> str:
+        return "127.0.0.1:10911"
+
+    def topic(self, name: str) -> TopicConfig | None:
+        return TopicConfig(topic_name=name, write_queue_nums=2) if name == "orders" else None
+
+    def topic_names(self) -> list[str]:
+        return ["orders"]
+
+    def system_topic_names(self) -> list[str]:
+        return []
+
+    def wipe_write(self, is_wiped: bool) -> int:
+        return 1
+
+
+def writers(routes: Routes, topic: str) -> dict[str, int]:
+    found = routes.route(topic, CALLER)  # type: ignore[arg-type]
+    return {} if found is None else {q.broker_name: q.write_queue_nums for q in found.queue_datas}
+
+
+@pytest.mark.parametrize("shares_topics", [False, True])
+def test_a_topic_of_our_own_broker_is_shared_only_if_that_is_set(shares_topics: bool) -> None:
+    routes = Routes(Own(), 1000, shares_topics=shares_topics)
+    routes.register(live(), table("orders", "theirs"), 0)
+    theirs = {"broker-a": 16} if shares_topics else {}
+    assert writers(routes, "orders") == {"rockgate": 2, **theirs}
+    assert writers(routes, "theirs") == {"broker-a": 16}, "what we do not have is theirs"
+    queue = QueueData(broker_name="broker-a", perm=6, read_queue_nums=9, write_queue_nums=9)
+    routes.register_topic("orders", [queue])
+    assert writers(routes, "orders").keys() == {"rockgate", *theirs}
+
+
+def test_nobody_takes_our_own_broker_s_name() -> None:
+    routes = Routes(Own(), 1000)
+    with pytest.raises(ValueError, match="the name rockgate is our own broker's"):
+        routes.register(live(name="rockgate"), table("orders"), 0)
+    assert writers(routes, "orders") == {"rockgate": 2}
+    assert routes.topics() == ["orders"]
+
+
+GUARDED = {
+    100: {"namespace": "n", "key": "k", "value": "v"},
+    102: {"namespace": "n", "key": "k"},
+    103: {
+        "brokerName": "evil",
+        "brokerAddr": "10.0.0.66:10911",
+        "clusterName": "DefaultCluster",
+        "haServerAddr": "",
+        "brokerId": "0",
+    },
+    104: {
+        "brokerName": "evil",
+        "brokerAddr": "10.0.0.66:10911",
+        "clusterName": "DefaultCluster",
+        "brokerId": "0",
+    },
+    205: {"brokerName": "rockgate"},
+    216: {"topic": "orders"},
+    217: {"topic": "orders"},
+    327: {"brokerName": "rockgate"},
+}
+
+
+def from_host(host: str) -> Somebody:
+    caller = somebody()
+    local, remote = Address("10.0.0.1", 9876), Address(host, 50_000)
+    caller.peer = Peer(connection_id=1, local=local, remote=remote)
+    return caller
+
+
+@pytest.mark.parametrize("code", GUARDED)
+@pytest.mark.parametrize("is_accepted", [False, True])
+@pytest.mark.parametrize("host", ["127.0.0.1", "10.0.0.1", "10.0.0.66"])
+def test_what_changes_others_routes_or_values_comes_from_this_machine_unless_it_is_set(
+    code: int, is_accepted: bool, host: str, tmp_path: Path
+) -> None:
+    async def ask() -> Command:
+        answers = nameserver_table(
+            NameServerRequests(
+                routes=Routes(Own(), 1000),
+                kv=KeyValues(tmp_path),
+                clock=ManualClock(),
+                accept_brokers=is_accepted,
+                accept_values=is_accepted,
+            )
+        )
+        command = Command(code, GUARDED[code])
+        caller: Any = from_host(host)
+        try:
+            answer = answers[RequestCode(code)](command, caller)
+            found = answer if isinstance(answer, Command) else await answer  # type: ignore[misc]
+        except Refused as refused:
+            return Command(refused.code, remark=refused.remark)
+        assert isinstance(found, Command)
+        return found
+
+    answer = asyncio.run(ask())
+    if is_accepted or host != "10.0.0.66":
+        assert answer.code == 0, answer.remark
+    else:
+        assert answer.code == ResponseCode.NO_PERMISSION
+        setting = "namesrv.accept_values" if code in (100, 102) else "namesrv.accept_brokers"
+        assert f"taken from this machine only; {setting} = true" in (answer.remark or "")
 
 
 # Registrations

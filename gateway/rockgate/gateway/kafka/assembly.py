@@ -219,6 +219,7 @@ class KafkaAssembly:
             groups_config=config.groups,
             topics_config=config.topics,
             kafka_config=config.kafka,
+            transactions_config=config.transactions,
         )
 
     def make_groups(self, resources: AsyncExitStack) -> Groups:

@@ -35,7 +35,9 @@ async def _serve(config: Config) -> None:
         listener = Listener.bind("namesrv", config.namesrv.listen)
         resources.callback(listener.close)
         folder = config.server.data_dir.absolute()
-        server = NameServerAssembly(config=config, folder=folder, clock=SystemClock())
+        server = NameServerAssembly(
+            config=config, folder=folder, clock=SystemClock(), is_alone=True
+        )
         await server.open(resources, listener, Telemetry())
         resources.callback(Ticking(server.upkeep(), asyncio.get_running_loop()).stop)
         sys.stdout.write(f"ready namesrv={listener.address}\n")

@@ -332,18 +332,36 @@ class NameServerAssembly:
     """The name server: beside a broker, or alone."""
 
     def __init__(
-        self, *, config: Config, folder: Path, clock: Clock, local: Local | None = None
+        self,
+        *,
+        config: Config,
+        folder: Path,
+        clock: Clock,
+        local: Local | None = None,
+        is_alone: bool = False,
     ) -> None:
         self._config = config
         self._clock = clock
-        self.routes = Routes(local, config.namesrv.broker_expiry_ms)
+        self._is_alone = is_alone
+        self.routes = Routes(
+            local,
+            config.namesrv.broker_expiry_ms,
+            shares_topics=config.namesrv.accept_brokers,
+        )
         self._kv = KeyValues(folder)
 
     async def open(
         self, resources: AsyncExitStack, listener: Listener, telemetry: Telemetry
     ) -> None:
         """Listen; `resources` drains and closes the door again."""
-        requests = nameserver.NameServerRequests(routes=self.routes, kv=self._kv, clock=self._clock)
+        config = self._config.namesrv
+        requests = nameserver.NameServerRequests(
+            routes=self.routes,
+            kv=self._kv,
+            clock=self._clock,
+            accept_brokers=self._is_alone or config.accept_brokers,
+            accept_values=self._is_alone or config.accept_values,
+        )
         dispatcher = Dispatcher(nameserver.table(requests))
         door = RemotingDoor(self._config.remoting, dispatcher, asyncio.get_running_loop())
         door.on_lost.append(self.routes.lost)

@@ -91,3 +91,7 @@ class NamesrvConfig:
     """Address of the name server's door; `off` closes it and port 0 takes a free one."""
     broker_expiry_ms: int = field(default=120_000, metadata={"minimum": 1, "maximum": 2**31 - 1})
     """A broker that does not register again for this long loses its routes."""
+    accept_brokers: bool = False
+    """Whether brokers on other machines may register with `serve`, and share topics with ours."""
+    accept_values: bool = False
+    """Whether clients on other machines may change the keys and values of `serve`."""

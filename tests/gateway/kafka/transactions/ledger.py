@@ -154,6 +154,7 @@ class Ledger(World):
                 markers=markers_of(self),
                 unstable=folds.unstable,
                 durability=durability,
+                accepts_all=True,
             ),
             ApiKey.DESCRIBE_TRANSACTIONS: DescribeTransactions(
                 transactions=folds.transactions, topics=store.topics

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from tests.gateway.kafka.transactions.ledger import Ledger
 
+from rockgate.gateway.address import Address
 from rockgate.gateway.kafka.patterns import compile_pattern
+from rockgate.gateway.kafka.peer import Call, Peer
 from rockgate.gateway.kafka.transactions.transaction import Producer
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.keys import ApiKey
@@ -88,6 +90,19 @@ def test_ordinary_patterns_match_the_whole_name(pattern: str, text: str) -> None
     assert not compile_pattern(pattern).fullmatch(text + "!")
 
 
+def marking(
+    producer: Producer, partition: int, *, commit: bool = False, topic: str = "orders"
+) -> WriteTxnMarkersRequest:
+    named = WritableTxnMarkerTopic(name=topic, partition_indexes=[partition])
+    marker = WritableTxnMarker(
+        producer_id=producer.id,
+        producer_epoch=producer.epoch,
+        transaction_result=commit,
+        topics=[named],
+    )
+    return WriteTxnMarkersRequest(markers=[marker])
+
+
 def write_marker(
     ledger: Ledger,
     producer: Producer,
@@ -96,14 +111,7 @@ def write_marker(
     commit: bool = False,
     topic: str = "orders",
 ) -> int:
-    named = WritableTxnMarkerTopic(name=topic, partition_indexes=[partition])
-    marker = WritableTxnMarker(
-        producer_id=producer.id,
-        producer_epoch=producer.epoch,
-        transaction_result=commit,
-        topics=[named],
-    )
-    request = WriteTxnMarkersRequest(markers=[marker])
+    request = marking(producer, partition, commit=commit, topic=topic)
     answer = ledger.send(ApiKey.WRITE_TXN_MARKERS, request, 1)
     return int(answer.markers[0].topics[0].partitions[0].error_code)
 
@@ -119,6 +127,19 @@ def test_an_administrator_aborts_a_transaction_that_hangs() -> None:
     # The producer's own end finds nothing to mark in that partition.
     assert ledger.end(producer, commit=False, id_="busy").code == 0
     assert ledger.bounds(1) == (2, 2)
+
+
+@pytest.mark.parametrize("accepts_all", [False, True])
+def test_markers_come_from_this_machine_unless_it_is_set(accepts_all: bool) -> None:
+    ledger, producer = busy_ledger()
+    handler = ledger.handlers[ApiKey.WRITE_TXN_MARKERS]
+    handler._accepts_all = accepts_all
+    here, elsewhere = Address("10.0.0.1", 9092), Address("10.0.0.66", 50_000)
+    peer = Peer(connection_id=1, local=here, remote=elsewhere)
+    answer: Any = handler.handle(marking(producer, 1), Call(1, None, peer))
+    expected = ErrorCode.NONE if accepts_all else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    assert answer.markers[0].topics[0].partitions[0].error_code == expected
+    assert ledger.bounds(1) == ((2, 2) if accepts_all else (0, 1))
 
 
 def test_a_marker_of_an_older_epoch_or_an_unknown_partition_is_refused() -> None:

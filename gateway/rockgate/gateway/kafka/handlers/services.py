@@ -42,6 +42,7 @@ from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
 from rockgate.gateway.kafka.timesearch import TimeSearch
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.gateway.kafka.topicsettings import SettingsCache
+from rockgate.gateway.kafka.transactions.config import TransactionsConfig
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.markers import Markers
@@ -79,6 +80,7 @@ class Services:
     groups_config: GroupsConfig
     topics_config: TopicsConfig
     kafka_config: KafkaConfig
+    transactions_config: TransactionsConfig
 
 
 def replicas(services: Services) -> Replicas:
@@ -181,4 +183,5 @@ def write_txn_markers(services: Services) -> WriteTxnMarkers:
         ),
         unstable=unstable,
         durability=Durability(store),
+        accepts_all=services.transactions_config.accept_markers,
     )

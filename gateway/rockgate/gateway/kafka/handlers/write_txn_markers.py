@@ -5,6 +5,8 @@ Behaviour
   an administrator's way out of a transaction that hangs.
 - Where nothing is open nothing is written, and that is no error. An epoch older than the producer's
   own in that partition is INVALID_PRODUCER_EPOCH.
+- It is taken from this machine only, unless `transactions.accept_markers` is set: whoever else asks
+  is told CLUSTER_AUTHORIZATION_FAILED, as by a Kafka whose ACLs keep it to brokers.
 
 Versions
 - v2: the version of the transaction, which makes no difference here.
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 
+from rockgate.gateway.address import is_this_machine
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.errors import RequestError, explain
@@ -40,17 +43,28 @@ class WriteTxnMarkers:
     """Writes markers."""
 
     def __init__(
-        self, *, topics: Topics, markers: Markers, unstable: Unstable, durability: Durability
+        self,
+        *,
+        topics: Topics,
+        markers: Markers,
+        unstable: Unstable,
+        durability: Durability,
+        accepts_all: bool = False,
     ) -> None:
+        """With `accepts_all` markers are taken from other machines too."""
         self._topics = topics
         self._markers = markers
         self._unstable = unstable
         self._durability = durability
+        self._accepts_all = accepts_all
 
     def handle(
         self, request: WriteTxnMarkersRequest, call: Call
     ) -> WriteTxnMarkersResponse | asyncio.Future[WriteTxnMarkersResponse]:
         """Write each marker where it ends something."""
+        peer = call.peer
+        if not self._accepts_all and not is_this_machine(peer.local, peer.remote):
+            return self.refuse(request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         results = [
             WritableTxnMarkerResult(
                 producer_id=each.producer_id,

@@ -11,3 +11,5 @@ class TransactionsConfig:
     """The longest timeout that a transactional producer may ask for."""
     id_expiry_ms: int = field(default=604_800_000, metadata={"minimum": 1, "maximum": 2**62})
     """How long a transactional id without a transaction is remembered."""
+    accept_markers: bool = False
+    """Whether clients on other machines may end transactions past their coordinator."""

@@ -5,6 +5,11 @@ Behaviour
 - A registration may be compressed, and its checksum is compared.
 - Keys and values are on disk before they are acknowledged, and are seen from then on.
 
+- Beside a broker, what changes others' routes (103, 104, 205, 216, 217, 327) is taken from this
+  machine only, and so are changes of keys and values (100, 102), unless settings say otherwise;
+  whoever else asks is told NO_PERMISSION and the setting. A name server alone takes them all.
+- Nobody registers under our own broker's name.
+
 Departs from RocketMQ
 - 216 does not hide a topic of our own broker: 215 deletes it there and its route goes with it.
 - Units do not exist: the three lists about them are empty.
@@ -18,6 +23,7 @@ from typing import Final
 
 import msgspec
 
+from rockgate.gateway.address import is_this_machine
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.dispatch import Handle, Reply
 from rockgate.gateway.remoting.errors import Refused
@@ -29,7 +35,7 @@ from rockgate.protocol.remoting.bodies import topics
 from rockgate.protocol.remoting.bodies.clients import DataVersion
 from rockgate.protocol.remoting.bodies.nameserver import MemberGroupAnswer, RouteData
 from rockgate.protocol.remoting.bodies.registration import decode_registration
-from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
+from rockgate.protocol.remoting.codes import RequestCode, ResponseCode, request_name
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers import nameserver as fields
 from rockgate.protocol.remoting.headers.topics import TopicHeader
@@ -42,10 +48,28 @@ SETTINGS: Final = {"rocketmqHome": ""}
 class NameServerRequests:
     """Answers everything that the name server is asked."""
 
-    def __init__(self, *, routes: Routes, kv: KeyValues, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        routes: Routes,
+        kv: KeyValues,
+        clock: Clock,
+        accept_brokers: bool = True,
+        accept_values: bool = True,
+    ) -> None:
         self._routes = routes
         self._kv = kv
         self._clock = clock
+        self._accept_brokers = accept_brokers
+        self._accept_values = accept_values
+
+    def guards_routes(self, handle: Handle) -> Handle:
+        """The same, for those who may change who is routed to."""
+        return handle if self._accept_brokers else _guarded(handle, "namesrv.accept_brokers")
+
+    def guards_values(self, handle: Handle) -> Handle:
+        """The same, for those who may change keys and values."""
+        return handle if self._accept_values else _guarded(handle, "namesrv.accept_values")
 
     # Routes
 
@@ -213,6 +237,21 @@ class NameServerRequests:
         return Command(ResponseCode.SUCCESS)
 
 
+def _guarded(handle: Handle, setting: str) -> Handle:
+    """The same, for callers on this machine."""
+
+    def guarded(command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
+        if not is_this_machine(caller.peer.local, caller.peer.remote):
+            raise Refused(
+                ResponseCode.NO_PERMISSION,
+                f"{request_name(command.code)} is taken from this machine only; "
+                f"{setting} = true takes it from others",
+            )
+        return handle(command, caller)
+
+    return guarded
+
+
 async def _kept(change: Awaitable[None]) -> Reply:
     """The answer, once a change of keys and values is on disk."""
     try:
@@ -230,18 +269,18 @@ def table(requests: NameServerRequests) -> dict[RequestCode, Handle]:
     """What answers each code."""
     r = requests
     return {
-        RequestCode.REGISTER_TOPIC_IN_NAMESRV: r.register_topic,
+        RequestCode.REGISTER_TOPIC_IN_NAMESRV: r.guards_routes(r.register_topic),
         RequestCode.UPDATE_NAMESRV_CONFIG: r.set_settings,
-        RequestCode.PUT_KV_CONFIG: r.put,
+        RequestCode.PUT_KV_CONFIG: r.guards_values(r.put),
         RequestCode.GET_KV_CONFIG: r.get,
-        RequestCode.DELETE_KV_CONFIG: r.delete,
-        RequestCode.REGISTER_BROKER: r.register,
-        RequestCode.UNREGISTER_BROKER: r.unregister,
+        RequestCode.DELETE_KV_CONFIG: r.guards_values(r.delete),
+        RequestCode.REGISTER_BROKER: r.guards_routes(r.register),
+        RequestCode.UNREGISTER_BROKER: r.guards_routes(r.unregister),
         RequestCode.GET_ROUTEINFO_BY_TOPIC: r.route,
         RequestCode.GET_BROKER_CLUSTER_INFO: r.cluster,
-        RequestCode.WIPE_WRITE_PERM_OF_BROKER: r.wipe,
+        RequestCode.WIPE_WRITE_PERM_OF_BROKER: r.guards_routes(r.wipe),
         RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: r.topics,
-        RequestCode.DELETE_TOPIC_IN_NAMESRV: r.delete_topic,
+        RequestCode.DELETE_TOPIC_IN_NAMESRV: r.guards_routes(r.delete_topic),
         RequestCode.GET_KVLIST_BY_NAMESPACE: r.namespace,
         RequestCode.GET_TOPICS_BY_CLUSTER: r.cluster_topics,
         RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS: r.system_topics,
@@ -250,7 +289,7 @@ def table(requests: NameServerRequests) -> dict[RequestCode, Handle]:
         RequestCode.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST: r.no_topics,
         RequestCode.GET_NAMESRV_CONFIG: r.settings,
         RequestCode.QUERY_DATA_VERSION: r.data_version,
-        RequestCode.ADD_WRITE_PERM_OF_BROKER: r.unwipe,
+        RequestCode.ADD_WRITE_PERM_OF_BROKER: r.guards_routes(r.unwipe),
         RequestCode.GET_BROKER_MEMBER_GROUP: r.members,
         RequestCode.BROKER_HEARTBEAT: r.broker_heartbeat,
     }

@@ -73,8 +73,10 @@ class Live:
 class Routes:
     """All that is known. Told the time."""
 
-    def __init__(self, local: Local | None, expiry_ms: int) -> None:
+    def __init__(self, local: Local | None, expiry_ms: int, *, shares_topics: bool = True) -> None:
+        """Without `shares_topics` a topic of our own broker is routed to nobody else."""
         self._local = local
+        self._shares_topics = shares_topics
         self._expiry_ms = expiry_ms
         self._live: dict[tuple[str, str], Live] = {}
         self._topics: dict[str, dict[str, QueueData]] = {}
@@ -82,7 +84,12 @@ class Routes:
     # What brokers say
 
     def register(self, live: Live, table: TopicConfigTable | None, now_ms: int) -> tuple[str, str]:
-        """Take a registration in; returns the master's address and its replication address."""
+        """Take a registration in; returns the master's address and its replication address.
+
+        ValueError if there are too many, or if it calls itself as our own broker.
+        """
+        if self._local is not None and live.name == self._local.broker_name:
+            raise ValueError(f"the name {live.name} is our own broker's")
         key = (live.cluster, live.address)
         known = self._live.get(key)
         if known is None and len(self._live) >= BROKERS_MAX:
@@ -165,11 +172,12 @@ class Routes:
 
     def route(self, topic: str, caller: Caller) -> RouteData | None:
         """Who has a topic; None if nobody has."""
-        queues = list(self._topics.get(topic, {}).values())
-        brokers = {queue.broker_name for queue in queues}
-        datas = [data for data in self._brokers() if data.broker_name in brokers]
         local = self._local
         config = local.topic(topic) if local is not None else None
+        is_ours_alone = config is not None and not self._shares_topics
+        queues = [] if is_ours_alone else list(self._topics.get(topic, {}).values())
+        brokers = {queue.broker_name for queue in queues}
+        datas = [data for data in self._brokers() if data.broker_name in brokers]
         if local is not None and config is not None:
             queues.append(
                 QueueData(
