@@ -181,7 +181,7 @@ class Load:
         self.store.progress.commit(f"group-{self._beats % self._groups}", [commit])
         self._loop.call_later(BEAT_SECONDS, self._produce)
 
-    def _answer(self, failure: OSError | None) -> None:
+    def _answer(self, failure: Exception | None) -> None:
         assert failure is None, failure
         self._answers += 1
 

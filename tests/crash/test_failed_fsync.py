@@ -11,7 +11,7 @@ from tests.crash.workload import Model, Workload, open_store, visible, world_of
 from tests.seeds import seeded
 
 from rockgate.store.clock import ManualClock
-from rockgate.store.errors import StoreError
+from rockgate.store.errors import DiskFailed, StoreError
 from rockgate.store.memoryfiles import MemoryDisk, Operation
 
 STEPS = 70
@@ -42,14 +42,13 @@ def run(disk: MemoryDisk, model: Model, clock: ManualClock, random: Random) -> b
     work = Workload(store, model, clock, random)
     try:
         work.run(STEPS)
-    except OSError:
+    except StoreError:
         assert failing.has_failed
     disk.plan = None
     if store.flusher.failure is None:
-        # None failed, or that of a segment that was being made.
         return False
     flushed = store.flusher.flushed
-    with pytest.raises(OSError, match="injected"):
+    with pytest.raises(DiskFailed, match="injected"):
         store.flush()
     assert store.flusher.flushed == flushed, "a later fsync proves nothing"
     return True
@@ -89,10 +88,9 @@ def test_after_a_failed_fsync_messages_are_refused_and_readers_go_on() -> None:
     store.flush()
     disk.plan = FailingOnce(1)
     store.appender.batch(queue, b"lost", count=1, record_ms=0)
-    with pytest.raises(OSError, match="injected"):
+    with pytest.raises(DiskFailed, match="injected"):
         store.flush()
-    store._settle()
-    with pytest.raises(StoreError, match="the disk failed"):
+    with pytest.raises(DiskFailed, match="the disk failed"):
         store.appender.batch(queue, b"refused", count=1, record_ms=0)
     assert store.reader.high_watermark(queue) == 5
     assert len(store.reader.read(queue, 0, 1 << 20)) == 5

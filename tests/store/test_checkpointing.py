@@ -298,7 +298,7 @@ def test_no_checkpoint_is_taken_of_a_log_that_could_not_be_flushed() -> None:
     parts = Parts(disk)
     parts.append()
     disk.plan = Failing("sync", "commitlog")
-    told: list[OSError | None] = []
+    told: list[Exception | None] = []
     parts.flusher.when_flushed(parts.log.end, told.append)
     parts.checkpointer.take()
     assert parts.file.newest.flushed == 0

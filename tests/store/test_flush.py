@@ -47,11 +47,11 @@ class Told:
     """Remembers what those who waited were told."""
 
     def __init__(self, log: Log, *positions: int) -> None:
-        self.answers: dict[int, OSError | None] = {}
+        self.answers: dict[int, Exception | None] = {}
         for position in positions:
             log.flusher.when_flushed(position, lambda error, at=position: self.tell(at, error))  # type: ignore[misc]
 
-    def tell(self, position: int, error: OSError | None) -> None:
+    def tell(self, position: int, error: Exception | None) -> None:
         assert position not in self.answers, "nobody is told twice"
         self.answers[position] = error
 

@@ -12,7 +12,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -39,11 +39,12 @@ from rockgate.gateway.remoting.local import store_host
 from rockgate.gateway.storage import Ticking, close_store, open_store, posting
 from rockgate.gateway.telemetry.loop import LoopWatch
 from rockgate.gateway.telemetry.process import ProcessSource
-from rockgate.gateway.telemetry.storesource import StoreSource
+from rockgate.gateway.telemetry.storesource import StoreSource, UpkeepSource
 from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.gateway.tuning import Freezer, tune_allocator, tune_collector, tune_threads
 from rockgate.gateway.waiting import Waiting
 from rockgate.store.state import Fold, Journal
+from rockgate.store.steps import Steps
 from rockgate.store.store import Store
 from rockgate.store.topics import Topics
 
@@ -106,6 +107,7 @@ class Server:
         self.config = config
         self.phase = "starting"
         self.addresses: dict[str, Address] = {}
+        self._failing: Callable[[], str] = lambda: ""
 
     async def start(self, resources: AsyncExitStack) -> None:
         """Bring everything up; `resources` takes it down again, however far this came."""
@@ -122,12 +124,13 @@ class Server:
         resources.callback(watch.stop)
         telemetry = Telemetry()
         telemetry.sources.append(ProcessSource(watch, time.time()))
-        http = HttpDoor(config.http, pages(lambda: self.phase, telemetry.page))
+        http = HttpDoor(config.http, pages(self.standing, telemetry.page))
         resources.callback(http.close)
         await http_listener.listen(http.session, backlog=HTTP_BACKLOG)
 
         host = await store_host(config.remoting.advertise, remoting_listener.address)
         store, folds, remoting_folds = await self._open(resources, data_dir, host)
+        self._failing = lambda: str(store.syncs.failure or "")
         telemetry.sources.append(StoreSource(store))
         waiting = Waiting()
         waiting.follow(store)
@@ -160,9 +163,12 @@ class Server:
             local=None if remoting_listener.address.is_closed else local,
         )
         await namesrv.open(resources, namesrv_listener, telemetry)
-        upkeep = [store.upkeep, *kafka.upkeep(), remoting.upkeep(), namesrv.upkeep()]
-        self._tick(resources, upkeep)
+        steps = Steps(store.clock)
+        for name, step in (kafka.upkeep() | remoting.upkeep() | namesrv.upkeep()).items():
+            steps.add(name, step)
+        telemetry.sources.append(UpkeepSource(store.steps, steps))
         loop = asyncio.get_running_loop()
+        resources.callback(Ticking(lambda: store.upkeep() | steps.run(), loop).stop)
         resources.callback(Delivering(store.deliveries, store.delay, loop).stop)
         await kafka.open(resources, kafka_listener, groups, _connections_max(config))
         store.topics.on_created.append(Freezer().made)
@@ -187,13 +193,9 @@ class Server:
             store.keys.later = partial(loop.call_later, KEYS_SECONDS)
         return store, *made[0]
 
-    def _tick(self, resources: AsyncExitStack, steps: Sequence[Callable[[], bool]]) -> None:
-        """Do upkeep from the loop, all of it in each round, soon again while any has more."""
-
-        def tick() -> bool:
-            return any([step() for step in steps])
-
-        resources.callback(Ticking(tick, asyncio.get_running_loop()).stop)
+    def standing(self) -> str:
+        """What `/ready` says: the phase, or what keeps a ready server from its work."""
+        return self._failing() or self.phase if self.phase == "ready" else self.phase
 
     def ready_line(self) -> str:
         """What tests, benchmarks and scripts wait for."""

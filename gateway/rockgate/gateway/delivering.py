@@ -13,10 +13,13 @@ from collections.abc import Callable
 from typing import Protocol
 
 from rockgate.gateway.clock import Clock, Timer
+from rockgate.store.errors import DiskFailed
 
 WAIT_MS_MAX = 1_000
 """How long nobody looks at most: the time may be set, and a step of the clock is noticed."""
 FAILED_MS = 1_000
+TOLD_EVERY = 60
+"""Of a row of failures, a second apart, every so many are told."""
 GATHER_MS = 4
 """How long after a delivery the next one is, if not more is due than a step can take."""
 log = logging.getLogger(__name__)
@@ -52,6 +55,8 @@ class Delivering:
         self._deliveries = deliveries
         self._schedule = schedule
         self._clock = clock
+        self._failures = 0
+        """How often a step failed since one last did not."""
         self._timer: Timer
         self._set(0)
         schedule.on_sooner = self._sooner
@@ -74,11 +79,18 @@ class Delivering:
             if not deliveries.step():
                 least_ms = GATHER_MS if deliveries.delivered_count > before else 1
                 wait_ms = max(least_ms, deliveries.wait_ms())
-        except Exception:
+            self._failures = 0
+        except Exception as error:  # noqa: BLE001  # a supervisor: told, and tried again
             # One failed step must not be the last: a full disk may have room again.
-            log.exception("a delivery failed")
+            self._tell(error)
             wait_ms = FAILED_MS
         self._set(wait_ms)
+
+    def _tell(self, error: Exception) -> None:
+        """Log the first of a row of failures, and then one a minute."""
+        if self._failures % TOLD_EVERY == 0 and not isinstance(error, DiskFailed):
+            log.error("a delivery failed: %s", error, exc_info=error)
+        self._failures += 1
 
     def _set(self, wait_ms: int) -> None:
         wait_ms = min(wait_ms, WAIT_MS_MAX)

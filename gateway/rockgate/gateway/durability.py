@@ -43,7 +43,10 @@ class Durability:
         return self.after(self._log.end, answer) if is_sync or self._is_sync else answer
 
     def after(self, position: int, answer: A) -> A | asyncio.Future[A]:
-        """The answer, once everything before a position is on disk; Late if it takes too long."""
+        """The answer, once everything before a position is on disk.
+
+        Late if it takes too long, DiskFailed if it never will be.
+        """
         if position <= self._flusher.flushed:
             return answer
         loop = asyncio.get_running_loop()
@@ -66,7 +69,7 @@ class Durability:
         if not held:
             return
 
-        def told(failure: OSError | None) -> None:
+        def told(failure: Exception | None) -> None:
             timer.cancel()
             for each in held:
                 each.told(failure)
@@ -86,12 +89,14 @@ class _Held(NamedTuple):
     future: asyncio.Future[Any]
     answer: Any
 
-    def told(self, failure: OSError | None) -> None:
-        """Give the answer, or say that it will never be safe."""
-        if failure is not None:
-            self.give_up()
-        elif not self.future.done():
+    def told(self, failure: Exception | None) -> None:
+        """Give the answer, or say that it will never be safe: the disk failed."""
+        if self.future.done():
+            return
+        if failure is None:
             self.future.set_result(self.answer)
+        else:
+            self.future.set_exception(failure.with_traceback(None))
 
     def give_up(self) -> None:
         """Say that the disk took too long."""

@@ -89,9 +89,19 @@ class Appender:
         self._state = state
         self._keys = keys
         self.refusal: StoreError | None = None
-        """Why messages are refused at present; state changes are taken as long as there is room."""
+        """Why messages are refused at present."""
+        self.state_refusal: StoreError | None = None
+        """Why changes that a client wants are refused at present."""
+        self.failure: StoreError | None = None
+        """Why everything is refused, upkeep too."""
         self.on_append: Callable[[Queue], None] = lambda queue: None
         """Told of every queue that got something: long polls hang on it."""
+
+    def fail(self, failure: StoreError) -> None:
+        """Take nothing any more, whoever wants it."""
+        # An error that is raised again and again holds on to all that raised it, hence below:
+        # `with_traceback(None)`.
+        self.failure = self.state_refusal = self.refusal = failure
 
     def batch(
         self,
@@ -107,7 +117,7 @@ class Appender:
     ) -> Appended:
         """Append a batch entry that takes `count` offsets; `stamp` may write into its body."""
         if self.refusal is not None:
-            raise self.refusal
+            raise self.refusal.with_traceback(None)
         offset = queue.next_offset
         if stamp is None or properties or sys_flag or born_host is not NO_HOST:
             draft = Draft(
@@ -149,7 +159,7 @@ class Appender:
     def placed(self, queue: Queue, draft: Draft) -> Appended:
         """Append a message entry whose draft names the queue, and its next offset, already."""
         if self.refusal is not None:
-            raise self.refusal
+            raise self.refusal.with_traceback(None)
         position, size, store_ms = written = self._log.append(draft)
         self._feed(queue, draft, written)
         self.on_append(queue)
@@ -162,7 +172,7 @@ class Appender:
         What `group` does, for two of that kind; it ends where the change does.
         """
         if self.refusal is not None:
-            raise self.refusal
+            raise self.refusal.with_traceback(None)
         change = Draft(topic, 0, -1, body)
         written, changed = self._log.append_group([draft, change])
         self._feed(queue, draft, written)
@@ -187,7 +197,7 @@ class Appender:
         None of them may be half of a transaction, nor end one.
         """
         if self.refusal is not None:
-            raise self.refusal
+            raise self.refusal.with_traceback(None)
         properties = contents.properties
         assert properties, "there are messages"
         assert not sys_flag & TRANSACTION_ROLLBACK, "no part of a transaction"
@@ -217,8 +227,9 @@ class Appender:
         What is only `is_upkeep` (the end of something that is in the log) is taken as changes of
         state are, when messages are refused.
         """
-        if self.refusal is not None and not is_upkeep:
-            raise self.refusal
+        refused = self.failure if is_upkeep else self.refusal
+        if refused is not None:
+            raise refused.with_traceback(None)
         next_offsets: dict[int, int] = {}
         touched: dict[int, Queue] = {}
         drafts: list[Draft] = []
@@ -283,6 +294,8 @@ class Appender:
 
     def append_state(self, topic: bytes, body: bytes) -> int:
         """Append one change of a fold and apply it."""
+        if self.state_refusal is not None:
+            raise self.state_refusal.with_traceback(None)
         draft = Draft(topic, 0, -1, body)
         written = self._log.append(draft)
         self._apply(draft, written)
@@ -290,6 +303,8 @@ class Appender:
 
     def append_states(self, changes: Sequence[tuple[bytes, bytes]]) -> int:
         """Append changes of which a restart finds all or none, and apply them."""
+        if self.state_refusal is not None:
+            raise self.state_refusal.with_traceback(None)
         drafts = [Draft(topic, 0, -1, body) for topic, body in changes]
         done = self._log.append_group(drafts)
         for draft, written in zip(drafts, done, strict=True):

@@ -14,6 +14,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+from rockgate.store.errors import DiskFailed
+
 _log = logging.getLogger(__name__)
 
 Work = Callable[[], None]
@@ -132,6 +134,8 @@ class Worker:
                 return
             try:
                 self._step()
+            except DiskFailed:
+                pass  # said where it happened, once
             except Exception:  # noqa: BLE001  # a supervisor: tried again when it is next due
                 _log.exception("a step of thread %s failed", self._thread.name)
 

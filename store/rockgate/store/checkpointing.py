@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from rockgate.store.background import Jobs
+from rockgate.store.background import Done, Jobs, Work
 from rockgate.store.checkpoint import CheckpointFile
 from rockgate.store.clock import Clock
 from rockgate.store.commitlog import CommitLog
 from rockgate.store.config import StoreConfig
-from rockgate.store.errors import StoreError
+from rockgate.store.errors import DiskFailed, StoreError
 from rockgate.store.flush import Flusher
 from rockgate.store.keyindex import KeyIndex
 from rockgate.store.queuetable import QueueTable
@@ -46,7 +46,8 @@ class Checkpointer:
         self._clock = clock
         self._config = config
         self._taken_ms = clock.monotonic_ms()
-        self._has_failed = False
+        self.failure: Exception | None = None
+        """Why the last one was not taken."""
         self._safe = 0
         self._done: list[Callable[[], None]] = []
         self._next_done: list[Callable[[], None]] = []
@@ -67,7 +68,7 @@ class Checkpointer:
         # After a failure only time makes it due, or a full disk would be tried all the while.
         # Under load there is a pause, for each takes fsyncs whatever little it has to tell: a
         # start goes through entries as fast as they were appended, so it scans no longer for it.
-        if behind >= self._config.checkpoint_bytes and not self._has_failed:
+        if behind >= self._config.checkpoint_bytes and self.failure is None:
             return waited_ms >= min(self._config.upkeep_gap_ms, self._config.checkpoint_interval_ms)
         return waited_ms >= self._config.checkpoint_interval_ms
 
@@ -81,7 +82,18 @@ class Checkpointer:
         if not self.is_running:
             self.is_running = True
             self._done, self._next_done = self._next_done, []
-            self.jobs.submit(self._flush, self._flushed)
+            self._submit(self._flush, self._flushed)
+
+    def _submit(self, work: Work, done: Done) -> None:
+        """Submit a job; whatever its answer leads to, this one comes to an end."""
+
+        def contained(failure: Exception | None) -> None:
+            try:
+                done(failure)
+            except Exception as error:  # noqa: BLE001  # a supervisor: the next one is not to wait
+                self._finish(error)
+
+        self.jobs.submit(work, contained)
 
     def _flush(self) -> None:
         self._flusher.step()
@@ -103,7 +115,7 @@ class Checkpointer:
             safe = (self._safe, self._queues.indexed, self._log.last_store_ms)
             if self._keys is not None:
                 self._keys.reached(self._safe)
-            self.jobs.submit(lambda: self._write(*safe), self._finish)
+            self._submit(lambda: self._write(*safe), self._finish)
             return
 
         def adopt(failure: Exception | None) -> None:
@@ -112,11 +124,11 @@ class Checkpointer:
                 self._finish(failure)
             elif self._queues.adopt(stretch):
                 # Some queues at a time: in between, the store's thread has other work.
-                self.jobs.submit(lambda: None, adopt)
+                self._submit(lambda: None, adopt)
             else:
                 self._index(None)
 
-        self.jobs.submit(lambda: self._queues.write(stretch), adopt)
+        self._submit(lambda: self._queues.write(stretch), adopt)
 
     def _write(self, flushed: int, indexed: int, last_store_ms: int) -> None:
         if self._keys is not None:
@@ -127,11 +139,11 @@ class Checkpointer:
 
     def _finish(self, failure: Exception | None) -> None:
         self.is_running = False
-        self._has_failed = failure is not None
+        self.failure = failure
         self._taken_ms = self._clock.monotonic_ms()
         if failure is None:
             self.taken_count += 1
-        else:
+        elif not isinstance(failure, DiskFailed):
             # The one before still holds, and a start would scan a little more.
             is_ours = not isinstance(failure, (OSError, StoreError))
             _log.error(

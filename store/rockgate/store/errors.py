@@ -2,6 +2,7 @@
 
 StoreError
 ├── StoreFull           no room on disk for what was to be appended
+├── DiskFailed          an fsync failed: nothing is written any more until a restart
 ├── StoreClosed         the store is stopped or stopping
 ├── StoreLocked         another process has this data directory
 ├── StoreCorrupt        bytes that were known to be safe are not: file, position, reason
@@ -33,6 +34,18 @@ class CannotRepair(Exception):
 
 class StoreFull(StoreError):
     """There is no room on disk for what was to be appended."""
+
+
+class DiskFailed(StoreError):
+    """An fsync failed; what was not on disk by then may be lost, and nothing more is taken."""
+
+    def __init__(self, path: str, error: OSError) -> None:
+        super().__init__(
+            f"the disk failed: fsync of {path}: {error.strerror or error}; nothing is written "
+            "until the server is started again, reading goes on"
+        )
+        self.path = path
+        self.error = error
 
 
 class StoreClosed(StoreError):

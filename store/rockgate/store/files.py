@@ -21,7 +21,7 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-from rockgate.store.errors import StoreFull, StoreLocked
+from rockgate.store.errors import StoreError, StoreFull, StoreLocked
 from rockgate.store.mapped import PAGE_SIZE as PAGE_SIZE
 from rockgate.store.mapped import Buffer as Buffer
 from rockgate.store.mapped import DiskMapping
@@ -248,7 +248,11 @@ class DiskDirectory:
 
     def sync(self) -> None:
         """Flush the directory itself."""
-        descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError as error:
+            # No descriptor was free, perhaps: that is no word of the disk's, and may pass.
+            raise StoreError(f"cannot open {self.path} to sync it: {error.strerror}") from error
         try:
             os.fsync(descriptor)
         finally:

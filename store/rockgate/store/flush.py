@@ -4,8 +4,8 @@
 `settle` runs on the store's thread afterwards and tells those who waited. Under load the next fsync
 covers whatever was appended during the one before: that is the whole of group commit.
 
-An fsync that fails is final. The kernel may have thrown the dirty pages away, so a later one that
-succeeds would prove nothing; the store stops taking messages and says why.
+An fsync that fails is final, whoever's it is: see `syncing`, which decides that and has `fail`
+called. What was flushed before stays flushed, and the position never moves again.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from time import perf_counter
 
 from rockgate.store.clock import Clock
 from rockgate.store.config import StoreConfig
+from rockgate.store.errors import DiskFailed
 from rockgate.store.files import PAGE_SIZE
 
-Told = Callable[[OSError | None], None]
+Told = Callable[[Exception | None], None]
 """Called once the position is on disk, or with the error that means it may never be."""
 
 
@@ -45,7 +46,8 @@ class Flusher:
         self._thorough_ms = clock.monotonic_ms()
         self.flushed = flushed
         """Everything before this position is on disk."""
-        self.failure: OSError | None = None
+        self.failure: Exception | None = None
+        """Why no more is flushed; whoever waits is told, and so is who asks later."""
         self.fsync_count = 0
         self.awaited_count = 0
         """How many waited for a flush, ever."""
@@ -77,6 +79,11 @@ class Flusher:
             position, told = waiting.popleft()
             told(None if position <= flushed else failure)
 
+    def fail(self, failure: Exception) -> None:
+        """Flush no more; any thread may say so. `settle` tells those who wait."""
+        if self.failure is None:
+            self.failure = failure
+
     @property
     def waiting_count(self) -> int:
         """How many wait."""
@@ -104,9 +111,11 @@ class Flusher:
             began = perf_counter()
             try:
                 self._sync(start, end)
-            except OSError as error:
-                self.failure = error
+            except (OSError, DiskFailed) as error:
+                self.fail(error)
                 return True
+            if self.failure is not None:
+                return True  # another's failed meanwhile
             self.fsync_count += 1
             self.on_synced(perf_counter() - began)
             self._thorough_ms = self._clock.monotonic_ms()

@@ -25,7 +25,7 @@ from typing import Final
 
 from rockgate.protocol.entry import TRANSACTION_ROLLBACK, Entry
 from rockgate.store.entrykeys import RecordKeys, entry_keys, keys_of, keys_of_all, no_keys
-from rockgate.store.errors import StoreFull
+from rockgate.store.errors import DiskFailed, StoreFull
 from rockgate.store.files import Directory
 from rockgate.store.keyfile import KeyFile, Shape
 from rockgate.store.keyloading import Load
@@ -82,7 +82,7 @@ class KeyIndex:
         self.soon: Run = run
         self.later: Run = run
         """Run something by the store's thread: in its next turn, or in one that comes in time."""
-        self.failure: OSError | None = None
+        self.failure: Exception | None = None
         """The sync that failed. Later ones prove nothing, so the durable position stands still."""
 
     # Opening
@@ -383,7 +383,7 @@ class KeyIndex:
                 # Oldest first: a file is never found whole without those in front of it.
                 for file in row:
                     file.flush()
-            except OSError as error:
+            except (OSError, DiskFailed) as error:
                 self.failure = error
                 raise
             self.durable_position = row[-1].durable_position

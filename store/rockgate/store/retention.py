@@ -20,7 +20,7 @@ from rockgate.store.commitlog import CommitLog
 from rockgate.store.config import StoreConfig
 from rockgate.store.disk import DiskWatch
 from rockgate.store.epochs import Epochs
-from rockgate.store.errors import StoreError
+from rockgate.store.errors import DiskFailed, StoreError
 from rockgate.store.expiry import Expiry, is_expiring
 from rockgate.store.files import Directory
 from rockgate.store.moving import Keys, Mover
@@ -189,7 +189,8 @@ class Retention:
         except StopIteration:
             self.failure = None
         except (StoreError, OSError) as error:
-            _log.error("retention stopped: %s", error)
+            if not isinstance(error, DiskFailed):
+                _log.error("retention stopped: %s", error)
             self.failure = error
         self._work = self._emptying = None
         return False
@@ -290,5 +291,7 @@ class Retention:
         self._checkpointer.take(lambda: taken.append(True))
         while not taken:
             yield True
+        if isinstance(self._checkpointer.failure, DiskFailed):
+            raise self._checkpointer.failure
         if self._checkpointer.position < position:
             raise StoreError(f"no checkpoint could be taken at position {position}")

@@ -14,7 +14,7 @@ import threading
 from bisect import bisect_right
 from contextlib import suppress
 
-from rockgate.store.errors import StoreCorrupt, StoreFull
+from rockgate.store.errors import StoreCorrupt, StoreError, StoreFull
 from rockgate.store.files import PAGE_SIZE, Directory, Mapping
 
 _NAME_DIGITS = 20
@@ -211,7 +211,7 @@ class Segments:
             mapping.sync()
             self._directory.rename(name + _UNFINISHED, name)
             self._directory.sync()
-        except OSError:
+        except (OSError, StoreError):
             mapping.close()
             raise
         return Segment(start, mapping)

@@ -9,6 +9,7 @@ from typing import Final
 from rockgate.store.background import Jobs
 from rockgate.store.clock import Clock
 from rockgate.store.commitlog import CommitLog
+from rockgate.store.errors import DiskFailed
 from rockgate.store.snapshotter import SnapshotTaker, SnapshotWriter
 
 _log = logging.getLogger(__name__)
@@ -73,7 +74,7 @@ class Snapshotting:
 
     @staticmethod
     def _told(failure: Exception | None) -> None:
-        if failure is not None:
+        if failure is not None and not isinstance(failure, DiskFailed):
             _log.error("no snapshot was taken: %s", failure)
 
     def take_last(self) -> None:

@@ -55,6 +55,23 @@ class Journal(Protocol):
         """Append topic and body pairs as one atomic group: a restart finds all or none."""
 
 
+class LateJournal:
+    """Lets folds be made before what they write to: the appender needs the folds first."""
+
+    def __init__(self) -> None:
+        self.journal: Journal | None = None
+
+    def append_state(self, topic: bytes, body: bytes) -> int:
+        """Append one change."""
+        assert self.journal is not None, "no fold appends before the store is open"
+        return self.journal.append_state(topic, body)
+
+    def append_states(self, changes: Sequence[tuple[bytes, bytes]]) -> int:
+        """Append changes as one group."""
+        assert self.journal is not None, "no fold appends before the store is open"
+        return self.journal.append_states(changes)
+
+
 class Fold(Protocol):
     """One part of the state."""
 

@@ -27,10 +27,9 @@ from rockgate.store.dispatch import QueueFeed, StateFeed
 from rockgate.store.entrykeys import RecordKeys, no_keys
 from rockgate.store.epochs import TOPIC as EPOCH_TOPIC
 from rockgate.store.epochs import Epochs
-from rockgate.store.errors import StoreClosed, StoreError, UnknownQueue
+from rockgate.store.errors import DiskFailed, StoreClosed, UnknownQueue
 from rockgate.store.files import Directory
 from rockgate.store.flush import Flusher
-from rockgate.store.keyfeed import catch_up
 from rockgate.store.keyfile import Shape
 from rockgate.store.keyindex import KeyIndex
 from rockgate.store.lookup import Lookup
@@ -43,39 +42,25 @@ from rockgate.store.segments import Segments
 from rockgate.store.snapshots import Snapshots
 from rockgate.store.snapshotter import SnapshotConfig, SnapshotTaker, SnapshotWriter
 from rockgate.store.snapshotting import Snapshotting
-from rockgate.store.state import Fold, Journal, State
+from rockgate.store.state import Fold, Journal, LateJournal, State
 from rockgate.store.steadyclock import SteadyClock
+from rockgate.store.syncing import SyncedDirectory, Syncs
 from rockgate.store.topic import Topic
 from rockgate.store.topicchanges import random_topic_id
 from rockgate.store.topics import Topics
+from rockgate.store.upkeep import upkeep_steps
 from rockgate.store.warmth import Warmth
 
 _log = logging.getLogger(__name__)
 
 _KEYS_AT_ONCE = 64 << 20
 """How much log a start reads for the key index; more is read while the server serves."""
-_KEYS_PER_TICK = 256 << 10
 
 FLUSH_EACH = "flush.messages"
 """The topic config that, at 1, makes one topic sync on a server that is not."""
 
 MakeFolds = Callable[[Journal, Topics], Sequence[Fold]]
 """Makes the folds that others register: they write through the journal and may look up topics."""
-
-
-class _LateJournal:
-    """Lets folds be made before what they write to: the appender needs the folds first."""
-
-    def __init__(self) -> None:
-        self.journal: Journal | None = None
-
-    def append_state(self, topic: bytes, body: bytes) -> int:
-        assert self.journal is not None, "no fold appends before the store is open"
-        return self.journal.append_state(topic, body)
-
-    def append_states(self, changes: Sequence[tuple[bytes, bytes]]) -> int:
-        assert self.journal is not None, "no fold appends before the store is open"
-        return self.journal.append_states(changes)
 
 
 class Store:
@@ -95,7 +80,8 @@ class Store:
         """Open the directory: recover the log, restore the folds, load the queues."""
         self.config = config
         self.clock = clock
-        self._directory = directory
+        self.syncs = Syncs()
+        self._directory = directory = SyncedDirectory(directory, self.syncs)
         self._record_keys = record_keys
         self._is_closed = False
         self._jobs: Jobs = InlineJobs()
@@ -128,7 +114,7 @@ class Store:
         )
         self.log.end = self.found.end
         self.log.last_store_ms = self.found.last_store_ms
-        journal = _LateJournal()
+        journal = LateJournal()
         self.topics = Topics(journal, new_id=new_topic_id)
         self.progress = Progress(journal, clock)
         self.epochs = Epochs()
@@ -142,6 +128,7 @@ class Store:
         self._make_paths()
         journal.journal = self.appender
         self._make_upkeep()
+        self.steps = upkeep_steps(self)
         self._begin()
 
     def _make_paths(self) -> None:
@@ -285,6 +272,8 @@ class Store:
         self._allocator.step()
         self.appender.append_state(EPOCH_TOPIC, self.epochs.next_change())
         self.checkpointer.take()
+        self.syncs.check()
+        self.syncs.on_failed = self._fail
 
     # Threads
 
@@ -310,10 +299,20 @@ class Store:
             self._posted(self._settle)
 
     def _settle(self) -> None:
+        if self.syncs.failure is not None:
+            # Said here once more: this thread may have lifted a refusal while it was set.
+            self.appender.fail(self.syncs.failure)
         self.flusher.settle()
-        if self.flusher.failure is not None:
-            self.appender.refusal = StoreError(f"the disk failed: {self.flusher.failure}")
         self.on_flushed(self.flusher.flushed)
+
+    def _fail(self, failure: DiskFailed) -> None:
+        """Stop writing: some thread's fsync failed."""
+        self.flusher.fail(failure)
+        self.appender.fail(failure)
+        if self._posted is not None:
+            self._posted(self._settle)
+        else:
+            self._settle()
 
     def _sync_log(self, position: int) -> None:
         """Bring the log to disk up to a position, from any thread."""
@@ -342,18 +341,13 @@ class Store:
 
     def upkeep(self) -> bool:
         """Do what is due, a little at a time; say whether to be called again soon."""
-        self.progress.step(self.clock.monotonic_ms())
-        if self.checkpointer.is_due():
-            self.checkpointer.take()
-        is_behind = self.keys is not None and catch_up(self.log, self.keys, _KEYS_PER_TICK)
-        if self.delay.waiting_count:
-            self.retention.keep(self.delay)
-        is_freeing = self.retention.step()
-        is_snapping = self.snapshotting.tick(is_wanted=self.retention.wants_snapshot)
-        return is_snapping or is_freeing or is_behind
+        if self.syncs.failure is not None:
+            return False
+        return self.steps.run()
 
     def flush(self) -> None:
         """Bring everything to disk now, and tell those who wait."""
+        self.syncs.check()
         self._sync_log(self.log.end)
         self._settle()
 
@@ -366,12 +360,10 @@ class Store:
         self.retention.stop()
         self._stop_threads()
         try:
-            self.progress.flush()
-            self.flush()
-            self.checkpointer.take()
-            self.snapshotting.take_last()
-            self._directory.remove(ABORT)
-            self._directory.sync()
+            self._leave_clean()
+        except DiskFailed as failure:
+            # The next start finds that this one did not end well, and looks at all of it.
+            _log.error("closed without the last changes: %s", failure)
         finally:
             self.queues.close()
             self.delay.units.close()
@@ -380,6 +372,16 @@ class Store:
             self._segments.close()
             self._checkpoint.close()
             self._directory.unlock()
+
+    def _leave_clean(self) -> None:
+        self.syncs.check()
+        self.progress.flush()
+        self.flush()
+        self.checkpointer.take()
+        self.snapshotting.take_last()
+        self.syncs.check()
+        self._directory.remove(ABORT)
+        self._directory.sync()
 
     def _stop_threads(self) -> None:
         for thread in self._threads:

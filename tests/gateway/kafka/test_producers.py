@@ -10,7 +10,7 @@ from rockgate.protocol.kafka.records.batch import BatchHeader, read_header, stam
 from rockgate.protocol.kafka.records.record import Record, build_batch
 from rockgate.store.clock import ManualClock
 from rockgate.store.config import StoreConfig
-from rockgate.store.errors import StoreCorrupt
+from rockgate.store.errors import StoreCorrupt, StoreFull
 from rockgate.store.memoryfiles import MemoryDisk
 from rockgate.store.state import Change, Fold, Journal
 from rockgate.store.store import Store
@@ -198,3 +198,15 @@ def test_a_damaged_reservation_is_reported_by_its_position(body: bytes) -> None:
     with pytest.raises(StoreCorrupt) as refused:
         Shop().producers.apply(change)
     assert refused.value.position == 4096
+
+
+def test_ids_are_given_out_only_once_their_block_is_in_the_log() -> None:
+    shop = Shop()
+    shop.store.appender.state_refusal = StoreFull("no room")
+    for _ in range(3):
+        with pytest.raises(StoreFull):
+            shop.producers.new_id()
+    shop.store.appender.state_refusal = None
+    given = {shop.producers.new_id() for _ in range(5)}
+    shop = shop.killed()
+    assert given.isdisjoint(shop.producers.new_id() for _ in range(5))

@@ -14,13 +14,16 @@ from tests.gateway.remoting.halfworld import SECOND, SYSTEM, HalfWorld
 from tests.seeds import seeded
 
 from rockgate.gateway.durability import Durability
+from rockgate.gateway.remoting.checking import RETRY_MS
 from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.halves import Lying
 from rockgate.gateway.remoting.processors.halves import HalfRequests
 from rockgate.protocol.entry import TRANSACTION_COMMIT
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ONEWAY_FLAG, ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers.transactions import EndTransactionHeader
+from rockgate.store.errors import StoreFull
 from rockgate.store.memoryfiles import MemoryDisk, PowerCut
 from rockgate.store.store import Store
 
@@ -438,3 +441,47 @@ def test_over_the_wire(broker: Client) -> None:
     assert [message.body for message in messages(broker.pull("wire-halves"))] == [b"first"]
     wrong = {"producerGroup": "x", "tranStateTableOffset": 99, "commitLogOffset": 0}
     assert broker.ask(37, {**wrong, "commitOrRollback": 8}).code == 202, "nothing to decide"
+
+
+# Checks that fail
+
+
+def test_a_check_that_cannot_be_written_is_made_again_later() -> None:
+    world = HalfWorld(immune_ms=6 * SECOND)
+    producer = world.producer()
+    world.prepare()
+    world.clock.advance(6 * SECOND)
+    world.store.appender.state_refusal = StoreFull("no room")
+    with pytest.raises(StoreFull):
+        world.checking.step()
+    world.store.appender.state_refusal = None
+    told = len(producer.told)
+    assert not world.checking.step(), "not at once"
+    world.clock.advance(RETRY_MS)
+    world.checking.step()
+    assert len(producer.told) == told + 1
+    [half] = world.undecided.all()
+    assert half.check_count == 1
+
+
+def test_one_half_message_that_fails_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = HalfWorld(immune_ms=6 * SECOND)
+    producer = world.producer()
+    offsets = [world.prepare().offset for _ in range(5)]
+    world.clock.advance(6 * SECOND)
+    read = world.halves.read
+
+    def reading(offset: int) -> Lying:
+        if offset == offsets[1]:
+            raise AssertionError("a bug")
+        return read(offset)
+
+    monkeypatch.setattr(world.halves, "read", reading)
+    with pytest.raises(AssertionError, match="a bug"):
+        world.checking.step()
+    assert len(producer.told) == 4
+    assert [half.check_count for half in world.undecided.all()] == [1, 0, 1, 1, 1]
+    monkeypatch.undo()
+    world.clock.advance(RETRY_MS)
+    world.checking.step()
+    assert [half.check_count for half in world.undecided.all()] == [1, 1, 1, 1, 1]

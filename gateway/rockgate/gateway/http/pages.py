@@ -1,7 +1,8 @@
 """The pages of the HTTP door.
 
 `/health` answers while the process runs its loop; `/ready` answers 200 only between the ready line
-and the stop, so that a load balancer sends clients elsewhere while the server starts or drains.
+and the stop, so that a load balancer sends clients elsewhere while the server starts or drains; and
+503 with the reason once the disk has failed.
 `/metrics` is for Prometheus; docs/metrics.md lists what it tells.
 """
 
@@ -14,7 +15,8 @@ from rockgate.gateway.telemetry.exposition import CONTENT_TYPE
 def pages(phase: Callable[[], str], telemetry: Callable[[], Awaitable[str]]) -> Mapping[str, Page]:
     """Every page by its path.
 
-    `phase` says `starting`, `ready` or `stopping`; `telemetry` puts the metrics together.
+    `phase` says `ready`, or why it is not: starting, stopping, a failed disk. `telemetry` puts the
+    metrics together.
     """
 
     def health() -> Answer:

@@ -146,7 +146,7 @@ class KafkaAssembly:
         resources.callback(listener.close)
         await listener.listen(door.session, backlog=config.kafka.backlog)
 
-    def upkeep(self) -> list[Callable[[], bool]]:
+    def upkeep(self) -> dict[str, Callable[[], bool]]:
         """What is to be done now and then: a little at each call, true while there is more."""
         config, clock = self.config, self.store.clock
         expiry = ProducerExpiry(self.folds.producers, clock, config.kafka.producer_expiry_ms)
@@ -156,7 +156,12 @@ class KafkaAssembly:
             clock=clock,
             id_expiry_ms=config.transactions.id_expiry_ms,
         )
-        return [expiry.step, deadlines.step, self.coordinator.step, self.scheduling.step]
+        return {
+            "producers": expiry.step,
+            "deadlines": deadlines.step,
+            "markers": self.coordinator.step,
+            "record-delays": self.scheduling.step,
+        }
 
     def _delays(self) -> tuple[RecordDelays, HeldScheduling]:
         """Make what delays records, and let it know what comes due; held batches go on."""

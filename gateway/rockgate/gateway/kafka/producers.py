@@ -155,9 +155,10 @@ class Producers:
         """Return a producer id that nobody has had."""
         if self._next_id >= self._ours_until:
             # Whatever is left of an earlier run's block was perhaps given out: it is not ours.
-            self._next_id = self._reserved
-            self._ours_until = self._reserved + _BLOCK
-            self._journal.append_state(TOPIC, _RESERVED.pack(_FORMAT, self._ours_until))
+            start, end = self._reserved, self._reserved + _BLOCK
+            self._journal.append_state(TOPIC, _RESERVED.pack(_FORMAT, end))
+            # Ours once that is in the log, and not before.
+            self._next_id, self._ours_until = start, end
         self._next_id += 1
         return self._next_id - 1
 

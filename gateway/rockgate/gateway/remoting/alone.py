@@ -16,6 +16,7 @@ from rockgate.gateway.remoting.assembly import NameServerAssembly
 from rockgate.gateway.storage import Ticking
 from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.store.clock import SystemClock
+from rockgate.store.steps import Steps
 
 log = logging.getLogger(__name__)
 
@@ -34,12 +35,13 @@ async def _serve(config: Config) -> None:
     async with AsyncExitStack() as resources:
         listener = Listener.bind("namesrv", config.namesrv.listen)
         resources.callback(listener.close)
-        folder = config.server.data_dir.absolute()
-        server = NameServerAssembly(
-            config=config, folder=folder, clock=SystemClock(), is_alone=True
-        )
+        folder, clock = config.server.data_dir.absolute(), SystemClock()
+        server = NameServerAssembly(config=config, folder=folder, clock=clock, is_alone=True)
         await server.open(resources, listener, Telemetry())
-        resources.callback(Ticking(server.upkeep(), asyncio.get_running_loop()).stop)
+        steps = Steps(clock)
+        for name, step in server.upkeep().items():
+            steps.add(name, step)
+        resources.callback(Ticking(steps.run, asyncio.get_running_loop()).stop)
         sys.stdout.write(f"ready namesrv={listener.address}\n")
         sys.stdout.flush()
         log.info("stopping signal=%s", await stop.asked())

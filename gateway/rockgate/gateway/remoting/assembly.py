@@ -208,20 +208,14 @@ class RemotingAssembly:
             bound=listener.address,
         )
 
-    def upkeep(self) -> Callable[[], bool]:
+    def upkeep(self) -> dict[str, Callable[[], bool]]:
         """Ask about half messages, and look for silent clients and locks now and then."""
-        next_ms = 0
-
-        def step() -> bool:
-            nonlocal next_ms
-            now_ms = self._store.clock.monotonic_ms()
-            if now_ms >= next_ms:
-                next_ms = now_ms + LOOK_MS
-                self.clients.expire(now_ms)
-                self.locks.expire(now_ms)
-            return self.checking.step()
-
-        return step
+        clock = self._store.clock
+        return {
+            "clients": now_and_then(clock, self.clients.expire),
+            "locks": now_and_then(clock, self.locks.expire),
+            "checks": self.checking.step,
+        }
 
     def _source(self, desk: DeadLetterDesk) -> BrokerSource:
         return BrokerSource(
@@ -371,16 +365,21 @@ class NameServerAssembly:
         resources.callback(listener.close)
         await listener.listen(door.session, backlog=self._config.remoting.backlog)
 
-    def upkeep(self) -> Callable[[], bool]:
+    def upkeep(self) -> dict[str, Callable[[], bool]]:
         """Forget brokers that were silent for too long."""
-        next_ms = 0
+        return {"brokers": now_and_then(self._clock, self.routes.expire)}
 
-        def step() -> bool:
-            nonlocal next_ms
-            now_ms = self._clock.monotonic_ms()
-            if now_ms >= next_ms:
-                next_ms = now_ms + LOOK_MS
-                self.routes.expire(now_ms)
-            return False
 
-        return step
+def now_and_then(clock: Clock, look: Callable[[int], object]) -> Callable[[], bool]:
+    """A step of upkeep that looks every few seconds, and is told the time."""
+    next_ms = 0
+
+    def step() -> bool:
+        nonlocal next_ms
+        now_ms = clock.monotonic_ms()
+        if now_ms >= next_ms:
+            next_ms = now_ms + LOOK_MS
+            look(now_ms)
+        return False
+
+    return step

@@ -6,7 +6,7 @@ its time has come.
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
 from typing import Final
 
 from rockgate.gateway.remoting.caller import Caller
@@ -24,6 +24,8 @@ from rockgate.store.halffold import MESSAGES, Half, HalfMessages
 from rockgate.store.state import Journal
 
 CHECKS_PER_STEP: Final = 50
+RETRY_MS: Final = 10_000
+"""How long after a failure a half message is looked at again."""
 
 
 class Checking:
@@ -58,17 +60,38 @@ class Checking:
         heappush(self._due, (self.next_ms(half), half.offset))
 
     def step(self) -> bool:
-        """Ask about those that are due, a few of them; say whether there are more."""
+        """Ask about those that are due, a few of them; say whether there are more.
+
+        One that fails holds up no other; the first error is raised when all have had their turn.
+        """
         now_ms = self._clock.now_ms()
+        failed: Exception | None = None
+        has_more = True
         for _ in range(CHECKS_PER_STEP):
             if not self._due or self._due[0][0] > now_ms:
-                return False
-            _, offset = heappop(self._due)
-            half = self._undecided.find(offset)
-            if half is not None and not self._end_if_hopeless(half, now_ms):
-                self._check(half)
-                heappush(self._due, (now_ms + self._config.check_interval_ms, offset))
-        return True
+                has_more = False
+                break
+            # It stays where it is until it was seen to: what fails is tried again.
+            offset = self._due[0][1]
+            try:
+                next_ms = self._see_to(offset, now_ms)
+            except Exception as error:  # noqa: BLE001  # a supervisor: those behind it have their turn
+                failed, next_ms = failed or error, now_ms + RETRY_MS
+            if next_ms is None:
+                heappop(self._due)
+            else:
+                heapreplace(self._due, (next_ms, offset))
+        if failed is not None:
+            raise failed
+        return has_more
+
+    def _see_to(self, offset: int, now_ms: int) -> int | None:
+        """Ask about a half message, or end it; return when to look at it again."""
+        half = self._undecided.find(offset)
+        if half is None or self._end_if_hopeless(half, now_ms):
+            return None
+        self._check(half)
+        return now_ms + self._config.check_interval_ms
 
     def next_ms(self, half: Half) -> int:
         """Return when a half message is asked about next."""

@@ -23,6 +23,7 @@ class Refused(Exception):
 
 CODES: Mapping[type[Exception], ResponseCode] = {
     store.StoreFull: ResponseCode.SERVICE_NOT_AVAILABLE,
+    store.DiskFailed: ResponseCode.SERVICE_NOT_AVAILABLE,
     store.StoreClosed: ResponseCode.SERVICE_NOT_AVAILABLE,
     store.StoreLocked: ResponseCode.SERVICE_NOT_AVAILABLE,
     store.StoreCorrupt: ResponseCode.SYSTEM_ERROR,

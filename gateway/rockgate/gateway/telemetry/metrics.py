@@ -179,6 +179,17 @@ DEAD_BYTES = Metric(
 UNWEIGHED = Metric(
     "rockgate_segments_unweighed", _GAUGE, "Sealed files whose use is not known at the moment."
 )
+DISK_FAILED = Metric(
+    "rockgate_disk_failed",
+    _GAUGE,
+    "1 after an fsync failed: nothing is written until the server is started again.",
+)
+UPKEEP_FAILURES = Metric(
+    "rockgate_upkeep_failures_total",
+    _COUNTER,
+    "Times that a step of upkeep failed; it is tried again, and the others go on.",
+    ("step",),
+)
 DISK = Metric("rockgate_disk_used_ratio", _GAUGE, "How full the disk is that holds the log.")
 
 DELAY_WAITING = Metric("rockgate_delay_waiting", _GAUGE, "Messages that wait for their time.")
@@ -284,6 +295,8 @@ _ALL = (
     LIVE_BYTES,
     DEAD_BYTES,
     UNWEIGHED,
+    DISK_FAILED,
+    UPKEEP_FAILURES,
     DISK,
     DELAY_WAITING,
     DELAY_BYTES,

@@ -7,7 +7,22 @@ from collections.abc import Iterator
 from rockgate.gateway.telemetry import metrics
 from rockgate.gateway.telemetry.durations import Durations
 from rockgate.gateway.telemetry.exposition import Exposition
+from rockgate.store.steps import Steps
 from rockgate.store.store import Store
+
+
+class UpkeepSource:
+    """Tells of steps of upkeep that failed."""
+
+    def __init__(self, *steps: Steps) -> None:
+        self._steps = steps
+
+    def __call__(self, page: Exposition) -> Iterator[None]:
+        """Tell."""
+        for steps in self._steps:
+            for name, count in steps.failures():
+                page.add(metrics.UPKEEP_FAILURES, count, name)
+        yield
 
 
 class StoreSource:
@@ -26,6 +41,7 @@ class StoreSource:
         page.add(metrics.LOG_FLUSHED, flusher.flushed)
         page.add(metrics.FLUSH_WAITING, flusher.waiting_count)
         page.add_durations(metrics.FSYNCS, self._fsyncs)
+        page.add(metrics.DISK_FAILED, int(store.syncs.failure is not None))
         page.add(metrics.DISK, store.retention.disk.used_percent / 100)
         self._delays(page)
         yield

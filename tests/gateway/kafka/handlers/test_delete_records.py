@@ -15,7 +15,7 @@ from rockgate.protocol.kafka.messages.delete_records import (
 )
 from rockgate.protocol.kafka.schema import decode, encode
 from rockgate.store.config import StoreConfig
-from rockgate.store.errors import FlushTimeout
+from rockgate.store.errors import DiskFailed
 from rockgate.store.memoryfiles import MemoryDisk
 from rockgate.store.topicchanges import NewTopic
 
@@ -157,7 +157,7 @@ async def test_under_sync_a_disk_that_fails_is_told() -> None:
     world.append()
     world.store.flush()
     future = delete_now(world, 1)
-    world.store.flusher.failure = OSError("the disk is gone")
+    world.store.flusher.fail(DiskFailed("log", OSError("gone")))
     world.store.flusher.settle()
-    with pytest.raises(FlushTimeout):
+    with pytest.raises(DiskFailed):
         await future

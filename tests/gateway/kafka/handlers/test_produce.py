@@ -25,7 +25,7 @@ from rockgate.protocol.kafka.records.batch import Compression, TimestampType
 from rockgate.protocol.kafka.records.record import Record, build_batch, read_records
 from rockgate.protocol.kafka.schema import decode, encode
 from rockgate.store.config import StoreConfig
-from rockgate.store.errors import FlushTimeout, StoreFull
+from rockgate.store.errors import DiskFailed, StoreFull
 
 SYNC = StoreConfig(segment_bytes=1 << 20, flush="sync", key_index=False)
 
@@ -289,9 +289,9 @@ async def test_a_disk_that_fails_is_told_to_those_who_wait() -> None:
     door = Door(SYNC)
     waiting = door.handler.handle(door.request(batch_of()), call(9))
     assert isinstance(waiting, asyncio.Future)
-    door.world.store.flusher.failure = OSError("gone")
+    door.world.store.flusher.fail(DiskFailed("log", OSError("gone")))
     door.world.store.flusher.settle()
-    with pytest.raises(FlushTimeout):
+    with pytest.raises(DiskFailed):
         await waiting
 
 

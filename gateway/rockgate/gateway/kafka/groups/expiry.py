@@ -65,8 +65,9 @@ class Expiry:
         def step() -> None:
             try:
                 is_done = not self.step()
-            except StoreError as error:
-                log.warning("offsets are not expired for now: %s", error)
+            except Exception as error:  # a supervisor: tried again at the next time
+                is_ours = not isinstance(error, StoreError)
+                log.warning("offsets are not expired for now: %s", error, exc_info=is_ours)
                 is_done = True
             seconds = self._config.offsets_check_ms / 1000 if is_done else 0
             self._timer = clock.call_later(seconds, step)
@@ -81,12 +82,15 @@ class Expiry:
     def step(self) -> bool:
         """Look at one page; say whether there are more in this round."""
         if self._offsets_at is not None:
-            self._offsets_at, page = self._progress.page(self._offsets_at, PAGE_COUNT)
+            # Further only when that is done: a page that fails is looked at again.
+            next_at, page = self._progress.page(self._offsets_at, PAGE_COUNT)
             self._expire(page)
+            self._offsets_at = next_at
             return True
         if self._groups_at is not None:
-            self._groups_at, found = self._saved.page(self._groups_at, PAGE_COUNT)
+            next_at, found = self._saved.page(self._groups_at, PAGE_COUNT)
             self._saved.remove([name for name in found if self._is_nothing(name)])
+            self._groups_at = next_at
             if self._groups_at is not None:
                 return True
         self._offsets_at = self._groups_at = 0

@@ -23,7 +23,7 @@ from __future__ import annotations
 import asyncio
 
 from rockgate.gateway.durability import Durability
-from rockgate.gateway.kafka.errors import RequestError
+from rockgate.gateway.kafka.errors import RequestError, coordinator_code
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.producers import Producers
 from rockgate.gateway.kafka.transactions.answers import fenced_code
@@ -79,4 +79,5 @@ class InitProducerId:
 
     def refuse(self, request: InitProducerIdRequest, code: ErrorCode) -> InitProducerIdResponse:
         """An error and no id."""
+        code = coordinator_code(code)
         return InitProducerIdResponse(error_code=code, producer_id=-1, producer_epoch=-1)

@@ -1,0 +1,91 @@
+"""Steps of upkeep: each by its name, each contained, so that one that fails starves no other.
+
+A step does a little and says whether there is more to do soon. One that raises is counted and left
+alone for a second, then for twice as long up to half a minute, while the others go on as ever. The
+log is told when a step begins to fail, once a minute while it does, and when it is well again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from rockgate.store.clock import Clock
+from rockgate.store.errors import DiskFailed, StoreError
+
+_log = logging.getLogger(__name__)
+
+Step = Callable[[], bool]
+
+PAUSE_MS: Final = 1_000
+PAUSE_MS_MAX: Final = 30_000
+TOLD_EVERY_MS: Final = 60_000
+
+
+class _Kept:
+    """One step, and how it is."""
+
+    __slots__ = ("failed_count", "name", "not_before_ms", "pause_ms", "row_count", "run", "told_ms")
+
+    def __init__(self, name: str, run: Step) -> None:
+        self.name = name
+        self.run = run
+        self.failed_count = 0
+        self.row_count = 0
+        """How often it failed since it last did not."""
+        self.pause_ms = 0
+        self.not_before_ms = 0
+        self.told_ms = 0
+
+
+class Steps:
+    """Runs named steps, round after round. Belongs to the thread of its owner."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._monotonic_ms = clock.monotonic_ms
+        self._steps: list[_Kept] = []
+
+    def add(self, name: str, step: Step) -> None:
+        """Let a step take part; its name is what logs and metrics call it."""
+        assert all(name != each.name for each in self._steps), f"two steps are called {name}"
+        self._steps.append(_Kept(name, step))
+
+    def run(self) -> bool:
+        """Run each once, but for those that failed a moment ago; say whether any has more."""
+        has_more = False
+        for step in self._steps:
+            if step.row_count and self._monotonic_ms() < step.not_before_ms:
+                continue
+            try:
+                has_more |= step.run()
+            except Exception as error:  # noqa: BLE001  # a supervisor: counted, told, tried again
+                self._failed(step, error)
+                continue
+            if step.row_count:
+                _log.info("upkeep is well again step=%s failures=%d", step.name, step.row_count)
+                step.row_count = step.pause_ms = 0
+        return has_more
+
+    def failures(self) -> Iterator[tuple[str, int]]:
+        """Return every step's name and how often it has failed."""
+        return ((step.name, step.failed_count) for step in self._steps)
+
+    def _failed(self, step: _Kept, error: Exception) -> None:
+        now_ms = self._monotonic_ms()
+        step.failed_count += 1
+        step.row_count += 1
+        step.pause_ms = min(PAUSE_MS_MAX, 2 * step.pause_ms or PAUSE_MS)
+        step.not_before_ms = now_ms + step.pause_ms
+        if isinstance(error, DiskFailed):
+            return  # said where it happened, once
+        if step.row_count == 1 or now_ms - step.told_ms >= TOLD_EVERY_MS:
+            step.told_ms = now_ms
+            is_ours = not isinstance(error, (OSError, StoreError))
+            _log.error(
+                "upkeep failed step=%s failures=%d: %s",
+                step.name,
+                step.row_count,
+                str(error) or type(error).__name__,
+                exc_info=error if is_ours else None,
+            )
