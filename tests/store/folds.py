@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
-from tests.store.journals import MemoryJournal, change_at
+from tests.store.journals import ENVELOPE_SIZE, MemoryJournal, change_at
 
 from rockgate.store import delayheld, halfchanges
 from rockgate.store.clock import ManualClock
@@ -29,7 +29,9 @@ from rockgate.store.progressrecords import (
     encode_commits,
     encode_removals,
     pack_record,
+    position_key,
 )
+from rockgate.store.progressrecords import Kind as ProgressKind
 from rockgate.store.state import Fold
 from rockgate.store.steadyclock import SteadyClock
 from rockgate.store.topicchanges import (
@@ -119,7 +121,7 @@ _TOPICS = st.integers(0, 2)
 _QUEUES = st.integers(0, 3)
 _PROGRESS_OPERATIONS = st.one_of(
     st.tuples(
-        st.just("commit"),
+        st.sampled_from(("commit", "as of")),
         _GROUPS,
         st.dictionaries(
             _TOPICS, st.dictionaries(_QUEUES, st.integers(0, 99), min_size=1), min_size=1
@@ -133,22 +135,30 @@ _PROGRESS_OPERATIONS = st.one_of(
 
 
 def _progress_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
-    bodies = []
+    bodies: list[Body] = []
+    removed_to = 0
     for number, (what, *values) in enumerate(operations):
-        if what == "commit":
+        if what in ("commit", "as of"):
             group, topics = values
+            as_of = b""
+            if what == "as of":
+                # Written before the change, and behind the last removal, which takes all before it.
+                end = sum(ENVELOPE_SIZE + len(body) for _, body in bodies)
+                as_of = position_key((removed_to + end) // 2)
             helds = [
                 Held(
                     group,
                     topic_id(topic),
                     {
-                        queue_id: pack_record(Commit(topic_id(topic), queue_id, offset), number)
+                        queue_id: as_of
+                        + pack_record(Commit(topic_id(topic), queue_id, offset), number)
                         for queue_id, offset in queues.items()
                     },
                 )
                 for topic, queues in topics.items()
             ]
-            bodies += [(PROGRESS_TOPIC, body) for body in encode_commits(helds)]
+            how = ProgressKind.AS_OF if as_of else ProgressKind.COMMIT
+            bodies += [(PROGRESS_TOPIC, body) for body in encode_commits(helds, how)]
         elif what == "deletion":
             ids = [topic_id(topic) for topic in sorted(values[0])]
             bodies += [(TOPICS_TOPIC, body) for body in encode(Kind.DELETE, ids)]
@@ -156,6 +166,8 @@ def _progress_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
             group, topic, queue_ids = (*values, None, None)[:3]
             removed = Removed(group, None if topic is None else topic_id(topic), queue_ids)
             bodies += [(PROGRESS_TOPIC, body) for body in encode_removals([removed])]
+        if what not in ("commit", "as of"):
+            removed_to = sum(ENVELOPE_SIZE + len(body) for _, body in bodies)
     return bodies
 
 

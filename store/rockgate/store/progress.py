@@ -10,18 +10,21 @@ there already; `flush` appends everything, at the stop. Until then it can be rea
 the server dies. A lower offset than the one before is accepted: a group may be set back.
 
 The last writer wins by position: a record begins with the position of its change, and a change
-that is not newer than a record leaves it alone.
+that is not newer than a record leaves it alone. What was written before it counts (the offsets of
+a transaction) is committed as of the position where it was written, and so sets nothing back that
+was committed in between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from rockgate.store.clock import Clock
 from rockgate.store.errors import StoreError
 from rockgate.store.progresspending import Pending
 from rockgate.store.progressrecords import (
+    POSITION_SIZE,
     PROGRESS_TOPIC,
     Commit,
     Committed,
@@ -33,22 +36,21 @@ from rockgate.store.progressrecords import (
     encode_commits,
     encode_removals,
     pack_record,
-    pack_slice,
     position_key,
     says_the_same,
     unpack_record,
     unpack_slice,
 )
+from rockgate.store.progressslices import slices
 from rockgate.store.roster import Roster
 from rockgate.store.state import Change, Journal
-from rockgate.store.topicchanges import QUEUE_COUNT_MAX, TOPICS_TOPIC, deleted_ids
+from rockgate.store.topicchanges import TOPICS_TOPIC, deleted_ids
 
 __all__ = ["COALESCE_MS", "SLICE_COST", "Commit", "Committed", "Key", "Progress"]
 
 COALESCE_MS: Final = 1_000
 _ROUND_PART: Final = 1_000
 SLICE_COST: Final = 4_000
-_QUEUES_PER_PIECE: Final = 2_000
 
 
 class Key(NamedTuple):
@@ -83,6 +85,8 @@ class Progress:
         self._topics: dict[bytes, dict[str, int]] = {}
         self._pending = Pending()
         self._next_round_ms = 0
+        self.on_removed: Callable[[Sequence[Removed]], None] = lambda removals: None
+        """Told of what somebody removes: offsets that do not count yet are to go with it."""
 
     # Reading
 
@@ -155,6 +159,27 @@ class Progress:
         helds = self._held(group, commits)
         return [(PROGRESS_TOPIC, body) for body in encode_commits(helds)] if helds else []
 
+    def changes_as_of(
+        self, group: str, commits: Sequence[tuple[Commit, int]]
+    ) -> list[tuple[bytes, bytes]]:
+        """Return the changes that commit offsets as of the positions where they were written."""
+        helds = self._held(group, [commit for commit, _ in commits])
+        by_topic = {held.topic_id: held.queues for held in helds}
+        for commit, position in commits:
+            queues = by_topic[commit.topic_id]
+            queues[commit.queue_id] = position_key(position) + queues[commit.queue_id]
+        bodies = encode_commits(helds, Kind.AS_OF) if helds else ()
+        return [(PROGRESS_TOPIC, body) for body in bodies]
+
+    def settle(self, group: str, queues: Iterable[tuple[bytes, int]]) -> None:
+        """Append what waits for some queues of a group, so that what is written next is later."""
+        if not self._pending:
+            return
+        waiting = ((pair, self._pending.find(group, *pair)) for pair in queues)
+        helds = [Held(group, pair[0], {pair[1]: bare}) for pair, bare in waiting if bare]
+        if helds:
+            self._append(list(encode_commits(helds)))
+
     def _held(self, group: str, commits: Iterable[Commit]) -> list[Held]:
         check_group(group)
         now_ms = self._clock.now_ms()
@@ -226,6 +251,7 @@ class Progress:
             self._append(list(encode_removals(known)))
         for removed in removals:
             self._pending.drop(removed.group, removed.topic_id, removed.queue_ids)
+        self.on_removed(removals)
 
     def _is_known(self, removed: Removed) -> bool:
         topics = self._groups.get(removed.group)
@@ -259,6 +285,9 @@ class Progress:
         if kind is Kind.COMMIT:
             for held in items:
                 self._apply_commit(held, key)
+        elif kind is Kind.AS_OF:
+            for held in items:
+                self._apply_as_of(held)
         else:
             for removed in items:
                 self._apply_removal(removed, key)
@@ -276,6 +305,18 @@ class Progress:
             record = records.get(queue_id)
             if record is None or record < key:
                 records[queue_id] = key + bare
+
+    def _apply_as_of(self, held: Held) -> None:
+        """Take in records that come with their positions; what waits is later than they are."""
+        place = self._groups.get(held.group, {}).get(held.topic_id)
+        if place is None:
+            self._add(held)
+            return
+        records = self._roster[place].queues
+        for queue_id, record in held.queues.items():
+            known = records.get(queue_id)
+            if known is None or known < record[:POSITION_SIZE]:
+                records[queue_id] = record
 
     def _apply_removal(self, removed: Removed, key: bytes) -> None:
         if self._pending:
@@ -328,24 +369,8 @@ class Progress:
             del self._topics[held.topic_id]
 
     def snapshot(self) -> Iterator[bytes]:
-        """Hand out all records, some thousand to a slice; empty places count as work too."""
-        helds: list[Held] = []
-        cost = 0
-        for _, held in self._roster.walk():
-            cost += 2
-            for piece in _pieces(held) if held is not None else ():
-                if piece.queues:
-                    helds.append(piece)
-                # Looking for queues that are not there takes a while too.
-                cost += len(piece.queues) or _QUEUES_PER_PIECE // 8
-                if cost >= self._slice_cost:
-                    yield pack_slice(helds)
-                    helds, cost = [], 0
-            if cost >= self._slice_cost:
-                yield pack_slice(helds)
-                helds, cost = [], 0
-        if helds:
-            yield pack_slice(helds)
+        """Hand out all records, some thousand to a slice."""
+        return slices(self._roster.walk(), self._slice_cost)
 
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace all progress by that of a snapshot."""
@@ -372,14 +397,3 @@ class Progress:
             if held is not None:
                 for queue_id, record in held.queues.items():
                     yield Key(held.group, held.topic_id, queue_id), record
-
-
-def _pieces(held: Held) -> Iterator[Held]:
-    records = held.queues
-    if len(records) <= _QUEUES_PER_PIECE:
-        yield held
-        return
-    for low in range(0, QUEUE_COUNT_MAX, _QUEUES_PER_PIECE):
-        ids = range(low, low + _QUEUES_PER_PIECE)
-        part = {queue_id: records[queue_id] for queue_id in ids if queue_id in records}
-        yield Held(held.group, held.topic_id, part)

@@ -5,8 +5,9 @@ docs/state.md is this module's twin. A record is bytes everywhere:
     position 8 | commit ms 8 | offset 8 | expire ms 8 | leader epoch 4 | metadata, UTF-8
 
 In a change the position is missing, because only the append decides it; the fold puts it in
-front. Numbers are big-endian and positions never negative, so `record < position_key(p)` says that
-the record's last change lies before p, without unpacking anything.
+front. A change AS_OF brings positions: where the same offsets were written before they counted.
+Numbers are big-endian and positions never negative, so `record < position_key(p)` says that the
+record's last change lies before p, without unpacking anything.
 
 A million of these are a million small byte strings and a few dicts: no object that the garbage
 collector would have to visit, and slices that are encoded without a look at any of them.
@@ -51,6 +52,7 @@ class Kind(IntEnum):
 
     COMMIT = 1
     REMOVE = 2
+    AS_OF = 3
 
 
 class Commit(NamedTuple):
@@ -97,6 +99,7 @@ _encoder: Final = msgspec.msgpack.Encoder()
 _held: Final = msgspec.msgpack.Decoder(list[Held])
 _DECODERS: Final[dict[Kind, msgspec.msgpack.Decoder[Any]]] = {
     Kind.COMMIT: _held,
+    Kind.AS_OF: _held,
     Kind.REMOVE: msgspec.msgpack.Decoder(list[Removed]),
 }
 
@@ -137,9 +140,9 @@ def says_the_same(record: bytes, bare: bytes) -> bool:
 # Changes
 
 
-def encode_commits(helds: Sequence[Held]) -> Iterator[bytes]:
+def encode_commits(helds: Sequence[Held], kind: Kind = Kind.COMMIT) -> Iterator[bytes]:
     """Return the bodies that carry these records, each within the size of one change."""
-    body = bytes((FORMAT, Kind.COMMIT)) + _encoder.encode(helds)
+    body = bytes((FORMAT, kind)) + _encoder.encode(helds)
     if len(body) <= CHANGE_SIZE_MAX:
         yield body
         return
@@ -153,8 +156,8 @@ def encode_commits(helds: Sequence[Held]) -> Iterator[bytes]:
             for half in (records[:middle], records[middle:])
         ]
     middle = len(helds) // 2
-    yield from encode_commits(helds[:middle])
-    yield from encode_commits(helds[middle:])
+    yield from encode_commits(helds[:middle], kind)
+    yield from encode_commits(helds[middle:], kind)
 
 
 def encode_removals(removals: Sequence[Removed]) -> Iterator[bytes]:

@@ -190,6 +190,7 @@ class KafkaAssembly:
             progress=store.progress,
             topics=store.topics,
             timeout_ms_max=self.config.transactions.timeout_ms_max,
+            offsets_bytes_max=self.config.transactions.offsets_bytes_max,
         )
         coordinator.resume()
         return coordinator
@@ -236,6 +237,7 @@ class KafkaAssembly:
             progress=store.progress,
             durability=Durability(store),
             new_id=new_member_id,
+            pending=self.folds.transactions.pending,
         )
         groups.load()
         expiry = Expiry(
@@ -245,6 +247,7 @@ class KafkaAssembly:
             progress=store.progress,
             topics=store.topics,
             now_ms=store.clock.now_ms,
+            is_pending=self.folds.transactions.pending.has_at,
         )
         expiry.start(asyncio.get_running_loop())
         resources.callback(expiry.stop)

@@ -55,6 +55,7 @@ from rockgate.protocol.kafka.schema import decode, encode
 
 TIMEOUT_MS_MAX = 900_000
 ID_EXPIRY_MS = 604_800_000
+OFFSETS_BYTES_MAX = 32 << 20
 
 
 class Outcome(NamedTuple):
@@ -90,6 +91,7 @@ def coordinator_of(world: World) -> Coordinator:
         progress=store.progress,
         topics=store.topics,
         timeout_ms_max=TIMEOUT_MS_MAX,
+        offsets_bytes_max=OFFSETS_BYTES_MAX,
     )
     coordinator.resume()
     return coordinator
@@ -116,6 +118,7 @@ class Ledger(World):
             durability=durability,
             new_id=lambda prefix: f"{prefix}-1",
             clock=self.hand,
+            pending=folds.transactions.pending,
         )
         self.groups.load()
         writes = TransactionalWrites(

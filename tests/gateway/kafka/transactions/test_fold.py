@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,8 +16,10 @@ from tests.store.journals import MemoryJournal, change_at
 from rockgate.gateway.kafka.transactions import changes
 from rockgate.gateway.kafka.transactions.changes import TOPIC, Kind
 from rockgate.gateway.kafka.transactions.fold import Transactions
+from rockgate.gateway.kafka.transactions.pending import size_of
 from rockgate.gateway.kafka.transactions.transaction import Ending, Offset, Producer
 from rockgate.store.errors import FormatTooNew, StoreCorrupt
+from rockgate.store.progressrecords import Removed
 
 IDS = st.sampled_from("abc")
 EPOCHS = st.integers(0, 9)
@@ -29,6 +32,8 @@ OPERATIONS = st.lists(
         st.tuples(st.just(Kind.PREPARE), IDS, EPOCHS),
         st.tuples(st.just(Kind.COMPLETE), IDS, EPOCHS),
         st.tuples(st.just(Kind.REMOVE), IDS, st.just(0)),
+        st.tuples(st.just(Kind.SETTLE), IDS, st.integers(0, 3)),
+        st.tuples(st.just(Kind.DROP), IDS, st.integers(0, 5)),
     ),
     max_size=25,
 )
@@ -44,6 +49,12 @@ def body_of(kind: Kind, id_: str, number: int) -> bytes:
     elif kind is Kind.OFFSETS:
         offset = Offset(TOPIC_IDS[number % 2], number, number * 10, -1, "m")
         change = changes.Offsets(id_, f"g{number % 2}", [offset])
+    elif kind is Kind.SETTLE:
+        change = changes.Settle(id_, f"g{number % 2}", [(TOPIC_IDS[number % 2], [number])])
+    elif kind is Kind.DROP:
+        topic_id = None if number > 4 else TOPIC_IDS[number % 2]
+        queue_ids = [number] if number < 4 else None
+        change = changes.Drop([Removed(f"g{number % 2}", topic_id, queue_ids)])
     elif kind is Kind.REMOVE:
         change = changes.Remove([id_])
     else:
@@ -69,15 +80,22 @@ def view(fold: Transactions) -> dict[str, Any]:
         each.id: [(name, getattr(each, name)) for name in sorted(each.__slots__) if name != "place"]
         for each in fold.all()
     }
-    pending: dict[Any, int] = {}
+    owners: dict[str, set[str]] = {}
     for each in fold.all():
+        found = [offset for offsets in each.offsets.values() for offset in offsets.values()]
+        assert each.offsets_size == sum(map(size_of, found))
         for group, offsets in each.offsets.items():
-            for partition in offsets:
-                key = (group, *partition)
-                pending[key] = pending.get(key, 0) + 1
-    for key in pending:
-        assert fold.is_pending(*key)
-    assert fold._pending == pending
+            assert all(fold.pending.has_at(group, *partition) for partition in offsets)
+            owners.setdefault(group, set()).add(each.id)
+    assert fold.pending.size == sum(each.offsets_size for each in fold.all())
+    assert {*fold.pending.groups()} == {*owners}
+    for group, ids in owners.items():
+        assert {each.id for each in fold.pending.owners(group)} == ids
+        pairs = itertools.product(TOPIC_IDS, range(4))
+        pending = {each for each in pairs if fold.pending.has_at(group, *each)}
+        assert pending == {
+            each for owner in fold.pending.owners(group) for each in owner.offsets[group]
+        }
     return shown
 
 

@@ -7,8 +7,9 @@
                                             when each was committed; for the others it stands still
     has other members                       never: the server cannot tell what they read
 
-An offset that was committed with a time of its own (v2-4) goes by that and nothing else. All
-progress is walked page by page, with other work in between, once in a while.
+An offset that was committed with a time of its own (v2-4) goes by that and nothing else. None goes
+while a transaction is about to commit another one in its place. All progress is walked page by
+page, with other work in between, once in a while.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ class Expiry:
         progress: Progress,
         topics: Topics,
         now_ms: Callable[[], int],
+        is_pending: Callable[[str, bytes, int], bool] = lambda group, topic_id, queue_id: False,
     ) -> None:
         self._config = config
         self._groups = groups
@@ -54,6 +56,7 @@ class Expiry:
         self._progress = progress
         self._topics = topics
         self._now_ms = now_ms
+        self._is_pending = is_pending
         self._offsets_at: int | None = 0
         self._groups_at: int | None = 0
         self._timer: Timer | None = None
@@ -110,7 +113,7 @@ class Expiry:
             until_ms = committed.expire_ms
             if until_ms < 0:
                 until_ms = begin_ms + self._config.offsets_retention_ms
-            if until_ms <= now_ms:
+            if until_ms <= now_ms and not self._is_pending(*key):
                 expired.append(key)
         if expired:
             self._progress.remove(expired)

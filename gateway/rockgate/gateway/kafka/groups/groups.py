@@ -41,6 +41,7 @@ from rockgate.gateway.kafka.groups.events import (
 from rockgate.gateway.kafka.groups.fold import SavedGroups
 from rockgate.gateway.kafka.groups.group import Group
 from rockgate.gateway.kafka.groups.members import Member
+from rockgate.gateway.kafka.groups.pending import PendingGroups
 from rockgate.gateway.kafka.groups.saving import CLASSIC, SavedGroup, SavedMember
 from rockgate.gateway.kafka.groups.waiters import Waiter
 from rockgate.gateway.logs import shown
@@ -96,6 +97,7 @@ class Groups:
         durability: Durability,
         new_id: Callable[[str], str],
         clock: Clock | None = None,
+        pending: PendingGroups | None = None,
     ) -> None:
         self._config = config
         self._saved = saved
@@ -103,6 +105,7 @@ class Groups:
         self._durability = durability
         self._new_id = new_id
         self._clock = clock
+        self._pending = pending
         self._active: dict[str, _Active] = {}
         self._held: dict[str, Kind] = {}
         self._is_finishing = False
@@ -242,6 +245,8 @@ class Groups:
         seen.update(dict.fromkeys(self._saved.names()))
         seen.update(dict.fromkeys(self._progress.groups()))
         seen.update(dict.fromkeys(self._held))
+        if self._pending is not None:
+            seen.update(dict.fromkeys(self._pending.groups()))
         return iter(seen)
 
     def delete(self, names: Iterable[str]) -> list[ErrorCode]:
@@ -264,6 +269,8 @@ class Groups:
         return codes
 
     def _has_offsets(self, name: str) -> bool:
+        if self._pending is not None and self._pending.has(name):
+            return True
         return next(self._progress.fetch_group(name), None) is not None
 
     # Other kinds

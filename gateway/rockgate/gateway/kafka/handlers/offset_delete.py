@@ -4,8 +4,8 @@ Behaviour
 - GROUP_ID_NOT_FOUND for a group that does not exist. While a group has members, only offsets of
   topics that none of them subscribes to can go: the others are GROUP_SUBSCRIBED_TO_TOPIC, each by
   itself. A group whose members do not speak the consumers' protocol is NON_EMPTY_GROUP as a whole.
-- An offset that was never committed is gone as well. Unknown partitions are
-  UNKNOWN_TOPIC_OR_PARTITION.
+- An offset that was never committed is gone as well, and so is one that a transaction was about to
+  commit. Unknown partitions are UNKNOWN_TOPIC_OR_PARTITION.
 """
 
 from __future__ import annotations

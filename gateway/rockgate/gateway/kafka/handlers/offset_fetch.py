@@ -203,7 +203,7 @@ class OffsetFetch:
         self, group: str, topic_id: bytes, offsets: list[tuple[int, Committed]]
     ) -> list[tuple[int, Committed]]:
         """Put a mark in place of offsets that are about to change."""
-        is_pending = self._transactions.is_pending
+        is_pending = self._transactions.pending.has_at
         return [
             (at, _UNSTABLE if is_pending(group, topic_id, at) else committed)
             for at, committed in offsets

@@ -4,16 +4,24 @@ Behaviour
 - Offsets are kept, and become the group's when the transaction commits. Nobody sees them before.
 - Each partition succeeds or fails alone, as in OffsetCommit.
 - From v3 on the one who commits says which member of the group it is, and is refused if the group
-  has gone on without it (KIP-447).
+  has gone on without it (KIP-447). The producer and its transaction are looked at before that.
+- A request of more than SLICE_COUNT partitions is kept a slice at a time, with others in between. A
+  slice whose producer or member was fenced meanwhile is refused like a request of its own.
 
 Versions
 - v2: leader epochs.  v3: flexible, member and generation.  v4: TRANSACTION_ABORTABLE.  v5: the
   group is added to the transaction by the way.
+
+Departs from Kafka
+- What transactions may have pending is bounded (`transactions.offsets_bytes_max`): beyond it the
+  answer is TRANSACTION_ABORTABLE, and INVALID_COMMIT_OFFSET_SIZE up to v3.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Sequence
+from typing import Final
 
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
@@ -29,14 +37,19 @@ from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
 from rockgate.store.topics import Topics
 
+SLICE_COUNT: Final = 500
+"""Partitions whose offsets are kept before others get their turn."""
 _ABORTABLE = 4
 _ADDS = 5
+_Slice = list[tuple[int, Sequence[TxnOffsetCommitRequestPartition]]]
+"""Partitions, by the index of their topic in the request."""
 
 
 class TxnOffsetCommit:
@@ -59,32 +72,63 @@ class TxnOffsetCommit:
 
     def handle(
         self, request: TxnOffsetCommitRequest, call: Call
-    ) -> TxnOffsetCommitResponse | asyncio.Future[TxnOffsetCommitResponse]:
+    ) -> TxnOffsetCommitResponse | Awaitable[TxnOffsetCommitResponse]:
         """Keep what can be kept, if the one who asks may."""
-        code = self._check_member(request)
+        if not request.group_id:
+            return self.refuse(request, ErrorCode.INVALID_GROUP_ID)
+        response = TxnOffsetCommitResponse(
+            topics=[
+                TxnOffsetCommitResponseTopic(name=topic.name, partitions=[])
+                for topic in request.topics
+            ]
+        )
+        slices = _slices(request.topics)
+        if len(slices) > 1:
+            return self._keep_slices(request, response, slices, call.version)
+        for part in slices:
+            self._keep_slice(request, response, part, call.version)
+        return self._durability.after_changes(response)
+
+    async def _keep_slices(
+        self,
+        request: TxnOffsetCommitRequest,
+        response: TxnOffsetCommitResponse,
+        slices: Sequence[_Slice],
+        version: int,
+    ) -> TxnOffsetCommitResponse:
+        for part in slices:
+            self._keep_slice(request, response, part, version)
+            await asyncio.sleep(0)
+        answer = self._durability.after_changes(response)
+        return await answer if isinstance(answer, Awaitable) else answer
+
+    def _keep_slice(
+        self,
+        request: TxnOffsetCommitRequest,
+        response: TxnOffsetCommitResponse,
+        part: _Slice,
+        version: int,
+    ) -> None:
+        """Keep some of the offsets, and say of each what became of it."""
+        found: list[tuple[TxnOffsetCommitResponsePartition, Offset | None]] = []
+        for at, wanted in part:
+            topic = self._topics.find(names.to_store(request.topics[at].name))
+            for each in wanted:
+                answer = TxnOffsetCommitResponsePartition(partition_index=each.partition_index)
+                response.topics[at].partitions.append(answer)
+                if topic is None or not 0 <= each.partition_index < topic.queue_count:
+                    answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                    continue
+                code = self._check(each)
+                found.append((answer, None if code else _offset(topic.id, each)))
+                answer.error_code = code
+        if not found:
+            return
+        offsets = [offset for _, offset in found if offset is not None]
+        code = fenced_code(self._keep(request, offsets, version), False)
         if code:
-            return self.refuse(request, code)
-        offsets: list[Offset] = []
-        topics = []
-        for asked in request.topics:
-            topic = self._topics.find(names.to_store(asked.name))
-            partitions = []
-            for each in asked.partitions:
-                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                if topic is not None and 0 <= each.partition_index < topic.queue_count:
-                    code = self._check(each)
-                    if not code:
-                        offsets.append(_offset(topic.id, each))
-                partitions.append(
-                    TxnOffsetCommitResponsePartition(
-                        partition_index=each.partition_index, error_code=code
-                    )
-                )
-            topics.append(TxnOffsetCommitResponseTopic(name=asked.name, partitions=partitions))
-        code = self._keep(request, offsets, call.version)
-        if code:
-            return self.refuse(request, code)
-        return self._durability.after_changes(TxnOffsetCommitResponse(topics=topics))
+            for answer, _ in found:
+                answer.error_code = code
 
     def refuse(self, request: TxnOffsetCommitRequest, code: ErrorCode) -> TxnOffsetCommitResponse:
         """Say the same of every partition."""
@@ -105,8 +149,6 @@ class TxnOffsetCommit:
         )
 
     def _check_member(self, request: TxnOffsetCommitRequest) -> ErrorCode:
-        if not request.group_id:
-            return ErrorCode.INVALID_GROUP_ID
         is_member = request.generation_id >= 0 or request.member_id or request.group_instance_id
         if not is_member:
             # Older clients do not say who they are; the producer's epoch is their only fence.
@@ -129,17 +171,20 @@ class TxnOffsetCommit:
     def _keep(
         self, request: TxnOffsetCommitRequest, offsets: list[Offset], version: int
     ) -> ErrorCode:
+        id_, group = request.transactional_id, request.group_id
         producer = Producer(request.producer_id, request.producer_epoch)
-        try:
-            is_kept = self._coordinator.offsets(
-                request.transactional_id, producer, request.group_id, offsets, version >= _ADDS
-            )
-        except RequestError as error:
-            return error.code
-        if is_kept:
-            return ErrorCode.NONE
         is_new = version >= _ABORTABLE
-        return ErrorCode.TRANSACTION_ABORTABLE if is_new else ErrorCode.INVALID_TXN_STATE
+        try:
+            if not self._coordinator.admit(id_, producer, group, adds=version >= _ADDS):
+                return ErrorCode.TRANSACTION_ABORTABLE if is_new else ErrorCode.INVALID_TXN_STATE
+            code = self._check_member(request)
+            if not code:
+                self._coordinator.offsets(id_, producer, group, offsets)
+        except RequestError as error:
+            code = error.code
+        if code is ErrorCode.INVALID_COMMIT_OFFSET_SIZE and is_new:
+            return ErrorCode.TRANSACTION_ABORTABLE
+        return code
 
 
 def _offset(topic_id: bytes, asked: TxnOffsetCommitRequestPartition) -> Offset:
@@ -150,3 +195,20 @@ def _offset(topic_id: bytes, asked: TxnOffsetCommitRequestPartition) -> Offset:
         max(asked.committed_leader_epoch, -1),
         asked.committed_metadata or "",
     )
+
+
+def _slices(topics: Sequence[TxnOffsetCommitRequestTopic]) -> list[_Slice]:
+    """Return the partitions of a request in parts, by the index of their topic."""
+    slices: list[_Slice] = []
+    left = 0
+    for at, topic in enumerate(topics):
+        begin = 0
+        while begin < len(topic.partitions):
+            if left <= 0:
+                slices.append([])
+                left = SLICE_COUNT
+            part = topic.partitions[begin : begin + left]
+            slices[-1].append((at, part))
+            begin += len(part)
+            left -= len(part)
+    return slices

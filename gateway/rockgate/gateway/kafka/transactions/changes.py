@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 from typing import Any, Final, TypeVar
 
 import msgspec
 
-from rockgate.gateway.kafka.transactions.transaction import Ending, Offset, Producer
+from rockgate.gateway.kafka.transactions.transaction import Ending, Offset, Partition, Producer
 from rockgate.store.errors import StoreCorrupt
+from rockgate.store.progressrecords import Removed
 from rockgate.store.state import CHANGE_SIZE_MAX, Change, check_format
 
 TOPIC: Final = b"rmq_sys_rockgate_transactions"
@@ -25,6 +27,8 @@ class Kind(IntEnum):
     PREPARE = 4
     COMPLETE = 5
     REMOVE = 6
+    SETTLE = 7
+    DROP = 8
 
 
 class Init(msgspec.Struct, array_like=True, frozen=True):
@@ -65,7 +69,21 @@ class Remove(msgspec.Struct, array_like=True, frozen=True):
     ids: list[str]
 
 
-AnyChange = Init | Add | Offsets | End | Remove
+class Settle(msgspec.Struct, array_like=True, frozen=True):
+    """Pending offsets were committed, or given up, before the rest of a large transaction."""
+
+    id: str
+    group: str
+    partitions: list[tuple[bytes, list[int]]]
+
+
+class Drop(msgspec.Struct, array_like=True, frozen=True):
+    """Somebody deleted offsets of groups: what is pending for them goes as well."""
+
+    removals: list[Removed]
+
+
+AnyChange = Init | Add | Offsets | End | Remove | Settle | Drop
 
 _encoder: Final = msgspec.msgpack.Encoder()
 _DECODERS: Final[dict[Kind, msgspec.msgpack.Decoder[Any]]] = {
@@ -75,6 +93,8 @@ _DECODERS: Final[dict[Kind, msgspec.msgpack.Decoder[Any]]] = {
     Kind.PREPARE: msgspec.msgpack.Decoder(End),
     Kind.COMPLETE: msgspec.msgpack.Decoder(End),
     Kind.REMOVE: msgspec.msgpack.Decoder(Remove),
+    Kind.SETTLE: msgspec.msgpack.Decoder(Settle),
+    Kind.DROP: msgspec.msgpack.Decoder(Drop),
 }
 T = TypeVar("T")
 
@@ -99,3 +119,11 @@ def in_parts(items: list[T], size_each: int) -> list[list[T]]:
     """Cut a list so that no part makes a change too large."""
     count = max(1, _PART_SIZE // size_each)
     return [items[at : at + count] for at in range(0, len(items), count)]
+
+
+def by_topic(partitions: Iterable[Partition]) -> list[tuple[bytes, list[int]]]:
+    """Return partitions as changes list them: queues by topic."""
+    found: dict[bytes, list[int]] = {}
+    for topic_id, queue_id in partitions:
+        found.setdefault(topic_id, []).append(queue_id)
+    return list(found.items())

@@ -13,3 +13,8 @@ class TransactionsConfig:
     """How long a transactional id without a transaction is remembered."""
     accept_markers: bool = False
     """Whether clients on other machines may end transactions past their coordinator."""
+    offsets_bytes_max: int = field(
+        default=32 << 20, metadata={"minimum": 1 << 16, "maximum": 1 << 32}
+    )
+    """How much all open transactions may have to commit of offsets: 256 bytes and the metadata for
+    each. One transaction may have an eighth of it."""

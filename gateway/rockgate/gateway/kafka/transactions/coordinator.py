@@ -16,6 +16,7 @@ from rockgate.gateway.kafka.transactions import changes
 from rockgate.gateway.kafka.transactions.changes import TOPIC, Kind
 from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.markers import Markers
+from rockgate.gateway.kafka.transactions.pending import size_of
 from rockgate.gateway.kafka.transactions.transaction import (
     EPOCH_MAX,
     NO_EPOCH,
@@ -23,6 +24,7 @@ from rockgate.gateway.kafka.transactions.transaction import (
     Ending,
     Offset,
     Partition,
+    PendingOffset,
     Producer,
     State,
     Transaction,
@@ -31,12 +33,15 @@ from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.store.appending import Appender, Intake
 from rockgate.store.commitlog import Draft
 from rockgate.store.progress import Commit, Progress
+from rockgate.store.progressrecords import Removed, check_group
 from rockgate.store.topics import Topics
 
 MARKERS_PER_GROUP: Final = 200
 """Markers that are written at once: about two milliseconds."""
-_PARTITION_SIZE: Final = 8
-_OFFSET_SIZE: Final = 64
+OFFSETS_SIZE_PER_GROUP: Final = 256 << 10
+"""Offsets that are committed at once, in bytes as they are counted: a few milliseconds."""
+OFFSETS_SHARE: Final = 8
+"""One transaction may have this part of the pending offsets that all may have together."""
 
 
 class Ended(NamedTuple):
@@ -61,6 +66,7 @@ class Coordinator:
         progress: Progress,
         topics: Topics,
         timeout_ms_max: int,
+        offsets_bytes_max: int,
     ) -> None:
         self._transactions = transactions
         self._producers = producers
@@ -69,6 +75,8 @@ class Coordinator:
         self._progress = progress
         self._topics = topics
         self._timeout_ms_max = timeout_ms_max
+        self._offsets_bytes_max = offsets_bytes_max
+        progress.on_removed = self._drop
         self._unfinished: list[Transaction] = []
         self.on_begun: Callable[[Transaction], None] = lambda transaction: None
         """Told of every transaction that begins: somebody watches the time."""
@@ -129,20 +137,46 @@ class Coordinator:
         transaction.check_idle()
         return transaction.state is State.ONGOING and partition in transaction.partitions
 
-    def offsets(
-        self, id_: str, producer: Producer, group: str, offsets: Sequence[Offset], adds: bool
-    ) -> bool:
-        """Keep offsets for the commit; false if the group is no part, and may not become one."""
+    def admit(self, id_: str, producer: Producer, group: str, *, adds: bool) -> bool:
+        """Say whether a group is part of the transaction; with `adds` it becomes one."""
         transaction = self._of(id_, producer)
         transaction.check_idle()
-        if transaction.state is not State.ONGOING or group not in transaction.groups:
-            if not adds:
-                return False
+        check_group(group)
+        if transaction.state is State.ONGOING and group in transaction.groups:
+            return True
+        if adds:
             self._include(transaction, (), (group,))
-        metadata_size = max((len(each.metadata) * 4 for each in offsets), default=0)
-        for part in changes.in_parts(list(offsets), _OFFSET_SIZE + metadata_size):
+        return adds
+
+    def offsets(self, id_: str, producer: Producer, group: str, offsets: Sequence[Offset]) -> None:
+        """Keep offsets of a group that was admitted for the commit."""
+        transaction = self._of(id_, producer)
+        self._check_room(transaction, sum(map(size_of, offsets)))
+        # What waits to be appended was committed before these.
+        self._progress.settle(group, [(each.topic_id, each.queue_id) for each in offsets])
+        size_each = max(map(size_of, offsets), default=1)
+        for part in changes.in_parts(list(offsets), size_each):
             self._append(Kind.OFFSETS, changes.Offsets(id_, group, part))
-        return True
+
+    def _check_room(self, transaction: Transaction, size: int) -> None:
+        """Refuse offsets beyond what may be pending: all of them are in memory until the end."""
+        own_size, all_size = transaction.offsets_size + size, self._transactions.pending.size + size
+        if own_size > self._offsets_bytes_max // OFFSETS_SHARE or (
+            all_size > self._offsets_bytes_max
+        ):
+            raise RequestError(
+                ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+                f"{own_size} bytes of offsets in the transaction of {transaction.id} and "
+                f"{all_size} in all are more than {self._offsets_bytes_max} allow",
+            )
+
+    def _drop(self, removals: Sequence[Removed]) -> None:
+        """Let go what is pending for offsets that somebody removes."""
+        has = self._transactions.pending.has
+        found = [each for each in removals if has(each.group)]
+        size_each = max((4 * len(e.group) + 5 * len(e.queue_ids or ()) for e in found), default=1)
+        for part in changes.in_parts(found, size_each + 32):
+            self._append(Kind.DROP, changes.Drop(part))
 
     def _include(
         self, transaction: Transaction, partitions: Iterable[Partition], groups: Iterable[str]
@@ -151,13 +185,9 @@ class Coordinator:
         if not is_new:
             partitions = [each for each in partitions if each not in transaction.partitions]
             groups = [each for each in groups if each not in transaction.groups]
-        by_topic: dict[bytes, list[int]] = {}
-        for topic_id, queue_id in partitions:
-            by_topic.setdefault(topic_id, []).append(queue_id)
-        groups = list(groups)
+        by_topic, groups = changes.by_topic(partitions), list(groups)
         if is_new or by_topic or groups:
-            added = changes.Add(transaction.id, list(by_topic.items()), groups)
-            self._append(Kind.ADD, added)
+            self._append(Kind.ADD, changes.Add(transaction.id, by_topic, groups))
         if is_new:
             self.on_begun(transaction)
 
@@ -188,7 +218,7 @@ class Coordinator:
             self._append(Kind.REMOVE, changes.Remove([each.id for each in transactions]))
 
     def step(self) -> bool:
-        """Write some more markers of a large transaction; say whether there are more."""
+        """Do some more for the end of a large transaction; say whether there is more."""
         if not self._unfinished:
             return False
         transaction = self._unfinished[0]
@@ -207,14 +237,17 @@ class Coordinator:
 
     def _end(self, transaction: Transaction, ending: Ending) -> None:
         partitions = self._markers.wanted(transaction.producer.id)
-        if len(partitions) > MARKERS_PER_GROUP:
+        if len(partitions) > MARKERS_PER_GROUP or _has_many_offsets(transaction):
             self._append(Kind.PREPARE, changes.End(transaction.id, ending))
             self._unfinished.append(transaction)
             return
         self._finish(transaction, ending, partitions)
 
     def _write_some(self, transaction: Transaction, ending: Ending) -> bool:
-        """Write the next markers, and with the last of them the end itself."""
+        """Settle the next offsets or write markers, and with the last of them the end itself."""
+        if _has_many_offsets(transaction):
+            self._settle_some(transaction, ending)
+            return False
         partitions = self._markers.wanted(transaction.producer.id)
         if len(partitions) <= MARKERS_PER_GROUP:
             self._finish(transaction, ending, partitions)
@@ -229,20 +262,29 @@ class Coordinator:
         """End it whole: the decision, the offsets and the last markers are one append."""
         states = [_state(TOPIC, changes.encode(Kind.COMPLETE, changes.End(transaction.id, ending)))]
         if ending.is_commit:
-            states += self._commits(transaction)
+            for group, pending in transaction.offsets.items():
+                states += self._commits(group, pending.values())
         marker = self._markers.marker(transaction.producer.id, ending)
         self._markers.append(marker, partitions, states)
 
-    def _commits(self, transaction: Transaction) -> list[Intake]:
-        found: list[Intake] = []
-        for group, pending in transaction.offsets.items():
-            commits = [
-                Commit(*each)
-                for each in pending.values()
-                if self._topics.find_id(each.topic_id) is not None
-            ]
-            found += [_state(*each) for each in self._progress.changes(group, commits)]
-        return found
+    def _settle_some(self, transaction: Transaction, ending: Ending) -> None:
+        """Commit some of the pending offsets, or give them up, and have done with those."""
+        intakes: list[Intake] = []
+        for group, part in _some_offsets(transaction):
+            if ending.is_commit:
+                intakes += self._commits(group, part)
+            partitions = changes.by_topic((each.topic_id, each.queue_id) for each in part)
+            settled = changes.Settle(transaction.id, group, partitions)
+            intakes.append(_state(TOPIC, changes.encode(Kind.SETTLE, settled)))
+        self._appender.group(intakes, is_upkeep=True)
+
+    def _commits(self, group: str, pending: Iterable[PendingOffset]) -> list[Intake]:
+        commits = [
+            (Commit(*each[:-1]), each.position)
+            for each in pending
+            if self._topics.find_id(each.topic_id) is not None
+        ]
+        return [_state(*each) for each in self._progress.changes_as_of(group, commits)]
 
     # Helpers of all of them
 
@@ -265,3 +307,25 @@ class Coordinator:
 
 def _state(topic: bytes, body: bytes) -> Intake:
     return Intake(None, Draft(topic, 0, -1, body))
+
+
+def _has_many_offsets(transaction: Transaction) -> bool:
+    return transaction.offsets_size > OFFSETS_SIZE_PER_GROUP
+
+
+def _some_offsets(transaction: Transaction) -> list[tuple[str, list[PendingOffset]]]:
+    """Return as many pending offsets as are settled at once, by group."""
+    found = []
+    left = OFFSETS_SIZE_PER_GROUP
+    for group, pending in transaction.offsets.items():
+        part = []
+        left -= 4 * len(group)
+        for each in pending.values():
+            part.append(each)
+            left -= size_of(each)
+            if left <= 0:
+                break
+        found.append((group, part))
+        if left <= 0:
+            break
+    return found

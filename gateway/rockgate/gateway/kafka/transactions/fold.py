@@ -8,16 +8,18 @@ from typing import Any, Final
 import msgspec
 
 from rockgate.gateway.kafka.transactions.changes import FORMAT, TOPIC, Kind, decode
+from rockgate.gateway.kafka.transactions.pending import FIXED_SIZE, PendingOffsets
 from rockgate.gateway.kafka.transactions.transaction import (
     PREPARED,
     Ending,
-    Offset,
     Partition,
+    PendingOffset,
     Producer,
     State,
     Transaction,
 )
 from rockgate.store.errors import StoreCorrupt
+from rockgate.store.progressrecords import Removed
 from rockgate.store.roster import Roster
 from rockgate.store.state import Change, check_format
 
@@ -38,7 +40,7 @@ class _Saved(msgspec.Struct, array_like=True, frozen=True):
     position: int
     partitions: list[Partition]
     groups: list[str]
-    offsets: dict[str, list[Offset]]
+    offsets: dict[str, list[PendingOffset]]
     ending: Ending | None
 
 
@@ -56,8 +58,7 @@ class Transactions:
         self._slice_cost = slice_cost
         self._roster: Roster[Transaction] = Roster()
         self._ids: dict[str, Transaction] = {}
-        self._pending: dict[tuple[str, bytes, int], int] = {}
-        """How many transactions have an offset pending for a group's partition."""
+        self.pending = PendingOffsets()
 
     def find(self, id_: str) -> Transaction | None:
         """Return what is known of a transactional id."""
@@ -77,10 +78,6 @@ class Transactions:
                 found.append(each)
         return None, found
 
-    def is_pending(self, group: str, topic_id: bytes, queue_id: int) -> bool:
-        """Whether a transaction that is not over would commit a group's offset there."""
-        return bool(self._pending) and (group, topic_id, queue_id) in self._pending
-
     # The fold
 
     def apply(self, change: Change) -> None:
@@ -91,6 +88,10 @@ class Transactions:
                 known = self._ids.get(id_)
                 if known is not None and known.position < change.position:
                     self._drop(known)
+            return
+        if kind is Kind.DROP:
+            for removed in what.removals:
+                self._drop_pending(removed, change.position)
             return
         transaction = self._ids.get(what.id)
         if transaction is None:
@@ -119,12 +120,30 @@ class Transactions:
         transaction.groups.update(what.groups)
 
     def _offsets(self, transaction: Transaction, what: Any) -> None:
-        pending = transaction.offsets.setdefault(what.group, {})
         for offset in what.offsets:
-            partition = offset.topic_id, offset.queue_id
-            if partition not in pending:
-                self._count((what.group, *partition), 1)
-            pending[partition] = offset
+            written = PendingOffset(*offset)._replace(position=transaction.position)
+            self.pending.put(transaction, what.group, written)
+
+    def _settle(self, transaction: Transaction, what: Any) -> None:
+        for topic_id, queue_ids in what.partitions:
+            partitions = [(topic_id, queue_id) for queue_id in queue_ids]
+            self.pending.take(transaction, what.group, partitions)
+
+    def _drop_pending(self, removed: Removed, position: int) -> None:
+        """Take out what was pending when a group's offsets were deleted."""
+        for transaction in self.pending.owners(removed.group):
+            pending = transaction.offsets[removed.group]
+            partitions: Iterable[Partition] = list(pending)
+            if removed.topic_id is not None and removed.queue_ids is not None:
+                partitions = [(removed.topic_id, queue_id) for queue_id in removed.queue_ids]
+            elif removed.topic_id is not None:
+                partitions = [each for each in pending if each[0] == removed.topic_id]
+            gone = [
+                each
+                for each in partitions
+                if (known := pending.get(each)) is not None and known.position < position
+            ]
+            self.pending.take(transaction, removed.group, gone)
 
     def _prepare(self, transaction: Transaction, what: Any) -> None:
         ending = transaction.ending = what.ending
@@ -142,25 +161,16 @@ class Transactions:
         Kind.OFFSETS: _offsets,
         Kind.PREPARE: _prepare,
         Kind.COMPLETE: _complete,
+        Kind.SETTLE: _settle,
     }
 
     def _clear(self, transaction: Transaction) -> None:
         """End what a transaction was made of."""
-        for group, pending in transaction.offsets.items():
-            for partition in pending:
-                self._count((group, *partition), -1)
+        self.pending.take_all(transaction)
         transaction.partitions = set()
         transaction.groups = set()
-        transaction.offsets = {}
         transaction.ending = None
         transaction.start_ms = -1
-
-    def _count(self, key: tuple[str, bytes, int], by: int) -> None:
-        count = self._pending.get(key, 0) + by
-        if count:
-            self._pending[key] = count
-        else:
-            del self._pending[key]
 
     def _add(self, transaction: Transaction) -> Transaction:
         self._ids[transaction.id] = transaction
@@ -180,7 +190,7 @@ class Transactions:
             cost += 1
             if each is not None:
                 saved.append(_save(each))
-                cost += len(each.partitions) + sum(map(len, each.offsets.values()))
+                cost += len(each.partitions) + each.offsets_size // FIXED_SIZE
             if cost >= self._slice_cost:
                 yield _VERSION + _encode(saved)
                 saved, cost = [], 0
@@ -214,16 +224,17 @@ class Transactions:
         transaction.groups = set(saved.groups)
         transaction.ending = saved.ending
         for group, offsets in saved.offsets.items():
-            pending = transaction.offsets[group] = {}
             for offset in offsets:
-                pending[offset.topic_id, offset.queue_id] = offset
-                self._count((group, offset.topic_id, offset.queue_id), 1)
+                if offset.position < 0:
+                    # Snapshots did not have it once: the last change is not before the write.
+                    offset = offset._replace(position=saved.position)
+                self.pending.put(transaction, group, offset)
 
     def clear(self) -> None:
         """Forget everything."""
         self._roster.clear()
         self._ids.clear()
-        self._pending.clear()
+        self.pending.clear()
 
     def prepared(self) -> list[Transaction]:
         """Return those whose end was decided and is not done: a start goes on with them."""

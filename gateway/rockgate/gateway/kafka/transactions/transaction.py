@@ -51,6 +51,17 @@ class Offset(NamedTuple):
     metadata: str
 
 
+class PendingOffset(NamedTuple):
+    """The same while it is pending, with the position of the change that wrote it."""
+
+    topic_id: bytes
+    queue_id: int
+    offset: int
+    leader_epoch: int
+    metadata: str
+    position: int = -1
+
+
 class Producer(NamedTuple):
     """A producer id and its epoch."""
 
@@ -77,6 +88,7 @@ class Transaction:
         "id",
         "last",
         "offsets",
+        "offsets_size",
         "partitions",
         "place",
         "position",
@@ -97,8 +109,9 @@ class Transaction:
         self.changed_ms = 0
         self.partitions: set[Partition] = set()
         self.groups: set[str] = set()
-        self.offsets: dict[str, dict[Partition, Offset]] = {}
+        self.offsets: dict[str, dict[Partition, PendingOffset]] = {}
         """Pending ones, by group."""
+        self.offsets_size = 0
         self.ending: Ending | None = None
         """What was decided, while markers are being written."""
         self.position = -1
