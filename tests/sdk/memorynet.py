@@ -93,6 +93,10 @@ class MemoryTransport(asyncio.Transport):
         return self._is_closing
 
     def close(self) -> None:
+        if self.peer.reads:
+            self.lose(None)
+
+    def abort(self) -> None:
         self.lose(None)
 
     def lose(self, error: Exception | None = None) -> None:
@@ -110,6 +114,8 @@ class MemoryTransport(asyncio.Transport):
         self.tell(b"".join(bytes(part) for part in self.connection.data_to_send()))
 
     def _arrive(self, data: bytes) -> None:
+        if not self.peer.reads:
+            return
         for command in self.connection.receive_data(data):
             if command.flag & RESPONSE_FLAG:
                 self.peer.answers.append(command)
@@ -134,6 +140,8 @@ class Peer:
         self.answers: list[Command] = []
         self.transports: list[MemoryTransport] = []
         self.is_down = False
+        self.reads = True
+        """One that does not read keeps a closed connection from going, until it is aborted."""
         self.dial_times: list[float] = []
 
     @property

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 import pytest
 from tests.sdk.memorynet import MemoryNet, Peer, now, pass_time, run, settle
 
-from rockgate.protocol.remoting.command import Command
+from rockgate.protocol.remoting.command import Command, encode
 from rockgate.sdk.connection import Link, LinkSettings, split_address
 from rockgate.sdk.errors import Closed, TimedOut, Unreachable
 
@@ -224,3 +225,239 @@ def test_an_address_that_is_none_is_refused(address: str) -> None:
 
 def test_an_address_may_be_of_ipv6() -> None:
     assert split_address("[::1]:9876") == ("::1", 9876)
+
+
+def test_a_peer_that_says_nothing_is_dialled_again_after_a_time_out() -> None:
+    async def scenario() -> None:
+        peer, link = linked()
+        await link.request(2, timeout_s=3)
+        peer.script[1] = silent
+        waiting = asyncio.create_task(link.request(1, timeout_s=40))
+        await pass_time(1)
+        with pytest.raises(TimedOut):
+            await link.request(1, timeout_s=3)
+        with pytest.raises(Unreachable, match="b:1 has said nothing for 3"):
+            await waiting
+        assert (await link.request(2, timeout_s=3)).code == 0
+        assert len(peer.transports) == 2
+        assert peer.transports[0].is_closing()
+        await link.close()
+
+    run(scenario())
+
+
+def test_short_time_outs_add_up_to_silence() -> None:
+    async def scenario() -> None:
+        peer, link = linked()
+        peer.script[1] = silent
+        for _ in range(6):
+            assert len(peer.transports) <= 1
+            with pytest.raises(TimedOut):
+                await link.request(1, timeout_s=0.5)
+        assert (await link.request(2, timeout_s=0.5)).code == 0
+        assert len(peer.transports) == 2
+        await link.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("how", "timeout_s"), [("answers others", 4), ("answers too late", 2.5)])
+def test_a_peer_that_says_anything_is_kept(how: str, timeout_s: float) -> None:
+    async def scenario() -> None:
+        peer, link = linked()
+        peer.script[1] = silent
+        for _ in range(15):
+            asking = asyncio.create_task(link.request(1, timeout_s=timeout_s))
+            await pass_time(2)
+            if how == "answers others":
+                await link.request(2, timeout_s=1)
+            with pytest.raises(TimedOut):
+                await asking
+            if how == "answers too late":
+                peer.transport.connection.respond(peer.asked[-1], Command(0))
+                peer.transport.flush()
+                await settle()
+        assert len(peer.transports) == 1
+        await link.close()
+
+    run(scenario())
+
+
+def test_a_frame_that_never_ends_is_no_sign_of_life() -> None:
+    async def scenario() -> None:
+        peer, link = linked()
+        peer.script[1] = silent
+        began = now()
+        trickled = b"\x00\xff\xff\xff" + bytes(100)
+        for byte in trickled:
+            with pytest.raises((TimedOut, Unreachable)):
+                await link.request(1, timeout_s=1)
+            if len(peer.transports) > 1:
+                break
+            peer.transport.tell(bytes([byte]))
+        assert now() - began < 40
+        await link.close()
+
+    run(scenario())
+
+
+def test_an_answer_of_another_number_is_nobodys() -> None:
+    async def scenario() -> None:
+        peer, link = linked()
+        held: list[Command] = []
+        peer.script[1] = lambda request: held.append(request)
+        asking = asyncio.create_task(link.request(1, timeout_s=5))
+        await settle()
+        [request] = held
+        for opaque in (request.opaque + 1, -1, 2**31 - 1, -(2**31)):
+            wrong = Command(0, {"wrong": "it"}, opaque=opaque, flag=1)
+            peer.transport.tell(encode(wrong))
+        peer.transport.connection.respond(request, Command(0, {"right": "it"}))
+        peer.transport.flush()
+        assert (await asking).fields == {"right": "it"}
+        await link.close()
+
+    run(scenario())
+
+
+def test_a_frame_that_is_too_large_ends_the_connection() -> None:
+    async def scenario() -> None:
+        peer, link = linked()
+        peer.script[1] = silent
+        asking = asyncio.create_task(link.request(1, timeout_s=5))
+        await settle()
+        peer.transport.tell(b"\x7f\xff\xff\xff")
+        with pytest.raises(Unreachable, match="broke the protocol"):
+            await asking
+        assert (await link.request(2, timeout_s=3)).code == 0
+        await link.close()
+
+    run(scenario())
+
+
+def test_closing_leaves_a_peer_that_does_not_read_after_a_second() -> None:
+    async def scenario() -> None:
+        peer, link = linked()
+        await link.request(1, timeout_s=5)
+        peer.reads = False
+        began = now()
+        await link.close()
+        assert now() - began == pytest.approx(1)
+        assert peer.transport.is_closing()
+        await link.close()
+
+    run(scenario())
+
+
+def test_a_cancelled_close_leaves_the_peer_at_once() -> None:
+    async def scenario() -> None:
+        peer, link = linked()
+        await link.request(1, timeout_s=5)
+        peer.reads = False
+        closing = asyncio.create_task(link.close())
+        await settle()
+        assert not peer.transport.is_closing()
+        closing.cancel()
+        await settle()
+        assert peer.transport.is_closing()
+        await link.close()
+
+    run(scenario())
+
+
+def test_a_peer_that_reads_nothing_is_left_though_nobody_waits_for_answers() -> None:
+    async def scenario() -> None:
+        peer, link = linked()
+        await link.oneway(1, timeout_s=5)
+        protocol = peer.transport.protocol
+        protocol.pause_writing()
+        for _ in range(2):
+            with pytest.raises(TimedOut, match="could not leave"):
+                await link.oneway(1, timeout_s=2)
+        assert peer.transport.is_closing()
+        await settle()
+        await link.oneway(1, timeout_s=5)
+        assert len(peer.transports) == 2
+        await link.close()
+
+    run(scenario())
+
+
+def test_a_peer_that_asks_and_reads_no_answers_is_not_written_to() -> None:
+    async def scenario() -> None:
+        peer, link = linked(on_request=lambda link, command: link.respond(command, Command(0)))
+        await link.request(1, timeout_s=5)
+        peer.transport.protocol.pause_writing()
+        count = peer.transport.write_count
+        for _ in range(50):
+            peer.ask(39)
+        await settle()
+        assert peer.transport.write_count == count
+        await link.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("host", ["x" * 70, "a..b", "\u00e9" * 300])
+def test_a_host_that_is_no_name_is_one_that_cannot_be_reached(host: str) -> None:
+    async def scenario() -> None:
+        link = Link(f"{host}:1")
+        with pytest.raises(Unreachable):
+            await link.request(1, timeout_s=5)
+        assert link.retry_in_s > 0
+        await link.close()
+
+    asyncio.run(scenario())
+
+
+class RaisingHook:
+    """One of the application's that raises before or after."""
+
+    def __init__(self, when: str) -> None:
+        self.when = when
+
+    def before_request(self, address: str, code: int, fields: Any, body: Any) -> None:
+        if self.when == "before":
+            raise LookupError("no key")
+
+    def after_response(self, address: str, code: int, answer: Command) -> None:
+        if self.when == "after":
+            raise LookupError("no key")
+
+
+def test_what_a_hook_raises_behind_an_answer_changes_nothing() -> None:
+    async def scenario() -> None:
+        _, link = linked(hooks=[RaisingHook("after")])
+        assert (await link.request(1, timeout_s=5)).code == 0
+        await link.close()
+        _, link = linked(hooks=[RaisingHook("before")])
+        with pytest.raises(LookupError):
+            await link.request(1, timeout_s=5)
+        await link.close()
+
+    run(scenario())
+
+
+def test_what_happens_to_a_connection_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        peer, link = linked()
+        peer.is_down = True
+        for _ in range(5):
+            with pytest.raises(Unreachable):
+                await link.request(1, timeout_s=5)
+            await pass_time(2)
+        peer.is_down = False
+        await link.request(1, timeout_s=5)
+        peer.transport.lose()
+        await settle()
+        await link.request(1, timeout_s=5)
+        await link.close()
+
+    with caplog.at_level(logging.INFO, "rockgate.sdk"):
+        run(scenario())
+    assert [(record.levelname, record.message) for record in caplog.records] == [
+        ("WARNING", "cannot connect to b:1: nobody listens"),
+        ("INFO", "connected to b:1"),
+        ("WARNING", "the connection to b:1 was lost: closed by the peer"),
+        ("INFO", "connected to b:1"),
+    ]

@@ -12,6 +12,7 @@ transport comes from `dial`.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -32,6 +33,8 @@ Dial: TypeAlias = Callable[
 HEAD_SIZE: Final = 512
 """What a request takes besides its body, roughly."""
 
+_log: Final = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkSettings:
@@ -47,6 +50,10 @@ class LinkSettings:
     backoff_s: float = 0.1
     """How long after a failed dial the next may come; doubled each time."""
     backoff_max_s: float = 1.0
+    silence_max_s: float = 3.0
+    """How long a peer may be silent while requests time out; then it is dialled again."""
+    close_timeout_s: float = 1.0
+    """How long closing waits for a peer to read what was written."""
 
 
 def split_address(address: str) -> tuple[str, int]:
@@ -93,7 +100,13 @@ class Link:
         )
         self._failure_count = 0
         self._not_before = 0.0
-        self._is_closed = False
+        self.is_closed = False
+        """For good."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody waits for anything of it."""
+        return not self._turns.count and not self._turns.waiting_count and self._dialling is None
 
     @property
     def is_open(self) -> bool:
@@ -124,18 +137,30 @@ class Link:
         fields = self._hooked(code, fields, body)
         answer = await self.ask(code, writer(code, fields), body, timeout_s)
         for hook in self.hooks:
-            hook.after_response(self.address, code, answer)
+            try:
+                hook.after_response(self.address, code, answer)
+            except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
+                # What was asked for has happened: that must be told.
+                _log.exception("a hook failed behind an answer of %s", self.address)
         return answer
+
+    async def connect(self, timeout_s: float) -> None:
+        """Have a connection, if there is none."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._opened()
+        except TimeoutError:
+            raise TimedOut(f"{self.address} could not be dialled in {timeout_s:.3g} s") from None
 
     async def ask(self, code: int, write: Write, body: Buffer, timeout_s: float) -> Command:
         """The same for a header that is written by hand, which no hook sees."""
-        deadline = asyncio.get_running_loop().time() + timeout_s
+        began = asyncio.get_running_loop().time()
         size = len(body) + HEAD_SIZE
         wire = self._wire
         if wire is None or not wire.is_ready or not self._turns.try_take(size):
             wire = await self._turn(code, size, timeout_s)
         try:
-            return await wire.ask(code, write, body, deadline)
+            return await wire.ask(code, write, body, began, began + timeout_s)
         except Late:
             raise TimedOut(
                 f"{request_name(code)} to {self.address}: no answer in {timeout_s:.3g} s"
@@ -159,14 +184,21 @@ class Link:
                     wire = await self._opened()
                     await wire.writable.wait()
             except TimeoutError:
+                self._leave_stuck()
                 raise TimedOut(f"{request_name(code)} to {self.address} could not leave") from None
         wire.tell(code, write, body)
 
-    def notify(self, code: int, fields: Fields | None = None, body: Buffer = b"") -> None:
-        """A one-way request now, if there is a connection; nothing if there is none."""
-        if self._wire is not None and not self._wire.is_lost:
+    def notify(self, code: int, fields: Fields | None = None, body: Buffer = b"") -> bool:
+        """A one-way request now; whether there was a connection that takes it."""
+        if self._wire is None or self._wire.is_lost or not self._wire.is_ready:
+            return False
+        try:
             fields = self._hooked(code, fields, body)
-            self._wire.tell(code, writer(code, fields), body)
+        except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
+            _log.exception("a hook forbade %s to %s", request_name(code), self.address)
+            return False
+        self._wire.tell(code, writer(code, fields), body)
+        return True
 
     def respond(self, request: Command, answer: Command) -> None:
         """Answer a request of the peer's; nothing if the connection is gone meanwhile."""
@@ -174,15 +206,34 @@ class Link:
             self._wire.respond(request, answer)
 
     async def close(self) -> None:
-        """Close for good: what waits for answers is told, and what is queued is written first."""
-        self._is_closed = True
+        """Close for good: what waits for answers is told, and what is queued is written first.
+
+        A peer that does not read is left after a second, and so it is if this is cancelled.
+        """
+        self.is_closed = True
         dialling, wire = self._dialling, self._wire
         if dialling is not None:
             dialling.cancel()
-            await asyncio.gather(dialling, return_exceptions=True)
         if wire is not None:
             wire.close(Closed(f"the connection to {self.address} was closed"))
-            await wire.gone.wait()
+        try:
+            async with asyncio.timeout(self._settings.close_timeout_s):
+                if dialling is not None:
+                    await asyncio.wait([dialling])
+                if wire is not None:
+                    await wire.gone.wait()
+        except TimeoutError:
+            _log.warning("%s does not read what it was sent: left", self.address)
+        finally:
+            self.abort()
+
+    def abort(self) -> None:
+        """Close for good and at once, whatever is queued."""
+        self.is_closed = True
+        if self._dialling is not None:
+            self._dialling.cancel()
+        if self._wire is not None:
+            self._wire.abort(Closed(f"the connection to {self.address} was closed"))
 
     # Private
 
@@ -205,12 +256,13 @@ class Link:
                     raise
                 return wire
         except TimeoutError:
+            self._leave_stuck()
             raise TimedOut(
                 f"{request_name(code)} to {self.address} could not leave in {timeout_s:.3g} s"
             ) from None
 
     async def _opened(self) -> Wire:
-        if self._is_closed:
+        if self.is_closed:
             raise Closed(f"the connection to {self.address} is closed")
         if self._wire is not None and not self._wire.is_lost:
             return self._wire
@@ -230,28 +282,51 @@ class Link:
             raise Closed(f"the connection to {self.address} was closed") from None
 
     async def _connect(self) -> Wire:
-        wire = Wire(self)
+        wire = Wire(self, silence_max_s=self._settings.silence_max_s)
         try:
             async with asyncio.timeout(self._settings.dial_timeout_s):
                 await self._dial(lambda: wire, self._host, self._port)
-        except OSError as failed:  # TimeoutError is one
-            self._failure_count += 1
-            wait = self._settings.backoff_s * 2 ** min(self._failure_count - 1, 16)
-            wait = min(wait, self._settings.backoff_max_s)
-            self._not_before = asyncio.get_running_loop().time() + wait
-            reason = str(failed) or type(failed).__name__
-            raise Unreachable(f"{self.address}: {reason}", wait) from None
+        except (OSError, ValueError) as failed:  # TimeoutError is one; a host may be no name at all
+            wire.abort(Unreachable(f"{self.address} could not be dialled"))
+            raise self._failed(failed) from None
+        except BaseException:
+            wire.abort(Closed(f"the connection to {self.address} was closed"))
+            raise
+        _log.info("connected to %s", self.address)
         self._failure_count = 0
         self._wire = wire
         if self._on_open is not None:
             self._on_open(self)
         return wire
 
+    def _failed(self, failed: Exception) -> Unreachable:
+        """A dial failed: how long none will be tried. Logged once, until one succeeds."""
+        self._failure_count += 1
+        wait = self._settings.backoff_s * 2 ** min(self._failure_count - 1, 16)
+        wait = min(wait, self._settings.backoff_max_s)
+        self._not_before = asyncio.get_running_loop().time() + wait
+        reason = str(failed) or type(failed).__name__
+        level = logging.WARNING if self._failure_count == 1 else logging.DEBUG
+        _log.log(level, "cannot connect to %s: %s", self.address, reason)
+        return Unreachable(f"{self.address}: {reason}", wait)
+
+    def _leave_stuck(self) -> None:
+        """Something could not leave in time: a peer that reads nothing is dialled again."""
+        if self._wire is not None:
+            self._wire.leave_stuck()
+
     def _dialled(self, task: asyncio.Task[Wire]) -> None:
         self._dialling = None
         if not task.cancelled():
             # Looked at here, for all who waited may have given up.
             task.exception()
+
+    def lost(self, reason: Exception) -> None:
+        """The socket is no more."""
+        if isinstance(reason, Closed):
+            _log.debug("%s", reason)
+        else:
+            _log.warning("%s", reason)
 
     def asked(self, command: Command) -> None:
         """The peer sent a request."""

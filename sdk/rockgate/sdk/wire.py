@@ -2,6 +2,9 @@
 
 Whoever asks gets a future of the answer. All futures of a wire share one timer: it is set for the
 earliest deadline, and looks through what waits only when that is reached, once in a time-out.
+
+A peer whose socket is open and that says nothing is left: when a request times out, and nothing has
+come for `silence_max_s` since it was asked, or since one before it that timed out likewise.
 """
 
 from __future__ import annotations
@@ -20,8 +23,12 @@ FLUSH_COUNT: Final = 16
 FLUSH_BYTES: Final = 256 << 10
 """So many requests, or bytes, leave without waiting for the turn's end: the peer works on them
 meanwhile, and who never waits for an answer is held back by the transport."""
+FRAME_S_MAX: Final = 30.0
+"""How long a frame may be under way; then its bytes are no sign of life any more."""
 _SLACK_S: Final = 0.0005
 """A timer may come this much early: loops round."""
+
+_NEVER: Final = float("inf")
 
 Answer: TypeAlias = "asyncio.Future[Command]"
 
@@ -38,22 +45,32 @@ class Owner(Protocol):
     def asked(self, command: Command) -> None:
         """The peer sent a request."""
 
+    def lost(self, reason: Exception) -> None:
+        """It is no more, and why."""
+
 
 class Wire(asyncio.Protocol):
     """One socket. `is_ready` says that a request may leave at once."""
 
-    def __init__(self, owner: Owner) -> None:
+    def __init__(self, owner: Owner, *, silence_max_s: float = 3.0) -> None:
         self._owner = owner
+        self._silence_max_s = silence_max_s
         self._loop = asyncio.get_running_loop()
         self._connection = Connection()
         self._transport: asyncio.WriteTransport | None = None
-        self._answers: dict[int, tuple[Answer, float]] = {}
+        self._answers: dict[int, tuple[Answer, float, float]] = {}
+        """What waits, by number: its answer to be, its deadline, and since when it waits."""
         self._timer: asyncio.TimerHandle | None = None
-        self._timer_at = float("inf")
+        self._timer_at = _NEVER
         self._is_flushing = False
         self._queued_count = 0
         self._queued_bytes = 0
         self._reason: Exception | None = None
+        self._heard_at = 0.0
+        self._silent_since = _NEVER
+        """Since when a request that timed out has waited, if nothing came since."""
+        self._frame_since = _NEVER
+        self._stuck_since = _NEVER
         self.version: int | None = None
         """The peer's, as its first answer said; and what it is written in."""
         self.language = ""
@@ -64,13 +81,15 @@ class Wire(asyncio.Protocol):
 
     # What is asked and answered
 
-    async def ask(self, code: int, write: Write, body: Buffer, deadline: float) -> Command:
-        """The answer; Late if none comes before `deadline`, a time of the loop."""
+    async def ask(
+        self, code: int, write: Write, body: Buffer, began: float, deadline: float
+    ) -> Command:
+        """The answer; Late if none comes before `deadline`, both times of the loop."""
         if self.is_lost:
             raise self.lost()
         opaque = self._connection.request_written(code, write, body)
         answer: Answer = self._loop.create_future()
-        self._answers[opaque] = (answer, deadline)
+        self._answers[opaque] = (answer, deadline, began)
         if deadline < self._timer_at:
             self._set_timer(deadline)
         self._queue(len(body))
@@ -88,7 +107,9 @@ class Wire(asyncio.Protocol):
         self._queue(len(body))
 
     def respond(self, request: Command, answer: Command) -> None:
-        """Answer a request of the peer's."""
+        """Answer a request of the peer's; one that reads no answers gets none."""
+        if not self.is_ready:
+            return
         self._connection.respond(request, answer)
         self._queue(len(answer.body))
 
@@ -98,6 +119,19 @@ class Wire(asyncio.Protocol):
         self._end(reason)
         if self._transport is not None:
             self._transport.close()
+
+    def abort(self, reason: Exception) -> None:
+        """Close at once, whatever is queued."""
+        self._end(reason)
+        if self._transport is not None and not self.gone.is_set():
+            self._transport.abort()
+
+    def leave_stuck(self) -> None:
+        """Leave a peer that has read nothing for too long."""
+        stuck_s = self._loop.time() - self._stuck_since
+        if stuck_s >= self._silence_max_s - _SLACK_S:
+            reason = f"{self._owner.address} has read nothing for {stuck_s:.3g} s"
+            self.abort(Unreachable(reason))
 
     def lost(self) -> Exception:
         """Why nothing can be asked any more: a new error each time, for each has its own trace."""
@@ -118,7 +152,12 @@ class Wire(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Bytes of the peer's."""
         try:
-            for command in self._connection.receive_data(data):
+            dropped_bytes = self._connection.dropped_bytes
+            commands = self._connection.receive_data(data)
+            # An answer that comes too late is one all the same.
+            is_whole = bool(commands) or self._connection.dropped_bytes > dropped_bytes
+            self._hear(is_whole=is_whole)
+            for command in commands:
                 if command.flag & RESPONSE_FLAG:
                     found = self._answers.pop(command.opaque, None)
                     if found is not None and not found[0].done():
@@ -135,9 +174,11 @@ class Wire(asyncio.Protocol):
         """The peer reads more slowly than we write."""
         self.is_ready = False
         self.writable.clear()
+        self._stuck_since = self._loop.time()
 
     def resume_writing(self) -> None:
         """It has caught up."""
+        self._stuck_since = _NEVER
         self.is_ready = not self.is_lost
         self.writable.set()
 
@@ -148,6 +189,18 @@ class Wire(asyncio.Protocol):
         self.gone.set()
 
     # Private
+
+    def _hear(self, *, is_whole: bool) -> None:
+        """Something came. A frame that never ends is no sign of life."""
+        now = self._loop.time()
+        if is_whole:
+            self._frame_since = _NEVER
+        elif self._frame_since is _NEVER:
+            self._frame_since = now
+        elif now - self._frame_since > FRAME_S_MAX:
+            return
+        self._heard_at = now
+        self._silent_since = _NEVER
 
     def _give_up(self, opaque: int) -> None:
         self._answers.pop(opaque, None)
@@ -181,17 +234,22 @@ class Wire(asyncio.Protocol):
 
     def _expire(self) -> None:
         """The earliest deadline there was is reached: end what is late, and find the next."""
-        self._timer, self._timer_at = None, float("inf")
+        self._timer, self._timer_at = None, _NEVER
         until = self._loop.time() + _SLACK_S
-        next_at = float("inf")
-        for opaque, (answer, deadline) in list(self._answers.items()):
+        next_at = _NEVER
+        for opaque, (answer, deadline, began) in list(self._answers.items()):
             if deadline > until:
                 next_at = min(next_at, deadline)
                 continue
             self._give_up(opaque)
             if not answer.done():
                 answer.set_exception(Late())
-        if self._answers:
+            self._silent_since = min(self._silent_since, max(began, self._heard_at))
+        silent_s = until - self._silent_since
+        if silent_s >= self._silence_max_s:
+            reason = f"{self._owner.address} has said nothing for {silent_s:.3g} s"
+            self.abort(Unreachable(reason))
+        elif self._answers:
             self._set_timer(next_at)
 
     def _end(self, reason: Exception) -> None:
@@ -203,7 +261,9 @@ class Wire(asyncio.Protocol):
         self.writable.set()
         if self._timer is not None:
             self._timer.cancel()
-        for answer, _ in self._answers.values():
+        for answer, _, _ in self._answers.values():
             if not answer.done():
                 answer.set_exception(self.lost())
         self._answers.clear()
+        if self._transport is not None:
+            self._owner.lost(reason)
