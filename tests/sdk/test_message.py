@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from rockgate.protocol.entry import parse_properties
+from rockgate.sdk import Received
 from rockgate.sdk.errors import InvalidMessage
 from rockgate.sdk.message import RESERVED, Message, check, check_group, pack
 
@@ -93,3 +95,19 @@ def test_every_property_with_a_meaning_is_reserved() -> None:
 def test_a_group_without_a_proper_name_is_refused(group: str) -> None:
     with pytest.raises(InvalidMessage, match="the group"):
         check_group(group)
+
+
+@pytest.mark.parametrize("name", ["orders.paid", ".", "a.b|c"])
+def test_a_dot_is_refused_with_the_name_to_use(name: str) -> None:
+    there = name.replace(".", "|")
+    with pytest.raises(InvalidMessage, match=re.escape(f"RocketMQ's name of it is '{there}'")):
+        check(Message(name, b"x"), 100)
+    with pytest.raises(InvalidMessage, match=r"the group .* has a dot"):
+        check_group(name)
+
+
+def test_what_was_received_has_tag_and_keys() -> None:
+    message = Received(topic="t", body=b"x", properties={"TAGS": "paid", "KEYS": "o-1  o-2"})
+    assert (message.tag, message.keys) == ("paid", ("o-1", "o-2"))
+    message = Received(topic="t", body=b"x")
+    assert (message.tag, message.keys) == (None, ())

@@ -29,7 +29,7 @@ TOPIC_SIZE_MAX: Final = 127
 GROUP_SIZE_MAX: Final = 255
 PROPERTIES_SIZE_MAX: Final = 32_767
 LEVEL_MAX: Final = 18
-_NAME: Final = re.compile(r"[%|a-zA-Z0-9_.-]+")
+_NAME: Final = re.compile(r"[%|a-zA-Z0-9_-]+")
 RESERVED: Final = frozenset(
     value
     for name, value in vars(names).items()
@@ -191,5 +191,9 @@ def _check_name(what: str, name: str, size_max: int) -> None:
         raise InvalidMessage(f"the {what} is blank")
     if len(name) > size_max:
         raise InvalidMessage(f"the {what} has {len(name)} characters, {size_max} may be")
-    if not _NAME.fullmatch(name):
-        raise InvalidMessage(f"the {what} {name!r} has characters other than %|a-zA-Z0-9_.-")
+    if _NAME.fullmatch(name):
+        return
+    if _NAME.fullmatch(name.replace(".", "|")):
+        there = name.replace(".", "|")
+        raise InvalidMessage(f"the {what} {name!r} has a dot: RocketMQ's name of it is {there!r}")
+    raise InvalidMessage(f"the {what} {name!r} has characters other than %|a-zA-Z0-9_-")

@@ -20,6 +20,7 @@ from rockgate.protocol.remoting.command import Buffer
 from rockgate.protocol.remoting.compression import SIZE_MAX, compression_of, decompress
 from rockgate.protocol.remoting.errors import MalformedContent
 from rockgate.protocol.remoting.ids import offset_message_id
+from rockgate.protocol.remoting.properties import KEY_SEPARATOR, KEYS, TAGS
 
 _BATCHED: Final = struct.Struct(">iIIii")
 _U16: Final = struct.Struct(">H")
@@ -59,6 +60,16 @@ class Message:
     def message_id(self) -> str:
         """The id that its producer gave it, or else where it lies."""
         return self.properties.get("UNIQ_KEY") or self.offset_message_id
+
+    @property
+    def tag(self) -> str | None:
+        """The tag that its producer gave it."""
+        return self.properties.get(TAGS)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys by which it can be looked up."""
+        return tuple(filter(None, self.properties.get(KEYS, "").split(KEY_SEPARATOR)))
 
 
 def decode(data: Buffer, at: int = 0, *, size_max: int = SIZE_MAX) -> Message:
