@@ -5,7 +5,8 @@
 
 Producers that are given addresses share one by themselves (`sharing`). It has one task of its own
 and no thread: every 30 s it asks for the routes again and tells every broker that it is alive. A
-broker is told also when a connection to it is made.
+broker is told also when a connection to it is made. While somebody here answers checks it is
+connected to every master of the cluster, for any of them may ask.
 """
 
 from __future__ import annotations
@@ -26,15 +27,18 @@ from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Buffer, Command, Fields
 from rockgate.protocol.remoting.headers.clients import UnregisterClientHeader
 from rockgate.protocol.remoting.ids import client_id
+from rockgate.sdk.cluster import find_masters
 from rockgate.sdk.connection import Dial, Link, LinkSettings, dial_tcp, split_address
 from rockgate.sdk.errors import Closed, NoNameServer, SdkError
 from rockgate.sdk.hooks import RpcHook
+from rockgate.sdk.nameservers import NameServers
 from rockgate.sdk.replies import Replies
 from rockgate.sdk.routes import Routes
-from rockgate.sdk.transaction import Checks
+from rockgate.sdk.transaction import Checking, Checks
+from rockgate.sdk.upkeep import Upkeep
 
 UPKEEP_S: Final = 30.0
-ASK_TIMEOUT_S: Final = 3.0
+BEAT_TIMEOUT_S: Final = 3.0
 
 Handler = Callable[[Link, Command], None]
 """Takes a request of a broker's; it may answer it with `link.respond`, then or later."""
@@ -73,7 +77,8 @@ class Client:
         self.rpc_hooks = tuple(rpc_hooks)
         self._vip_channel = vip_channel
         self.now_ms = now_ms
-        self.routes = Routes(addresses, self._ask_name_server)
+        self._name_servers = NameServers(addresses, self._ask_name_server)
+        self.routes = Routes(self._name_servers)
         self.checks = Checks()
         self.replies = Replies()
         self.handlers: dict[int, Handler] = {
@@ -87,32 +92,69 @@ class Client:
         self._to_brokers: dict[str, Link] = {}
         """By the address that routes name, whatever is dialled."""
         self._brokers: set[str] = set()
+        self._masters: set[str] = set()
+        """Every master of the cluster, while somebody here answers checks."""
         self._groups: set[str] = set()
-        self._upkeep: asyncio.Task[None] | None = None
-        self._is_closed = False
+        self._upkeep = Upkeep(
+            UPKEEP_S,
+            {
+                "asking for routes": self.routes.refresh,
+                "asking for all brokers": self._find_masters,
+                "leaving brokers": self._drop_unused,
+                "heartbeats": self._beat_all,
+            },
+        )
+        self._over = asyncio.Event()
 
     # Life
 
     async def open(self) -> Self:
         """Begin the upkeep. Nothing is dialled before something is asked for."""
-        if self._is_closed or self._upkeep is not None:
+        if self.is_closed or self._upkeep.is_started:
             raise Closed("a client is opened once")
-        self._upkeep = asyncio.get_running_loop().create_task(self._keep_up())
+        self._upkeep.start()
         return self
 
     async def close(self) -> None:
-        """Take leave of every broker and close every connection."""
-        if self._is_closed:
+        """Take leave of every broker and close every connection, in a few seconds at most.
+
+        Who waits for anything is told Closed. If this is cancelled, everything is closed at once.
+        """
+        self._over.set()
+        self.replies.close()
+        try:
+            await self._upkeep.close()
+            await self.routes.close()
+            await self.checks.close()
+            for group in list(self._groups):
+                self.remove_producer(group)
+            await asyncio.gather(*(link.close() for link in self._links.values()))
+        finally:
+            self.abort()
+
+    def abort(self) -> None:
+        """Close at once, without taking leave."""
+        self._over.set()
+        self.replies.close()
+        self._upkeep.cancel()
+        self.routes.cancel()
+        self.checks.cancel()
+        for link in self._links.values():
+            link.abort()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it is closed, or being closed."""
+        return self._over.is_set()
+
+    async def pause(self, seconds: float) -> None:
+        """Wait so long; Closed as soon as the client is."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._over.wait()
+        except TimeoutError:
             return
-        self._is_closed = True
-        if self._upkeep is not None:
-            self._upkeep.cancel()
-            await asyncio.gather(self._upkeep, return_exceptions=True)
-        await self.routes.close()
-        await self.checks.close()
-        for group in list(self._groups):
-            self.remove_producer(group)
-        await asyncio.gather(*(link.close() for link in self._links.values()))
+        raise Closed("the client was closed")
 
     async def __aenter__(self) -> Self:
         return await self.open()
@@ -134,7 +176,7 @@ class Client:
             dialled = vip_address(address) if self._vip_channel else address
             link = self._to_brokers[address] = self._link(dialled)
             self._brokers.add(dialled)
-        elif self._is_closed:
+        elif self.is_closed:
             raise Closed("the client is closed")
         return link
 
@@ -150,8 +192,11 @@ class Client:
 
     # Producers
 
-    def add_producer(self, group: str) -> None:
-        """Say in heartbeats that this group produces here; one producer for each group."""
+    def add_producer(self, group: str, checking: Checking | None = None) -> None:
+        """Say in heartbeats that this group produces here; one producer for each group.
+
+        With one who answers checks every master is told, now and from now on.
+        """
         if group in self._groups:
             raise ValueError(
                 f"this client has a producer of the group {group} already: "
@@ -159,9 +204,13 @@ class Client:
             )
         self._groups.add(group)
         self._tell_all()
+        if checking is not None:
+            self.checks.add(group, checking)
+            self._upkeep.wake()
 
     def remove_producer(self, group: str) -> None:
         """Take leave for one group, of every broker that is connected."""
+        self.checks.remove(group)
         self._groups.discard(group)
         header = UnregisterClientHeader(client_id=self.id, producer_group=group)
         for address in self._brokers:
@@ -170,9 +219,9 @@ class Client:
     # Private
 
     def _link(self, address: str) -> Link:
-        if self._is_closed:
+        if self.is_closed:
             raise Closed("the client is closed")
-        if self._upkeep is None:
+        if not self._upkeep.is_started:
             raise Closed("the client is not open: use `async with`, or `await client.open()`")
         link = self._links.get(address)
         if link is None:
@@ -186,16 +235,22 @@ class Client:
             )
         return link
 
-    async def _ask_name_server(self, address: str, code: int, fields: Fields) -> Command:
-        return await self._link(address).request(code, fields, timeout_s=ASK_TIMEOUT_S)
+    async def _ask_name_server(
+        self, address: str, code: int, fields: Fields, timeout_s: float
+    ) -> Command:
+        return await self._link(address).request(code, fields, timeout_s=timeout_s)
 
     def _asked(self, link: Link, command: Command) -> None:
         handler = self.handlers.get(command.code)
-        if handler is not None:
-            handler(link, command)
-        else:
+        if handler is None:
             unknown = ResponseCode.REQUEST_CODE_NOT_SUPPORTED
             link.respond(command, Command(unknown, remark=f"code {command.code} is not served"))
+            return
+        try:
+            handler(link, command)
+        except Exception:  # noqa: BLE001 # handlers are dispatched here: one may not end the socket
+            _log.exception("code %d of %s could not be served", command.code, link.address)
+            link.respond(command, Command(ResponseCode.SYSTEM_ERROR, remark="it failed"))
 
     def _heartbeat(self) -> Buffer:
         groups = [ProducerData(group_name=group) for group in sorted(self._groups)]
@@ -209,28 +264,43 @@ class Client:
         for address in self._brokers:
             self._greet(self._links[address])
 
-    async def _keep_up(self) -> None:
-        while True:
-            await asyncio.sleep(UPKEEP_S)
-            await self.routes.refresh()
-            await self._drop_unused()
-            await asyncio.gather(*(self._beat(address) for address in list(self._brokers)))
-
-    async def _beat(self, address: str) -> None:
-        try:
-            await self._link(address).request(
-                RequestCode.HEART_BEAT, None, self._heartbeat(), timeout_s=ASK_TIMEOUT_S
-            )
-        except SdkError as failed:
-            _log.warning("heartbeat to %s failed: %s", address, failed)
+    async def _find_masters(self) -> None:
+        """Know every master while somebody here answers checks, for any of them may ask."""
+        if not self.checks.groups:
+            self._masters = set()
+            return
+        found = await find_masters(self._name_servers)
+        if found:
+            self._masters = found
+        for address in self._masters:
+            self.broker(address)
 
     async def _drop_unused(self) -> None:
-        """Close connections to brokers that no route names any more."""
-        for address in self._to_brokers.keys() - self.routes.addresses:
-            link = self._to_brokers.pop(address)
-            self._brokers.discard(link.address)
-            del self._links[link.address]
-            await link.close()
+        """Close connections to brokers that nothing names any more."""
+        for address in self._to_brokers.keys() - self.routes.addresses - self._masters:
+            link = self._to_brokers[address]
+            if link.is_idle:
+                del self._to_brokers[address]
+                self._brokers.discard(link.address)
+                del self._links[link.address]
+                await link.close()
+
+    async def _beat_all(self) -> None:
+        await asyncio.gather(*(self._beat(self._links[address]) for address in self._brokers))
+
+    async def _beat(self, link: Link) -> None:
+        try:
+            if link.is_open:
+                await link.request(
+                    RequestCode.HEART_BEAT, None, self._heartbeat(), timeout_s=BEAT_TIMEOUT_S
+                )
+            else:
+                # Who is dialled is told as soon as the connection is there.
+                await link.connect(BEAT_TIMEOUT_S)
+        except SdkError as failed:
+            _log.warning("heartbeat to %s failed: %s", link.address, failed)
+        except Exception:  # noqa: BLE001 # a hook of the application's: the others are told too
+            _log.exception("heartbeat to %s failed", link.address)
 
 
 def addresses_of(name_servers: str | Sequence[str]) -> list[str]:
@@ -245,6 +315,6 @@ def addresses_of(name_servers: str | Sequence[str]) -> list[str]:
 
 
 def vip_address(address: str) -> str:
-    """A broker's second port."""
-    host, port = split_address(address)
-    return f"{host}:{port - 2}"
+    """A broker's second port; its first where there is none."""
+    host, _, port = address.rpartition(":")
+    return f"{host}:{int(port) - 2}" if int(port) > 2 else address

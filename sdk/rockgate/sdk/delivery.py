@@ -55,6 +55,8 @@ TIMED_SINCE: Final = 412
 """The number of RocketMQ 5.0.0 (its snapshots too) in the header of every command."""
 OUR_LANGUAGE: Final = "PYTHON"
 """What rockgate says that it is written in; Apache's brokers say JAVA."""
+ROUTE_AGAIN_S_MAX: Final = 0.5
+"""How long a try waits for a name server to say whether the route has changed."""
 TOLD_MAX: Final = 8
 """Attempts that an error tells of: the last ones."""
 
@@ -316,11 +318,13 @@ class Delivery:
         """Before the next attempt: wait where there is no other broker, and ask who has it now."""
         wait_s = error.retry_in_s if isinstance(error, Unreachable) else 0.0
         if wait_s and failed.issuperset(route.addresses):
-            await asyncio.sleep(max(0.0, min(wait_s, budget.left_s)))
+            await self._client.pause(max(0.0, min(wait_s, budget.left_s)))
         if budget.left_s <= 0:
             return route
         try:
-            return await self.route(topic, budget, anew=True)
+            # The brokers that are left may well take it while no name server answers.
+            soon = Budget(min(budget.left_s, ROUTE_AGAIN_S_MAX))
+            return await self.route(topic, soon, anew=True)
         except Closed:
             raise
         except SdkError:

@@ -23,7 +23,7 @@ from rockgate.protocol.remoting.errors import MalformedContent, MalformedRequest
 from rockgate.protocol.remoting.headers.sending import PushReplyHeader
 from rockgate.protocol.remoting.message import Message as Received
 from rockgate.sdk.connection import Link
-from rockgate.sdk.errors import InvalidMessage
+from rockgate.sdk.errors import Closed, InvalidMessage
 from rockgate.sdk.message import Message
 
 WAITING_MAX: Final = 65_536
@@ -46,9 +46,12 @@ class Replies:
 
     def __init__(self) -> None:
         self._waiting: dict[str, asyncio.Future[Reply]] = {}
+        self._is_closed = False
 
     def expect(self) -> tuple[str, asyncio.Future[Reply]]:
         """A new correlation id, and what its reply will be; `forget` it in the end."""
+        if self._is_closed:
+            raise Closed("the client is closed")
         if len(self._waiting) >= WAITING_MAX:
             raise InvalidMessage(f"{len(self._waiting)} requests wait for their replies already")
         number = str(uuid.uuid4())
@@ -59,6 +62,15 @@ class Replies:
     def forget(self, number: str) -> None:
         """Nobody waits for it any more."""
         self._waiting.pop(number, None)
+
+    def close(self) -> None:
+        """No reply comes any more."""
+        self._is_closed = True
+        for reply in self._waiting.values():
+            if not reply.done():
+                reply.set_exception(Closed("the client was closed before the reply came"))
+                # Looked at here, for who asked may have given up.
+                reply.exception()
 
     def pushed(self, link: Link, command: Command) -> None:
         """326: a reply. One that nobody waits for is taken, and dropped."""

@@ -7,30 +7,39 @@ at most `QUEUE_COUNT_OF_NEW` queues. A borrowed route is asked for again after a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import logging
 from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
-from rockgate.protocol.remoting import headers, javajson
+from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.bodies.nameserver import RouteData
-from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
-from rockgate.protocol.remoting.command import Command, Fields
-from rockgate.protocol.remoting.errors import MalformedRequest
+from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.headers.nameserver import RouteHeader
-from rockgate.sdk.errors import Closed, NoRoute, Refused, SdkError
+from rockgate.sdk.cluster import masters_of
+from rockgate.sdk.errors import Closed, NoRoute, SdkError
+from rockgate.sdk.nameservers import Found, NameServers
 
 DEFAULT_TOPIC: Final = "TBW102"
 QUEUE_COUNT_OF_NEW: Final = 4
 WRITABLE: Final = 2
-MASTER: Final = 0
 BORROWED_S_MAX: Final = 1.0
 QUEUE_COUNT_MAX: Final = 65_536
-"""More queues than any topic has; a route that claims more is refused."""
+"""More queues than any topic has, at all of its brokers; a route that claims more is refused."""
+MISSING_MAX: Final = 2
+"""So many times in a row a topic that was known must be unknown to be forgotten: a name server that
+was started anew knows nothing until the brokers have told it."""
 
-Ask = Callable[[str, int, Fields], Awaitable[Command]]
-"""Asks an address for a code with these fields."""
+_log: Final = logging.getLogger(__name__)
+
+
+class UnknownTopic(NoRoute):
+    """Name servers answered, and none of them knows the topic."""
+
+
+class NotWritable(NoRoute):
+    """The topic is known, and none of its queues may be written."""
 
 
 class Queue(msgspec.Struct, frozen=True, order=True):
@@ -50,21 +59,28 @@ class Route:
     is_borrowed: bool = False
 
 
+@dataclass(slots=True)
+class _Known:
+    """A route, when it was asked for, and how often nobody has known it since."""
+
+    route: Route
+    asked_at: float
+    missing_count: int = 0
+
+
 class Routes:
     """The routes that were asked for, by topic."""
 
-    def __init__(self, name_servers: Sequence[str], ask: Ask) -> None:
-        assert name_servers
-        self._name_servers = list(name_servers)
-        self._ask = ask
-        self._known: dict[str, tuple[Route, float]] = {}
+    def __init__(self, name_servers: NameServers) -> None:
+        self._name_servers = name_servers
+        self._known: dict[str, _Known] = {}
         self._asking: dict[str, asyncio.Task[Route]] = {}
 
     @property
     def addresses(self) -> set[str]:
         """Every broker of every route that is known."""
         return {
-            address for route, _ in self._known.values() for address in route.addresses.values()
+            address for each in self._known.values() for address in each.route.addresses.values()
         }
 
     def known(self, topic: str) -> Route | None:
@@ -72,15 +88,26 @@ class Routes:
         found = self._known.get(topic)
         if found is None:
             return None
-        route, asked_at = found
-        if route.is_borrowed:
+        if found.route.is_borrowed:
             now = asyncio.get_running_loop().time()
-            return route if now - asked_at < BORROWED_S_MAX else None
-        return route
+            return found.route if now - found.asked_at < BORROWED_S_MAX else None
+        return found.route
 
     async def get(self, topic: str) -> Route:
         """The route of a topic, asked for only if it is not known; NoRoute if nobody knows it."""
-        return self.known(topic) or await self.ask(topic)
+        route = self.known(topic)
+        if route is not None:
+            return route
+        try:
+            return await self.ask(topic)
+        except (Closed, UnknownTopic, NotWritable):
+            raise
+        except SdkError:
+            borrowed = self._known.get(topic)
+            if borrowed is None:
+                raise
+            # An old route is better than none while no name server answers.
+            return borrowed.route
 
     async def ask(self, topic: str) -> Route:
         """The route as a name server says it now; all who ask meanwhile get the same answer."""
@@ -100,17 +127,31 @@ class Routes:
         """Ask for every route again; one that cannot be had stays as it was."""
         topics = list(self._known)
         found = await asyncio.gather(*map(self.ask, topics), return_exceptions=True)
+        failures: list[Exception] = []
         for topic, result in zip(topics, found, strict=True):
-            if isinstance(result, NoRoute):
-                self._known.pop(topic, None)
-            elif isinstance(result, BaseException) and not isinstance(result, SdkError):
-                raise result
+            known = self._known.get(topic)
+            if known is None:
+                continue
+            if isinstance(result, UnknownTopic):
+                known.missing_count += 1
+                if known.missing_count >= MISSING_MAX:
+                    del self._known[topic]
+            elif isinstance(result, NotWritable):
+                del self._known[topic]
+            elif isinstance(result, Exception):
+                failures.append(result)
+        if failures:
+            _log.warning("%d routes are kept as they were: %s", len(failures), failures[0])
+
+    def cancel(self) -> None:
+        """Give up what is being asked for, soon."""
+        for task in list(self._asking.values()):
+            task.cancel()
 
     async def close(self) -> None:
         """Give up what is being asked for."""
         tasks = list(self._asking.values())
-        for task in tasks:
-            task.cancel()
+        self.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     # Private
@@ -119,59 +160,50 @@ class Routes:
         del self._asking[topic]
         if not task.cancelled() and task.exception() is None:
             now = asyncio.get_running_loop().time()
-            self._known[topic] = (task.result(), now)
+            self._known[topic] = _Known(task.result(), now)
 
     async def _find(self, topic: str) -> Route:
-        data = await self._ask_any(topic)
-        if data is not None:
-            return route_of(topic, data)
-        data = await self._ask_any(DEFAULT_TOPIC)
-        if data is None:
-            raise NoRoute(f"topic {topic} is unknown, and new topics are not made by sending")
-        return route_of(topic, data, is_borrowed=True)
+        found = await self._ask(topic)
+        if found.value is not None:
+            return route_of(topic, found.value)
+        if found.failure is not None and topic in self._known:
+            # Who could not be asked may still know it.
+            raise found.failure
+        found = await self._ask(DEFAULT_TOPIC)
+        if found.value is None:
+            reason = f"topic {topic} is unknown, and new topics are not made by sending"
+            raise UnknownTopic(reason)
+        known = self._known.get(topic)
+        if known is not None and not known.route.is_borrowed:
+            raise UnknownTopic(f"topic {topic} is unknown, which was known before")
+        return route_of(topic, found.value, is_borrowed=True)
 
-    async def _ask_any(self, topic: str) -> RouteData | None:
-        """What the first name server that answers says; None if it does not know the topic."""
+    async def _ask(self, topic: str) -> Found[RouteData]:
         fields = headers.write(RouteHeader(topic=topic, accept_standard_json_only=True))
-        failed: SdkError | None = None
-        for address in list(self._name_servers):
-            try:
-                answer = await self._ask(address, RequestCode.GET_ROUTEINFO_BY_TOPIC, fields)
-                if answer.code == ResponseCode.TOPIC_NOT_EXIST:
-                    return None
-                if answer.code != ResponseCode.SUCCESS:
-                    raise Refused(f"route of {topic}", answer.code, answer.remark)
-                return javajson.decode(answer.body, RouteData, f"route of {topic}")
-            except MalformedRequest as wrong:
-                failed = NoRoute(f"{address}: {wrong}")
-            except SdkError as wrong:
-                failed = wrong
-            # The next one first from now on.
-            self._name_servers.remove(address)
-            self._name_servers.append(address)
-        assert failed is not None
-        raise failed
+        code = RequestCode.GET_ROUTEINFO_BY_TOPIC
+        return await self._name_servers.find(code, fields, RouteData, f"route of {topic}")
 
 
 def route_of(topic: str, data: RouteData, *, is_borrowed: bool = False) -> Route:
     """What a producer needs of a route: queues of brokers that have a master, if writable."""
-    masters = {
-        broker.broker_name: broker.broker_addrs[MASTER]
-        for broker in data.broker_datas
-        if MASTER in broker.broker_addrs
-    }
-    queues: list[Queue] = []
-    for part in sorted(data.queue_datas, key=lambda part: part.broker_name):
+    masters = masters_of(data.broker_datas)
+    counts: dict[str, int] = {}
+    for part in data.queue_datas:
         if part.broker_name not in masters or not part.perm & WRITABLE:
             continue
         count = part.write_queue_nums
-        if is_borrowed:
-            count = min(count, QUEUE_COUNT_OF_NEW)
         if not 0 <= count <= QUEUE_COUNT_MAX:
             raise NoRoute(f"topic {topic}: {part.broker_name} claims {count} queues")
-        queues += (Queue(topic, part.broker_name, number) for number in range(count))
-    if not queues:
-        raise NoRoute(f"topic {topic} has no queue that may be written")
-    used = {queue.broker for queue in queues}
-    addresses = {name: address for name, address in masters.items() if name in used}
-    return Route(queues=tuple(queues), addresses=addresses, is_borrowed=is_borrowed)
+        counts[part.broker_name] = min(count, QUEUE_COUNT_OF_NEW) if is_borrowed else count
+    total = sum(counts.values())
+    if total > QUEUE_COUNT_MAX:
+        raise NoRoute(f"topic {topic}: {len(counts)} brokers claim {total} queues")
+    if not total:
+        raise NotWritable(f"topic {topic} has no queue that may be written")
+    queues = tuple(
+        Queue(topic, broker, number)
+        for broker, count in sorted(counts.items())
+        for number in range(count)
+    )
+    addresses = {broker: masters[broker] for broker, count in counts.items() if count}
+    return Route(queues=queues, addresses=addresses, is_borrowed=is_borrowed)

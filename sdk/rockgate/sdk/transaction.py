@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from types import TracebackType
@@ -39,6 +39,8 @@ from rockgate.sdk.message import SendResult, SendStatus
 CHECKS_MAX: Final = 256
 """Checks that may be under way; a further one is not answered, and its broker asks again."""
 
+END_S: Final = 1.0
+"""How long a checker that was cancelled may take to end."""
 POSITION_MAX: Final = (1 << 63) - 1
 
 _log: Final = logging.getLogger(__name__)
@@ -75,7 +77,7 @@ class HalfSender(Protocol):
         `on_packed` is told the message's id before it leaves.
         """
 
-    async def end(self, link: Link, header: EndTransactionHeader) -> None:
+    async def end(self, link: Link, result: SendResult, header: EndTransactionHeader) -> None:
         """Tell the broker the outcome and wait for its answer."""
 
 
@@ -164,7 +166,7 @@ class Transaction:
             bname=result.queue.broker,
         )
         try:
-            await self._sender.end(self._link, header)
+            await self._sender.end(self._link, result, header)
             self.is_confirmed = True
         except Refused as refused:
             self.failure = refused
@@ -223,6 +225,11 @@ class Checks:
         """Nobody answers for the group here any more."""
         self._checkers.pop(group, None)
 
+    @property
+    def groups(self) -> Collection[str]:
+        """Those that somebody answers for."""
+        return self._checkers.keys()
+
     def asked(self, link: Link, command: Command) -> None:
         """39: find out apart from everything else. It has no answer but a 37 of ours."""
         try:
@@ -248,12 +255,19 @@ class Checks:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    def cancel(self) -> None:
+        """Give up what is being found out, soon."""
+        for task in list(self._tasks):
+            task.cancel()
+
     async def close(self) -> None:
         """Give up what is being found out; the brokers will ask others."""
         tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        self.cancel()
+        if tasks:
+            _, left = await asyncio.wait(tasks, timeout=END_S)
+            if left:
+                _log.warning("%d checkers do not end though they were cancelled", len(left))
 
     async def _answer(self, asked: _Asked, checking: Checking) -> None:
         message = asked.message
@@ -276,7 +290,9 @@ class Checks:
             transaction_id=asked.header.transaction_id,
             bname=asked.header.bname,
         )
-        asked.link.notify(RequestCode.END_TRANSACTION, headers.write(header))
+        if not asked.link.notify(RequestCode.END_TRANSACTION, headers.write(header)):
+            _log.warning("the check of %s could not be answered", asked.link.address)
+            return
         tell_ended(
             checking.hooks,
             Ended(

@@ -1,0 +1,46 @@
+"""Every broker of the cluster, as a name server says: for whoever must be known to all of them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import Final
+
+from rockgate.protocol.remoting.bodies.nameserver import BrokerData, ClusterInfo
+from rockgate.protocol.remoting.codes import RequestCode
+from rockgate.sdk.connection import split_address
+from rockgate.sdk.nameservers import NameServers
+
+MASTER: Final = 0
+MASTER_COUNT_MAX: Final = 4096
+"""More brokers than anybody has; a name server that names more is believed so many."""
+
+_log: Final = logging.getLogger(__name__)
+
+
+async def find_masters(servers: NameServers) -> set[str]:
+    """Where the masters of all brokers are."""
+    code = RequestCode.GET_BROKER_CLUSTER_INFO
+    found = await servers.find(code, {}, ClusterInfo, "the brokers of the cluster")
+    if found.value is None:
+        return set()
+    masters = sorted(masters_of(found.value.broker_addr_table.values()).values())
+    if len(masters) > MASTER_COUNT_MAX:
+        _log.warning("%d brokers are named, %d may be", len(masters), MASTER_COUNT_MAX)
+    return set(masters[:MASTER_COUNT_MAX])
+
+
+def masters_of(brokers: Iterable[BrokerData]) -> dict[str, str]:
+    """The masters' addresses by the brokers' names; what is no address is left out."""
+    masters: dict[str, str] = {}
+    for broker in brokers:
+        address = broker.broker_addrs.get(MASTER)
+        if address is None:
+            continue
+        try:
+            split_address(address)
+        except ValueError as wrong:
+            _log.warning("broker %s is left out: %s", broker.broker_name, wrong)
+            continue
+        masters[broker.broker_name] = address
+    return masters

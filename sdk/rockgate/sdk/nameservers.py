@@ -1,0 +1,83 @@
+"""Name servers, asked one after the other until one knows.
+
+One that does not answer, or answers what cannot be read, is asked last from then on. While there is
+another to ask it has a second to answer, so that a call whose budget is three can still be served.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from rockgate.protocol.remoting import javajson
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.command import Command, Fields
+from rockgate.protocol.remoting.errors import MalformedRequest
+from rockgate.sdk.errors import NoRoute, Refused, SdkError
+
+ASK_TIMEOUT_S: Final = 3.0
+ASK_FIRST_TIMEOUT_S: Final = 1.0
+BODY_BYTES_MAX: Final = 1 << 20
+"""A larger answer is refused: a route of ten thousand brokers is smaller."""
+BODY_ASIDE_BYTES: Final = 64 << 10
+"""A larger one is read in a thread: Java's JSON may take a second then."""
+
+T = TypeVar("T")
+Ask = Callable[[str, int, Fields, float], Awaitable[Command]]
+"""Asks an address for a code with these fields, for so long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[T]):
+    """What a name server knows. None: nobody who answered knows it."""
+
+    value: T | None
+    failure: SdkError | None = None
+    """Why another one could not be asked."""
+
+
+class NameServers:
+    """The addresses that were given, the next to ask first."""
+
+    def __init__(self, addresses: Sequence[str], ask: Ask) -> None:
+        assert addresses
+        self._addresses = list(addresses)
+        self._ask = ask
+
+    async def find(self, code: int, fields: Fields, kind: type[T], what: str) -> Found[T]:
+        """A body of this kind, as the first says it that has one; raises if nobody answers."""
+        failure: SdkError | None = None
+        is_answered = False
+        addresses = list(self._addresses)
+        for address in addresses:
+            is_last = address is addresses[-1]
+            timeout_s = ASK_TIMEOUT_S if is_last else ASK_FIRST_TIMEOUT_S
+            try:
+                answer = await self._ask(address, code, fields, timeout_s)
+                if answer.code == ResponseCode.TOPIC_NOT_EXIST:
+                    is_answered = True
+                    continue
+                if answer.code != ResponseCode.SUCCESS:
+                    raise Refused(what, answer.code, answer.remark)
+                return Found(await _read(answer, kind, what), failure)
+            except MalformedRequest as wrong:
+                failure = NoRoute(f"{address}: {wrong}")
+            except SdkError as wrong:
+                failure = wrong
+            if address in self._addresses:
+                self._addresses.remove(address)
+                self._addresses.append(address)
+        if failure is not None and not is_answered:
+            raise failure
+        return Found(None, failure)
+
+
+async def _read(answer: Command, kind: type[T], what: str) -> T:
+    size = len(answer.body)
+    if size > BODY_BYTES_MAX:
+        raise MalformedRequest(what, f"{size} bytes, {BODY_BYTES_MAX} may be")
+    if size > BODY_ASIDE_BYTES:
+        return await asyncio.to_thread(javajson.decode, bytes(answer.body), kind, what)
+    return javajson.decode(answer.body, kind, what)
