@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import socket
 import threading
-from collections.abc import Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future
+from datetime import timedelta
 
 import pytest
 from tests.gateway.server import RunningServer
+from tests.sdk.fakeserver import FakeNameServer
+from tests.waiting import wait_until
 
-from rockgate.sdk import Closed, InvalidMessage, Message, Outcome, Received, Rollback, SendResult
+from rockgate.sdk import (
+    Closed,
+    InvalidMessage,
+    Message,
+    Outcome,
+    Received,
+    Rollback,
+    SdkError,
+    SendResult,
+)
 from rockgate.sdk.blocking import BlockingProducer
 
 
@@ -98,4 +111,104 @@ def test_errors_reach_the_caller_and_nothing_works_outside_the_block(name_server
         producer.send(Message("t", b"x"))
     with pytest.raises(Closed, match="opened once"):
         producer.open()
+    assert threads() == []
+
+
+@pytest.fixture
+def away() -> Iterator[tuple[str, int]]:
+    """A name server that knows a broker where nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as taken, FakeNameServer() as server:
+        server.broker = f"127.0.0.1:{taken.getsockname()[1]}"
+        taken.close()
+        yield server.address
+
+
+def test_closing_ends_every_wait_of_every_thread(away: tuple[str, int]) -> None:
+    """Three wait in a back-off, one for a reply, one through a future."""
+    producer = BlockingProducer("{}:{}".format(*away), group="left", timeout_s=600).open()
+    ended: list[type[BaseException]] = []
+
+    def call(what: Callable[[], object]) -> None:
+        try:
+            what()
+        except SdkError as error:
+            ended.append(type(error))
+
+    message = Message("t", b"x")
+    calls: list[Callable[[], object]] = [
+        lambda: producer.send(message),
+        lambda: producer.send_batch([message]),
+        lambda: producer.request(message),
+    ]
+    future = producer.submit(message)
+    waiting = [threading.Thread(target=call, args=(each,)) for each in calls]
+    for thread in waiting:
+        thread.start()
+    inner = producer._inner._sender
+    assert inner is not None
+    wait_until(lambda: inner.underway.count == 4, "all are under way")
+    producer.close(timeout_s=0.1)
+    for thread in waiting:
+        thread.join(30)
+        assert not thread.is_alive()
+    assert ended == [Closed] * 3
+    with pytest.raises((Closed, CancelledError)):
+        future.result(30)
+    assert threads() == []
+
+
+def test_a_slow_checker_holds_up_no_other_producer(name_server: str) -> None:
+    is_asked, may_end = threading.Event(), threading.Event()
+
+    def checker(_: Received) -> Outcome:
+        is_asked.set()
+        may_end.wait(120)
+        return Outcome.UNKNOWN
+
+    slow = BlockingProducer(name_server, group="slow", checker=checker).open()
+    try:
+        soon = timedelta(seconds=0)
+        with (
+            pytest.raises(ZeroDivisionError),
+            slow.transaction(Message("blocking-slow", b"x"), check_after=soon),
+        ):
+            raise ZeroDivisionError
+        assert is_asked.wait(60)
+        slow.close()
+        assert threads() == [], "closed while the checker runs"
+        with BlockingProducer(name_server, group="other") as other:
+            other.send(Message("blocking-slow", b"y"))
+    finally:
+        may_end.set()
+
+
+def test_a_producer_can_be_opened_while_another_closes(away: tuple[str, int]) -> None:
+    """The first waits for what is under way; the second goes on with its loop, and ends it."""
+    address = "{}:{}".format(*away)
+    first = BlockingProducer(address, group="first", timeout_s=600).open()
+    future = first.submit(Message("t", b"x"))
+    closing = threading.Thread(target=first.close, args=(3.0,))
+    closing.start()
+    with BlockingProducer(address, group="second"):
+        assert len(threads()) == 1
+    closing.join(60)
+    assert threads() == []
+    with pytest.raises((Closed, CancelledError)):
+        future.result(30)
+
+
+def test_closing_in_a_callback_is_refused_and_can_be_done_elsewhere(name_server: str) -> None:
+    producer = BlockingProducer(name_server, group="calling-back").open()
+    refused: list[str] = []
+
+    def close(_: Future[SendResult]) -> None:
+        try:
+            producer.close()
+        except SdkError as error:
+            refused.append(str(error))
+
+    producer.submit(Message("blocking-back", b"x")).add_done_callback(close)
+    wait_until(lambda: refused, "the callback came")
+    assert "would wait for itself" in refused[0]
+    producer.close()
     assert threads() == []

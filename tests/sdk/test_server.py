@@ -14,12 +14,23 @@ import uvloop
 from tests.gateway.remoting.client import Client as Reader
 from tests.gateway.remoting.client import messages
 from tests.gateway.server import RunningServer
+from tests.sdk.fakeserver import FakeNameServer, FakeServer
 from tests.waiting import until
 
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.message import Message as Stored
-from rockgate.sdk import Client, Message, Outcome, Producer, Received, Refused, SendFailed
+from rockgate.sdk import (
+    Client,
+    LinkSettings,
+    Message,
+    Outcome,
+    Producer,
+    Received,
+    Refused,
+    SendFailed,
+    SendStatus,
+)
 from rockgate.sdk.connection import Link
 
 Read = Callable[[str], list[Stored]]
@@ -117,6 +128,53 @@ async def test_a_commit_behind_the_answer_of_another_process_is_not_confirmed(
         assert isinstance(tx.failure, Refused)
         assert tx.failure.code == ResponseCode.TRANSACTION_SHOULD_ROLLBACK
     assert read("sdk-outrun") == []
+
+
+async def test_a_restarted_producer_is_asked_though_it_sends_nothing(
+    name_server: str, read: Read
+) -> None:
+    async def unknown(_: Received) -> Outcome:
+        return Outcome.UNKNOWN
+
+    async def committed(message: Received) -> Outcome:
+        return Outcome.COMMIT if message.keys == ("o-1",) else Outcome.UNKNOWN
+
+    async with Producer(name_server, group="restarted", checker=unknown) as producer:
+        with pytest.raises(ZeroDivisionError):
+            async with producer.transaction(Message("sdk-again", b"paid", keys=["o-1"])):
+                raise ZeroDivisionError
+    async with Producer(name_server, group="restarted", checker=committed):
+        await until(lambda: read("sdk-again"), "the half message was settled", 60)
+    assert [message.body for message in read("sdk-again")] == [b"paid"]
+
+
+async def test_closing_with_sends_under_way_tells_what_became_of_each(
+    name_server: str, read: Read
+) -> None:
+    producer = await Producer(name_server, group="drained", timeout_s=60).open()
+    sending = [
+        asyncio.create_task(producer.send(Message("sdk-drained", b"%d" % number)))
+        for number in range(200)
+    ]
+    await until(lambda: producer._open.underway.count, "they are under way")
+    await producer.close(timeout_s=60)
+    results = await asyncio.gather(*sending)
+    assert {result.status for result in results} == {SendStatus.OK}
+    assert len(read("sdk-drained")) == 200
+
+
+async def test_a_server_that_accepts_and_says_nothing_is_dialled_again() -> None:
+    with FakeServer() as mute, FakeNameServer() as names:
+        names.broker = "{}:{}".format(*mute.address)
+        settings = LinkSettings(silence_max_s=0.3)
+        async with (
+            Client("{}:{}".format(*names.address), settings=settings) as client,
+            Producer(client=client, group="mute") as producer,
+        ):
+            for _ in range(3):
+                with pytest.raises(SendFailed):
+                    await producer.send(Message("t", b"x"), timeout_s=0.4)
+            assert len(mute.accepted) >= 3
 
 
 async def test_what_was_acknowledged_is_there_after_a_kill(

@@ -6,11 +6,22 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
-from tests.sdk.memorynet import run, settle
+from tests.sdk.memorynet import now, pass_time, run, settle
 from tests.sdk.test_client import groups
-from tests.sdk.test_producer import World
+from tests.sdk.test_producer import World, stored
 
-from rockgate.sdk import Client, Closed, Message, NoNameServer, Producer, sharing
+from rockgate.protocol.remoting.command import Command
+from rockgate.sdk import (
+    Client,
+    Closed,
+    LinkSettings,
+    Message,
+    NoNameServer,
+    Producer,
+    SendFailed,
+    SendStatus,
+    sharing,
+)
 
 
 @pytest.fixture
@@ -102,15 +113,154 @@ def test_what_a_loop_left_behind_is_forgotten(world: World) -> None:
     assert len([loop for loop in sharing._held if loop.is_closed()]) == 1
 
 
-def test_sends_under_way_fail_when_the_last_producer_closes(world: World) -> None:
+def test_closing_waits_for_what_is_under_way_and_tells_what_came_of_it(world: World) -> None:
+    async def scenario() -> None:
+        broker = world.brokers["a"]
+        held: list[Command] = []
+        broker.script[310] = lambda request: held.append(request)
+        producer = await Producer("n:1", group="shop").open()
+        sending = [asyncio.create_task(producer.send(Message("t", b"x"))) for _ in range(200)]
+        await settle()
+        closing = asyncio.create_task(producer.close())
+        await settle()
+        assert not closing.done()
+        with pytest.raises(Closed, match="is not open"):
+            await producer.send(Message("t", b"too late"))
+        assert len(held) == 200
+        for request in held:
+            broker.transport.connection.respond(request, stored(request))
+        broker.transport.flush()
+        await closing
+        assert [(await one).status for one in sending] == [SendStatus.OK] * 200
+        assert broker.codes[-1] == 35, "leave was taken when all was answered"
+
+    run(scenario())
+
+
+def test_what_is_not_answered_in_time_fails_when_the_last_producer_closes(world: World) -> None:
+    async def scenario() -> None:
+        world.brokers["a"].script[310] = lambda _: None
+        client = Client("n:1", dial=world.net.dial, settings=LinkSettings(silence_max_s=100))
+        async with client, Producer(client=client, group="other") as other:
+            theirs = asyncio.create_task(other.send(Message("t", b"x"), timeout_s=8))
+            await settle()
+            began = now()
+            await other.close(timeout_s=2)
+            assert now() - began == pytest.approx(2)
+            with pytest.raises(SendFailed):
+                await theirs
+            assert now() - began == pytest.approx(8), "a client that stays open goes on with it"
+        producer = await Producer("n:1", group="shop").open()
+        sending = asyncio.create_task(producer.send(Message("t", b"x"), timeout_s=2.9))
+        await settle()
+        began = now()
+        await producer.close(timeout_s=2)
+        with pytest.raises(Closed):
+            await sending
+        assert now() - began == pytest.approx(2)
+
+    run(scenario())
+
+
+def test_closing_ends_a_wait_for_a_broker_that_is_away(world: World) -> None:
+    async def scenario() -> None:
+        world.brokers["a"].is_down = True
+        producer = await Producer("n:1", group="shop").open()
+        sending = asyncio.create_task(producer.send(Message("t", b"x"), timeout_s=60))
+        await pass_time(1.55)
+        assert not sending.done()
+        await producer.close(timeout_s=0)
+        await settle()
+        assert sending.done(), "it does not wait for its back-off"
+        with pytest.raises(Closed):
+            await sending
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("when", ["while it drains", "while it takes leave"])
+def test_a_cancelled_close_leaves_nothing_open_and_can_be_repeated(world: World, when: str) -> None:
+    async def scenario() -> None:
+        broker = world.brokers["a"]
+        producer = await Producer("n:1", group="shop").open()
+        await producer.send(Message("t", b"x"))
+        broker.script[310] = lambda _: None
+        sending = asyncio.create_task(producer.send(Message("t", b"x"), timeout_s=2.9))
+        await settle()
+        broker.reads = False
+        closing = asyncio.create_task(producer.close(timeout_s=2))
+        await pass_time(1 if when == "while it drains" else 2.5)
+        assert not closing.done()
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        await settle()
+        assert all(each.is_closing() for each in broker.transports + world.name_server.transports)
+        with pytest.raises(Closed):
+            await sending
+        began = now()
+        await producer.close()
+        assert now() == began
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        assert not sharing._held.get(asyncio.get_running_loop())
+        async with Producer("n:1", group="shop"):
+            pass
+
+    run(scenario())
+
+
+def test_a_second_close_waits_for_the_first(world: World) -> None:
     async def scenario() -> None:
         world.brokers["a"].script[310] = lambda _: None
         producer = await Producer("n:1", group="shop").open()
-        sending = asyncio.create_task(producer.send(Message("t", b"x")))
+        sending = asyncio.create_task(producer.send(Message("t", b"x"), timeout_s=2))
+        await settle()
+        began = now()
+        await asyncio.gather(producer.close(), producer.close())
+        assert now() - began == pytest.approx(2)
+        with pytest.raises(SendFailed):
+            await sending
+
+    run(scenario())
+
+
+def test_a_peer_that_does_not_read_holds_closing_up_for_a_second(world: World) -> None:
+    async def scenario() -> None:
+        broker = world.brokers["a"]
+        producer = await Producer("n:1", group="shop").open()
+        await producer.send(Message("t", b"x"))
+        broker.reads = False
+        began = now()
+        await producer.close()
+        assert now() - began == pytest.approx(1)
+        assert broker.transport.is_closing()
+
+    run(scenario())
+
+
+def test_a_trace_that_cannot_be_written_holds_closing_up_no_longer_than_anything(
+    world: World,
+) -> None:
+    async def scenario() -> None:
+        producer = await Producer("n:1", group="shop", trace=True).open()
+        await producer.send(Message("t", b"x"))
+        world.routes["RMQ_SYS_TRACE_TOPIC"] = world.routes["t"]
+        world.brokers["a"].script[310] = lambda _: None
+        began = now()
+        await producer.close(timeout_s=2)
+        assert now() - began == pytest.approx(2, abs=0.1)
+
+    run(scenario())
+
+
+def test_who_waits_for_a_reply_is_told_when_the_client_closes(world: World) -> None:
+    async def scenario() -> None:
+        producer = await Producer("n:1", group="shop").open()
+        asking = asyncio.create_task(producer.request(Message("t", b"x"), timeout_s=600))
         await settle()
         await producer.close()
-        with pytest.raises(Closed):
-            await sending
+        with pytest.raises(Closed, match="before the reply came"):
+            await asking
 
     run(scenario())
 

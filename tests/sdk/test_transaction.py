@@ -276,7 +276,7 @@ def test_a_block_is_known_before_its_half_message_leaves_and_by_every_client() -
             Producer(client=second, group="shop", checker=other) as elsewhere,
         ):
             await elsewhere.send(Message("t", b"x"))
-            theirs = broker.transport
+            [ours, theirs] = broker.transports
             broker.script[310] = lambda request: held.append(request)
 
             async def work() -> Transaction:
@@ -288,12 +288,12 @@ def test_a_block_is_known_before_its_half_message_leaves_and_by_every_client() -
             await settle()
             [asked] = held
             its_id = parse_properties(asked.fields["i"].encode())["UNIQ_KEY"]
-            for transport in {broker.transport, theirs}:
+            for transport in (ours, theirs):
                 transport.connection.request(39, CHECK, half(message_id=its_id))
                 transport.flush()
             await settle()
-            broker.transport.connection.respond(asked, stored(asked))
-            broker.transport.flush()
+            ours.connection.respond(asked, stored(asked))
+            ours.flush()
             tx = await working
             assert (tx.outcome, tx.is_confirmed) == (Outcome.COMMIT, True)
             assert checker.asked == other.asked == []

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
@@ -21,12 +21,18 @@ from rockgate.protocol.remoting.message import Message as Received
 from rockgate.sdk.delivery import Selector
 from rockgate.sdk.errors import Closed, SdkError
 from rockgate.sdk.message import Message, SendResult
-from rockgate.sdk.producer import Producer
+from rockgate.sdk.producer import CLOSE_S, Producer
 from rockgate.sdk.replies import Reply
 from rockgate.sdk.routes import Queue
 from rockgate.sdk.transaction import Outcome, Transaction
 
 T = TypeVar("T")
+
+CHECKERS_MAX: Final = 8
+"""Threads of one producer that may run its checker at the same time."""
+END_S: Final = 1.0
+JOIN_S: Final = 5.0
+"""How long the last to close waits for the background loop to end."""
 
 
 class Background:
@@ -60,26 +66,37 @@ class Background:
             self._user_count -= 1
             if self._user_count or self._loop is None or self._thread is None:
                 return
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
+            loop, thread = self._loop, self._thread
             self._thread = self._loop = None
+        # Waited for without the lock: whoever opens meanwhile has a loop of its own.
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(JOIN_S)
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
         """Run it there; the future may be waited for in any other thread."""
-        loop, thread = self._loop, self._thread
-        if loop is None or thread is None:
+        try:
+            self.check_thread()
+            # Under the lock, for a loop that ends takes nothing any more and says nothing.
+            with self._lock:
+                if self._loop is None:
+                    raise Closed("the producer is not open: use `with`, or `producer.open()`")
+                return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        except SdkError:
             coroutine.close()
-            raise Closed("the producer is not open: use `with`, or `producer.open()`")
-        if threading.current_thread() is thread:
-            coroutine.close()
+            raise
+
+    def check_thread(self) -> None:
+        """Refuse to wait on the loop for the loop."""
+        if threading.current_thread() is self._thread:
             raise SdkError("a blocking call on the SDK's own loop would wait for itself")
-        return asyncio.run_coroutine_threadsafe(coroutine, loop)
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run it there and wait."""
         future = self.submit(coroutine)
         try:
             return future.result()
+        except CancelledError:
+            raise Closed("the producer was closed before the answer came") from None
         finally:
             # Of use only if the wait was interrupted: what nobody waits for ends there too.
             future.cancel()
@@ -89,9 +106,19 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
     try:
         loop.run_forever()
-        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.run_until_complete(_end_tasks())
     finally:
+        # It waits for no thread of its pool: what is looked up or compressed is nobody's by now.
         loop.close()
+
+
+async def _end_tasks() -> None:
+    """Cancel what is left, so that nobody waits for it for ever."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=END_S)
 
 
 _background: Final = Background()
@@ -153,14 +180,19 @@ class BlockingProducer:
     ) -> None:
         """`settings` are those of `Producer`."""
 
+        # A pool of its own: a slow checker holds up no other producer, and no dial.
+        self._checkers = ThreadPoolExecutor(CHECKERS_MAX, "rockgate-checker")
+
         async def check(message: Received) -> Outcome:
             assert checker is not None
-            return await asyncio.to_thread(checker, message)
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._checkers, checker, message)
 
         self._inner = Producer(
             name_servers, group=group, checker=None if checker is None else check, **settings
         )
         self._is_open = False
+        self._lock = threading.Lock()
 
     def open(self) -> Self:
         """Begin; a producer is opened once."""
@@ -173,14 +205,20 @@ class BlockingProducer:
         self._is_open = True
         return self
 
-    def close(self) -> None:
-        """Take leave of the brokers; the last producer to close ends the background loop."""
-        if not self._is_open:
-            return
-        self._is_open = False
+    def close(self, timeout_s: float = CLOSE_S) -> None:
+        """Wait for what is under way, so long at most, and take leave of the brokers.
+
+        The last producer to close ends the background loop. A checker that runs is not waited for.
+        """
+        _background.check_thread()
+        with self._lock:
+            if not self._is_open:
+                return
+            self._is_open = False
         try:
-            _background.run(self._inner.close())
+            _background.run(self._inner.close(timeout_s))
         finally:
+            self._checkers.shutdown(wait=False, cancel_futures=True)
             _background.release()
 
     def __enter__(self) -> Self:

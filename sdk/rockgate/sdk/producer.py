@@ -9,6 +9,7 @@ A send tries other brokers within one time budget; docs/sdk.md says what is trie
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from datetime import timedelta
 from types import TracebackType
@@ -42,6 +43,9 @@ BODY_SIZE_MAX: Final = 4 * 1024 * 1024
 COMPRESS_OVER: Final = 4096
 TIMEOUT_S: Final = 3.0
 RETRY_COUNT: Final = 2
+CLOSE_S: Final = 5.0
+
+_log: Final = logging.getLogger(__name__)
 
 
 class Producer:
@@ -105,6 +109,7 @@ class Producer:
         self._sender: Sender | None = None
         self._tracer: Tracer | None = None
         self._was_opened = False
+        self._closed = asyncio.Event()
 
     @property
     def client(self) -> Client:
@@ -116,45 +121,58 @@ class Producer:
     # Life
 
     async def open(self) -> Self:
-        """Begin; a producer is opened once."""
+        """Begin; a producer is opened once.
+
+        One with a checker is made known to every broker, so that they can ask it. That goes on
+        behind this, and until it succeeds.
+        """
         if self._was_opened:
             raise Closed("a producer is opened once")
         client = self._given or await sharing.acquire(self._name_servers, self._instance)
         try:
-            client.add_producer(self._wire_group)
+            sender = self._sender_over(client, self._hooks_over(client))
+            client.add_producer(self._wire_group, self._checking(sender))
         except BaseException:
-            if self._given is None:
-                await sharing.release(client)
+            if self._given is None and sharing.release(client):
+                client.abort()
             raise
         self._was_opened = True
         self._client = client
-        self._sender = self._sender_over(client, self._hooks_over(client))
-        if self._checker is not None:
-            client.checks.add(
-                self._wire_group,
-                Checking(
-                    checker=self._checker,
-                    shown=lambda name: unwrap(self._namespace, name),
-                    hooks=self._sender.hooks,
-                ),
-            )
+        self._sender = sender
         return self
 
-    async def close(self) -> None:
-        """Take leave of the brokers; sends that are under way fail with Closed, if it was the last.
+    async def close(self, timeout_s: float = CLOSE_S) -> None:
+        """Wait for the sends that are under way, so long at most, and take leave of the brokers.
 
-        What it shares with other producers stays open as long as they are.
+        What is not answered by then fails with Closed if it was the last producer of its client,
+        and goes on for its own time if not. A close that is cancelled waits for nothing, and
+        leaves nothing open.
         """
-        client = self._client
-        if client is None:
+        client, sender = self._client, self._sender
+        if client is None or sender is None:
+            if self._was_opened:
+                await self._closed.wait()
             return
         self._client = self._sender = None
-        if self._tracer is not None:
-            await self._tracer.close()
-        client.checks.remove(self._wire_group)
-        client.remove_producer(self._wire_group)
-        if self._given is None:
-            await sharing.release(client)
+        until = asyncio.get_running_loop().time() + timeout_s
+        try:
+            left_count = await sender.underway.drained(timeout_s)
+            if left_count:
+                _log.warning("closed with %d sends under way after %.3g s", left_count, timeout_s)
+            if self._tracer is not None:
+                left_s = until - asyncio.get_running_loop().time()
+                await self._tracer.close(max(left_s, 0.0))
+        except BaseException:
+            if self._tracer is not None:
+                self._tracer.cancel()
+            if self._leave(client):
+                client.abort()
+            raise
+        else:
+            if self._leave(client):
+                await client.close()
+        finally:
+            self._closed.set()
 
     async def __aenter__(self) -> Self:
         return await self.open()
@@ -264,7 +282,9 @@ class Producer:
 
     async def recall(self, result: SendResult, *, timeout_s: float | None = None) -> str:
         """Take back a message that was sent with a time, while it waits; returns its id."""
-        return await self._open.delivery.recall(result, timeout_s)
+        sender = self._open
+        with sender.underway:
+            return await sender.delivery.recall(result, timeout_s)
 
     async def queues(self, topic: str) -> Sequence[Queue]:
         """The queues that a message of this topic can be sent to."""
@@ -278,6 +298,20 @@ class Producer:
         if self._sender is None:
             raise Closed("the producer is not open: use `async with`, or `await producer.open()`")
         return self._sender
+
+    def _checking(self, sender: Sender) -> Checking | None:
+        if self._checker is None:
+            return None
+        return Checking(
+            checker=self._checker,
+            shown=lambda name: unwrap(self._namespace, name),
+            hooks=sender.hooks,
+        )
+
+    def _leave(self, client: Client) -> bool:
+        """Be a producer of the client no more; whether it is nobody's now."""
+        client.remove_producer(self._wire_group)
+        return self._given is None and sharing.release(client)
 
     def _hooks_over(self, client: Client) -> list[SendHook]:
         """The application's, and those of what was asked for besides."""

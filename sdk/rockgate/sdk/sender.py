@@ -16,6 +16,7 @@ from rockgate.sdk.hooks import Ended, SendHook, Sending, SendKind
 from rockgate.sdk.message import Message, SendResult
 from rockgate.sdk.outgoing import Packer
 from rockgate.sdk.transaction import Outcome
+from rockgate.sdk.underway import Underway
 
 
 class Sender:
@@ -28,6 +29,8 @@ class Sender:
         self.packer = packer
         self.delivery = delivery
         self.hooks = hooks
+        self.underway = Underway()
+        """Its calls, up to their answers."""
 
     async def single(
         self,
@@ -44,26 +47,27 @@ class Sender:
 
         `on_packed` is told its id before it leaves.
         """
-        if not self.hooks:
-            outgoing = await self.packer.single(message, more, is_half=is_half, code=code)
-            if on_packed is not None:
-                on_packed(outgoing.ids[0])
-            return (await self.delivery.deliver(outgoing, choose, timeout_s))[0]
-        with self._told([message], is_half=is_half) as sending:
-            more = {**sending.properties, **(more or {})}
-            outgoing = await self.packer.single(message, more, is_half=is_half, code=code)
-            sending.message_ids = outgoing.ids
-            if on_packed is not None:
-                on_packed(outgoing.ids[0])
-            results = await self.delivery.deliver(outgoing, choose, timeout_s)
-            sending.results = results
-            return results[0]
+        with self.underway:
+            if not self.hooks:
+                outgoing = await self.packer.single(message, more, is_half=is_half, code=code)
+                if on_packed is not None:
+                    on_packed(outgoing.ids[0])
+                return (await self.delivery.deliver(outgoing, choose, timeout_s))[0]
+            with self._told([message], is_half=is_half) as sending:
+                more = {**sending.properties, **(more or {})}
+                outgoing = await self.packer.single(message, more, is_half=is_half, code=code)
+                sending.message_ids = outgoing.ids
+                if on_packed is not None:
+                    on_packed(outgoing.ids[0])
+                results = await self.delivery.deliver(outgoing, choose, timeout_s)
+                sending.results = results
+                return results[0]
 
     async def oneway(
         self, message: Message, choose: Choose | None, timeout_s: float | None
     ) -> None:
         """One message, and no answer."""
-        with self._told([message], is_oneway=True) as sending:
+        with self.underway, self._told([message], is_oneway=True) as sending:
             outgoing = await self.packer.single(message, sending.properties)
             sending.message_ids = outgoing.ids
             await self.delivery.oneway(outgoing, choose, timeout_s)
@@ -74,7 +78,7 @@ class Sender:
         """Messages of one topic, to one queue."""
         if not messages:
             return []
-        with self._told(messages) as sending:
+        with self.underway, self._told(messages) as sending:
             parts = self.packer.batches(messages, sending.properties)
             sending.message_ids = [each for part in parts for each in part.ids]
             sent: list[SendResult] = []
@@ -138,13 +142,16 @@ class Half:
         delivery = self._sender.delivery
         return result, await delivery.link(result.queue, delivery.budget())
 
-    async def end(self, link: Link, header: EndTransactionHeader) -> None:
-        """Tell the outcome."""
-        answer = await link.request(
-            RequestCode.END_TRANSACTION,
-            headers.write(header),
-            timeout_s=self._sender.delivery.budget(self._timeout_s).left_s,
-        )
+    async def end(self, link: Link, result: SendResult, header: EndTransactionHeader) -> None:
+        """Tell the outcome; over another connection, if that of the half message was left."""
+        delivery = self._sender.delivery
+        budget = delivery.budget(self._timeout_s)
+        with self._sender.underway:
+            if link.is_closed:
+                link = await delivery.link(result.queue, budget)
+            answer = await link.request(
+                RequestCode.END_TRANSACTION, headers.write(header), timeout_s=budget.left_s
+            )
         if answer.code != ResponseCode.SUCCESS:
             raise Refused("end of a transaction", answer.code, answer.remark)
         message = self._message

@@ -50,15 +50,15 @@ async def acquire(name_servers: str | Sequence[str], instance: str | None = None
     return held.client
 
 
-async def release(client: Client) -> None:
-    """One user less; the last one closes it."""
+def release(client: Client) -> bool:
+    """One user less; whether it was the last, who is to close it."""
     with _lock:
         clients = _held.get(asyncio.get_running_loop(), {})
     for key, held in clients.items():
         if held.client is client:
             held.user_count -= 1
-            if not held.user_count:
-                del clients[key]
-                await client.close()
-            return
+            if held.user_count:
+                return False
+            del clients[key]
+            return True
     raise AssertionError("the client is not shared, or was released already")

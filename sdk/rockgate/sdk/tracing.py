@@ -142,11 +142,23 @@ class Tracer:
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._work())
 
-    async def close(self) -> None:
-        """Send what is left."""
+    async def close(self, timeout_s: float) -> None:
+        """Send what is left, if that can be done in time."""
+        self._is_closing.set()
+        if self._task is None:
+            return
+        try:
+            _, late = await asyncio.wait([self._task], timeout=timeout_s)
+        finally:
+            self.cancel()
+        if late:
+            _log.warning("the message trace was not written in %.3g s: some is lost", timeout_s)
+
+    def cancel(self) -> None:
+        """Give up what is left."""
         self._is_closing.set()
         if self._task is not None:
-            await self._task
+            self._task.cancel()
 
     async def _work(self) -> None:
         while self._records:
@@ -170,6 +182,8 @@ class Tracer:
             await self._delivery.deliver(outgoing, None, SEND_S)
         except SdkError as failed:
             _log.warning("the message trace was not written: %s", failed)
+        except Exception:  # noqa: BLE001 # a hook of the application's may raise anything
+            _log.exception("the message trace was not written")
 
 
 def _messages(topic: str, records: Sequence[Record]) -> list[Message]:
