@@ -3,6 +3,7 @@ import asyncio
 import pytest
 from tests.gateway.fakes import HandClock
 
+from rockgate.gateway import waiting as waiting_module
 from rockgate.gateway.waiting import LOOKS_PER_TURN, Waiting
 from rockgate.store.consumequeue import Queue
 from rockgate.store.memoryfiles import MemoryDisk
@@ -176,3 +177,17 @@ def test_a_topic_that_goes_is_told_to_all_who_watch_one_of_its_queues(queues: li
     waiting.wake_topic(b"o" * 16)
     waiting.wake_topic(b"x" * 16)
     assert (orders.count, bills.count) == (2, 0)
+
+
+async def test_polls_that_have_much_to_look_at_are_asked_over_several_turns(
+    queues: list[Queue], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting_module, "SECONDS_PER_TURN", 0.0)
+    waiting, counters = Waiting(HandClock()), [Counter() for _ in range(3)]
+    polls = [waiting.poll(queues[:1], 1000, counter.look) for counter in counters]
+    waiting.wake(queues[0])
+    for asked in range(1, 4):
+        await turn()
+        assert [len(counter.looks) for counter in counters] == [1] * asked + [0] * (3 - asked)
+    for poll in polls:
+        poll.cancel()

@@ -17,7 +17,7 @@ import msgspec
 import pytest
 from tests.budget import budget
 from tests.gateway.fakes import LIMITS
-from tests.gateway.remoting.client import Client
+from tests.gateway.remoting.client import BINARY, JSON, Client
 from tests.gateway.remoting.fakes import Line
 from tests.gateway.server import RunningServer
 from tests.hostile.bystander import Bystander
@@ -289,6 +289,40 @@ def test_a_lock_of_very_many_queues_is_answered_while_others_go_on(server: Runni
     with under_watch(server, growth_bytes_max=256 << 20):
         attacker = Client(server.address("remoting"))
         attacker.ask(41, {}, json.dumps(wanted).encode())
+        attacker.socket.close()
+
+
+def test_a_large_malformed_heartbeat_is_refused_unread(server: RunningServer) -> None:
+    body = b'{"clientID":"c","consumerDataSet":[' + b'{"groupName":"g"},' * 860_000
+    assert len(body) > 14 << 20
+    with under_watch(server, growth_bytes_max=128 << 20):
+        attacker = Client(server.address("remoting"))
+        answer = attacker.ask(34, {}, body)
+        assert answer.code == ResponseCode.INVALID_PARAMETER
+        assert "1048576 are allowed" in (answer.remark or "")
+        attacker.socket.close()
+
+
+@pytest.mark.parametrize("encoding", [JSON, BINARY])
+def test_a_large_header_closes_the_connection_unread(
+    server: RunningServer, address: tuple[str, int], encoding: int
+) -> None:
+    with under_watch(server):
+        attacker = Client(address, encoding)
+        attacker.send(105, {"topic": "x" * (15 << 20)})
+        with pytest.raises(ConnectionError):
+            attacker.receive()
+        attacker.socket.close()
+
+
+def test_a_header_of_very_many_fields_closes_the_connection(
+    server: RunningServer, address: tuple[str, int]
+) -> None:
+    with under_watch(server):
+        attacker = Client(address, BINARY)
+        attacker.send(105, {str(number): "" for number in range(40_000)})
+        with pytest.raises(ConnectionError):
+            attacker.receive()
         attacker.socket.close()
 
 

@@ -19,6 +19,7 @@ from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
 from rockgate.gateway.clock import Clock, Timer
+from rockgate.gateway.timeslice import TimeSlice
 from rockgate.store.consumequeue import Queue
 from rockgate.store.store import Store
 from rockgate.store.topic import Topic
@@ -26,6 +27,8 @@ from rockgate.store.topic import Topic
 Result = TypeVar("Result")
 LOOKS_PER_TURN = 64
 """Polls asked before others get their turn: a thousand may wait for one queue."""
+SECONDS_PER_TURN = 0.005
+"""And not for longer than this: a filter may have much to look at."""
 
 
 class Watcher(Protocol):
@@ -239,9 +242,11 @@ class Waiting:
         self._is_scheduled = False
         woken = self._woken
         turn = list(islice(woken, LOOKS_PER_TURN))
+        share = TimeSlice(SECONDS_PER_TURN)
         for poll in turn:
-            del woken[poll]
+            woken.pop(poll, None)
+            poll.look()
+            if share.is_over():
+                break
         if woken:
             self._schedule()
-        for poll in turn:
-            poll.look()

@@ -25,7 +25,8 @@ UNITS_MAX = 1_024
 """Units that one call looks at."""
 
 AcceptsCode = Callable[[int], bool]
-AcceptsEntry = Callable[[memoryview], bool]
+AcceptsEntry = Callable[[memoryview], bool | None]
+"""Whether an entry is wanted; None ends the run before it: enough was looked at."""
 
 
 class Run(NamedTuple):
@@ -65,10 +66,9 @@ class MessageRuns:
         Cold ones are added to `cold` instead, unless that is None, and end the run.
         """
         buffers: list[memoryview] = []
-        size = count = looked = 0
+        size = count = looked = start = stop = 0
         following = offset
         warm_from = 0 if cold is None else self._warmth.warm_from(self._log.end)
-        start = stop = 0
         view = memoryview(b"")
         run_at = run_end = -1
         batch = None
@@ -104,9 +104,12 @@ class MessageRuns:
             if magic == MAGIC_BATCH:
                 batch = self._bodies.entry(queue, Unit._make(fields))
                 break
-            following = base + taken
-            if accepts is not None and not accepts(view[at : at + total]):
+            if accepts is not None and not (is_wanted := accepts(view[at : at + total])):
+                if is_wanted is None:
+                    break
+                following = base + taken
                 continue
+            following = base + taken
             if at == run_end:
                 buffers[-1] = view[run_at : at + total]
             else:

@@ -6,6 +6,7 @@ import pytest
 from tests.gateway.fakes import turns
 from tests.gateway.remoting.fakes import Line
 
+from rockgate.gateway.remoting import session
 from rockgate.protocol.remoting.command import Command
 
 
@@ -48,6 +49,31 @@ async def test_a_one_way_request_is_started_and_never_answered(line: Line) -> No
     assert line.script.started == [b"one", b"wait"]
     await line.resolve(b"wait")
     assert line.transport.writes == 0 and line.budget.used == 0
+
+
+async def test_many_requests_that_came_together_are_started_over_several_turns(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "TURN_SECONDS", 0.0)
+    bodies = [b"%d" % number for number in range(4)]
+    line.send(*bodies)
+    assert line.script.started == bodies[:1], "the first, and then others get their turn"
+    await turns()
+    assert line.script.started == bodies
+    assert line.answers() == bodies
+    assert line.budget.used == 0
+    assert line.session._is_reading
+
+
+async def test_a_connection_that_is_lost_starts_nothing_more(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "TURN_SECONDS", 0.0)
+    line.send(b"1", b"2", b"3")
+    line.session.connection_lost(None)
+    await turns()
+    assert line.script.started == [b"1"]
+    assert line.budget.used == 0
 
 
 # Requests of the server's own

@@ -4,10 +4,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.budget import budget
 
-from rockgate.protocol.remoting.bodies.nameserver import BrokerData, ClusterInfo
-from rockgate.protocol.remoting.bodies.queues import MessageQueue, OffsetTable
+from rockgate.protocol.remoting import javajson
+from rockgate.protocol.remoting.bodies.clients import (
+    DataVersion,
+    HeartbeatBody,
+    SubscriptionGroupConfig,
+)
+from rockgate.protocol.remoting.bodies.nameserver import (
+    BrokerData,
+    ClusterInfo,
+    RegisterBody,
+    RouteData,
+)
+from rockgate.protocol.remoting.bodies.queues import (
+    LockBody,
+    MessageQueue,
+    OffsetTable,
+    TopicStats,
+)
 from rockgate.protocol.remoting.errors import MalformedRequest
-from rockgate.protocol.remoting.javajson import DEPTH_MAX, Keyed, decode, encode, legalise
+from rockgate.protocol.remoting.javajson import (
+    DEPTH_MAX,
+    LEGALISED_SIZE_MAX,
+    Keyed,
+    decode,
+    encode,
+    legalise,
+)
 
 QUEUES = st.builds(
     MessageQueue,
@@ -39,6 +62,30 @@ def test_a_bare_number_and_a_quoted_one_are_the_same_key(key: bytes) -> None:
     )
     found = decode(body, ClusterInfo, "106").broker_addr_table["a"]
     assert found == BrokerData(broker_addrs={0: "h:1"}, broker_name="a", cluster="c")
+
+
+def test_what_cannot_have_odd_keys_is_not_read_word_by_word(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(data: bytes) -> bytes:
+        raise AssertionError("read word by word")
+
+    monkeypatch.setattr(javajson, "legalise", refuse)
+    for kind in (HeartbeatBody, LockBody, SubscriptionGroupConfig, DataVersion, RegisterBody):
+        with pytest.raises(MalformedRequest, match="what: "):
+            decode(b'{"clientID":"c",{0:1}}', kind, "what")
+    for odd in (OffsetTable, RouteData, ClusterInfo, TopicStats):
+        with pytest.raises(AssertionError, match="word by word"):
+            decode(b"{0:1}", odd, "what")
+
+
+def test_what_is_too_large_is_not_read_at_all() -> None:
+    with pytest.raises(MalformedRequest, match="a body of 21 bytes, 20 are allowed"):
+        decode(b'{"clientID":"client"}', HeartbeatBody, "what", size_max=20)
+    assert decode(b'{"clientID":"client"}', HeartbeatBody, "what", size_max=21)
+    large = b'{"offsetTable":{0:' + b" " * LEGALISED_SIZE_MAX + b"}}"
+    with pytest.raises(MalformedRequest, match="what: "):
+        decode(large, OffsetTable, "what")
 
 
 @given(

@@ -51,8 +51,8 @@ OPEN_BYTES_MAX: Final = 64 << 20
 
 AcceptsCode = Callable[[int], bool]
 """Whether a message with this tag code may be wanted; 0 is the code of none."""
-Accepts = Callable[[Mapping[str, str]], bool]
-"""Whether a message with these properties is wanted."""
+Accepts = Callable[[Mapping[str, str]], bool | None]
+"""Whether a message with these properties is wanted; None ends the answer before it."""
 
 _SIZE_I16: Final = struct.Struct(">h")
 _NO_HEADER: Final = BatchHeader(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -160,7 +160,7 @@ class Messages:
         """Return messages from `offset` on: at least one, even a large one, unless none is wanted.
 
         What is made for it is one chunk at most, so the answer may end inside the batch, and with a
-        filter it may be empty; `next_offset` is always behind `offset`.
+        filter it may be empty; `next_offset` is behind `offset` unless the filter has had enough.
         """
         chunk = self._chunk(offset)
         if chunk is None:
@@ -179,10 +179,14 @@ class Messages:
         count = 0
         for index in range(start, len(chunk.offsets)):
             is_wanted = accepts_code is None or accepts_code(chunk.codes[index])
+            is_enough = False
             if is_wanted and accepts is not None:
-                is_wanted = accepts(self._properties(chunk, index))
+                verdict = accepts(self._properties(chunk, index))
+                is_wanted, is_enough = bool(verdict), verdict is None
             length = places[index + 1] - places[index]
-            is_full = is_wanted and (count >= count_max or (count and size + length > size_max))
+            is_full = is_enough or (
+                is_wanted and (count >= count_max or (count and size + length > size_max))
+            )
             if run_at >= 0 and (is_full or not is_wanted):
                 buffers.append(chunk.data[places[run_at] : places[index]])
                 run_at = -1

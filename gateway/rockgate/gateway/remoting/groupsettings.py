@@ -14,6 +14,7 @@ from rockgate.protocol.remoting.bodies.clients import SubscriptionGroupConfig
 from rockgate.store.state import Fold, Journal
 
 TOPIC = b"rmq_sys_rockgate_rocketmq_groups"
+DECODED_MAX = 10_000
 
 
 class GroupSettings:
@@ -23,6 +24,8 @@ class GroupSettings:
         self._kept: KeyedFold[str, bytes] = KeyedFold(
             journal, name="rocketmq groups", topic=TOPIC, key=str, value=bytes
         )
+        # Every pull asks: what was read is remembered beside the bytes that it was read from.
+        self._decoded: dict[str, tuple[bytes, SubscriptionGroupConfig]] = {}
 
     @property
     def fold(self) -> Fold:
@@ -30,11 +33,18 @@ class GroupSettings:
         return self._kept
 
     def of(self, group: str) -> SubscriptionGroupConfig:
-        """A group's settings, or the defaults."""
+        """A group's settings, or the defaults; they are shared, and nobody changes them."""
         kept = self._kept.find(group)
         if kept is None:
             return SubscriptionGroupConfig(group_name=group)
-        return _read(kept)
+        known = self._decoded.get(group)
+        if known is not None and known[0] is kept:
+            return known[1]
+        settings = _read(kept)
+        if len(self._decoded) >= DECODED_MAX:
+            self._decoded.clear()
+        self._decoded[group] = (kept, settings)
+        return settings
 
     def is_set(self, group: str) -> bool:
         """Whether somebody set them."""

@@ -2,7 +2,8 @@
 
     offset                     answer                  next offset
     in the queue               SUCCESS                 behind the last message looked at
-    in it, nothing wanted      PULL_RETRY_IMMEDIATELY  behind the last message looked at
+    in it, nothing wanted      PULL_RETRY_IMMEDIATELY  behind the last message looked at: how many
+                                                       a filter is asked about has a bound
     at the end                 waits, PULL_NOT_FOUND   the same
     beyond the end             PULL_OFFSET_MOVED       the end
     before the start           PULL_OFFSET_MOVED       the start
@@ -21,7 +22,7 @@ from typing import NamedTuple
 
 from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.gateway.mapping.transcoder import Transcoder
-from rockgate.gateway.remoting.subscriptions import Filter
+from rockgate.gateway.remoting.subscriptions import Evaluation, Filter
 from rockgate.gateway.warming import Warming
 from rockgate.protocol.entry import body_of
 from rockgate.protocol.kafka.records.batch import read_header
@@ -120,7 +121,7 @@ class Puller:
         buffers: list[Buffer] = []
         size = count = 0
         at = offset
-        accepts = wanted.accepts_entry if wanted.accepts is not None else None
+        asked = None if wanted.accepts is None else Evaluation(wanted.accepts)
         for _ in range(ROUNDS_MAX):
             run = self._runs.read(
                 queue,
@@ -129,7 +130,7 @@ class Puller:
                 count_max=count_max - count,
                 size_max=size_max - size,
                 accepts_code=wanted.accepts_code,
-                accepts=accepts,
+                accepts=None if asked is None else asked.entry,
                 cold=cold,
             )
             buffers += run.buffers
@@ -137,6 +138,8 @@ class Puller:
             count += run.message_count
             at = run.next_offset
             if run.batch is None or count >= count_max or size >= size_max or cold:
+                break
+            if asked is not None and asked.is_spent:
                 break
             if self._is_aborted(queue, run.batch):
                 at = run.batch.unit.base + run.batch.unit.offset_count
@@ -147,7 +150,7 @@ class Puller:
                 count_max=count_max - count,
                 size_max=size_max - size,
                 accepts_code=wanted.accepts_code,
-                accepts=wanted.accepts,
+                accepts=None if asked is None else asked.properties,
                 heavy=heavy,
             )
             if cut is None or (buffers and size + cut.size > size_max):

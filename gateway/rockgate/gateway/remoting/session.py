@@ -5,13 +5,15 @@ which answers at once or later; an answer belongs to a request of ours. Answers 
 Whatever is ready after one read, or in one turn of the loop, is one write.
 
 Invariants, besides those of a Stream
-- A request is started only while the client reads its answers.
+- A request is started only while the client reads its answers, and many that came together are
+  started over several turns of the loop.
 - No future is left waiting when the connection is lost.
 """
 
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 
 from rockgate.gateway.address import Address
 from rockgate.gateway.budget import Budget
@@ -23,16 +25,27 @@ from rockgate.gateway.remoting.caller import Peer
 from rockgate.gateway.remoting.dispatch import Frame
 from rockgate.gateway.remoting.ends import Dispatch, Sessions
 from rockgate.gateway.stream import LENGTH_SIZE, WRITE_SIZE, Disconnect, Stream
+from rockgate.gateway.timeslice import TimeSlice
 from rockgate.protocol.errors import ProtocolError
 from rockgate.protocol.remoting.codes import RESPONSE_FLAG
 from rockgate.protocol.remoting.command import Buffer, Command, Fields
 from rockgate.protocol.remoting.connection import Connection
 
+TURN_SECONDS: Final = 0.01
+"""How long requests of one connection are started before others get their turn."""
+
 
 class Session(Stream[Command, Peer]):
     """One connection from accept to loss. The door owns it; the transport drives it."""
 
-    __slots__ = ("_asked", "_commands", "_dispatch", "_is_writing_soon", "_sessions")
+    __slots__ = (
+        "_asked",
+        "_commands",
+        "_dispatch",
+        "_is_going_on_soon",
+        "_is_writing_soon",
+        "_sessions",
+    )
 
     def __init__(
         self,
@@ -61,6 +74,7 @@ class Session(Stream[Command, Peer]):
         # Requests of ours, by number.
         self._asked: dict[int, asyncio.Future[Command]] = {}
         self._is_writing_soon = False
+        self._is_going_on_soon = False
 
     # A connection, for processors
 
@@ -134,14 +148,30 @@ class Session(Stream[Command, Peer]):
         """Start requests while the client reads; many small answers become one write."""
         backlog, write_size = self._backlog, min(WRITE_SIZE, self._limits.unread_bytes_max)
         unwritten = 0
+        turn: TimeSlice | None = None
         while backlog and not self._is_closing and not self._is_unread:
             unwritten += self._start(backlog.popleft())
             if unwritten >= write_size:
                 self._write()
                 unwritten = 0
+            if backlog:
+                turn = turn or TimeSlice(TURN_SECONDS)
+                if turn.is_over():
+                    self._go_on_soon()
+                    break
         self._write()
         if self._commands.is_broken and not backlog:
             self._commands.raise_broken()
+
+    def _go_on_soon(self) -> None:
+        """Start the rest in the next turn: others are waiting."""
+        if not self._is_going_on_soon:
+            self._is_going_on_soon = True
+            asyncio.get_running_loop().call_soon(self._go_on_now)
+
+    def _go_on_now(self) -> None:
+        self._is_going_on_soon = False
+        self._go_on()
 
     def _start(self, command: Command) -> int:
         """Hand a request to its processor; returns how many bytes now wait to be written."""

@@ -29,6 +29,10 @@ JSON: Final = 0
 BINARY: Final = 1
 HEADER_SIZE_MAX: Final = 0xFFFFFF
 """What three bytes of length can say."""
+HEADER_READ_MAX: Final = 512 * 1024
+"""The longest header that is read: twice what a message's properties come to if all is escaped."""
+FIELDS_MAX: Final = 1_024
+"""Fields of a binary header; the most that any request has is a dozen and a half."""
 BODY_SIZE_LIMIT: Final = 2**31 - 1 - 4 - HEADER_SIZE_MAX
 
 _PREFIX: Final = struct.Struct(">II")
@@ -143,6 +147,8 @@ def split(frame: memoryview) -> tuple[int, memoryview, memoryview]:
     encoding, end = mark >> 24, 4 + (mark & HEADER_SIZE_MAX)
     if end > len(frame):
         raise MalformedFrame(f"header of {end - 4} bytes in a frame of {len(frame)}")
+    if end - 4 > HEADER_READ_MAX:
+        raise MalformedFrame(f"header of {end - 4} bytes, {HEADER_READ_MAX} are allowed")
     if encoding > BINARY:
         raise MalformedFrame(f"header encoding {encoding} is unknown")
     return encoding, frame[4:end], frame[end:]
@@ -210,7 +216,7 @@ def _decode_binary(head: memoryview, body: memoryview, size: int) -> Command:
 def _decode_fields(packed: bytes) -> Fields:
     """Name length 2, name, value length 4, value, and so on: a send has thirteen of them."""
     fields: Fields = {}
-    at, end = 0, len(packed)
+    at, end, count = 0, len(packed), 0
     number = int.from_bytes
     while at < end:
         value_at = at + 2 + number(packed[at : at + 2], "big")
@@ -222,6 +228,9 @@ def _decode_fields(packed: bytes) -> Fields:
             )
         fields[packed[at + 2 : value_at].decode()] = packed[start:following].decode()
         at = following
+        count += 1
+        if count > FIELDS_MAX:
+            raise MalformedFrame(f"binary header of more than {FIELDS_MAX} fields")
     return fields
 
 

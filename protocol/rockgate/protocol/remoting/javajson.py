@@ -3,16 +3,18 @@
     {"offsetTable":{{"brokerName":"a","queueId":0,"topic":"t"}:{"maxOffset":1}},"tps":0.0}
     {"brokerAddrs":{0:"127.0.0.1:10911"}}
 
-Neither is legal JSON. A body declares such a map as `Keyed[Key, Value]`; `encode` writes it so, and
-`decode` reads it, whether its keys are objects, bare numbers or quoted texts. Legal JSON takes the
-short way: it is read at once.
+Neither is legal JSON. A body declares such a map as `Keyed[Key, Value]`, or as a `dict` with
+numbers for keys; `encode` writes the first so, and `decode` reads both, whether keys are objects,
+bare numbers or quoted texts. Legal JSON takes the short way: it is read at once. The long way, word
+by word, is taken for those bodies only that can have such keys, and up to a size.
 
 Every body is read through here. Nesting is bounded, and the work is linear in the bytes.
 """
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final, Generic, TypeVar, get_args
+from functools import lru_cache
+from typing import Any, Final, Generic, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -24,6 +26,8 @@ V = TypeVar("V")
 T = TypeVar("T")
 
 DEPTH_MAX: Final = 32
+LEGALISED_SIZE_MAX: Final = 1 << 20
+"""What is read word by word: a microsecond and more for each byte."""
 
 _TOKEN: Final = re.compile(rb'\s+|"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s"{}\[\]:,]+', re.DOTALL)
 
@@ -50,13 +54,17 @@ def encode(value: object) -> bytes:
     return _ENCODER.encode(value)
 
 
-def decode(data: Buffer, kind: type[T], what: str) -> T:
-    """A body of this kind; MalformedRequest, which begins with `what`, if it is none."""
+def decode(data: Buffer, kind: type[T], what: str, *, size_max: int | None = None) -> T:
+    """A body of this kind; MalformedRequest, beginning with `what`, if it is none or too large."""
+    if size_max is not None and len(data) > size_max:
+        raise MalformedRequest(what, f"a body of {len(data)} bytes, {size_max} are allowed")
     try:
         return msgspec.json.decode(data, type=kind, dec_hook=_read_keyed)
     except (msgspec.ValidationError, UnicodeDecodeError) as wrong:
         raise MalformedRequest(what, str(wrong)) from None
     except (msgspec.DecodeError, RecursionError) as wrong:
+        if len(data) > LEGALISED_SIZE_MAX or not _has_odd_keys(cast(Any, kind)):
+            raise MalformedRequest(what, str(wrong)) from None
         try:
             legal = legalise(bytes(data))
         except ValueError:
@@ -65,6 +73,20 @@ def decode(data: Buffer, kind: type[T], what: str) -> T:
         return msgspec.json.decode(legal, type=kind, dec_hook=_read_keyed)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
         raise MalformedRequest(what, str(wrong)) from None
+
+
+@lru_cache(maxsize=256)
+def _has_odd_keys(kind: Any) -> bool:
+    """Whether Java may write a body of this kind with keys that JSON does not have."""
+    origin = get_origin(kind) or kind
+    if origin is Keyed:
+        return True
+    parts = get_args(kind)
+    if isinstance(origin, type) and issubclass(origin, Mapping) and parts and parts[0] is int:
+        return True
+    if isinstance(origin, type) and issubclass(origin, msgspec.Struct):
+        parts = (*parts, *get_type_hints(origin).values())
+    return any(_has_odd_keys(part) for part in parts)
 
 
 def legalise(data: bytes) -> bytes:

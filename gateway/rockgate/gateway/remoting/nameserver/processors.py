@@ -18,6 +18,7 @@ Departs from RocketMQ
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable
 from typing import Final
 
@@ -35,14 +36,21 @@ from rockgate.protocol.remoting.bodies import topics
 from rockgate.protocol.remoting.bodies.clients import DataVersion
 from rockgate.protocol.remoting.bodies.nameserver import MemberGroupAnswer, RouteData
 from rockgate.protocol.remoting.bodies.registration import decode_registration
+from rockgate.protocol.remoting.bodies.topics import TopicConfigTable
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode, request_name
-from rockgate.protocol.remoting.command import Command
+from rockgate.protocol.remoting.command import Buffer, Command
 from rockgate.protocol.remoting.headers import nameserver as fields
 from rockgate.protocol.remoting.headers.topics import TopicHeader
 from rockgate.store.clock import Clock
 
 SETTINGS: Final = {"rocketmqHome": ""}
 """What there is of RocketMQ's settings: mqadmin wants to see some."""
+
+SMALL_BYTES: Final = 16_384
+"""Of a registration that is read at once."""
+VERSION_BYTES_MAX: Final = 4_096
+ROUTE_BYTES_MAX: Final = 16_384
+"""Of a route that an administrator gives: its keys are numbers, so it is read word by word."""
 
 
 class NameServerRequests:
@@ -127,14 +135,24 @@ class NameServerRequests:
 
     # Brokers
 
-    def register(self, command: Command, caller: Caller) -> Reply:
+    def register(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
         """103: a broker, and its topics."""
         asked = headers.read(command, fields.RegisterBrokerHeader)
-        table = None
-        if command.body:
-            table = decode_registration(
-                command.body, is_compressed=asked.compressed, checksum=asked.body_crc32
-            ).topic_config_serialize_wrapper
+        if not command.body:
+            return self._registered(asked, None, caller)
+        if len(command.body) > SMALL_BYTES:
+            return self._register_later(asked, command.body, caller)
+        return self._registered(asked, _table(asked, command.body), caller)
+
+    async def _register_later(
+        self, asked: fields.RegisterBrokerHeader, body: Buffer, caller: Caller
+    ) -> Reply:
+        """The same for many topics, which are read by a thread."""
+        return self._registered(asked, await asyncio.to_thread(_table, asked, body), caller)
+
+    def _registered(
+        self, asked: fields.RegisterBrokerHeader, table: TopicConfigTable | None, caller: Caller
+    ) -> Reply:
         live = Live(
             name=asked.broker_name,
             cluster=asked.cluster_name,
@@ -169,7 +187,9 @@ class NameServerRequests:
     def data_version(self, command: Command, caller: Caller) -> Reply:
         """322: is what we know of a broker's topics still what it has?"""
         asked = headers.read(command, fields.DataVersionHeader)
-        sent = javajson.decode(command.body, DataVersion, "QUERY_DATA_VERSION")
+        sent = javajson.decode(
+            command.body, DataVersion, "QUERY_DATA_VERSION", size_max=VERSION_BYTES_MAX
+        )
         known = self._routes.version_of(asked.cluster_name, asked.broker_addr)
         self._routes.alive(asked.cluster_name, asked.broker_addr, self._clock.monotonic_ms())
         told = headers.write(fields.DataVersionAnswer(changed=known != sent))
@@ -223,7 +243,8 @@ class NameServerRequests:
         """217: a topic at brokers that are known; those that are not are passed over."""
         topic = headers.read(command, TopicHeader).topic
         if command.body:
-            route = javajson.decode(command.body, RouteData, "the route of a topic")
+            what = "the route of a topic"
+            route = javajson.decode(command.body, RouteData, what, size_max=ROUTE_BYTES_MAX)
             self._routes.register_topic(topic, route.queue_datas)
         return Command(ResponseCode.SUCCESS)
 
@@ -235,6 +256,12 @@ class NameServerRequests:
         """318: there is nothing to set while it runs; what it says already is fine."""
         refuse_changes(command.body, SETTINGS)
         return Command(ResponseCode.SUCCESS)
+
+
+def _table(asked: fields.RegisterBrokerHeader, body: Buffer) -> TopicConfigTable:
+    return decode_registration(
+        body, is_compressed=asked.compressed, checksum=asked.body_crc32
+    ).topic_config_serialize_wrapper
 
 
 def _guarded(handle: Handle, setting: str) -> Handle:

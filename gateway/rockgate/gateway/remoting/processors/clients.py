@@ -45,6 +45,9 @@ from rockgate.protocol.remoting.ids import parse_offset_message_id
 from rockgate.store.clock import Clock
 
 GROUPS_MAX = 1_000
+BEAT_BYTES_MAX = 1 << 20
+"""Of one heartbeat: a thousand groups with some subscriptions each."""
+CHECK_BYTES_MAX = 128 << 10
 PASS_ON_SECONDS_MAX = 10.0
 
 
@@ -70,7 +73,7 @@ class ClientRequests:
 
     def heartbeat(self, command: Command, caller: Caller) -> Reply:
         """34: a client is alive, and this is what it does."""
-        beat = javajson.decode(command.body, HeartbeatBody, "HEART_BEAT")
+        beat = javajson.decode(command.body, HeartbeatBody, "HEART_BEAT", size_max=BEAT_BYTES_MAX)
         now_ms = self._clock.monotonic_ms()
         if beat.without_sub and beat.heartbeat_fingerprint:
             return _beaten(not self._clients.touch(caller, now_ms))
@@ -130,7 +133,8 @@ class ClientRequests:
 
     def check(self, command: Command, caller: Caller) -> Reply:
         """46: would this subscription be understood?"""
-        asked = javajson.decode(command.body, CheckClientBody, "CHECK_CLIENT_CONFIG")
+        what = "CHECK_CLIENT_CONFIG"
+        asked = javajson.decode(command.body, CheckClientBody, what, size_max=CHECK_BYTES_MAX)
         subscription = asked.subscription_data
         filter_of(subscription.expression_type or "TAG", subscription.sub_string)
         return Command(ResponseCode.SUCCESS)

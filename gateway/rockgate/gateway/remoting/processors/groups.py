@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
+import msgspec
+
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.mapping import names
 from rockgate.gateway.remoting.caller import Caller
@@ -30,6 +32,8 @@ from rockgate.store.progress import Progress
 from rockgate.store.progressrecords import check_group
 from rockgate.store.topics import Topics
 
+SETTINGS_BYTES_MAX = 16_384
+"""Of one group's settings; RocketMQ's own have about 500."""
 SYSTEM_GROUPS = (
     "TOOLS_CONSUMER",
     "FILTERSRV_CONSUMER",
@@ -64,7 +68,9 @@ class GroupRequests:
     def update(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
         """200: how a group may consume."""
         what = "UPDATE_AND_CREATE_SUBSCRIPTIONGROUP"
-        settings = javajson.decode(command.body, SubscriptionGroupConfig, what)
+        settings = javajson.decode(
+            command.body, SubscriptionGroupConfig, what, size_max=SETTINGS_BYTES_MAX
+        )
         if not settings.group_name:
             raise Refused(ResponseCode.INVALID_PARAMETER, "the group has no name")
         settings.group_name = names.to_store(settings.group_name)
@@ -82,16 +88,15 @@ class GroupRequests:
         for settings in self._settings.all():
             found[settings.group_name] = settings
         table = {names.to_rocketmq(name): settings for name, settings in found.items()}
-        for name, settings in table.items():
-            settings.group_name = name
         body = javajson.encode(SubscriptionGroups(subscription_group_table=table))
         return Command(ResponseCode.SUCCESS, {"totalGroupNum": str(len(table))}, body)
 
     def one(self, command: Command, caller: Caller) -> Reply:
         """352: one group."""
         group = headers.read(command, GroupHeader).group
-        settings = self._settings.of(names.to_store(group))
-        settings.group_name = group
+        settings = msgspec.structs.replace(
+            self._settings.of(names.to_store(group)), group_name=group
+        )
         return Command(ResponseCode.SUCCESS, body=javajson.encode(settings))
 
     def delete(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:

@@ -119,7 +119,8 @@ class Pulls:
                 return found
             if found.code == ResponseCode.PULL_RETRY_IMMEDIATELY and not is_last:
                 offset = found.next_offset
-                return None
+                # With more to look at than one turn may, the client comes back for the rest.
+                return None if offset >= found.max_offset else _answer(command, found)
             if found.is_waiting and not is_last:
                 return None
             return _answer(command, found)

@@ -22,7 +22,8 @@ from rockgate.protocol.remoting.compression import Compression, decompress
 from rockgate.protocol.remoting.errors import MalformedContent, MalformedRequest
 
 WHAT: Final = "REGISTER_BROKER"
-SIZE_MAX: Final = 64 * 1024 * 1024
+SIZE_MAX: Final = 8 * 1024 * 1024
+"""Of a registration when it is opened: some forty thousand topics."""
 _I32: Final = struct.Struct(">i")
 
 
@@ -31,7 +32,7 @@ def decode_registration(body: Buffer, *, is_compressed: bool, checksum: int = 0)
     if checksum and zlib.crc32(body) & 0x7FFFFFFF != checksum:
         raise MalformedRequest(WHAT, f"the body's checksum is not {checksum}")
     if not is_compressed:
-        return javajson.decode(body, RegisterBody, WHAT)
+        return javajson.decode(body, RegisterBody, WHAT, size_max=SIZE_MAX)
     try:
         data = decompress(body, Compression.ZLIB, size_max=SIZE_MAX)
         return _read(data)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from collections.abc import Mapping
+from typing import Final
 
 from rockgate.protocol.remoting.sql.tokens import SqlError, Token, tokens
 from rockgate.protocol.remoting.sql.values import (
@@ -22,22 +22,32 @@ from rockgate.protocol.remoting.sql.values import (
 
 __all__ = ["DEPTH_MAX", "Expression", "SqlError", "compile_expression"]
 
-Expression: TypeAlias = Callable[[Mapping[str, str]], bool]
 DEPTH_MAX: Final = 64
 _SIGNS: Final = frozenset(("=", "<>", "<", "<=", ">", ">="))
 _NUMBER_MAX: Final = 2**63 - 1
 
 
+class Expression:
+    """A condition on a message's properties. `cost` is how many words it has to look at."""
+
+    __slots__ = ("_part", "cost")
+
+    def __init__(self, part: Part, cost: int) -> None:
+        self._part = part
+        self.cost = cost
+
+    def __call__(self, properties: Mapping[str, str]) -> bool:
+        """Whether a message with these properties is wanted."""
+        return truth(self._part(properties)) is True
+
+
 def compile_expression(source: str) -> Expression:
-    """A function that says whether a message with these properties is wanted; or SqlError."""
-    parser = _Parser(tokens(source))
+    """What says whether a message with these properties is wanted; or SqlError."""
+    words = tokens(source)
+    parser = _Parser(words)
     part = parser.expression(DEPTH_MAX)
     parser.expect("end", "the end")
-
-    def is_wanted(properties: Mapping[str, str]) -> bool:
-        return truth(part(properties)) is True
-
-    return is_wanted
+    return Expression(part, len(words))
 
 
 class _Parser:

@@ -23,6 +23,7 @@ _SIGNS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     ">=": ge,
 }
 _DIGITS_MAX: Final = 64
+_TRUTH_MAX: Final = len("false")
 
 
 def constant(value: Value) -> Part:
@@ -121,7 +122,7 @@ def truth(value: Value) -> bool | None:
     """What a value is as a condition: true, false, or not known."""
     if isinstance(value, bool):
         return value
-    if isinstance(value, str):
+    if isinstance(value, str) and len(value) <= _TRUTH_MAX:
         return {"true": True, "false": False}.get(value.lower())
     return None
 

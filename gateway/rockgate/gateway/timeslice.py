@@ -1,0 +1,29 @@
+"""How long one piece of work may hold the loop before others get their turn.
+
+It is this thread's own time that counts: on a busy machine the loop may stand still without having
+done anything, and then going on is right. The clock that is cheap to read is asked first.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter, thread_time
+
+
+class TimeSlice:
+    """A share of one turn of the loop, from now on."""
+
+    __slots__ = ("_began", "_end", "_seconds")
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._began = thread_time()
+        self._end = perf_counter() + seconds
+
+    def is_over(self) -> bool:
+        """Whether the share is used up."""
+        now = perf_counter()
+        if now < self._end:
+            return False
+        used = thread_time() - self._began
+        self._end = now + self._seconds - used
+        return used >= self._seconds
