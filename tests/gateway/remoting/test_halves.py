@@ -27,6 +27,8 @@ from rockgate.store.errors import StoreFull
 from rockgate.store.memoryfiles import MemoryDisk, PowerCut
 from rockgate.store.store import Store
 
+DAY_MS = 86_400_000
+
 
 @pytest.mark.row("T-01")
 @pytest.mark.row("SND-7")
@@ -485,3 +487,35 @@ def test_one_half_message_that_fails_holds_up_no_other(monkeypatch: pytest.Monke
     world.clock.advance(RETRY_MS)
     world.checking.step()
     assert [half.check_count for half in world.undecided.all()] == [1, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_one_that_came_while_the_clock_was_a_day_ahead_is_checked_in_time(is_killed: bool) -> None:
+    world = HalfWorld()
+    caller = world.producer()
+    world.clock.step(DAY_MS)
+    world.prepare()
+    world.clock.step(-DAY_MS)
+    if is_killed:
+        world.kill()
+        caller = world.producer()
+    for count in (1, 2):
+        world.pass_time((6 if count == 1 else 30) * SECOND - 1)
+        assert len(caller.told) == count - 1
+        world.pass_time(1)
+        assert len(caller.told) == count
+
+
+def test_a_clock_that_is_ahead_for_a_moment_hurries_no_check_and_gives_up_nothing() -> None:
+    world = HalfWorld()
+    caller = world.producer()
+    world.prepare()
+    world.pass_time(6 * SECOND)
+    world.clock.step(30 * DAY_MS)
+    world.pass_time(30 * SECOND - 1)
+    assert len(caller.told) == 1
+    world.pass_time(1)
+    world.clock.step(-30 * DAY_MS)
+    world.pass_time(30 * SECOND)
+    assert len(caller.told) == 3
+    assert world.delivered(SYSTEM[1]) == []

@@ -48,6 +48,7 @@ from rockgate.gateway.telemetry.requests import RequestStats
 from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.gateway.waiting import Waiting
 from rockgate.store.delayheld import HeldEntries
+from rockgate.store.expiry import BelievedTime
 from rockgate.store.state import Fold, Journal
 from rockgate.store.store import Store
 from rockgate.store.topics import Topics
@@ -246,7 +247,7 @@ class KafkaAssembly:
             saved=saved,
             progress=store.progress,
             topics=store.topics,
-            now_ms=store.clock.now_ms,
+            now_ms=BelievedTime(store.clock).now_ms,
             is_pending=self.folds.transactions.pending.has_at,
         )
         expiry.start(asyncio.get_running_loop())

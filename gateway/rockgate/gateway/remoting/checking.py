@@ -19,6 +19,7 @@ from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.headers.transactions import CheckTransactionHeader
 from rockgate.protocol.remoting.message import encode as encode_message
 from rockgate.store.clock import Clock
+from rockgate.store.expiry import BelievedTime
 from rockgate.store.halfchanges import HALF_TOPIC, Checked, encode
 from rockgate.store.halffold import MESSAGES, Half, HalfMessages
 from rockgate.store.state import Journal
@@ -51,20 +52,27 @@ class Checking:
         self._host_hex = store_host.hex().upper()
         self._turns: dict[str, int] = {}
         self.check_count = 0
-        self._due = [(self.next_ms(half), half.offset) for half in undecided.all()]
+        self._believed = BelievedTime(clock)
+        wall_ms, now_ms = clock.now_ms(), clock.monotonic_ms()
+        # Whatever the clock was when it was written: not before now, nor later than all of it.
+        self._due = [
+            (now_ms + min(max(self.next_ms(half) - wall_ms, 0), self._wait_ms(half)), half.offset)
+            for half in undecided.all()
+        ]
+        """When to ask about which, monotonic: a clock that is set moves nothing."""
         heapify(self._due)
         halves.on_prepared = self.watch
 
     def watch(self, half: Half) -> None:
         """Ask about a half message when its time has come."""
-        heappush(self._due, (self.next_ms(half), half.offset))
+        heappush(self._due, (self._clock.monotonic_ms() + self._wait_ms(half), half.offset))
 
     def step(self) -> bool:
         """Ask about those that are due, a few of them; say whether there are more.
 
         One that fails holds up no other; the first error is raised when all have had their turn.
         """
-        now_ms = self._clock.now_ms()
+        now_ms = self._clock.monotonic_ms()
         failed: Exception | None = None
         has_more = True
         for _ in range(CHECKS_PER_STEP):
@@ -88,21 +96,26 @@ class Checking:
     def _see_to(self, offset: int, now_ms: int) -> int | None:
         """Ask about a half message, or end it; return when to look at it again."""
         half = self._undecided.find(offset)
-        if half is None or self._end_if_hopeless(half, now_ms):
+        if half is None or self._end_if_hopeless(half):
             return None
         self._check(half)
         return now_ms + self._config.check_interval_ms
 
     def next_ms(self, half: Half) -> int:
-        """Return when a half message is asked about next."""
-        if half.check_count:
-            return half.checked_ms + self._config.check_interval_ms
-        immune_ms = self._config.immune_ms if half.immune_ms < 0 else half.immune_ms
-        return half.prepared_ms + immune_ms
+        """Return when a half message is asked about next, as the times in the log say."""
+        since_ms = half.checked_ms if half.check_count else half.prepared_ms
+        return since_ms + self._wait_ms(half)
 
-    def _end_if_hopeless(self, half: Half, now_ms: int) -> bool:
+    def _wait_ms(self, half: Half) -> int:
+        """Return how long a half message is left alone, after it came or after it was checked."""
+        if half.check_count:
+            return self._config.check_interval_ms
+        return self._config.immune_ms if half.immune_ms < 0 else half.immune_ms
+
+    def _end_if_hopeless(self, half: Half) -> bool:
         config = self._config
-        is_old = now_ms - half.prepared_ms > config.half_reserved_ms and half.check_count > 0
+        age_ms = self._believed.now_ms() - half.prepared_ms
+        is_old = age_ms > config.half_reserved_ms and half.check_count > 0
         if half.check_count < config.check_times_max and not is_old:
             return False
         self._halves.give_up(half)

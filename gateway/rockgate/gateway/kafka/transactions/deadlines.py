@@ -1,7 +1,13 @@
-"""Transactions that take too long are aborted, and ids that nobody uses are forgotten."""
+"""Transactions that take too long are aborted, and ids that nobody uses are forgotten.
+
+A transaction's time is counted by a clock that only goes on, so that setting the machine's clock
+neither ends it early nor leaves it open. Only a start has to go by the time that was written down:
+whatever that says, nothing is due before now nor later than a whole timeout from now.
+"""
 
 from __future__ import annotations
 
+import logging
 from heapq import heapify, heappop, heappush
 from typing import Final
 
@@ -9,10 +15,25 @@ from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.transaction import PREPARED, State, Transaction
 from rockgate.store.clock import Clock
+from rockgate.store.errors import StoreError
+from rockgate.store.expiry import BelievedTime
 
 EXPIRY_EVERY_MS: Final = 60_000
+RETRY_MS: Final = 1_000
+"""How long an abort that could not be written waits to be tried again."""
 PLACES_PER_STEP: Final = 1_000
-FENCES_PER_STEP: Final = 10
+ABORTS_PER_STEP: Final = 10
+log = logging.getLogger(__name__)
+
+
+class _Armed:
+    """The time of one transactional id; moved by each transaction, and looked at when it rings."""
+
+    __slots__ = ("due_ms", "rings_ms")
+
+    def __init__(self, due_ms: int) -> None:
+        self.due_ms = due_ms
+        self.rings_ms = due_ms
 
 
 class Deadlines:
@@ -30,35 +51,76 @@ class Deadlines:
         self._coordinator = coordinator
         self._clock = clock
         self._id_expiry_ms = id_expiry_ms
-        self._due = [_deadline(each) for each in transactions.all() if each.state is State.ONGOING]
-        heapify(self._due)
+        self._believed = BelievedTime(clock)
+        self._armed: dict[str, _Armed] = {}
+        self._rings: list[tuple[int, str]] = []
+        """When to look at which id, monotonic; an id that was moved since has another entry."""
+        self._resume()
         self._place = 0
         self._next_walk_ms = clock.monotonic_ms() + EXPIRY_EVERY_MS
         coordinator.on_begun = self.begun
 
+    def _resume(self) -> None:
+        """Watch what was open at the last stop for what is left of its time."""
+        wall_ms, now_ms = self._clock.now_ms(), self._clock.monotonic_ms()
+        for each in self._transactions.all():
+            if each.state is State.ONGOING:
+                left_ms = each.start_ms + each.timeout_ms - wall_ms
+                due_ms = now_ms + min(max(left_ms, 0), each.timeout_ms)
+                self._armed[each.id] = _Armed(due_ms)
+                self._rings.append((due_ms, each.id))
+        heapify(self._rings)
+
     def begun(self, transaction: Transaction) -> None:
         """Watch a transaction from now on."""
-        heappush(self._due, _deadline(transaction))
+        due_ms = self._clock.monotonic_ms() + transaction.timeout_ms
+        armed = self._armed.get(transaction.id)
+        if armed is not None and armed.rings_ms <= due_ms:
+            armed.due_ms = due_ms
+            return
+        self._armed[transaction.id] = _Armed(due_ms)
+        heappush(self._rings, (due_ms, transaction.id))
 
     def step(self) -> bool:
         """Do what is due, a little of it; say whether there is more."""
         return self._abort_late() or self._forget_unused()
 
     def _abort_late(self) -> bool:
-        now_ms = self._clock.now_ms()
-        for _ in range(FENCES_PER_STEP):
-            if not self._due or self._due[0][0] > now_ms:
+        now_ms = self._clock.monotonic_ms()
+        for _ in range(ABORTS_PER_STEP):
+            if not self._rings or self._rings[0][0] > now_ms:
                 return False
-            _, id_, start_ms = heappop(self._due)
+            rings_ms, id_ = heappop(self._rings)
+            armed = self._armed.get(id_)
+            if armed is None or armed.rings_ms != rings_ms:
+                continue
             transaction = self._transactions.find(id_)
-            if transaction is not None and transaction.start_ms == start_ms:
-                self._coordinator.time_out(transaction)
+            if transaction is None or transaction.state is not State.ONGOING:
+                del self._armed[id_]
+            elif armed.due_ms > now_ms:
+                self._ring_again(id_, armed, armed.due_ms)
+            elif self._abort(transaction):
+                del self._armed[id_]
+            else:
+                self._ring_again(id_, armed, now_ms + RETRY_MS)
+        return True
+
+    def _ring_again(self, id_: str, armed: _Armed, at_ms: int) -> None:
+        armed.rings_ms = at_ms
+        heappush(self._rings, (at_ms, id_))
+
+    def _abort(self, transaction: Transaction) -> bool:
+        try:
+            self._coordinator.time_out(transaction)
+        except StoreError as error:
+            log.warning("a late transaction is not aborted for now: %s", error)
+            return False
         return True
 
     def _forget_unused(self) -> bool:
         if not self._place and self._clock.monotonic_ms() < self._next_walk_ms:
             return False
-        before_ms = self._clock.now_ms() - self._id_expiry_ms
+        before_ms = self._believed.now_ms() - self._id_expiry_ms
         place, found = self._transactions.page(self._place, PLACES_PER_STEP)
         self._coordinator.forget(
             [
@@ -73,7 +135,3 @@ class Deadlines:
         if place is None:
             self._next_walk_ms = self._clock.monotonic_ms() + EXPIRY_EVERY_MS
         return place is not None
-
-
-def _deadline(transaction: Transaction) -> tuple[int, str, int]:
-    return transaction.start_ms + transaction.timeout_ms, transaction.id, transaction.start_ms
