@@ -564,3 +564,22 @@ async def test_a_session_that_goes_on_or_ends_while_it_is_looked_at(
         assert (answer.error_code, answer.session_id) == (0, 0) and len(answer.partitions) == 35
         assert world.waiting.queue_count == 0
     assert fetcher.sessions.partition_count == (1 if ending == "next" else 0)
+
+
+def test_by_id_a_partition_that_is_asked_for_after_its_topic_went_has_an_unknown_id() -> None:
+    """Whatever the session knows of the id by other partitions; as Apache Kafka answers."""
+    world = world_of(2)
+    fetcher = Fetcher(world, version=13)
+    session = opened(fetcher, 1)
+    topic = world.store.topics.get("orders")
+    world.store.topics.delete([topic])
+
+    def told(epoch: int, *asked: Key) -> list[int]:
+        found = {key: Asked(topic_id=topic.id) for key in asked}
+        answer = fetcher.fetch(found, session=(session, epoch)).response
+        return [each.error_code for each in answer.responses[0].partitions]
+
+    unknown = ErrorCode.UNKNOWN_TOPIC_ID
+    assert told(1, ("orders", 1)) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, unknown]
+    world.topic()
+    assert told(2) == [ErrorCode.INCONSISTENT_TOPIC_ID, unknown]

@@ -40,7 +40,15 @@ class WantedTopic:
 class Wanted:
     """A partition that somebody reads: what was asked of it, and what was told."""
 
-    __slots__ = ("asked", "high_watermark", "log_start", "queue", "session", "topic")
+    __slots__ = (
+        "asked",
+        "high_watermark",
+        "is_known",
+        "log_start",
+        "queue",
+        "session",
+        "topic",
+    )
 
     def __init__(self, session: FetchSession, topic: WantedTopic, asked: FetchPartition) -> None:
         self.session = session
@@ -48,6 +56,8 @@ class Wanted:
         self.asked = asked
         self.queue: Queue | None = None
         """The queue behind it, once it was found."""
+        self.is_known = False
+        """Whether its topic was there at any time since it is wanted."""
         self.high_watermark = UNTOLD
         self.log_start = UNTOLD
 
@@ -166,6 +176,8 @@ class FetchSession:
             if queue is not None:
                 self._waiting.watch(queue, wanted)
         wanted.queue = queue
+        if queue is not None:
+            wanted.is_known = True
 
     def watch(self) -> None:
         """Hear of every change of a queue from now on."""

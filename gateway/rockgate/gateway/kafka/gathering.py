@@ -23,6 +23,9 @@ from rockgate.store.warmth import Place
 BATCHES_MAX = bodies.BATCHES_MAX
 """Batches of one answer, or a few more: small ones would otherwise hold up everybody else."""
 
+_BY_NAME = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INCONSISTENT_TOPIC_ID)
+"""Said of a topic id whose name was known."""
+
 Finding = tuple[FetchedPartition, int, int, int, bool]
 """What was found of a partition; its bytes; bytes towards `min_bytes`, which are all that the
 limits allow if there are more; its batches; and whether there is no such partition."""
@@ -169,7 +172,7 @@ class Gathering:
     def _add_unknown(
         self, wanted: Wanted, queues: list[Queue] | ErrorCode, before: Finding | None
     ) -> None:
-        code = queues if isinstance(queues, ErrorCode) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        code = self._code_of(wanted, queues)
         self.session.bind(wanted, None)
         # What has gone since we looked is told at once; what was not there is not.
         is_unknown = before is None or before[4]
@@ -179,6 +182,19 @@ class Gathering:
         aborted = None if is_urgent else ()
         fetched = FetchedPartition(wanted.asked.partition, code, aborted=aborted)
         self._add(wanted, (fetched, 0, 0, 0, is_unknown))
+
+    def _code_of(self, wanted: Wanted, queues: list[Queue] | ErrorCode) -> ErrorCode:
+        """Return why there is no such partition.
+
+        Of an id that was gone before the partition was asked for nothing is known, whatever other
+        partitions of the session knew it by.
+        """
+        if not isinstance(queues, ErrorCode):
+            wanted.is_known = True
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if self.session.uses_ids and not wanted.is_known and queues in _BY_NAME:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        return queues
 
     def _drop(self, wanted: Wanted) -> Finding:
         """Forget what was found of a partition, and return it: it is looked at again."""

@@ -5,7 +5,7 @@ and its offset, the last five for every producer and partition. The producing ha
 of a batch it has appended; a restart learns the same from the batches' own headers.
 
     state of the producer here   batch                              verdict
-    none                         any sequence                       new
+    none                         any sequence                       new, see `firstbatches`
     same epoch                   one of the last five               duplicate, its first offset
     same epoch                   follows the last (wraps at 2³¹-1)  new
     same epoch                   anything else                      OUT_OF_ORDER_SEQUENCE_NUMBER

@@ -50,7 +50,7 @@ async def test_a_stable_group_is_described_in_every_version(version: int) -> Non
         assert found.authorized_operations == 0b110101001000
 
 
-async def test_a_group_that_is_not_stable_shows_its_members_and_no_assignments() -> None:
+async def test_a_group_of_which_no_generation_was_yet_shows_members_without_assignments() -> None:
     world = Coordinator()
     waiting = asyncio.ensure_future(world.send_join())
     found = describe(world, 5)
@@ -205,3 +205,18 @@ async def test_offsets_of_a_group_that_is_not_there_or_is_no_consumers_do_not_go
     world.groups.hold("g", Kind.ROCKETMQ)
     with pytest.raises(RequestError, match="NON_EMPTY_GROUP"):
         delete_offsets(world)
+
+
+async def test_during_a_rebalance_members_are_shown_with_what_they_read_until_then() -> None:
+    world = Coordinator()
+    first = await world.member()
+    second = asyncio.ensure_future(world.send_join())
+    for state in ("PreparingRebalance", "CompletingRebalance"):
+        found = describe(world, 5)
+        assert (found.group_state, found.protocol_data) == (state, "")
+        shown = {each.member_id: each.member_assignment for each in found.members}
+        assert sorted(shown.values()) == [b"", b"all"]
+        assert shown[first.member_id] == b"all"
+        assert {each.member_metadata for each in found.members} == {b""}
+        world.send_join(member_id=first.member_id)
+    await second

@@ -10,6 +10,7 @@ from tests.gateway.kafka.groups.coordinator import Coordinator, code_of, read
 from tests.gateway.kafka.world import CONFIG
 
 from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.join_group import JoinGroupResponse
 from rockgate.protocol.kafka.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -199,3 +200,30 @@ async def test_a_member_fenced_between_two_slices_commits_no_more() -> None:
     codes = [each.error_code for each in (await answer).topics[0].partitions]
     assert codes[:500] == [0] * 500
     assert codes[-200:] == [ErrorCode.UNKNOWN_MEMBER_ID] * 200
+
+
+@pytest.mark.parametrize("version", [2, 8, 9, 10])
+@pytest.mark.parametrize("has_offsets", [False, True])
+async def test_a_former_member_is_unknown_to_a_group_without_members(
+    version: int, has_offsets: bool
+) -> None:
+    world = Coordinator()
+    world.topic()
+    member = await world.member()
+    if has_offsets:
+        assert code_of(world.commit(1, member=member)) == 0
+    world.leave(member)
+    answer = world.commit(2, member=member, version=version)
+    assert code_of(answer) == ErrorCode.UNKNOWN_MEMBER_ID
+    member.generation_id += 1
+    answer = world.commit(2, member=member, version=version)
+    assert code_of(answer) == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_member_is_unknown_to_a_group_that_has_nothing_but_offsets() -> None:
+    world = Coordinator()
+    world.topic()
+    assert code_of(world.commit(1)) == 0
+    stranger = JoinGroupResponse(generation_id=3, member_id="m-1")
+    assert code_of(world.commit(2, member=stranger)) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert world.committed() == 1

@@ -6,6 +6,7 @@ import pytest
 from tests.gateway.kafka.transactions.ledger import transactional_writes
 from tests.gateway.kafka.world import NOW_MS, World, call
 
+from rockgate.gateway.kafka import firstbatches
 from rockgate.gateway.kafka.handlers import produce
 from rockgate.gateway.kafka.handlers.produce import Produce, Produced
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
@@ -342,3 +343,81 @@ def test_records_are_found_by_key_if_the_topic_says_so(index: str, found: list[i
     positions = store.lookup.by_key(b"orders", b"k", limit=9)
     entries = [store.lookup.entry(position) for position in positions]
     assert [entry[1].unit.base for entry in entries if entry is not None] == found
+
+
+def test_behind_a_first_batch_that_is_to_be_sent_again_no_other_is_taken() -> None:
+    door = Door()
+    appender = door.world.store.appender
+    appender.refusal = StoreFull("the disk is full")
+    assert door.send(idempotent(0, 2)).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    appender.refusal = None
+    assert door.send(idempotent(2)).error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert door.send(idempotent(2), partition=1).error_code == 0, "another partition's own matter"
+    assert door.send(idempotent(2, producer_id=8)).error_code == 0, "another producer's too"
+    assert door.send(idempotent(0, 2)).error_code == 0
+    assert door.send(idempotent(2)).error_code == 0
+    assert len(door.handler._firsts) == 0
+
+
+def test_a_first_batch_that_is_refused_for_good_holds_nothing_back() -> None:
+    door = Door()
+    early = idempotent(0)
+    early[-1] ^= 1
+    assert door.send(early).error_code == ErrorCode.CORRUPT_MESSAGE
+    assert door.send(idempotent(1)).error_code == 0
+
+
+def test_a_producer_that_gave_up_its_first_batch_begins_anew_with_the_next_epoch() -> None:
+    door = Door()
+    appender = door.world.store.appender
+    appender.refusal = StoreFull("the disk is full")
+    assert door.send(idempotent(0)).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    appender.refusal = None
+    assert door.send(idempotent(0, epoch=1)).error_code == 0
+    assert door.send(idempotent(1, epoch=1)).error_code == 0
+
+
+def test_refusals_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(firstbatches, "COUNT_MAX", 3)
+    door = Door()
+    appender = door.world.store.appender
+    appender.refusal = StoreFull("the disk is full")
+    for producer_id in range(10):
+        door.send(idempotent(0, producer_id=producer_id))
+    assert len(door.handler._firsts) == 3
+    appender.refusal = None
+    held = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    codes = [door.send(idempotent(1, producer_id=each)).error_code for each in range(10)]
+    assert codes == [0] * 7 + [held] * 3
+
+
+def test_a_refused_batch_says_where_the_log_begins_if_kafka_does() -> None:
+    door = Door(max_message_bytes="2000")
+    for first in range(5):
+        assert door.send(idempotent(first)).error_code == 0
+    door.world.delete_records(3)
+    told = [
+        door.send(idempotent(9)),
+        door.send(batch_of(time_ms=NOW_MS + 7_200_000)),
+        door.send(idempotent(1, epoch=1)),
+    ]
+    assert [(each.base_offset, each.log_start_offset) for each in told] == [(-1, 3)] * 3
+    untold = [
+        door.send(batch_of(500)),
+        door.send(batch_of(), partition=9),
+        door.send(batch_of(), name="nobody"),
+    ]
+    assert all(each.error_code for each in untold)
+    assert [each.log_start_offset for each in untold] == [-1] * 3
+
+
+def test_a_batch_that_is_sent_again_is_answered_with_its_time() -> None:
+    door = Door()
+    first = door.send(idempotent(0))
+    assert first.log_append_time_ms == -1
+    assert door.send(idempotent(0)).log_append_time_ms == NOW_MS, "its own, as Kafka answers"
+    door = Door(message_timestamp_type="LogAppendTime")
+    appended = door.send(idempotent(0))
+    door.world.clock.advance(5_000)
+    door.send(idempotent(1))
+    assert door.send(idempotent(0)).log_append_time_ms == appended.log_append_time_ms == NOW_MS

@@ -150,3 +150,28 @@ def test_a_marker_of_an_older_epoch_or_an_unknown_partition_is_refused() -> None
     assert write_marker(ledger, older, 1) == ErrorCode.INVALID_PRODUCER_EPOCH
     assert write_marker(ledger, producer, 7) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert write_marker(ledger, producer, 0, topic="x") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_an_ended_transaction_is_described_with_when_it_began_until_the_next_init() -> None:
+    ledger, producer = busy_ledger()
+    began_ms = ledger.clock.now_ms()
+    ledger.clock.advance(1_000)
+    ended = ledger.end(producer, commit=True, id_="busy").producer
+    for _ in range(2):
+        [found] = describe(ledger, "busy")
+        assert (found.transaction_state, found.topics) == ("CompleteCommit", [])
+        assert found.transaction_start_time_ms == began_ms
+        ledger.crash()
+    assert ledger.init("busy", has=ended).code == 0
+    [found] = describe(ledger, "busy")
+    assert (found.transaction_state, found.transaction_start_time_ms) == ("Empty", -1)
+
+
+def test_a_begin_that_is_said_again_is_described_with_its_own_timeout() -> None:
+    ledger = Ledger()
+    producer = ledger.init().producer
+    for timeout_ms in (40_000, 30_000):
+        assert ledger.init(has=producer, timeout_ms=timeout_ms).code == 0
+        [found] = describe(ledger, "tx")
+        assert (found.transaction_state, found.producer_epoch) == ("Empty", producer.epoch + 1)
+        assert found.transaction_timeout_ms == timeout_ms

@@ -212,3 +212,33 @@ def test_an_abort_leaves_what_is_committed() -> None:
     assert ledger.committed_offset()[0] == ErrorCode.UNSTABLE_OFFSET_COMMIT
     assert ledger.end(producer, commit=False).code == 0
     assert ledger.committed_offset() == (0, 20)
+
+
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [
+        (3, ErrorCode.INVALID_TXN_STATE),
+        (4, ErrorCode.TRANSACTION_ABORTABLE),
+        (5, ErrorCode.UNKNOWN_MEMBER_ID),
+    ],
+)
+def test_the_producer_and_its_transaction_are_looked_at_before_the_group(
+    version: int, code: ErrorCode
+) -> None:
+    ledger, producer = opened()
+    ledger.plain(1)
+    fenced = Producer(producer.id, producer.epoch - 1)
+
+    def commit(by: Producer) -> int:
+        return ledger.commit_offset(by, 5, version=version, generation=3, member="nobody")
+
+    assert commit(fenced) == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert commit(Producer(producer.id + 99, 0)) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert commit(producer) == code
+
+
+def test_an_unknown_partition_is_told_whoever_asks() -> None:
+    ledger, producer = opened()
+    fenced = Producer(producer.id, producer.epoch - 1)
+    code = ledger.commit_offset(fenced, 5, partition=99)
+    assert code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -338,3 +338,23 @@ def test_verification_from_version_4_adds_nothing() -> None:
         results = answer.results_by_transaction[0].topic_results[0].results_by_partition
         codes = [each.partition_error_code for each in results]
         assert codes == [0, code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+@pytest.mark.usefixtures("large")
+def test_behind_a_first_batch_that_came_during_the_last_end_no_other_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ledger, producer = ledger_in(State.ONGOING)
+    assert ledger.end(producer, commit=True, version=4).code == 0
+    early = ledger.write(producer, 0, b"0", partition=1, version=11)
+    assert early == ErrorCode.NOT_ENOUGH_REPLICAS
+    monkeypatch.setattr(coordinator, "MARKERS_PER_GROUP", 200)
+    while ledger.coordinator.step():
+        pass
+    assert ledger.add(producer, 1) == [0]
+    held = ledger.write(producer, 1, b"1", partition=1, version=11)
+    assert held == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    for sequence in (0, 1):
+        assert ledger.write(producer, sequence, b"%d" % sequence, partition=1, version=11) == 0
+    assert ledger.end(producer, commit=True, version=4).code == 0
+    assert ledger.read(1) == [b"0", b"1"]

@@ -194,7 +194,8 @@ class Groups:
             return cast(ErrorCode, self._ask(active, commit, ErrorCode))
         if commit.generation < 0:
             return _UNKNOWN if name in self._held else ErrorCode.NONE
-        return ErrorCode.ILLEGAL_GENERATION
+        # A group without members knows none, whatever generation they were of.
+        return ErrorCode.ILLEGAL_GENERATION if self.shown(name) is None else _UNKNOWN
 
     def may_commit_from_outside(self, name: str) -> bool:
         """Whether offsets may be committed by one who is no member: while there are none."""

@@ -1,7 +1,8 @@
 """DescribeGroups: v0-6.
 
 Behaviour
-- Subscriptions and assignments are shown while a group is stable; before, there are none to show.
+- Subscriptions and the protocol are shown while a group is stable. Assignments are shown as they
+  were last given, during a rebalance too.
 - A group that does not exist is "Dead" without an error, and from v6 GROUP_ID_NOT_FOUND. So is one
   that has members of another kind.
 
@@ -83,5 +84,5 @@ def _member(member: Member, shown: Shown) -> DescribedGroupMember:
         client_id=member.client_id,
         client_host=member.client_host,
         member_metadata=member.metadata(shown.protocol_name) if is_stable else b"",
-        member_assignment=member.assignment if is_stable else b"",
+        member_assignment=member.assignment,
     )

@@ -2,7 +2,7 @@
 
 Behaviour
 - Members commit within their generation. Others commit while the group has no members; a
-  generation below zero says that one is no member.
+  generation below zero says that one is no member. A former member is UNKNOWN_MEMBER_ID.
 - Each partition succeeds or fails alone: an unknown one, or a text that is too long, does not keep
   the others from being committed.
 - Answered once the offsets are in the log, and on disk where the server flushes before it answers.

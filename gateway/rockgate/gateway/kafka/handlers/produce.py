@@ -7,8 +7,11 @@ Behaviour
   the flush setting says so. acks 0 is not answered; an error then closes the connection, as in
   Kafka, because nothing else could tell the client.
 - A batch of a transaction is taken if `transactions.writing` lets it in.
-- A batch that an idempotent producer sends again is answered with its first offset, and not before
-  that one is as durable as it was asked to be.
+- A batch that an idempotent producer sends again is answered with its first offset and its time,
+  and not before that one is as durable as it was asked to be.
+- A first batch that is refused for now holds back what its producer sent behind it: `firstbatches`.
+- A refused batch says where the log begins where Kafka says it: with a sequence, an epoch, a time
+  or a record that does not fit.
 - On topics of `message.type` DELAY and MIXED batches are opened, and records with a header that
   delays them wait (docs/delay.md). A batch that takes long to open is opened by a thread; what
   comes behind it for the same partitions waits for it, so that order and sequences hold.
@@ -28,6 +31,7 @@ from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.delaying import Ready, RecordDelays
 from rockgate.gateway.kafka.errors import RequestError, code_of
+from rockgate.gateway.kafka.firstbatches import RETRIABLE, FirstBatches
 from rockgate.gateway.kafka.handler import Answer
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.producers import Producers
@@ -43,7 +47,12 @@ from rockgate.protocol.kafka.hot import produce as hot
 from rockgate.protocol.kafka.hot.produce import ProducedPartition, ProducedTopic
 from rockgate.protocol.kafka.hot.single import decode_single, encode_single
 from rockgate.protocol.kafka.messages.produce import ProduceRequest, TopicProduceData
-from rockgate.protocol.kafka.records.batch import BatchHeader, stamp, stamp_append_time
+from rockgate.protocol.kafka.records.batch import (
+    BatchHeader,
+    read_header,
+    stamp,
+    stamp_append_time,
+)
 from rockgate.store.clock import Clock
 from rockgate.store.commitlog import Stamp
 from rockgate.store.consumequeue import Queue
@@ -52,6 +61,11 @@ from rockgate.store.store import Store
 from rockgate.store.topic import Topic
 
 _ACKS = (-1, 0, 1)
+_TELL_LOG_START = (
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode.INVALID_TIMESTAMP,
+    ErrorCode.INVALID_RECORD,
+)
 
 
 class Produced(NamedTuple):
@@ -95,6 +109,7 @@ class Produce:
         self._writes = writes
         self._delays = delays
         self._turns = Turns()
+        self._firsts = FirstBatches()
         self._transactional_id: str | None = None
         epoch = store.epochs.current
 
@@ -215,7 +230,10 @@ class Produce:
             try:
                 partitions.append(self._produce(topic, each.index, each.records, version, now_ms))
             except (MalformedBatch, RequestError, StoreError) as error:
-                partitions.append(_refused(each.index, error))
+                refused = _refused(each.index, error)
+                queue = self._queues.of(topic.id)[each.index]
+                self._note_refused(queue, each.records, refused.error_code)
+                partitions.append(self._with_log_start(queue, refused))
         return ProducedTopic(data.name, data.topic_id, partitions)
 
     def _produce(
@@ -239,10 +257,14 @@ class Produce:
         if header.producer_id >= 0:
             self._check_transaction((topic.id, index), header, version)
             producer = self._producers.find(topic.id, index, header.producer_id)
-            offset = None if producer is None else producer.check(header)
-            if offset is not None:
-                self._durable(queue, self._log.end)
-                return ProducedPartition(index, 0, offset, -1, queue.log_start)
+            if producer is not None:
+                offset = producer.check(header)
+                if offset is not None:
+                    self._durable(queue, self._log.end)
+                    append_ms = _append_ms(queue, offset, header, settings.is_append_time)
+                    return ProducedPartition(index, 0, offset, append_ms, queue.log_start)
+            elif self._firsts:
+                self._firsts.check((topic.id, index, header.producer_id), header)
         stamping, record_ms, append_ms = self._stamp, header.max_timestamp, -1
         if settings.is_append_time:
             stamping, record_ms, append_ms = self._append_time_stamp(now_ms), now_ms, now_ms
@@ -274,10 +296,28 @@ class Produce:
                 self._producers.record(
                     topic.id, index, header, offset=offset, position=position, store_ms=store_ms
                 )
+                self._firsts.taken((topic.id, index, header.producer_id))
             if header.is_transactional:
                 self._writes.wrote((topic.id, index), header, appended.offset)
         self._durable(queue, appended.end)
         return ProducedPartition(index, 0, appended.offset, append_ms, queue.log_start)
+
+    def _note_refused(self, queue: Queue, records: Buffer | None, code: int) -> None:
+        """Let nothing of the same producer overtake a first batch that will be sent again."""
+        if code not in RETRIABLE or records is None:
+            return
+        header = read_header(records)
+        key = queue.topic_id, queue.queue_id, header.producer_id
+        if header.producer_id >= 0 and self._producers.find(*key) is None:
+            self._firsts.refused(key, header)
+
+    def _with_log_start(self, queue: Queue, refused: ProducedPartition) -> ProducedPartition:
+        """Say where the log begins, with the errors that Kafka says it with."""
+        code = refused.error_code
+        is_told = code in _TELL_LOG_START or (
+            code == ErrorCode.INVALID_PRODUCER_EPOCH and self._transactional_id is None
+        )
+        return refused._replace(log_start_offset=queue.log_start) if is_told else refused
 
     def _check_transaction(
         self, partition: tuple[bytes, int], header: BatchHeader, version: int
@@ -315,6 +355,17 @@ def _partitions(request: ProduceRequest, version: int) -> list[tuple[str | bytes
         for data in request.topic_data
         for each in data.partition_data
     ]
+
+
+def _append_ms(queue: Queue, offset: int, header: BatchHeader, is_append_time: bool) -> int:
+    """Return the time that a batch which was written before is answered with, as in Kafka."""
+    if not is_append_time:
+        return header.max_timestamp
+    unit = queue.find(offset)
+    if unit is None or unit.base != offset:
+        return -1
+    # The largest up to it, which a record of an earlier setting may have set further ahead.
+    return min(unit.max_ms, unit.store_ms)
 
 
 def _refused(index: int, error: Exception) -> ProducedPartition:

@@ -13,6 +13,7 @@ Versions
   group is added to the transaction by the way.
 
 Departs from Kafka
+- A negative offset is OFFSET_OUT_OF_RANGE.
 - What transactions may have pending is bounded (`transactions.offsets_bytes_max`): beyond it the
   answer is TRANSACTION_ABORTABLE, and INVALID_COMMIT_OFFSET_SIZE up to v3.
 """

@@ -150,7 +150,10 @@ class Transactions:
         transaction.state = State.PREPARE_COMMIT if ending.is_commit else State.PREPARE_ABORT
 
     def _complete(self, transaction: Transaction, what: Any) -> None:
+        start_ms = transaction.start_ms
         self._clear(transaction)
+        # Kafka shows when the last one began until there is another, or none.
+        transaction.start_ms = start_ms
         ending = what.ending
         transaction.state = State.COMPLETE_COMMIT if ending.is_commit else State.COMPLETE_ABORT
         transaction.producer, transaction.last = ending.next, ending.last
