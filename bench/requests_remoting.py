@@ -4,27 +4,239 @@ A row is a code at its worst legal size; `frame` makes its bytes. Rows for the n
 door "namesrv", those for the broker "remoting".
 """
 
+import json
 from collections.abc import Mapping
 
-from bench.requests_world import Request
+from bench.requests_world import GROUP_OF_ALL, WIDE, Request, World
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.command import Command, encode
+from rockgate.protocol.remoting.message import encode_batch
+
+BEAT_MAX = 256 << 10
+LOCKS_MAX = 512 << 10
+TEXT = "x" * 60_000
 
 
-def frame(code: RequestCode, fields: Mapping[str, str] | None = None, body: bytes = b"") -> bytes:
+def frame(
+    code: RequestCode, fields: Mapping[str, object] | None = None, body: bytes = b""
+) -> bytes:
     """A request as it goes over the wire."""
-    return encode(Command(code=code, fields=dict(fields or {}), body=body))
+    texts = {name: str(value) for name, value in (fields or {}).items()}
+    return encode(Command(code=code, fields=texts, body=body)) + body
 
 
+def _row(
+    code: RequestCode,
+    fields: Mapping[str, object] | None = None,
+    *,
+    what: str = "",
+    door: str = "remoting",
+    is_changing: bool = False,
+) -> Request:
+    """A request without a body."""
+    return Request(
+        name=f"{int(code)} {code.name}{what and ', ' + what}",
+        door=door,
+        make=lambda _: [frame(code, fields)],
+        is_changing=is_changing,
+    )
+
+
+def _heartbeat(consumers: int, producers: int, topics: int) -> bytes:
+    """Groups with long names, each of whose retry topics is new."""
+    groups = [
+        {
+            "groupName": f"g-{number}-" + "n" * 60,
+            "subscriptionDataSet": [
+                {"topic": f"t-{topic}", "subString": "*"} for topic in range(topics)
+            ],
+        }
+        for number in range(consumers)
+    ]
+    names = [{"groupName": f"p-{number}"} for number in range(producers)]
+    beat = {"clientID": "bench", "consumerDataSet": groups, "producerDataSet": names}
+    body = json.dumps(beat).encode()
+    return frame(RequestCode.HEART_BEAT, {}, body)
+
+
+def _malformed(size: int) -> bytes:
+    body = (b'{"clientID":"c","consumerDataSet":[' + b'{"groupName":"g"},' * (size // 18))[:size]
+    return frame(RequestCode.HEART_BEAT, {}, body)
+
+
+def _locks(code: RequestCode) -> bytes:
+    """As many queues as a body may have."""
+    one = {"topic": "t", "brokerName": "b", "queueId": 10_000}
+    count = (LOCKS_MAX - 200) // (len(json.dumps(one)) + 2)
+    queues = [{**one, "queueId": number} for number in range(count)]
+    wanted = {"consumerGroup": "g", "clientId": "c", "mqSet": queues}
+    return frame(code, {}, json.dumps(wanted).encode())
+
+
+def _settings() -> bytes:
+    attributes = {f"a{number}": "" for number in range(1_200)}
+    body = json.dumps({"groupName": "set", "attributes": attributes}).encode()
+    return frame(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, {}, body)
+
+
+def _pull(expression: str, kind: str = "SQL92") -> bytes:
+    fields = {
+        "consumerGroup": "set",
+        "topic": "filtered",
+        "queueId": 0,
+        "queueOffset": 0,
+        "maxMsgNums": 1_024,
+        "sysFlag": 4,
+        "commitOffset": 0,
+        "suspendTimeoutMillis": 0,
+        "subscription": expression,
+        "subVersion": 0,
+        "expressionType": kind,
+    }
+    return frame(RequestCode.PULL_MESSAGE, fields)
+
+
+def _batch(count: int) -> bytes:
+    """Messages with properties that a filter looks at."""
+    properties = b"".join(b"p%d\x01%d\x02" % (number, number) for number in range(20))
+    body = encode_batch([(0, b"x", properties)] * count)
+    fields = {
+        "a": "producers",
+        "b": "filtered",
+        "c": "TBW102",
+        "d": 1,
+        "e": 0,
+        "f": 0,
+        "g": 1_700_000_000_000,
+        "h": 0,
+        "i": "",
+        "j": 0,
+        "k": "false",
+        "m": "true",
+    }
+    return frame(RequestCode.SEND_BATCH_MESSAGE, fields, body)
+
+
+LARGE_FILTER = " OR ".join(f"p7 = {number}" for number in range(1_000, 1_990))
+
+
+def _filtered(world: World) -> list[bytes]:
+    return [_batch(2_000), _pull(LARGE_FILTER)]
+
+
+def _values(world: World) -> list[bytes]:
+    puts = [
+        frame(RequestCode.PUT_KV_CONFIG, {"namespace": "n", "key": str(number), "value": TEXT})
+        for number in range(30)
+    ]
+    return [*puts, frame(RequestCode.GET_KVLIST_BY_NAMESPACE, {"namespace": "n"})]
+
+
+def _route(world: World) -> list[bytes]:
+    brokers = [
+        {"brokerName": f"b{number}", "cluster": "c", "brokerAddrs": {"0": "h:1"}}
+        for number in range(200)
+    ]
+    body = json.dumps({"brokerDatas": brokers, "queueDatas": []}).encode().replace(b'"0"', b"0")
+    return [frame(RequestCode.REGISTER_TOPIC_IN_NAMESRV, {"topic": "t"}, body)]
+
+
+def _registration(world: World) -> list[bytes]:
+    config = {"perm": 6, "readQueueNums": 4, "writeQueueNums": 4}
+    names = [f"theirs-{number}" for number in range(40_000 * len(world.topics) // 10_000)]
+    table = {name: {**config, "topicName": name} for name in names}
+    body = json.dumps({"topicConfigSerializeWrapper": {"topicConfigTable": table}}).encode()
+    fields = {
+        "brokerName": "other",
+        "brokerAddr": "127.0.0.1:1",
+        "clusterName": "c",
+        "haServerAddr": "",
+        "brokerId": 0,
+    }
+    return [frame(RequestCode.REGISTER_BROKER, fields, body[: 8 << 20])]
+
+
+def _reset(world: World) -> list[bytes]:
+    fields = {"topic": WIDE, "group": GROUP_OF_ALL, "timestamp": 1, "isForce": "true"}
+    return [frame(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, fields)]
+
+
+R = RequestCode
 REQUESTS: tuple[Request, ...] = (
+    _row(R.GET_ALL_TOPIC_CONFIG),
+    _row(R.GET_ALL_SUBSCRIPTIONGROUP_CONFIG),
+    _row(R.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, {"maxGroupNum": 30_000}, what="30,000 of them"),
+    _row(R.GET_TOPIC_STATS_INFO, {"topic": WIDE}, what="10,000 queues"),
+    _row(R.GET_CONSUME_STATS, {"consumerGroup": GROUP_OF_ALL}, what="a group of all topics"),
+    _row(R.GET_BROKER_CONSUME_STATS, {"isOrder": "false"}),
+    _row(R.QUERY_TOPICS_BY_CONSUMER, {"group": GROUP_OF_ALL}),
+    _row(R.QUERY_TOPIC_CONSUME_BY_WHO, {"topic": WIDE}),
+    _row(R.GET_BROKER_RUNTIME_INFO),
+    _row(R.GET_SYSTEM_TOPIC_LIST_FROM_BROKER),
+    Request(name="222 INVOKE_BROKER_TO_RESET_OFFSET, 10,000 queues", door="remoting", make=_reset),
     Request(
-        name="21 GET_ALL_TOPIC_CONFIG",
+        name="34 HEART_BEAT, 15 MB that are no JSON",
         door="remoting",
-        make=lambda _: [frame(RequestCode.GET_ALL_TOPIC_CONFIG)],
+        make=lambda _: [_malformed(15_000_000)],
     ),
     Request(
-        name="206 GET_ALL_TOPIC_LIST_FROM_NAMESERVER",
-        door="namesrv",
-        make=lambda _: [frame(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER)],
+        name="34 HEART_BEAT, 256 KB that are no JSON",
+        door="remoting",
+        make=lambda _: [_malformed(BEAT_MAX)],
     ),
+    Request(
+        name="34 HEART_BEAT, 1,000 groups with new retry topics",
+        door="remoting",
+        make=lambda world: [_heartbeat(min(1_000, len(world.topics)), 0, 1)],
+        is_changing=True,
+    ),
+    Request(
+        name="34 HEART_BEAT, 1,000 producers",
+        door="remoting",
+        make=lambda _: [_heartbeat(0, 1_000, 0)],
+    ),
+    Request(
+        name="328 GET_ALL_PRODUCER_INFO",
+        door="remoting",
+        make=lambda _: [_heartbeat(0, 1_000, 0), frame(R.GET_ALL_PRODUCER_INFO)],
+    ),
+    Request(
+        name="41 LOCK_BATCH_MQ, 512 KB", door="remoting", make=lambda _: [_locks(R.LOCK_BATCH_MQ)]
+    ),
+    Request(
+        name="42 UNLOCK_BATCH_MQ, 512 KB",
+        door="remoting",
+        make=lambda _: [_locks(R.UNLOCK_BATCH_MQ)],
+    ),
+    Request(
+        name="200 UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, 16 KB",
+        door="remoting",
+        make=lambda _: [_settings()],
+    ),
+    Request(
+        name="11 PULL_MESSAGE, by a group with large settings",
+        door="remoting",
+        make=lambda _: [_settings(), _batch(10), _pull("*", "TAG")],
+    ),
+    Request(name="11 PULL_MESSAGE, a filter of 13 KB", door="remoting", make=_filtered),
+    Request(
+        name="11 PULL_MESSAGE, 16 KB of tags",
+        door="remoting",
+        make=lambda _: [_batch(10), _pull("||".join(map(str, range(2_700))), "TAG")],
+    ),
+    Request(
+        name="320 SEND_BATCH_MESSAGE, 20,000 messages",
+        door="remoting",
+        make=lambda _: [_batch(20_000)],
+    ),
+    _row(R.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, door="namesrv"),
+    _row(R.GET_TOPICS_BY_CLUSTER, {"cluster": "DefaultCluster"}, door="namesrv"),
+    _row(R.GET_SYSTEM_TOPIC_LIST_FROM_NS, door="namesrv"),
+    _row(R.GET_BROKER_CLUSTER_INFO, door="namesrv"),
+    _row(R.GET_ROUTEINFO_BY_TOPIC, {"topic": WIDE}, door="namesrv"),
+    Request(name="219 GET_KVLIST_BY_NAMESPACE, 1.8 MB", door="namesrv", make=_values),
+    Request(name="217 REGISTER_TOPIC_IN_NAMESRV, 16 KB", door="namesrv", make=_route),
+    Request(name="103 REGISTER_BROKER, 40,000 topics", door="namesrv", make=_registration),
+    _row(R.WIPE_WRITE_PERM_OF_BROKER, {"brokerName": "rockgate"}, door="namesrv"),
+    _row(R.ADD_WRITE_PERM_OF_BROKER, {"brokerName": "rockgate"}, door="namesrv"),
 )

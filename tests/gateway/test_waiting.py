@@ -191,3 +191,17 @@ async def test_polls_that_have_much_to_look_at_are_asked_over_several_turns(
         assert [len(counter.looks) for counter in counters] == [1] * asked + [0] * (3 - asked)
     for poll in polls:
         poll.cancel()
+
+
+async def test_an_append_costs_the_same_however_many_wait(queues: list[Queue]) -> None:
+    waiting, counters = Waiting(HandClock()), [Counter(1) for _ in range(3 * LOOKS_PER_TURN)]
+    polls = [waiting.poll(queues[:1], 1000, counter.look) for counter in counters]
+    for _ in range(5):
+        waiting.wake(queues[0])
+    assert not any(counter.looks for counter in counters), "nobody is asked by the append itself"
+    assert len(waiting._woken) == 0, "nor noted one by one"
+    for _ in range(4):
+        await turn()
+    assert all(poll.done() for poll in polls)
+    assert all(len(counter.looks) == 1 for counter in counters)
+    assert waiting.queue_count == 0

@@ -299,7 +299,7 @@ def test_a_large_malformed_heartbeat_is_refused_unread(server: RunningServer) ->
         attacker = Client(server.address("remoting"))
         answer = attacker.ask(34, {}, body)
         assert answer.code == ResponseCode.INVALID_PARAMETER
-        assert "1048576 are allowed" in (answer.remark or "")
+        assert "262144 are allowed" in (answer.remark or "")
         attacker.socket.close()
 
 

@@ -25,6 +25,7 @@ from rockgate.store.store import Store
 from rockgate.store.topic import Topic
 
 Result = TypeVar("Result")
+T = TypeVar("T")
 LOOKS_PER_TURN = 64
 """Polls asked before others get their turn: a thousand may wait for one queue."""
 SECONDS_PER_TURN = 0.005
@@ -64,8 +65,6 @@ class Poll(Generic[Result]):
         """Let it be asked again, soon."""
         self._waiting.wake_poll(self)
 
-    noted = wake
-
     def look(self, is_last: bool = False) -> None:
         """Ask whether there is enough now, or take what there is if time is up."""
         if self.future.done():
@@ -94,6 +93,9 @@ class Waiting:
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock
         self._watchers: dict[Queue, dict[Watcher, None]] = {}
+        # Polls may be very many: an append only notes their queue, and they are woken in a turn.
+        self._polls_of: dict[Queue, dict[Poll[Any], None]] = {}
+        self._changed: dict[Queue, None] = {}
         self._topics: dict[bytes, dict[Queue, None]] = {}
         self._unflushed: dict[Queue, None] = {}
         self._polls: dict[Poll[Any], None] = {}
@@ -112,7 +114,7 @@ class Waiting:
     @property
     def queue_count(self) -> int:
         """How many queues are watched."""
-        return len(self._watchers)
+        return len(self._watchers.keys() | self._polls_of.keys())
 
     def follow(self, store: Store) -> None:
         """Hear of everything in a store that readers could see."""
@@ -132,20 +134,28 @@ class Waiting:
 
     def watch(self, queue: Queue, watcher: Watcher) -> None:
         """Tell a watcher of every change of a queue, until `unwatch`."""
-        watchers = self._watchers.get(queue)
-        if watchers is None:
-            watchers = self._watchers[queue] = {}
-            self._topics.setdefault(queue.topic_id, {})[queue] = None
-        watchers[watcher] = None
+        self._hear(self._watchers, queue, watcher)
 
     def unwatch(self, queue: Queue, watcher: Watcher) -> None:
         """Tell it no more."""
-        watchers = self._watchers.get(queue)
-        if watchers is None:
+        self._hear_no_more(self._watchers, queue, watcher)
+
+    def _hear(self, table: dict[Queue, dict[T, None]], queue: Queue, listener: T) -> None:
+        listeners = table.get(queue)
+        if listeners is None:
+            listeners = table[queue] = {}
+            self._topics.setdefault(queue.topic_id, {})[queue] = None
+        listeners[listener] = None
+
+    def _hear_no_more(self, table: dict[Queue, dict[T, None]], queue: Queue, listener: T) -> None:
+        listeners = table.get(queue)
+        if listeners is None:
             return
-        watchers.pop(watcher, None)
-        if not watchers:
-            del self._watchers[queue]
+        listeners.pop(listener, None)
+        if listeners:
+            return
+        del table[queue]
+        if queue not in self._watchers and queue not in self._polls_of:
             queues = self._topics[queue.topic_id]
             del queues[queue]
             if not queues:
@@ -179,11 +189,11 @@ class Waiting:
 
         def unwatch_all() -> None:
             for queue in watched:
-                self.unwatch(queue, poll)
+                self._hear_no_more(self._polls_of, queue, poll)
 
         poll = self.begin(wait_ms, look, unwatch_all)
         for queue in watched:
-            self.watch(queue, poll)
+            self._hear(self._polls_of, queue, poll)
         return poll.future
 
     def forget(self, poll: Poll[Any]) -> None:
@@ -212,6 +222,9 @@ class Waiting:
         if watchers:
             for watcher in watchers:
                 watcher.noted()
+        if queue in self._polls_of:
+            self._changed[queue] = None
+            self._schedule()
 
     def wake_flushed(self, flushed: int) -> None:
         """Note that everything before a position is on disk, so that sync queues show it."""
@@ -240,7 +253,11 @@ class Waiting:
 
     def _look_all(self) -> None:
         self._is_scheduled = False
-        woken = self._woken
+        woken, changed = self._woken, self._changed
+        while changed and not woken:
+            queue = next(iter(changed))
+            del changed[queue]
+            woken.update(self._polls_of.get(queue, ()))
         turn = list(islice(woken, LOOKS_PER_TURN))
         share = TimeSlice(SECONDS_PER_TURN)
         for poll in turn:
@@ -248,5 +265,5 @@ class Waiting:
             poll.look()
             if share.is_over():
                 break
-        if woken:
+        if woken or changed:
             self._schedule()

@@ -223,3 +223,37 @@ def test_queues_may_differ_and_shrink_and_kafka_has_as_many_partitions_as_there_
     assert broker.publish("resized", queue=7).code == ResponseCode.SYSTEM_ERROR
     assert [m.body for m in messages(broker.pull("resized", queue=7))] == [b"kept"]
     assert set_queues(3, 9) == (3, 9, 9)
+
+
+def test_all_groups_are_told_at_once_or_in_pages(broker: Client) -> None:
+    for number in range(5):
+        body = json.dumps({"groupName": f"paged-{number}", "retryMaxTimes": number}).encode()
+        assert broker.ask(200, {}, body).code == 0
+    whole = broker.ask(201)
+    table = json.loads(bytes(whole.body))["subscriptionGroupTable"]
+    assert table["paged-3"]["retryMaxTimes"] == 3
+    assert table["paged-3"]["groupName"] == "paged-3"
+    assert int(whole.fields["totalGroupNum"]) == len(table)
+    paged: dict[str, object] = {}
+    while len(paged) < len(table):
+        page = broker.ask(201, {"groupSeq": len(paged), "maxGroupNum": 2})
+        found = json.loads(bytes(page.body))["subscriptionGroupTable"]
+        assert 0 < len(found) <= 2
+        paged |= found
+    assert paged == table
+
+
+def test_settings_of_a_group_are_bounded_and_read_once(broker: Client) -> None:
+    large = json.dumps({"groupName": "large", "attributes": {"a": "x" * 20_000}}).encode()
+    answer = broker.ask(200, {}, large)
+    assert answer.code == ResponseCode.INVALID_PARAMETER
+    assert "16384 are allowed" in (answer.remark or "")
+
+
+def test_a_heartbeat_of_many_groups_makes_all_their_retry_topics(broker: Client) -> None:
+    groups = [{"groupName": f"many-{number}", "subscriptionDataSet": []} for number in range(40)]
+    body = {"clientID": "c", "consumerDataSet": groups, "producerDataSet": []}
+    assert broker.ask(34, {}, json.dumps(body).encode()).code == 0
+    for number in (0, 39):
+        assert broker.ask(351, {"topic": f"%RETRY%many-{number}"}).code == 0
+        assert broker.ask(38, {"consumerGroup": f"many-{number}"}).code == 0

@@ -176,19 +176,25 @@ def test_a_kill_neither_forgets_nor_repeats(world: DelayWorld) -> None:
     assert world.bodies() == [b"0", b"1", b"2", b"3", b"4"]
 
 
-@pytest.mark.parametrize(("is_there_in_time", "came"), [(True, [b"later"]), (False, [])])
-def test_a_message_goes_to_the_topic_of_that_name_or_is_dropped(
-    world: DelayWorld, is_there_in_time: bool, came: list[bytes]
+@pytest.mark.parametrize("is_made_in_time", [True, False])
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_what_waits_for_a_deleted_topic_is_not_for_another_of_its_name(
+    world: DelayWorld, is_made_in_time: bool, is_killed: bool
 ) -> None:
     world.send({"DELAY": "1"})
     world.store.topics.delete([world.store.topics.get("orders")])
-    if not is_there_in_time:
+    if not is_made_in_time:
         world.ripen(SECOND)
     world.store.topics.create(NewTopic(name="orders", queue_count=1))
+    if is_killed:
+        world.kill()
     world.ripen(60 * SECOND)
-    assert world.bodies(queue=0) == came
+    assert world.bodies(queue=0) == []
     assert world.store.delay.waiting_count == 0
-    assert world.store.deliveries.dropped_count == 1 - len(came)
+    assert world.store.deliveries.dropped_count == (1 if is_made_in_time or not is_killed else 0)
+    world.send({"DELAY": "1"}, b"for the new one", queue=0)
+    world.ripen(SECOND)
+    assert world.bodies(queue=0) == [b"for the new one"]
 
 
 @pytest.mark.row("S-12")

@@ -11,8 +11,9 @@ from tests.gateway.server import RunningServer
 from tests.waiting import wait_until
 
 from rockgate.gateway.remoting.caller import Caller
-from rockgate.gateway.remoting.clients import CLIENT_ID_SIZE_MAX, Clients
 from rockgate.gateway.remoting.clients import Client as Registered
+from rockgate.gateway.remoting.clients import Clients
+from rockgate.gateway.remoting.names import CLIENT_ID_CHARS_MAX
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Command
 
@@ -137,7 +138,7 @@ def test_of_who_asks_one_name_is_kept_for_each_connection_and_none_that_is_too_l
     clients, one = Clients(Free(), 100), line()
     for number in range(10):
         clients.asks(f"c{number}", one)
-    clients.asks("x" * (CLIENT_ID_SIZE_MAX + 1), line())
+    clients.asks("x" * (CLIENT_ID_CHARS_MAX + 1), line())
     assert (len(clients._askers), clients.find_producer("c9")) == (1, one)
     clients.lost(one)
     assert (clients._askers, clients._asker_ids) == ({}, {})

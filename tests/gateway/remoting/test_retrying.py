@@ -221,8 +221,10 @@ def test_what_nobody_consumes_and_what_is_not_writable_is_refused() -> None:
         world.give_back(waiting)
     with pytest.raises(Refused, match="no name"):
         world.give_back(message, group="")
-    with pytest.raises(InvalidTopic):
+    with pytest.raises(Refused, match="a group name of 300 characters"):
         world.give_back(message, group="g" * 300)
+    with pytest.raises(InvalidTopic):
+        world.give_back(message, group="g" * 255)
     world.store.topics.set_permission({world.store.topics.get(RETRY): 4})
     with pytest.raises(Refused) as refused:
         world.give_back(message)
@@ -320,3 +322,18 @@ def test_under_sync_flush_the_answer_waits_for_the_schedule_too(level: int) -> N
     world.delays._durability = Noting(world.store)
     world.give_back(message, level=level)
     assert waited == [world.store.log.end]
+
+
+def test_a_retry_topic_that_is_deleted_and_made_anew_by_a_heartbeat_gets_nothing_of_before() -> (
+    None
+):
+    world = RetryWorld()
+    world.give_back(world.message(b"before"))
+    world.store.topics.delete([world.store.topics.get("%RETRY%g")])
+    world.book.ensure_queues("%RETRY%g", 1)
+    world.pass_time(3_600 * SECOND)
+    assert world.consumed("%RETRY%g") == []
+    assert world.store.deliveries.dropped_count == 1
+    world.give_back(world.message(b"since"))
+    world.pass_time(3_600 * SECOND)
+    assert [message.body for message in world.consumed("%RETRY%g")] == [b"since"]

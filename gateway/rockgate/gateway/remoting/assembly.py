@@ -29,6 +29,7 @@ from rockgate.gateway.remoting.groupsettings import GroupSettings
 from rockgate.gateway.remoting.halves import Halves
 from rockgate.gateway.remoting.local import LocalBroker
 from rockgate.gateway.remoting.locks import Locks
+from rockgate.gateway.remoting.longpolls import LongPolls
 from rockgate.gateway.remoting.nameserver import processors as nameserver
 from rockgate.gateway.remoting.nameserver.kv import KeyValues
 from rockgate.gateway.remoting.nameserver.routes import Local, Routes
@@ -136,6 +137,9 @@ class RemotingAssembly:
             asks=self.clients.asks,
         )
         self.locks = Locks(remoting.lock_expiry_ms)
+        self.polls = LongPolls(
+            connection_max=remoting.waiting_pulls_max, bytes_max=remoting.waiting_bytes_max
+        )
         self.halves = Halves(store=store, halves=folds.halves, durability=self.durability)
         self.sender.on_kind[MessageKind.HALF] = self.halves.prepare
         self.delays = Delays(
@@ -255,6 +259,7 @@ class RemotingAssembly:
                 count_max=config.pull_messages_max,
                 size_max=min(config.pull_bytes_max, config.frame_bytes_max - HEADER_ROOM),
                 suspend_ms_max=config.suspend_ms_max,
+                polls=self.polls,
             ),
             offsets=OffsetRequests(
                 store=store,

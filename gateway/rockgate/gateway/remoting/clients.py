@@ -15,11 +15,14 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from rockgate.gateway.remoting.caller import Caller
+from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.names import CLIENT_ID_CHARS_MAX
 from rockgate.protocol.remoting.bodies.clients import ConsumerData, SubscriptionData
-from rockgate.protocol.remoting.codes import RequestCode
+from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 
 BROADCASTING = "BROADCASTING"
-CLIENT_ID_SIZE_MAX = 1_000
+BEATS_BYTES_MAX = 64 << 20
+"""Heartbeats of all clients: a hundred thousand of the usual size."""
 
 
 class Tenancy(Protocol):
@@ -73,6 +76,9 @@ class Clients:
         """Told of a group whose last consumer is gone."""
         self._askers: dict[str, Caller] = {}
         self._asker_ids: dict[Caller, str] = {}
+        self._beats: dict[Caller, int] = {}
+        self._beaten_bytes = 0
+        """Bytes of every connection's last heartbeat: what it says is kept."""
 
     # Reading
 
@@ -111,7 +117,7 @@ class Clients:
 
     def asks(self, client_id: str, caller: Caller) -> None:
         """A client sent a request to which another will reply, perhaps before its heartbeat."""
-        if self._asker_ids.get(caller) == client_id or len(client_id) > CLIENT_ID_SIZE_MAX:
+        if self._asker_ids.get(caller) == client_id or len(client_id) > CLIENT_ID_CHARS_MAX:
             return
         self._forget_asker(caller)
         if client_id not in self._askers:
@@ -124,6 +130,20 @@ class Clients:
             del self._askers[client_id]
 
     # Heartbeats
+
+    def reserve(self, caller: Caller, beat_bytes: int, groups_max: int) -> None:
+        """Make sure that what a heartbeat says may be kept; SYSTEM_BUSY if it is too much."""
+        beaten = self._beaten_bytes - self._beats.get(caller, 0) + beat_bytes
+        if beaten > BEATS_BYTES_MAX:
+            raise Refused(
+                ResponseCode.SYSTEM_BUSY, f"heartbeats of all clients pass {BEATS_BYTES_MAX} bytes"
+            )
+        if len(self._groups_of.get(caller, ())) > groups_max:
+            raise Refused(
+                ResponseCode.INVALID_PARAMETER, f"a client in more than {groups_max} groups"
+            )
+        self._beaten_bytes = beaten
+        self._beats[caller] = beat_bytes
 
     def produce(self, group: str, client: Client) -> None:
         """A client produces in a group."""
@@ -199,6 +219,7 @@ class Clients:
     def lost(self, caller: Caller) -> None:
         """A connection is gone, and the client with it."""
         self._forget_asker(caller)
+        self._beaten_bytes -= self._beats.pop(caller, 0)
         for name in self._groups_of.pop(caller, {}):
             self._drop_producer(name, caller)
             self._drop_consumer(name, caller)

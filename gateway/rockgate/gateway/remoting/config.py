@@ -51,6 +51,10 @@ class RemotingConfig:
     """Message bytes of one pull's answer, whatever the client asks for; one message always fits."""
     suspend_ms_max: int = field(default=60_000, metadata={"minimum": 0, "maximum": 600_000})
     """Longest time that a pull waits for messages."""
+    waiting_pulls_max: int = field(default=10_000, metadata={"minimum": 1, "maximum": 1_000_000})
+    """Pulls of one connection that wait for messages at a time; one more is refused as busy."""
+    waiting_bytes_max: int = field(default=128 * MIB, metadata={"minimum": MIB, "maximum": 2**40})
+    """Memory of all pulls that wait for messages; one more is refused as busy."""
     client_expiry_ms: int = field(default=120_000, metadata={"minimum": 1, "maximum": 2**31 - 1})
     """A client that sends no heartbeat for this long is forgotten."""
     lock_expiry_ms: int = field(default=60_000, metadata={"minimum": 1, "maximum": 2**31 - 1})

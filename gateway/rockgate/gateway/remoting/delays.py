@@ -30,6 +30,7 @@ from rockgate.gateway.remoting.sending import (
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import (
     BORN_HOST_V6,
+    MOVED,
     TRANSACTION_ROLLBACK,
     pack_properties,
     parse_properties,
@@ -39,8 +40,10 @@ from rockgate.store.appending import Intake
 from rockgate.store.commitlog import Draft
 from rockgate.store.consumequeue import Queue
 from rockgate.store.draft import NOTHING_ELSE
+from rockgate.store.errors import UnknownTopic
 from rockgate.store.reading import Slice
 from rockgate.store.store import Store
+from rockgate.store.topic import Topic
 
 LEVELS_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
 TIMES_TOPIC: Final = "rmq_sys_wheel_timer"
@@ -199,11 +202,22 @@ class Delays:
             ),
         )
         target = left_out.get(_REAL_TOPIC, b""), left_out.get(_REAL_QUEUE, b"")
-        return _new(Intake, (self._target(*target), draft))
+        return _new(Intake, (self._target(*target, entry), draft))
 
-    def _target(self, name: bytes, number: bytes) -> Queue:
+    def _is_older(self, entry: envelope.Entry, topic: Topic) -> bool:
+        """Whether an entry that was moved was stored before its topic was made."""
+        made = self._store.log.read(topic.created_position)
+        return made is not None and entry.store_ms < made[1].store_ms
+
+    def _target(self, name: bytes, number: bytes, entry: envelope.Entry) -> Queue:
         """Return the queue that a message is for; UnknownTopic if its topic is gone."""
-        topic = self._store.topics.get(name.decode("utf-8", "replace"))
+        text = name.decode("utf-8", "replace")
+        topic = self._store.topics.get(text)
+        if entry.position < topic.created_position or (
+            entry.sys_flag & MOVED and self._is_older(entry, topic)
+        ):
+            # One of the same name was made since; what waited was deleted with the one before.
+            raise UnknownTopic(text)
         queues = self._store.queues.of(topic.id)
         queue_id = int(number) if number.isdigit() else 0
         return queues[queue_id if queue_id < len(queues) else 0]

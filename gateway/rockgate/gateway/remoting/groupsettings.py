@@ -50,9 +50,9 @@ class GroupSettings:
         """Whether somebody set them."""
         return self._kept.find(group) is not None
 
-    def all(self) -> Iterator[SubscriptionGroupConfig]:
-        """Those that somebody set."""
-        return (_read(kept) for _, kept in self._kept.items())
+    def names(self) -> Iterator[str]:
+        """Groups that somebody set."""
+        return (group for group, _ in self._kept.items())
 
     def set(self, settings: SubscriptionGroupConfig) -> None:
         """Let a group have these from now on."""

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.names import check_group
 from rockgate.gateway.remoting.sending import CLIENT_FLAGS, Incoming, Taken
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import (
@@ -84,6 +85,7 @@ class Halves:
         real, properties = incoming.queue, incoming.properties
         group = get_property(properties, GROUP)
         name = header.producer_group if group is None else group.decode("utf-8", "replace")
+        check_group(name)
         offset = queue.next_offset
         draft = Draft(
             queue.topic,

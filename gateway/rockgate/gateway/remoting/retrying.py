@@ -17,6 +17,7 @@ from rockgate.gateway.mapping.lookup import Found
 from rockgate.gateway.remoting.delays import KEPT_FLAGS, LEVEL, WAITING_MARKS
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.groupsettings import GroupSettings
+from rockgate.gateway.remoting.names import check_group
 from rockgate.gateway.remoting.sending import CLIENT_FLAGS, Incoming, Taken
 from rockgate.gateway.remoting.topicbook import DLQ_PREFIX, RETRY_PREFIX, TopicBook
 from rockgate.protocol import entry as envelope
@@ -110,6 +111,7 @@ class Retries:
         group = names.to_store(given.group)
         if not group:
             raise Refused(ResponseCode.INVALID_PARAMETER, "the group has no name")
+        check_group(given.group)
         if found.queue.topic in NOT_CONSUMED:
             raise Refused(
                 ResponseCode.NO_PERMISSION,

@@ -49,6 +49,10 @@ class TopicBook:
     ) -> None:
         self._topics = topics
         self._config = config
+        self._queue_count = sum(topic.queue_count for topic in topics)
+        topics.on_created.append(self._created)
+        topics.on_deleted.append(self._deleted)
+        topics.on_grown.append(self._grown)
         self.cluster_name = cluster_name
         self.reply_topic = f"{cluster_name}_REPLY_TOPIC"
         self._system = {
@@ -145,8 +149,17 @@ class TopicBook:
             return self.set(name, count, count, topic.permission)
         return topic
 
+    def _created(self, topic: Topic) -> None:
+        self._queue_count += topic.queue_count
+
+    def _deleted(self, topic: Topic) -> None:
+        self._queue_count -= topic.queue_count
+
+    def _grown(self, topic: Topic, had: int) -> None:
+        self._queue_count += topic.queue_count - had
+
     def _check_room(self, count: int) -> None:
-        there = sum(topic.queue_count for topic in self._topics)
+        there = self._queue_count
         if there + count > self._config.partitions_max:
             raise Refused(
                 ResponseCode.SYSTEM_ERROR,

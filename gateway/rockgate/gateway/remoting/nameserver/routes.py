@@ -23,8 +23,8 @@ from rockgate.protocol.remoting.bodies.topics import TopicConfig, TopicConfigTab
 from rockgate.store.topicchanges import READ, WRITE
 
 MASTER_ID = 0
-BROKERS_MAX = 10_000
-TOPICS_MAX = 1_000_000
+BROKERS_MAX = 1_000
+TOPICS_MAX = 200_000
 
 
 class Local(Protocol):
@@ -153,14 +153,18 @@ class Routes:
         self._drop([key for key, live in self._live.items() if live.caller is caller])
 
     def _drop(self, keys: list[tuple[str, str]]) -> None:
-        for key in keys:
-            gone = self._live.pop(key)
-            if any(live.name == gone.name for live in self._live.values()):
-                continue
-            for name in [n for n, brokers in self._topics.items() if gone.name in brokers]:
-                del self._topics[name][gone.name]
-                if not self._topics[name]:
-                    del self._topics[name]
+        if not keys:
+            return
+        gone = {self._live.pop(key).name for key in keys}
+        gone -= {live.name for live in self._live.values()}
+        if not gone:
+            return
+        for name in [n for n, brokers in self._topics.items() if not gone.isdisjoint(brokers)]:
+            brokers = self._topics[name]
+            for broker in gone & brokers.keys():
+                del brokers[broker]
+            if not brokers:
+                del self._topics[name]
 
     def _master(self, cluster: str, name: str) -> Live | None:
         for live in self._live.values():

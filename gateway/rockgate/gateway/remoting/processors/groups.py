@@ -7,7 +7,8 @@ Behaviour
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
+from itertools import islice
 
 import msgspec
 
@@ -18,16 +19,15 @@ from rockgate.gateway.remoting.clients import Clients
 from rockgate.gateway.remoting.dispatch import Reply
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.groupsettings import GroupSettings
+from rockgate.gateway.remoting.longanswers import joined, keyed
+from rockgate.gateway.remoting.names import check_group as check_name
 from rockgate.protocol.remoting import headers, javajson
-from rockgate.protocol.remoting.bodies.clients import (
-    SubscriptionGroupConfig,
-    SubscriptionGroups,
-)
+from rockgate.protocol.remoting.bodies.clients import DataVersion, SubscriptionGroupConfig
 from rockgate.protocol.remoting.bodies.topics import TopicList
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers.clients import DeleteGroupHeader
-from rockgate.protocol.remoting.headers.offsets import GroupHeader
+from rockgate.protocol.remoting.headers.offsets import AllGroupsHeader, GroupHeader
 from rockgate.store.progress import Progress
 from rockgate.store.progressrecords import check_group
 from rockgate.store.topics import Topics
@@ -75,21 +75,36 @@ class GroupRequests:
             raise Refused(ResponseCode.INVALID_PARAMETER, "the group has no name")
         settings.group_name = names.to_store(settings.group_name)
         check_group(settings.group_name)
+        check_name(settings.group_name)
         self._settings.set(settings)
         return self._durability.after_changes(Command(ResponseCode.SUCCESS))
 
-    def all(self, command: Command, caller: Caller) -> Reply:
-        """201: every group, whether set, connected or known by its progress."""
-        found = {name: SubscriptionGroupConfig(group_name=name) for name in SYSTEM_GROUPS}
-        for group in self._clients.consumer_groups():
-            found[group.name] = self._settings.of(group.name)
-        for name in self._progress.groups():
-            found[name] = self._settings.of(name)
-        for settings in self._settings.all():
-            found[settings.group_name] = settings
-        table = {names.to_rocketmq(name): settings for name, settings in found.items()}
-        body = javajson.encode(SubscriptionGroups(subscription_group_table=table))
-        return Command(ResponseCode.SUCCESS, {"totalGroupNum": str(len(table))}, body)
+    def all(self, command: Command, caller: Caller) -> Awaitable[Reply]:
+        """201: every group, whether set, connected or known by its progress; or a page of them."""
+        return self._all(headers.read(command, AllGroupsHeader))
+
+    async def _all(self, asked: AllGroupsHeader) -> Reply:
+        found = dict.fromkeys(SYSTEM_GROUPS)
+        found.update(dict.fromkeys(group.name for group in self._clients.consumer_groups()))
+        found.update(dict.fromkeys(self._progress.groups()))
+        found.update(dict.fromkeys(self._settings.names()))
+        chosen: Iterable[str] = found
+        if asked.max_group_num > 0:
+            first = max(0, asked.group_seq)
+            chosen = islice(found, first, first + asked.max_group_num)
+        body = await joined(
+            b'{"dataVersion":%b,"forbiddenTable":{},"subscriptionGroupTable":{'
+            % javajson.encode(DataVersion()),
+            map(self._row, chosen),
+            b"}}",
+            instead="ask for pages (maxGroupNum), or group by group (352)",
+        )
+        return Command(ResponseCode.SUCCESS, {"totalGroupNum": str(len(found))}, body)
+
+    def _row(self, group: str) -> bytes:
+        name = names.to_rocketmq(group)
+        settings = self._settings.of(group)
+        return keyed(name, msgspec.structs.replace(settings, group_name=name))
 
     def one(self, command: Command, caller: Caller) -> Reply:
         """352: one group."""

@@ -8,7 +8,7 @@ Behaviour
 - 29 finds the first message stored at a time or later; UPPER the last one stored at it or before.
 - 30's end is what readers may see. 32 is when the first message was stored.
 - 208 is about one group, in one topic or in all; 317 about every group in every topic that it
-  reads, as far as ROWS_MAX queues. It lets others have their turn after each topic.
+  reads, as far as ROWS_MAX queues. What goes over many queues lets others have their turn.
 - 222 sets every queue of a topic to a time, or one to an offset. Without force a group is only set
   back. Living members hear of it by their next pulls (`remoting.resets`).
 """
@@ -24,21 +24,20 @@ from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.clients import Clients
 from rockgate.gateway.remoting.dispatch import Reply
 from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.longanswers import TURN_SECONDS, joined, keyed
+from rockgate.gateway.remoting.names import check_group
 from rockgate.gateway.remoting.progressing import Offsets
 from rockgate.gateway.remoting.pulling import Puller
 from rockgate.gateway.remoting.topicbook import TopicBook, describe
+from rockgate.gateway.timeslice import TimeSlice
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.queues import (
-    ConsumeStats,
-    ConsumeStatsList,
     MessageQueue,
-    OffsetTable,
     QueueProgress,
 )
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers import offsets as fields
-from rockgate.protocol.remoting.javajson import Keyed
 from rockgate.store.consumequeue import Queue
 from rockgate.store.progress import Commit
 from rockgate.store.store import Store
@@ -47,6 +46,7 @@ from rockgate.store.topic import Topic
 _NOT_FOUND = "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"
 LATEST_MS = -1
 ROWS_MAX = 50_000
+_STATS = b'{"consumeTps":0.0,"offsetTable":{'
 """Queues in one answer to 317: about 8 MB of text."""
 
 
@@ -103,6 +103,7 @@ class OffsetRequests:
         asked = headers.read(command, fields.UpdateConsumerOffsetHeader)
         _, queue = self._queue(asked.topic, asked.queue_id)
         is_acknowledged = not command.is_oneway
+        check_group(asked.consumer_group)
         self._offsets.commit(
             asked.consumer_group, queue, asked.commit_offset, acknowledged=is_acknowledged
         )
@@ -148,17 +149,21 @@ class OffsetRequests:
 
     # Groups
 
-    def consume_stats(self, command: Command, caller: Caller) -> Reply:
+    def consume_stats(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """208: how far a group is behind."""
         asked = headers.read(command, fields.ConsumeStatsHeader)
         group = names.to_store(asked.consumer_group)
         chosen = [self._topics.get(asked.topic)] if asked.topic else self._read_by(group)
-        table = {
-            self._key(topic, queue.queue_id): self._behind(group, topic, queue)
+        return self._stats(group, chosen)
+
+    async def _stats(self, group: str, chosen: list[Topic]) -> Reply:
+        rows = (
+            keyed(self._key(topic, queue.queue_id), self._behind(group, topic, queue))
             for topic in chosen
+            if self._by_id(topic.id) is not None
             for queue in self._queues.of(topic.id)
-        }
-        body = javajson.encode(ConsumeStats(offset_table=Keyed(table)))
+        )
+        body = await joined(_STATS, rows, b"}}", instead="ask topic by topic")
         return Command(ResponseCode.SUCCESS, body=body)
 
     def all_consume_stats(self, command: Command, caller: Caller) -> Awaitable[Reply]:
@@ -166,8 +171,9 @@ class OffsetRequests:
         return self._all_stats(headers.read(command, fields.BrokerConsumeStatsHeader).is_order)
 
     async def _all_stats(self, is_order: bool) -> Reply:
-        answer = ConsumeStatsList(broker_addr=self._address)
-        row_count = 0
+        groups: list[bytes] = []
+        row_count = total = 0
+        share = TimeSlice(TURN_SECONDS)
         for group in sorted(self._progress.groups()):
             told = []
             for topic in self._read_by(group):
@@ -181,18 +187,24 @@ class OffsetRequests:
                         f"more than {ROWS_MAX} queues are read: ask group by group "
                         "(mqadmin consumerProgress -g)",
                     )
-                rows = {
-                    self._key(topic, queue.queue_id): self._behind(group, topic, queue)
-                    for queue in self._queues.of(topic.id)
-                }
-                answer.total_diff += sum(
-                    row.broker_offset - row.consumer_offset for row in rows.values()
-                )
-                told.append(ConsumeStats(offset_table=Keyed(rows)))
-                await asyncio.sleep(0)
+                rows = []
+                for queue in list(self._queues.of(topic.id)):
+                    row = self._behind(group, topic, queue)
+                    total += row.broker_offset - row.consumer_offset
+                    rows.append(keyed(self._key(topic, queue.queue_id), row))
+                    if share.is_over():
+                        await asyncio.sleep(0)
+                        share = TimeSlice(TURN_SECONDS)
+                told.append(b"%b%b}}" % (_STATS, b",".join(rows)))
             if told:
-                answer.consume_stats_list.append({names.to_rocketmq(group): told})
-        return Command(ResponseCode.SUCCESS, body=javajson.encode(answer))
+                name = javajson.encode(names.to_rocketmq(group))
+                groups.append(b"{%b:[%b]}" % (name, b",".join(told)))
+        body = b'{"brokerAddr":%b,"consumeStatsList":[%b],"totalDiff":%d,"totalInflightDiff":0}' % (
+            javajson.encode(self._address),
+            b",".join(groups),
+            total,
+        )
+        return Command(ResponseCode.SUCCESS, body=body)
 
     def _read_by(self, group: str) -> list[Topic]:
         """The topics that a group has progress in."""
@@ -215,16 +227,24 @@ class OffsetRequests:
             broker_name=self._broker_name, queue_id=queue_id, topic=names.to_rocketmq(topic.name)
         )
 
-    def reset(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
+    def reset(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """222: set a group to a time, or one queue to an offset."""
         asked = headers.read(command, fields.ResetOffsetHeader)
+        check_group(asked.group)
+        return self._reset(asked)
+
+    async def _reset(self, asked: fields.ResetOffsetHeader) -> Reply:
         group = names.to_store(asked.group)
         self._offsets.check_owner(group)
         topic = self._topics.get(asked.topic)
         chosen = range(topic.queue_count) if asked.queue_id < 0 else [asked.queue_id]
-        table: dict[MessageQueue, int] = {}
+        rows: list[bytes] = []
         commits = []
+        share = TimeSlice(TURN_SECONDS)
         for queue_id in chosen:
+            if share.is_over():
+                await asyncio.sleep(0)
+                share = TimeSlice(TURN_SECONDS)
             _, queue = self._queue(asked.topic, queue_id)
             if asked.offset is not None and asked.offset >= 0:
                 offset = asked.offset
@@ -235,11 +255,16 @@ class OffsetRequests:
             known = self._offsets.committed(asked.group, topic, queue_id)
             if not asked.is_force and known is not None and known < offset:
                 offset = known
-            table[self._key(topic, queue_id)] = offset
+            rows.append(keyed(self._key(topic, queue_id), offset))
             commits.append((queue, Commit(topic.id, queue_id, offset)))
+        # It may have got Kafka members meanwhile, or the topic be gone.
+        self._offsets.check_owner(group)
+        if self._by_id(topic.id) is None:
+            raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"the topic {asked.topic} is gone")
         self._progress.commit(group, [commit for _, commit in commits])
         if self._clients.consumer_group(group) is not None:
             for queue, commit in commits:
                 self._offsets.resets.set(group, queue, commit.offset)
-        body = javajson.encode(OffsetTable(offset_table=Keyed(table)))
-        return self._durability.after_changes(Command(ResponseCode.SUCCESS, body=body))
+        answer = Command(ResponseCode.SUCCESS, body=b'{"offsetTable":{%b}}' % b",".join(rows))
+        safe = self._durability.after_changes(answer)
+        return safe if isinstance(safe, Command) else await safe

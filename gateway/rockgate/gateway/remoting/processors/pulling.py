@@ -26,6 +26,7 @@ from rockgate.gateway.remoting.clients import Clients
 from rockgate.gateway.remoting.dispatch import Frame, Reply
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.groupsettings import GroupSettings
+from rockgate.gateway.remoting.longpolls import LongPolls
 from rockgate.gateway.remoting.progressing import Offsets
 from rockgate.gateway.remoting.pulling import Pulled, Puller
 from rockgate.gateway.remoting.subscriptions import EVERYTHING, Filter, filter_of
@@ -63,7 +64,9 @@ class Pulls:
         count_max: int,
         size_max: int,
         suspend_ms_max: int,
+        polls: LongPolls,
     ) -> None:
+        self._polls = polls
         self._puller = puller
         self._topics = topics
         self._queues = queues
@@ -94,12 +97,13 @@ class Pulls:
         if found.is_waiting and header.sys_flag & SUSPEND:
             wait_ms = min(header.suspend_timeout_millis, self._suspend_ms_max)
             if wait_ms > 0:
-                return self._wait(command, queue, wanted, count_max, size_max, wait_ms)
+                return self._wait(command, caller, queue, wanted, count_max, size_max, wait_ms)
         return _answer(command, found)
 
     def _wait(
         self,
         command: Command,
+        caller: Caller,
         queue: Queue,
         wanted: Filter,
         count_max: int,
@@ -107,6 +111,8 @@ class Pulls:
         wait_ms: int,
     ) -> Awaitable[Reply]:
         """Wait for something that is wanted; what is not wanted is stepped over meanwhile."""
+        if (refusal := self._polls.begin(caller, command.size)) is not None:
+            raise Refused(ResponseCode.SYSTEM_BUSY, refusal)
         header = headers.read(command, PullHeader)
         offset = header.queue_offset
 
@@ -125,7 +131,11 @@ class Pulls:
                 return None
             return _answer(command, found)
 
-        return self._settled(command, self._waiting.poll((queue,), wait_ms, look))
+        future: asyncio.Future[Frame | Awaitable[Pulled]] = self._waiting.poll(
+            (queue,), wait_ms, look
+        )
+        future.add_done_callback(lambda _: self._polls.end(caller, command.size))
+        return self._settled(command, future)
 
     async def _settled(
         self, command: Command, waiting: asyncio.Future[Frame | Awaitable[Pulled]]

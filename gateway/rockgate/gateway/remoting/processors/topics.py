@@ -16,17 +16,19 @@ from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.clients import Clients
 from rockgate.gateway.remoting.dispatch import Reply
 from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.longanswers import joined, keyed
 from rockgate.gateway.remoting.pulling import Puller
 from rockgate.gateway.remoting.topicbook import TopicBook, describe
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.clients import DataVersion
-from rockgate.protocol.remoting.bodies.queues import MessageQueue, QueueBounds, TopicStats
-from rockgate.protocol.remoting.bodies.topics import GroupList, TopicConfigTable, TopicList
+from rockgate.protocol.remoting.bodies.queues import MessageQueue, QueueBounds
+from rockgate.protocol.remoting.bodies.topics import GroupList, TopicList
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers import topics as fields
-from rockgate.protocol.remoting.javajson import Keyed
+from rockgate.store.consumequeue import Queue
 from rockgate.store.store import Store
+from rockgate.store.topic import Topic
 
 PERMISSION_MAX = 7
 
@@ -80,33 +82,48 @@ class TopicRequests:
         topic = self._topics.get(headers.read(command, fields.TopicHeader).topic)
         return Command(ResponseCode.SUCCESS, body=javajson.encode(describe(topic)))
 
-    def all_configs(self, command: Command, caller: Caller) -> Reply:
+    def all_configs(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """21: every topic as it is."""
-        table = {names.to_rocketmq(topic.name): describe(topic) for topic in self._topics}
-        body = TopicConfigTable(
-            data_version=DataVersion(counter=self._store_topics.version), topic_config_table=table
-        )
-        return Command(ResponseCode.SUCCESS, body=javajson.encode(body))
+        return self._all_configs()
 
-    def stats(self, command: Command, caller: Caller) -> Reply:
+    async def _all_configs(self) -> Reply:
+        version = DataVersion(counter=self._store_topics.version)
+        body = await joined(
+            b'{"dataVersion":%b,"topicConfigTable":{' % javajson.encode(version),
+            (keyed(config.topic_name, config) for config in map(describe, self._topics)),
+            b"}}",
+            instead="ask for topics one by one (351)",
+        )
+        return Command(ResponseCode.SUCCESS, body=body)
+
+    def stats(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """202: what each queue holds."""
-        topic = self._topics.get(headers.read(command, fields.TopicHeader).topic)
-        table = {}
-        for queue in self._queues.of(topic.id):
-            end = self._puller.end(queue)
-            last = queue.find(end - 1) if end > queue.log_start else None
-            key = MessageQueue(
+        return self._stats(self._topics.get(headers.read(command, fields.TopicHeader).topic))
+
+    async def _stats(self, topic: Topic) -> Reply:
+        body = await joined(
+            b'{"offsetTable":{',
+            (self._bounds(topic, queue) for queue in self._queues.of(topic.id)),
+            b'},"topicPutTps":0.0}',
+            instead="ask for queues one by one (30, 31)",
+        )
+        return Command(ResponseCode.SUCCESS, body=body)
+
+    def _bounds(self, topic: Topic, queue: Queue) -> bytes:
+        end = self._puller.end(queue)
+        last = queue.find(end - 1) if end > queue.log_start else None
+        return keyed(
+            MessageQueue(
                 broker_name=self._broker_name,
                 queue_id=queue.queue_id,
                 topic=names.to_rocketmq(topic.name),
-            )
-            table[key] = QueueBounds(
+            ),
+            QueueBounds(
                 last_update_timestamp=0 if last is None else last.store_ms,
                 max_offset=end,
                 min_offset=queue.log_start,
-            )
-        body = TopicStats(offset_table=Keyed(table))
-        return Command(ResponseCode.SUCCESS, body=javajson.encode(body))
+            ),
+        )
 
     def readers(self, command: Command, caller: Caller) -> Reply:
         """300: the groups that read a topic, connected ones and those that have."""

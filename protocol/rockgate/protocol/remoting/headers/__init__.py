@@ -63,7 +63,7 @@ REQUESTS: Final[dict[int, type[msgspec.Struct]]] = {
     RequestCode.GET_ROUTEINFO_BY_TOPIC: nameserver.RouteHeader,
     RequestCode.GET_BROKER_CLUSTER_INFO: NoHeader,
     RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: NoHeader,
-    RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: NoHeader,
+    RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: offsets.AllGroupsHeader,
     RequestCode.GET_TOPIC_STATS_INFO: topics.TopicHeader,
     RequestCode.GET_CONSUMER_CONNECTION_LIST: clients.ConsumerGroupHeader,
     RequestCode.GET_PRODUCER_CONNECTION_LIST: clients.ProducerGroupHeader,

@@ -90,6 +90,13 @@ class ResetOffsetHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel
     is_force: bool = False
 
 
+class AllGroupsHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """201: all groups, or so many of them from one on."""
+
+    group_seq: Int32 = 0
+    max_group_num: Int32 = 0
+
+
 class GroupHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """343 and 352: one group."""
 
