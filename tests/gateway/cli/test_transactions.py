@@ -154,6 +154,17 @@ def test_an_open_transaction_of_kafka_s_is_listed_shown_and_rolled_back(
     assert f"t-{name}" in [each["id"] for each in everything]
 
 
+def test_a_transaction_that_has_ended_is_open_since_no_time(
+    doors: TwoDoors, terminal: Terminal, name: str
+) -> None:
+    terminal.run("topics", "create", name)
+    with open_transaction(doors, name, f"t-{name}") as producer:
+        producer.commit_transaction(SECONDS_MAX)
+    every = terminal.json("transactions", "list", "--kind", "kafka", "--all")["kafka_transactions"]
+    [row] = [each for each in every if each["id"] == f"t-{name}"]
+    assert (row["state"], row["start_ms"]) == ("CompleteCommit", -1)
+
+
 def committed(terminal: Terminal, topic: str) -> list[str]:
     """What a reader of committed records gets up to the last stable offset."""
     found = terminal.json("topics", "offsets", topic, "--read-committed")

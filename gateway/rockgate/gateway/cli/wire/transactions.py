@@ -133,13 +133,15 @@ async def _describe(broker: Broker, id_: str) -> Transaction:
     (state,) = answer.transaction_states
     if state.error_code:
         raise Refused(state.error_code, what=f"transactional id {id_}")
+    # Of one that has ended brokers tell when it began, too.
+    is_open = state.transaction_state in OPEN_STATES
     return Transaction(
         id_,
         state.transaction_state,
         state.producer_id,
         state.producer_epoch,
         state.transaction_timeout_ms,
-        state.transaction_start_time_ms,
+        state.transaction_start_time_ms if is_open else -1,
         tuple((topic.topic, index) for topic in state.topics for index in topic.partitions),
     )
 
