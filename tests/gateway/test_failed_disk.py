@@ -22,7 +22,7 @@ from rockgate.protocol.kafka.records.record import Record, build_batch
 from rockgate.protocol.remoting.codes import ResponseCode
 
 STEPS = (
-    *("progress", "checkpoint", "keys", "retention", "snapshot"),
+    *("epoch", "progress", "checkpoint", "keys", "retention", "snapshot"),
     *("producers", "deadlines", "markers", "record-delays"),
     *("clients", "locks", "checks", "brokers"),
 )

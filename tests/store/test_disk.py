@@ -11,7 +11,7 @@ from rockgate.store.disk import LOOK_MS
 from rockgate.store.errors import StoreError, StoreFull
 from rockgate.store.memoryfiles import MemoryDisk
 
-CAPACITY = 10 * SEGMENT
+CAPACITY = 40 * SEGMENT
 
 
 def over_the_limit(**settings: Any) -> Keeping:

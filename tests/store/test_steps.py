@@ -115,7 +115,7 @@ def test_a_bug_is_told_with_its_traceback_and_a_failed_disk_not_again(
 # The store's own
 
 
-STORE_STEPS = ["progress", "checkpoint", "keys", "retention", "snapshot"]
+STORE_STEPS = ["epoch", "progress", "checkpoint", "keys", "retention", "snapshot"]
 
 
 def counting(keeping: Keeping, monkeypatch: pytest.MonkeyPatch) -> dict[str, Counted]:
@@ -133,6 +133,8 @@ def counting(keeping: Keeping, monkeypatch: pytest.MonkeyPatch) -> dict[str, Cou
     put(store.checkpointer, "is_due", "checkpoint")
     put(store.retention, "step", "retention")
     put(store.snapshotting, "tick", "snapshot")
+    store.epochs.is_awaited = True
+    monkeypatch.setattr("rockgate.store.upkeep.begin_epoch", lambda *_: counted["epoch"]())
     monkeypatch.setattr("rockgate.store.upkeep.catch_up", lambda *_: counted["keys"]())
     return counted
 

@@ -275,10 +275,11 @@ def test_an_append_after_a_failure_is_refused_under_either_setting(flush: str) -
 def test_a_disk_with_room_again_does_not_lift_the_refusal_of_a_failed_one() -> None:
     keeping = Keeping(disk_used_percent_max=50)
     keeping.topic("orders")
+    keeping.topic("gone")
     keeping.disk.capacity = keeping.disk.used + 1
     keeping.pass_time(1_000)
     assert keeping.store.retention.disk.is_over
-    keeping.topic("more")
+    keeping.store.topics.delete([keeping.store.topics.get("gone")])
     keeping.disk.plan = failing()
     with pytest.raises(DiskFailed):
         keeping.store.flush()

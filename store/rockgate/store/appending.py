@@ -8,16 +8,20 @@ Recovery feeds the same entries to the same indexes through `dispatch`; a test c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeVar
 
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import INDEXED, TRANSACTION_ROLLBACK, Buffer, Contents
 from rockgate.store.commitlog import NO_HOST, CommitLog, Draft, Stamp, Written
 from rockgate.store.consumequeue import Queue
-from rockgate.store.errors import StoreError
+from rockgate.store.errors import StoreError, StoreFull
+from rockgate.store.groupkeys import GroupKeys, Keys
 from rockgate.store.queuetable import QueueTable
-from rockgate.store.state import Change, State
+from rockgate.store.reserve import Kept, nothing
+from rockgate.store.state import Change, Journal, State
 from rockgate.store.tags import tag_code
+
+A = TypeVar("A")
 
 _new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
 
@@ -43,27 +47,6 @@ class AppendedMessages(NamedTuple):
     """The position behind the last of them: once that is flushed, all are on disk."""
     store_ms: int
     queue_id: int
-
-
-class Keys(Protocol):
-    """The key index, as appending uses it."""
-
-    def put_entry(
-        self, topic: bytes, properties: bytes, position: int, store_ms: int, sys_flag: int = 0
-    ) -> None:
-        """Index an entry's keys."""
-
-    def put_messages(
-        self,
-        topic: bytes,
-        properties: Sequence[bytes],
-        positions: Sequence[int],
-        store_ms: int,
-    ) -> None:
-        """Index messages that follow each other in the log."""
-
-    def put_batch(self, topic: bytes, body: memoryview, position: int, store_ms: int) -> None:
-        """Index a batch's records by their keys."""
 
 
 class Intake(NamedTuple):
@@ -94,6 +77,12 @@ class Appender:
         """Why changes that a client wants are refused at present."""
         self.failure: StoreError | None = None
         """Why everything is refused, upkeep too."""
+        self.kept_from_state: Kept = nothing
+        """What a segment that is made for a change a client wants must leave free."""
+        self.on_dug: Callable[[], None] = lambda: None
+        """Told when the reserve was touched: others are to be refused now."""
+        self.upkeep: Journal = _UpkeepJournal(self)
+        """Takes changes as long as there is any room at all."""
         self.on_append: Callable[[Queue], None] = lambda queue: None
         """Told of every queue that got something: long polls hang on it."""
 
@@ -243,10 +232,12 @@ class Appender:
             next_offsets[number] = offset + (draft.batch_count or 1)
             drafts.append(_new(Draft, (queue.topic, queue.queue_id, offset, *draft[3:])))
         appended = []
-        keys = _GroupKeys(self._keys)
-        for (queue, _), draft, written in zip(
-            intakes, drafts, self._log.append_group(drafts), strict=True
-        ):
+        keys = GroupKeys(self._keys)
+        if is_upkeep:
+            done = self.dig(lambda: self._log.append_group(drafts))
+        else:
+            done = self._log.append_group(drafts)
+        for (queue, _), draft, written in zip(intakes, drafts, done, strict=True):
             position, size, store_ms = written
             if queue is None:
                 self._apply(draft, written)
@@ -292,24 +283,41 @@ class Appender:
 
     # State changes: the store is the folds' journal.
 
-    def append_state(self, topic: bytes, body: bytes) -> int:
+    def append_state(self, topic: bytes, body: bytes, *, is_upkeep: bool = False) -> int:
         """Append one change of a fold and apply it."""
-        if self.state_refusal is not None:
-            raise self.state_refusal.with_traceback(None)
+        kept = self._admit(is_upkeep)
         draft = Draft(topic, 0, -1, body)
-        written = self._log.append(draft)
+        written = self.dig(lambda: self._log.append(draft), kept)
         self._apply(draft, written)
         return written.position
 
-    def append_states(self, changes: Sequence[tuple[bytes, bytes]]) -> int:
+    def append_states(
+        self, changes: Sequence[tuple[bytes, bytes]], *, is_upkeep: bool = False
+    ) -> int:
         """Append changes of which a restart finds all or none, and apply them."""
-        if self.state_refusal is not None:
-            raise self.state_refusal.with_traceback(None)
+        kept = self._admit(is_upkeep)
         drafts = [Draft(topic, 0, -1, body) for topic, body in changes]
-        done = self._log.append_group(drafts)
+        done = self.dig(lambda: self._log.append_group(drafts), kept)
         for draft, written in zip(drafts, done, strict=True):
             self._apply(draft, written)
         return done[-1].position
+
+    def _admit(self, is_upkeep: bool) -> Kept:
+        """Raise why a change is refused at present, or return what it must leave free."""
+        refused = self.failure if is_upkeep else self.state_refusal
+        if refused is not None:
+            raise refused.with_traceback(None)
+        return nothing if is_upkeep else self.kept_from_state
+
+    def dig(self, append: Callable[[], A], kept: Kept = nothing) -> A:
+        """Append to the log; where there is no room for messages, with what is kept from them."""
+        try:
+            return append()
+        except StoreFull:
+            with self._log.digging(kept):
+                appended = append()
+        self.on_dug()
+        return appended
 
     def _apply(self, draft: Draft, written: Written) -> None:
         position, _, store_ms = written
@@ -318,41 +326,17 @@ class Appender:
         self._state.apply(_new(Change, fields))
 
 
-class _GroupKeys:
-    """Keys of messages of a group, indexed together while they are of one topic and time."""
+class _UpkeepJournal:
+    """The journal of changes that free room, end what was begun, or start the server."""
 
-    def __init__(self, keys: Keys | None) -> None:
-        self._keys = keys
-        self._shared = (b"", 0)
-        """Topic and store time of what was taken."""
-        self._properties: list[bytes] = []
-        self._positions: list[int] = []
+    def __init__(self, appender: Appender) -> None:
+        self._appender = appender
 
-    def take(self, draft: Draft, written: Written) -> bool:
-        """Take a message; False if it is for the caller to index, behind what was taken."""
-        if self._keys is None or (not draft.properties and not draft.batch_count):
-            return True
-        if (
-            draft.batch_count
-            or draft.sys_flag & TRANSACTION_ROLLBACK == TRANSACTION_ROLLBACK
-            or draft.store_ms
-        ):
-            self.flush()
-            return False
-        shared = (draft.topic, written.store_ms)
-        if shared != self._shared:
-            self.flush()
-            self._shared = shared
-        self._properties.append(draft.properties)
-        self._positions.append(written.position)
-        return True
+    def append_state(self, topic: bytes, body: bytes) -> int:
+        return self._appender.append_state(topic, body, is_upkeep=True)
 
-    def flush(self) -> None:
-        """Index what was taken."""
-        if self._keys is not None and self._properties:
-            topic, store_ms = self._shared
-            self._keys.put_messages(topic, self._properties, self._positions, store_ms)
-            self._properties, self._positions = [], []
+    def append_states(self, changes: Sequence[tuple[bytes, bytes]]) -> int:
+        return self._appender.append_states(changes, is_upkeep=True)
 
 
 def _has_tags(properties: Sequence[bytes]) -> bool:

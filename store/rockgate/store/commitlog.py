@@ -66,6 +66,7 @@ class CommitLog:
         wake_allocator: Callable[[], None] = lambda: None,
     ) -> None:
         self._segments = segments
+        self.digging = segments.digging
         self._clock_ms = clock.now_ms
         self._store_host = store_host
         self._host_flag = envelope.STORE_HOST_V6 if len(store_host) > 8 else 0

@@ -37,10 +37,16 @@ class Epochs:
 
     def __init__(self) -> None:
         self._epochs: list[Epoch] = []
+        self.is_awaited = False
+        """Whether this start's own entry is still to come: there was no room, nothing is taken."""
 
     @property
     def current(self) -> int:
-        """The newest epoch; 0 before the first."""
+        """The newest epoch, which may be that of an entry to come; 0 before the first."""
+        return self._last + self.is_awaited
+
+    @property
+    def _last(self) -> int:
         return self._epochs[-1].number if self._epochs else 0
 
     @property
@@ -55,7 +61,7 @@ class Epochs:
 
     def next_change(self) -> bytes:
         """Return the body of the entry that begins the next epoch."""
-        return _CHANGE.pack(_FORMAT, self.current + 1)
+        return _CHANGE.pack(_FORMAT, self._last + 1)
 
     def apply(self, change: Change) -> None:
         """Take in the start of an epoch."""

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, Protocol
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import CONTINUES, INDEXED, MOVED, Entry, EntryError
 from rockgate.store.background import Jobs, run_job
-from rockgate.store.commitlog import CommitLog, Draft
+from rockgate.store.commitlog import Draft, Written
 from rockgate.store.consumequeue import Queue
 from rockgate.store.dispatch import EPOCH, MAX_MS, TOPIC_ID
 from rockgate.store.epochs import Epochs
@@ -56,15 +56,15 @@ class Mover:
     def __init__(
         self,
         *,
-        log: CommitLog,
         queues: QueueTable,
         usage: Usage,
         epochs: Epochs,
         keys: Keys | None,
         jobs: Callable[[], Jobs],
         path: Callable[[Segment], str],
+        append: Callable[[Draft], Written],
     ) -> None:
-        self._log = log
+        self._append = append
         self._queues = queues
         self._usage = usage
         self._epochs = epochs
@@ -119,7 +119,7 @@ class Mover:
         properties = _own_properties(view, entry)
         if not entry.sys_flag & MOVED:
             properties += self._marks(queue, entry, max_ms)
-        written = self._log.append(_draft(view, entry, properties))
+        written = self._append(_draft(view, entry, properties))
         moved = Unit(
             base, written.position, written.size, entry.offset_count, store_ms, max_ms, tag_code
         )

@@ -72,10 +72,12 @@ class Progress:
         journal: Journal,
         clock: Clock,
         *,
+        upkeep: Journal | None = None,
         coalesce_ms: int = COALESCE_MS,
         slice_cost: int = SLICE_COST,
     ) -> None:
         self._journal = journal
+        self._upkeep = upkeep or journal
         self._slice_cost = slice_cost
         self._clock = clock
         self._coalesce_ms = coalesce_ms
@@ -97,7 +99,7 @@ class Progress:
             if bare is not None:
                 return unpack_record(bare, 0)
         record = self._record(group, topic_id, queue_id)
-        return unpack_record(record) if record is not None else None
+        return None if record is None else unpack_record(record)
 
     def fetch_group(self, group: str) -> Iterator[tuple[bytes, int, Committed]]:
         """Return a group's topic ids, queue ids and offsets; read it before the next change."""
@@ -148,7 +150,7 @@ class Progress:
     def commit(self, group: str, commits: Iterable[Commit], *, acknowledged: bool = True) -> None:
         """Commit offsets; when it returns, acknowledged ones are appended."""
         if acknowledged:
-            self._append([body for _, body in self.changes(group, commits)])
+            self._append([body for _, body in self.changes(group, commits)], self._journal)
             return
         for held in self._held(group, commits):
             for queue_id, record in held.queues.items():
@@ -177,8 +179,7 @@ class Progress:
             return
         waiting = ((pair, self._pending.find(group, *pair)) for pair in queues)
         helds = [Held(group, pair[0], {pair[1]: bare}) for pair, bare in waiting if bare]
-        if helds:
-            self._append(list(encode_commits(helds)))
+        self._append(list(encode_commits(helds)) if helds else (), self._journal)
 
     def _held(self, group: str, commits: Iterable[Commit]) -> list[Held]:
         check_group(group)
@@ -209,7 +210,7 @@ class Progress:
                 return False
             self._pending.begin_round()
         try:
-            self._append_part()
+            self._append_part(self._journal)
         finally:
             # From the end of a round, so that no key is appended twice within the time.
             self._next_round_ms = now_ms + self._coalesce_ms
@@ -220,12 +221,12 @@ class Progress:
         while self._pending:
             if not self._pending.is_draining:
                 self._pending.begin_round()
-            self._append_part()
+            self._append_part(self._upkeep)
 
-    def _append_part(self) -> None:
+    def _append_part(self, journal: Journal) -> None:
         helds = self._pending.take(_ROUND_PART)
         try:
-            self._append(list(encode_commits(helds)))
+            self._append(list(encode_commits(helds)), journal)
         except StoreError:
             self._pending.give_up_round(helds)
             raise
@@ -247,8 +248,7 @@ class Progress:
 
     def _remove(self, removals: Sequence[Removed]) -> None:
         known = [removed for removed in removals if self._is_known(removed)]
-        if known:
-            self._append(list(encode_removals(known)))
+        self._append(list(encode_removals(known)) if known else (), self._upkeep)
         for removed in removals:
             self._pending.drop(removed.group, removed.topic_id, removed.queue_ids)
         self.on_removed(removals)
@@ -262,11 +262,12 @@ class Progress:
             return place is not None
         return not self._roster[place].queues.keys().isdisjoint(removed.queue_ids)
 
-    def _append(self, bodies: Sequence[bytes]) -> None:
+    @staticmethod
+    def _append(bodies: Sequence[bytes], journal: Journal) -> None:
         if len(bodies) == 1:
-            self._journal.append_state(PROGRESS_TOPIC, bodies[0])
+            journal.append_state(PROGRESS_TOPIC, bodies[0])
         elif bodies:
-            self._journal.append_states([(PROGRESS_TOPIC, body) for body in bodies])
+            journal.append_states([(PROGRESS_TOPIC, body) for body in bodies])
 
     # The fold
 

@@ -11,12 +11,14 @@ replaces, and `clean` (beside it) removes files that are needed no longer.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from rockgate.protocol.entry import Entry
 from rockgate.store.consumequeue import Queue
+from rockgate.store.errors import StoreFull
 from rockgate.store.files import Directory
 from rockgate.store.queueindex import (
     IndexDamaged,
@@ -28,6 +30,8 @@ from rockgate.store.queueindex import (
     write_index,
 )
 from rockgate.store.queueruns import Indexes
+
+_log = logging.getLogger(__name__)
 
 _TAILS_MAX = 8
 _ADOPT_COUNT = 256
@@ -278,7 +282,13 @@ class QueueTable:
             rescan(self.indexed, segment_end)
             stretch = self.plan(segment_end)
             assert stretch is not None, "a segment that was scanned is due"
-            self.write(stretch)
+            try:
+                self.write(stretch)
+            except StoreFull as error:
+                # A checkpoint writes it when there is room; until then its units are in memory.
+                _log.warning("queues of the log are not indexed for now: %s", error)
+                self.give_back(stretch)
+                break
             while self.adopt(stretch):
                 pass
         self._unneeded += [name for ends in found.values() for _, name in ends]

@@ -25,6 +25,7 @@ from rockgate.store.expiry import Expiry, is_expiring
 from rockgate.store.files import Directory
 from rockgate.store.moving import Keys, Mover
 from rockgate.store.queuetable import QueueTable
+from rockgate.store.reserve import Reserve
 from rockgate.store.segments import Segment, Segments
 from rockgate.store.snapshots import Snapshots
 from rockgate.store.topic import Topic
@@ -78,6 +79,7 @@ class Retention:
         snapshots: Snapshots,
         checkpointer: Checkpointer,
         appender: Appender,
+        reserve: Reserve,
         keys: KeyFiles | None,
         jobs: Callable[[], Jobs],
         clock: Clock,
@@ -94,18 +96,24 @@ class Retention:
         self._clock = clock
         self._config = config
         self.disk = DiskWatch(
-            directory=directory, appender=appender, jobs=jobs, clock=clock, config=config
+            directory=directory,
+            appender=appender,
+            reserve=reserve,
+            jobs=jobs,
+            clock=clock,
+            config=config,
         )
+        appender.on_dug = self.disk.look
         self.expiry = Expiry(topics=topics, queues=queues, clock=clock, config=config)
         self.usage = Usage(queues)
         self.mover = Mover(
-            log=log,
             queues=queues,
             usage=self.usage,
             epochs=epochs,
             keys=keys,
             jobs=jobs,
             path=segments.path,
+            append=lambda draft: appender.dig(lambda: log.append(draft)),
         )
         self._work: Iterator[bool] | None = None
         self._altered: dict[Topic, None] = {}
@@ -189,7 +197,8 @@ class Retention:
         except StopIteration:
             self.failure = None
         except (StoreError, OSError) as error:
-            if not isinstance(error, DiskFailed):
+            # Past the disk's limit rounds come often, and often with the same end.
+            if not isinstance(error, DiskFailed) and str(error) != str(self.failure):
                 _log.error("retention stopped: %s", error)
             self.failure = error
         self._work = self._emptying = None

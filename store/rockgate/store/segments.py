@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from rockgate.store.errors import StoreCorrupt, StoreError, StoreFull
 from rockgate.store.files import PAGE_SIZE, Directory, Mapping
+from rockgate.store.reserve import Kept, nothing
 
 _NAME_DIGITS = 20
 _UNFINISHED = ".new"
@@ -60,6 +62,9 @@ class Segments:
         self._prepared: Segment | None = None
         self.prepare_at = 0
         """The position from which on the writer wakes the allocator; it compares, no more."""
+        self.kept: Kept = nothing
+        """What making a file must leave free, unless whoever wants it may dig into that."""
+        self._kept_now: Kept | None = None
         # Held while a file is being made and while one is taken into the row, so that nobody
         # makes a file a second time: that would truncate the one in use.
         self._making = threading.Lock()
@@ -146,11 +151,21 @@ class Segments:
     def roll(self) -> Segment:
         """Start the next segment, which is there already unless the allocator fell behind."""
         with self._making:
-            segment = self._prepared or self._make(self._row[-1].end)
+            kept = self.kept if self._kept_now is None else self._kept_now
+            segment = self._prepared or self._make(self._row[-1].end, kept)
             self._prepared = None
             self._grow(segment)
         self.prepare_at = segment.start
         return segment
+
+    @contextmanager
+    def digging(self, kept: Kept) -> Iterator[None]:
+        """Let the writer's next files leave no more free than this; for the writer's thread."""
+        self._kept_now = kept
+        try:
+            yield
+        finally:
+            self._kept_now = None
 
     def prepare(self, written: int, *, coarsely: bool = False) -> None:
         """Allocator's step: populate ahead of the written position, and make the next file."""
@@ -173,7 +188,7 @@ class Segments:
                 # Only if nobody rolled in the meantime.
                 if self._prepared is None and self._row[-1] is segment:
                     try:
-                        made = self._prepared = self._make(segment.end)
+                        made = self._prepared = self._make(segment.end, self.kept)
                     except StoreFull:
                         # The producer who needs it will be told; until then it is tried again
                         # from time to time, because a reservation that fails is not cheap.
@@ -201,11 +216,15 @@ class Segments:
         """
         return segment.end - max(segment.size >> 1, min(segment.size, 2 * self._populate_ahead))
 
-    def _make(self, start: int) -> Segment:
+    def _make(self, start: int, kept: Kept) -> Segment:
         """Make a file durably; its name is there only when all of its blocks are."""
         name = segment_name(start)
-        if self._directory.space()[0] < self.segment_size:
-            raise StoreFull(f"no room on disk for {name}")
+        free, total = self._directory.space()
+        if free < self.segment_size + kept(total):
+            raise StoreFull(
+                f"no room on disk for {name}: {free} bytes are free, a segment takes "
+                f"{self.segment_size}, and {kept(total)} are kept for upkeep"
+            )
         mapping = self._directory.allocate(name + _UNFINISHED, self.segment_size)
         try:
             mapping.sync()
@@ -228,7 +247,7 @@ class Segments:
     def start_at(self, position: int) -> None:
         """Begin an empty row at a position, a multiple of the segment size."""
         assert not self._row, "the row has segments already"
-        self._grow(self._make(position))
+        self._grow(self._make(position, nothing))
 
     def cut_after(self, position: int) -> None:
         """Remove every segment that starts behind a position."""

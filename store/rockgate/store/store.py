@@ -25,18 +25,18 @@ from rockgate.store.delaydelivery import Deliveries
 from rockgate.store.delayfold import Delay
 from rockgate.store.dispatch import QueueFeed, StateFeed
 from rockgate.store.entrykeys import RecordKeys, no_keys
-from rockgate.store.epochs import TOPIC as EPOCH_TOPIC
 from rockgate.store.epochs import Epochs
-from rockgate.store.errors import DiskFailed, StoreClosed, UnknownQueue
+from rockgate.store.errors import DiskFailed, StoreClosed, StoreFull, UnknownQueue
 from rockgate.store.files import Directory
 from rockgate.store.flush import Flusher
-from rockgate.store.keyfile import Shape
 from rockgate.store.keyindex import KeyIndex
+from rockgate.store.keyopening import key_shape, open_keys
 from rockgate.store.lookup import Lookup
 from rockgate.store.opening import ABORT, Found, find_log, replay
 from rockgate.store.progress import Progress
 from rockgate.store.queuetable import QueueTable
 from rockgate.store.reading import Reader
+from rockgate.store.reserve import Reserve
 from rockgate.store.retention import Retention
 from rockgate.store.segments import Segments
 from rockgate.store.snapshots import Snapshots
@@ -48,13 +48,11 @@ from rockgate.store.syncing import SyncedDirectory, Syncs
 from rockgate.store.topic import Topic
 from rockgate.store.topicchanges import random_topic_id
 from rockgate.store.topics import Topics
-from rockgate.store.upkeep import upkeep_steps
+from rockgate.store.upkeep import begin_epoch, upkeep_steps
 from rockgate.store.warmth import Warmth
 
 _log = logging.getLogger(__name__)
 
-_KEYS_AT_ONCE = 64 << 20
-"""How much log a start reads for the key index; more is read while the server serves."""
 
 FLUSH_EACH = "flush.messages"
 """The topic config that, at 1, makes one topic sync on a server that is not."""
@@ -114,9 +112,9 @@ class Store:
         )
         self.log.end = self.found.end
         self.log.last_store_ms = self.found.last_store_ms
-        journal = LateJournal()
-        self.topics = Topics(journal, new_id=new_topic_id)
-        self.progress = Progress(journal, clock)
+        journal, upkeep = LateJournal(), LateJournal()
+        self.topics = Topics(journal, upkeep=upkeep, new_id=new_topic_id)
+        self.progress = Progress(journal, clock, upkeep=upkeep)
         self.epochs = Epochs()
         self.snapshots = Snapshots(directory.child("snapshots"))
         self._steady = SteadyClock(clock)
@@ -126,7 +124,7 @@ class Store:
         self.queues = QueueTable(directory.child("queueindex"), config.segment_bytes)
         self._restore()
         self._make_paths()
-        journal.journal = self.appender
+        journal.journal, upkeep.journal = self.appender, self.appender.upkeep
         self._make_upkeep()
         self.steps = upkeep_steps(self)
         self._begin()
@@ -201,6 +199,8 @@ class Store:
             jobs=lambda: self._jobs,
             taken_at=self._replay_from,
         )
+        reserve = Reserve(config.segment_bytes, self.snapshots, key_shape(config))
+        self._segments.kept, self.appender.kept_from_state = reserve.low, reserve.least
         self.retention = Retention(
             directory=directory,
             log=self.log,
@@ -211,6 +211,7 @@ class Store:
             snapshots=self.snapshots,
             checkpointer=self.checkpointer,
             appender=self.appender,
+            reserve=reserve,
             keys=self.keys,
             jobs=lambda: self._jobs,
             clock=clock,
@@ -219,7 +220,7 @@ class Store:
 
     def _restore(self) -> None:
         """Bring folds and queues up to the end of the log."""
-        log, segments = self.log, self._segments
+        log, segments, config = self.log, self._segments, self.config
         flushed = self._checkpoint.newest.flushed
         replay_from = self.state.restore_newest(segments.start, log.end)
         replay(log, segments, replay_from, flushed, [StateFeed(self.state)])
@@ -232,26 +233,15 @@ class Store:
         replay(log, segments, indexed, flushed, feed)
         for topic in self.topics:
             self._set_log_starts(topic, topic.log_starts)
-        self._restore_keys(flushed)
+        self.keys: KeyIndex | None = open_keys(
+            self._directory, config, self._record_keys, log, segments, flushed
+        )
         self._replay_from = replay_from
         self.topics.on_created.append(self._make_queues)
         self.topics.on_grown.append(lambda topic, had: self._make_queues(topic))
         self.topics.on_altered.append(self._make_queues)
         self.topics.on_deleted.append(lambda topic: self.queues.remove(topic.id))
         self.topics.on_log_starts.append(self._set_log_starts)
-
-    def _restore_keys(self, flushed: int) -> None:
-        """Bring the key index up to the end, now if that is quick and a little at a time if not."""
-        self.keys: KeyIndex | None = None
-        if not self.config.key_index:
-            return
-        shape = Shape(self.config.key_index_slots, self.config.key_index_entries)
-        self.keys = KeyIndex(self._directory.child("index"), shape, self._record_keys)
-        start = self.keys.recover(log_end=self.log.end, rebuild_from=self.log.start)
-        if self.log.end - start > _KEYS_AT_ONCE:
-            self.keys.missed_from = start
-        else:
-            replay(self.log, self._segments, start, flushed, [self.keys])
 
     def _make_queues(self, topic: Topic) -> None:
         is_sync = self.config.flush == "sync" or topic.config.get(FLUSH_EACH) == "1"
@@ -270,8 +260,9 @@ class Store:
         self._directory.create(ABORT).close()
         self._directory.sync()
         self._allocator.step()
-        self.appender.append_state(EPOCH_TOPIC, self.epochs.next_change())
+        begin_epoch(self.appender, self.epochs)
         self.checkpointer.take()
+        self.retention.disk.look()
         self.syncs.check()
         self.syncs.on_failed = self._fail
 
@@ -375,10 +366,17 @@ class Store:
 
     def _leave_clean(self) -> None:
         self.syncs.check()
-        self.progress.flush()
-        self.flush()
-        self.checkpointer.take()
-        self.snapshotting.take_last()
+        for last in (
+            self.progress.flush,
+            self.flush,
+            self.checkpointer.take,
+            self.snapshotting.take_last,
+        ):
+            try:
+                last()
+            except StoreFull as error:
+                # What is in the log is safe without, and a start goes through a little more of it.
+                _log.error("a stop without room: %s", error)
         self.syncs.check()
         self._directory.remove(ABORT)
         self._directory.sync()

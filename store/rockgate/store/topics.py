@@ -53,6 +53,10 @@ OnGrown = Callable[[Topic, int], None]
 OnLogStarts = Callable[[Topic, Mapping[int, int]], None]
 
 
+_FREEING: Final = frozenset((Kind.DELETE, Kind.CONFIG, Kind.LOG_STARTS))
+"""Changes by which a full disk gets room again: they are taken as upkeep."""
+
+
 class Topics:
     """The fold of all topics, and the only way to change them."""
 
@@ -63,10 +67,12 @@ class Topics:
         self,
         journal: Journal,
         *,
+        upkeep: Journal | None = None,
         new_id: Callable[[], bytes] = random_topic_id,
         slice_cost: int = SLICE_COST,
     ) -> None:
         self._journal = journal
+        self._upkeep = upkeep or journal
         self._new_id = new_id
         self._slice_cost = slice_cost
         self._by_name: dict[str, Topic] = {}
@@ -206,10 +212,11 @@ class Topics:
         if not items:
             return
         bodies = list(encode(kind, items))
+        journal = self._upkeep if kind in _FREEING else self._journal
         if len(bodies) == 1:
-            self._journal.append_state(TOPICS_TOPIC, bodies[0])
+            journal.append_state(TOPICS_TOPIC, bodies[0])
         else:
-            self._journal.append_states([(TOPICS_TOPIC, body) for body in bodies])
+            journal.append_states([(TOPICS_TOPIC, body) for body in bodies])
 
     # The fold
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Final, Protocol
 
+from rockgate.store.appending import Appender
 from rockgate.store.checkpointing import Checkpointer
 from rockgate.store.clock import Clock
 from rockgate.store.commitlog import CommitLog
 from rockgate.store.delayfold import Delay
+from rockgate.store.epochs import TOPIC, Epochs
+from rockgate.store.errors import StoreFull
 from rockgate.store.keyfeed import catch_up
 from rockgate.store.keyindex import KeyIndex
 from rockgate.store.progress import Progress
 from rockgate.store.retention import Retention
 from rockgate.store.snapshotting import Snapshotting
 from rockgate.store.steps import Steps
+
+_log = logging.getLogger(__name__)
 
 KEYS_PER_TICK: Final = 256 << 10
 
@@ -29,10 +35,17 @@ class Parts(Protocol):
     delay: Delay
     retention: Retention
     snapshotting: Snapshotting
+    appender: Appender
+    epochs: Epochs
 
 
 def upkeep_steps(parts: Parts) -> Steps:
     """Return the steps; what is replaced in the store later is found there."""
+
+    def epoch() -> bool:
+        if parts.epochs.is_awaited:
+            begin_epoch(parts.appender, parts.epochs)
+        return False
 
     def progress() -> bool:
         parts.progress.step(parts.clock.monotonic_ms())
@@ -55,6 +68,23 @@ def upkeep_steps(parts: Parts) -> Steps:
         return parts.snapshotting.tick(is_wanted=parts.retention.wants_snapshot)
 
     steps = Steps(parts.clock)
-    for step in (progress, checkpoint, keys, retention, snapshot):
+    for step in (epoch, progress, checkpoint, keys, retention, snapshot):
         steps.add(step.__name__, step)
     return steps
+
+
+def begin_epoch(appender: Appender, epochs: Epochs) -> None:
+    """Append a start's epoch; until there is room for it nothing else is taken."""
+    held, appender.failure = appender.failure, None
+    try:
+        appender.upkeep.append_state(TOPIC, epochs.next_change())
+    except StoreFull as error:
+        appender.fail(held or StoreFull(f"nothing is written since the start: {error}"))
+        if not epochs.is_awaited:
+            _log.error("reading only for now: %s", appender.failure)
+        epochs.is_awaited = True
+        return
+    epochs.is_awaited = False
+    if held is not None:
+        _log.info("there is room for the epoch of this start: writing goes on")
+        appender.refusal = appender.state_refusal = None

@@ -6,6 +6,7 @@ The app makes the folds with the store, then the doors; a stop takes the doors d
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -63,9 +64,12 @@ from rockgate.gateway.remoting.topicbook import TopicBook
 from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.gateway.waiting import Waiting
 from rockgate.store.clock import Clock
+from rockgate.store.errors import StoreFull
 from rockgate.store.halffold import HalfMessages
 from rockgate.store.state import Fold, Journal
 from rockgate.store.store import Store
+
+log = logging.getLogger(__name__)
 
 LOOK_MS = 5_000
 """How often silent clients, brokers and locks are looked for."""
@@ -179,7 +183,11 @@ class RemotingAssembly:
         """Make the processors and listen; `resources` drains and closes the door again."""
         config, loop = self._config.remoting, asyncio.get_running_loop()
         if not listener.address.is_closed:
-            self.topics.make_system_topics()
+            try:
+                self.topics.make_system_topics()
+            except StoreFull as error:
+                # Those that are there go on; the next start makes the others.
+                log.error("some of RocketMQ's own topics are missing: %s", error)
         desk = DeadLetterDesk(
             store=self._store, resent=self._folds.resent, transcoder=self.transcoder
         )
