@@ -14,7 +14,7 @@ from rockgate.store.appending import Intake
 from rockgate.store.commitlog import Draft
 from rockgate.store.delaydelivery import COUNT_MAX, RETRY_MS
 from rockgate.store.delayunits import FILE_UNITS, UNIT
-from rockgate.store.errors import StoreCorrupt, StoreFull
+from rockgate.store.errors import StoreCorrupt, StoreFull, UnknownTopic
 from rockgate.store.memoryfiles import MemoryDisk
 from rockgate.store.queuetable import QueueTable
 from rockgate.store.reading import Slice
@@ -162,6 +162,28 @@ def test_a_full_disk_puts_deliveries_off_and_loses_none(world: WaitingStore) -> 
     world.store.appender.refusal = None
     world.ripen(RETRY_MS)
     assert world.delivered() == [b"one"]
+
+
+def test_what_cannot_be_dropped_for_want_of_room_is_put_off_and_holds_up_no_other(
+    world: WaitingStore,
+) -> None:
+    def redeliver(found: Slice, offset: int) -> Intake | None:
+        if offset % 2:
+            raise UnknownTopic("gone")
+        return world.redeliver(found, offset)
+
+    world.store.deliveries.redeliver = redeliver
+    for body in (b"one", b"gone", b"two", b"gone too"):
+        world.schedule(body, world.clock.now_ms())
+    world.store.appender.state_refusal = StoreFull("the disk is full")
+    world.deliver()
+    world.store.appender.state_refusal = None
+    assert world.delivered() == [b"one", b"two"]
+    assert world.store.deliveries.dropped_count == 0
+    assert world.store.delay.waiting_count == 2
+    world.ripen(RETRY_MS)
+    assert world.store.deliveries.dropped_count == 2
+    assert world.store.delay.waiting_count == 0
 
 
 def test_without_room_for_its_time_nothing_is_appended(world: WaitingStore) -> None:

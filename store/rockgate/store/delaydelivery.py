@@ -181,7 +181,7 @@ class Deliveries:
             self._picked.append(_Picked(due, queue, unit))
             size += unit.size // unit.offset_count
         if lost:
-            self._lose(lost)
+            self._lose(lost, now_ms)
 
     def _pick_again(self) -> None:
         """Look at what was picked before a job: it may have been recalled, moved, or be gone."""
@@ -193,19 +193,29 @@ class Deliveries:
             else:
                 self._delay.units.free(due.unit)
 
-    def _lose(self, lost: Sequence[Due]) -> None:
-        for due in lost:
-            _log.error("what waited is gone queue=%d offset=%d", *due.waiting[1:3])
-        self._appender.append_state(DELAY_TOPIC, _ended(Kind.LOST, lost))
-        self.lost_count += len(lost)
-        self._free(lost)
+    def _lose(self, lost: Sequence[Due], now_ms: int) -> None:
+        if self._end(Kind.LOST, lost, now_ms):
+            self.lost_count += len(lost)
+            for due in lost:
+                _log.error("what waited is gone queue=%d offset=%d", *due.waiting[1:3])
 
-    def _drop(self, dropped: Mapping[str, Sequence[Due]]) -> None:
+    def _end(self, kind: Kind, dues: Sequence[Due], now_ms: int) -> bool:
+        """End the waiting of items without a delivery; put off, it holds up no other."""
+        try:
+            self._appender.append_state(DELAY_TOPIC, _ended(kind, dues))
+        except StoreError as error:
+            _log.warning("ends put off count=%d reason=%s", len(dues), error)
+            self._put_off(dues, now_ms)
+            return False
+        self._free(dues)
+        return True
+
+    def _drop(self, dropped: Mapping[str, Sequence[Due]], now_ms: int) -> None:
         """End the waiting of what is for topics that are not there any more."""
         for topic, dues in dropped.items():
-            self._appender.append_state(DELAY_TOPIC, _ended(Kind.DROPPED, dues))
+            if not self._end(Kind.DROPPED, dues, now_ms):
+                continue
             self.dropped_count += len(dues)
-            self._free(dues)
             _log.warning(
                 "dropped what waited for a topic that is gone topic=%s count=%d dropped=%d",
                 topic,
@@ -295,7 +305,7 @@ class Deliveries:
                     continue
                 if part is run:
                     break
-        self._drop(dropped)
+        self._drop(dropped, now_ms)
         return not going or self._append(going, now_ms)
 
     def _make(self, run: list[_Found], redeliver: Redeliver, now_ms: int) -> list[_Going]:
