@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ROOMS := protocol store gateway sdk pipeline tests bench compat-tests docs
 ARGS ?=
 
-.PHONY: help serve test test-long check format lock compat compat-spark-next bench docs fuzz jepsen clean
+.PHONY: help serve test test-long check format lock compat compat-spark-next bench docs fuzz jepsen rows-mutate clean
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
 
@@ -56,6 +56,9 @@ fuzz: $(VENV)/.dev ## Bad input on every door, with the counts of tests/budget.t
 
 jepsen: $(VENV)/.dev ## Transactions under kills, pauses and restarts, with the counts of [long]
 	ROCKGATE_BUDGET=long $(BIN)/python -m pytest tests/jepsen $(ARGS)
+
+rows-mutate: $(VENV)/.dev ## Break the code behind a sample of requirement rows and expect red (ROW="LP-3": one)
+	$(BIN)/python -m tests.mutation $(ROW)
 
 bench: $(VENV)/.dev ## The benchmarks; results are written to bench/results/
 	$(BIN)/python -m bench $(ARGS)

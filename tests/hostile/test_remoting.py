@@ -229,7 +229,6 @@ def absurd_body(chance: random.Random) -> bytes:
     )
 
 
-@pytest.mark.row("BPULL-3")
 def test_any_values_in_any_request_get_an_answer_or_an_end(
     server: RunningServer, address: tuple[str, int]
 ) -> None:

@@ -43,7 +43,6 @@ def test_answers_find_their_requests_in_any_order() -> None:
     run(scenario())
 
 
-@pytest.mark.row("M-10")
 def test_requests_of_one_turn_share_one_dial_and_leave_in_one_write() -> None:
     async def scenario() -> None:
         peer, link = linked()

@@ -40,7 +40,6 @@ class Traced(World):
         return found
 
 
-@pytest.mark.row("OBS-2")
 def test_what_was_sent_is_told_in_rocketmqs_form() -> None:
     async def scenario() -> None:
         world = Traced()

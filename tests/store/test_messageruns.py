@@ -1,3 +1,5 @@
+import weakref
+
 import pytest
 
 from rockgate.protocol.entry import read
@@ -100,6 +102,51 @@ def test_a_batch_of_one_is_not_taken_for_a_message_without_a_tag(world: World) -
     run = world.runs.read(world.one, 0, 2, count_max=9, size_max=1 << 20, accepts_code=wanted)
     assert (run.next_offset, run.message_count) == (1, 0)
     assert run.batch is not None
+
+
+@pytest.mark.row("R-07")
+def test_the_code_is_asked_first_and_an_entry_is_read_only_if_that_passes(world: World) -> None:
+    for tag in "ABAB":
+        world.put(tag.encode(), tag=tag)
+    read_bodies: list[bytes] = []
+
+    def accepts(view: memoryview) -> bool:
+        read_bodies.extend(bodies([view]))
+        return len(read_bodies) > 1
+
+    wanted = {tag_code(b"B")}.__contains__
+    run = world.runs.read(
+        world.one, 0, 4, count_max=9, size_max=1 << 20, accepts_code=wanted, accepts=accepts
+    )
+    assert read_bodies == [b"B", b"B"], "nothing is read of what its code rules out"
+    assert (bodies(run.buffers), run.next_offset) == ([b"B"], 4)
+
+
+@pytest.mark.row("R-07")
+def test_a_tag_that_only_hashes_alike_passes_and_is_for_the_client_to_tell_apart(
+    world: World,
+) -> None:
+    for tag in ("AaAa", "BBBB", "CCCC"):
+        world.put(tag.encode(), tag=tag)
+    wanted = {tag_code(b"AaAa")}.__contains__
+    run = world.runs.read(world.one, 0, 3, count_max=9, size_max=1 << 20, accepts_code=wanted)
+    assert bodies(run.buffers) == [b"AaAa", b"BBBB"]
+
+
+@pytest.mark.row("STORE-13")
+def test_an_entry_that_does_not_match_is_passed_and_nothing_of_it_is_held(world: World) -> None:
+    for body in (b"yes 1", b"no 1", b"yes 2", b"no 2"):
+        world.put(body)
+    shown: list[weakref.ref[memoryview]] = []
+
+    def accepts(view: memoryview) -> bool:
+        shown.append(weakref.ref(view))
+        return b"yes" in bytes(view)
+
+    run = world.runs.read(world.one, 0, 4, count_max=9, size_max=1 << 20, accepts=accepts)
+    assert (bodies(run.buffers), run.next_offset) == ([b"yes 1", b"yes 2"], 4)
+    assert all(b"no" not in bytes(buffer) for buffer in run.buffers)
+    assert len(shown) == 4 and all(view() is None for view in shown)
 
 
 @pytest.mark.row("R-04")

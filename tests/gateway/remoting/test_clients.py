@@ -305,7 +305,6 @@ def test_lag_and_reset(broker: Client) -> None:
     assert found == {"groupList": ["laggards"]}
 
 
-@pytest.mark.row("M-04")
 @pytest.mark.parametrize("code", [1, 99, 12345, 2001, 200070])
 def test_an_unknown_code_is_told_so_and_the_connection_lives(broker: Client, code: int) -> None:
     answer = broker.ask(code)

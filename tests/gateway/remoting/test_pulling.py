@@ -93,9 +93,6 @@ def test_a_pull_at_the_end_waits_for_the_next_message(
     assert [m.body for m in messages(waiting.answer(opaque))] == [b"news"]
 
 
-@pytest.mark.row("LP-3")
-@pytest.mark.row("LP-10")
-@pytest.mark.row("LP-4")
 def test_a_pull_that_waits_in_vain_is_told_so(broker: Client) -> None:
     broker.publish("vain")
     answer = broker.pull("vain", 1, sysFlag=SUSPEND, suspendTimeoutMillis=50)
@@ -120,10 +117,8 @@ def test_a_tag_that_is_not_wanted_does_not_end_the_wait(
     assert answer.fields["nextBeginOffset"] == "3"
 
 
-@pytest.mark.row("R-07")
 @pytest.mark.row("R-09")
 @pytest.mark.row("STORE-11")
-@pytest.mark.row("STORE-13")
 @pytest.mark.row("STORE-14")
 def test_tags_are_filtered_by_their_hash(broker: Client) -> None:
     for tag in ("A", "B", "C", None, "A"):
@@ -166,7 +161,6 @@ def test_a_pull_carries_the_group_s_progress_along(broker: Client) -> None:
     assert broker.ask(14, asked).fields == {"offset": "3"}
 
 
-@pytest.mark.row("BPULL-1")
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
@@ -341,15 +335,6 @@ def test_records_in_batches_are_found_by_key_where_their_topic_is_indexed(
     assert by_key("keyed-off", "key-1") == []
 
 
-def test_the_version_of_a_subscription_is_not_enforced(broker: Client) -> None:
-    """A client's pulls say a new version before its heartbeat does."""
-    broker.publish("versions", properties={"TAGS": "A"})
-    broker.heartbeat("c1", "versioned", "versions")
-    for version in (0, 1, 2**62):
-        answer = broker.pull("versions", sysFlag=0, consumerGroup="versioned", subVersion=version)
-        assert answer.code == 0
-
-
 @pytest.mark.row("LP-5")
 def test_many_groups_wait_on_one_queue_and_all_are_woken(
     broker: Client, connect: Callable[..., Client]
@@ -369,7 +354,6 @@ def test_many_groups_wait_on_one_queue_and_all_are_woken(
 
 
 @pytest.mark.row("STORE-2")
-@pytest.mark.row("BPULL-5")
 def test_a_queue_that_was_never_written_to_has_a_valid_empty_answer(broker: Client) -> None:
     broker.publish("untouched", queue=0)
     answer = broker.pull("untouched", queue=3)

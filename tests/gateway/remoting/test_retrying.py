@@ -288,7 +288,7 @@ def test_a_clients_own_send_without_tries_left_is_a_dead_letter(
         assert dead.properties["__DLQ_REASON"] == "tries"
 
 
-@pytest.mark.row("ORD-8")
+@pytest.mark.row("RTY-5")
 def test_what_a_group_gives_up_that_reads_in_order_is_a_dead_letter() -> None:
     world = RetryWorld()
     world.ordered.add("g")

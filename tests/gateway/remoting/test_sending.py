@@ -18,7 +18,6 @@ from rockgate.protocol.remoting.message import encode_batch
 from rockgate.store.appending import Appended, AppendedMessages
 
 
-@pytest.mark.row("SND-2")
 def test_a_send_is_answered_with_where_the_message_lies(broker: Client) -> None:
     first = broker.publish("sent", b"one", queue=2)
     second = broker.publish("sent", b"two", queue=2)
@@ -50,7 +49,6 @@ def test_an_answer_comes_in_the_encoding_of_its_request(connect: Callable[..., C
     assert [message.body for message in messages(pulled)] == [b"x"]
 
 
-@pytest.mark.row("SND-6")
 def test_the_old_form_of_a_send_is_taken_too(broker: Client) -> None:
     fields = {
         "producerGroup": "g",
@@ -71,7 +69,6 @@ def test_the_old_form_of_a_send_is_taken_too(broker: Client) -> None:
     assert (message.flag, message.properties) == (7, {"TAGS": "old"})
 
 
-@pytest.mark.row("SND-1")
 def test_a_batch_has_an_id_for_each_message(broker: Client) -> None:
     parts = [(0, b"b%d" % n, properties({"TAGS": f"t{n}"}).encode()) for n in range(5)]
     answer = broker.publish("batched", encode_batch(parts), batch=True)
@@ -180,7 +177,6 @@ class Late:
         return self._admin.durability.after(self._admin.store.log.end, appended)
 
 
-@pytest.mark.row("SND-8")
 @pytest.mark.parametrize("is_batch", [False, True])
 async def test_what_is_stored_and_not_on_disk_in_time_says_so_and_where_it_lies(
     is_batch: bool,

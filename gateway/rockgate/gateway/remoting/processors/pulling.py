@@ -6,12 +6,13 @@ Behaviour
 - With COMMIT_OFFSET the group's progress is kept along the way; nobody is told if it is not.
 - Without SUBSCRIPTION the filter is the one that the group's heartbeats told. subVersion is not
   compared: a client bumps it before its next heartbeat says so.
-- A group that is set not to consume gets NO_PERMISSION.
+- A group that is set not to consume, or not by broadcast as it does, gets NO_PERMISSION.
 - Whoever pulls first after the group was set to another offset (222) is told that offset.
 
 Departs from RocketMQ
 - `suggestWhichBrokerId` is always 0: there are no slaves.
 - Class filters are not there.
+- A group needs no making, so SUBSCRIPTION_GROUP_NOT_EXIST is never the answer.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import cast
 
 from rockgate.gateway.mapping import names
 from rockgate.gateway.remoting.caller import Caller
-from rockgate.gateway.remoting.clients import Clients
+from rockgate.gateway.remoting.clients import BROADCASTING, Clients
 from rockgate.gateway.remoting.dispatch import Frame, Reply
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.groupsettings import GroupSettings
@@ -185,6 +186,15 @@ class Pulls:
         if members is None:
             raise Refused(
                 ResponseCode.SUBSCRIPTION_NOT_EXIST, "the consumer's group info not exist"
+            )
+        if (
+            members.data.message_model == BROADCASTING
+            and self._settings.is_set(group)
+            and not self._settings.of(group).consume_broadcast_enable
+        ):
+            raise Refused(
+                ResponseCode.NO_PERMISSION,
+                f"the consumer group[{header.consumer_group}] can not consume by broadcast way",
             )
         subscription = members.subscriptions.get(header.topic)
         if subscription is None:

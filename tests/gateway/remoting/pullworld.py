@@ -1,0 +1,122 @@
+"""Pulls over a store in memory, with a clock by hand: everything of them but the wire."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from tests.gateway.fakes import HandClock, turns
+from tests.gateway.remoting.halfworld import FakeCaller
+
+from rockgate.gateway.config.sections import TopicsConfig
+from rockgate.gateway.kafka.transactions.unstable import Unstable
+from rockgate.gateway.mapping.transcoder import Transcoder
+from rockgate.gateway.remoting.clients import Clients
+from rockgate.gateway.remoting.dispatch import Dispatcher
+from rockgate.gateway.remoting.groupsettings import GroupSettings
+from rockgate.gateway.remoting.processors.pulling import Pulls
+from rockgate.gateway.remoting.progressing import Offsets
+from rockgate.gateway.remoting.pulling import Puller
+from rockgate.gateway.remoting.resets import Resets
+from rockgate.gateway.remoting.topicbook import TopicBook
+from rockgate.gateway.waiting import Waiting
+from rockgate.protocol.remoting.codes import RequestCode
+from rockgate.protocol.remoting.command import Command
+from rockgate.protocol.remoting.connection import Connection
+from rockgate.store.clock import ManualClock
+from rockgate.store.commitlog import Draft
+from rockgate.store.config import StoreConfig
+from rockgate.store.memoryfiles import MemoryDisk
+from rockgate.store.state import Fold, Journal
+from rockgate.store.store import Store
+from rockgate.store.topics import Topics
+
+CONFIG = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=1 << 16, key_index=False)
+TOPIC = "orders"
+
+
+class _Everybody:
+    def take(self, group: str) -> bool:
+        return True
+
+    def give_back(self, group: str) -> None:
+        pass
+
+    def is_foreign(self, group: str) -> bool:
+        return False
+
+
+class PullWorld:
+    """One topic, and one client that pulls from it."""
+
+    def __init__(self, *, suspend_ms_max: int = 60_000) -> None:
+        def folds(journal: Journal, topics: Topics) -> Sequence[Fold]:
+            self.settings = GroupSettings(journal)
+            return [self.settings.fold]
+
+        self.hand = HandClock()
+        self.store = Store(MemoryDisk().root(), CONFIG, ManualClock(), folds=folds)
+        book = TopicBook(self.store.topics, TopicsConfig(), broker_name="b", cluster_name="c")
+        book.ensure(TOPIC, 1, 6)
+        self.queue = self.store.queue(self.store.topics.get(TOPIC), 0)
+        self.waiting = Waiting(self.hand)
+        self.waiting.follow(self.store)
+        self.puller = Puller(
+            store=self.store,
+            unstable=Unstable(self.store.topics),
+            transcoder=Transcoder(cache_bytes_max=1 << 20, message_bytes_max=1 << 24),
+        )
+        self.pulls = Pulls(
+            puller=self.puller,
+            topics=book,
+            queues=self.store.queues,
+            clients=Clients(_Everybody(), 10**9),
+            settings=self.settings,
+            offsets=Offsets(self.store.progress, _Everybody(), Resets(self.waiting.wake_changed)),
+            waiting=self.waiting,
+            count_max=32,
+            size_max=1 << 20,
+            suspend_ms_max=suspend_ms_max,
+        )
+        self._dispatcher = Dispatcher({RequestCode.PULL_MESSAGE: self.pulls.pull})
+        self._client = Connection()
+
+    def put(self, body: bytes, tag: str | None = None) -> None:
+        """Store a message."""
+        properties = b"" if tag is None else b"TAGS\x01" + tag.encode() + b"\x02"
+        self.store.appender.message(self.queue, Draft(b"", 0, 0, body, properties))
+
+    async def begin(self, offset: int, **more: Any) -> asyncio.Future[Command]:
+        """Send a pull; its answer, which is there at once unless the pull is held."""
+        fields = {
+            "consumerGroup": "group",
+            "topic": TOPIC,
+            "queueId": 0,
+            "queueOffset": offset,
+            "maxMsgNums": 32,
+            "sysFlag": 4,
+            "commitOffset": 0,
+            "suspendTimeoutMillis": 0,
+            "subscription": "*",
+            "subVersion": 0,
+            "expressionType": "TAG",
+            **more,
+        }
+        texts = {name: str(value) for name, value in fields.items()}
+        opaque = self._client.request(11, texts)
+        self._client.data_to_send()
+        request = Command(11, texts, opaque=opaque)
+        told: asyncio.Future[Command] = asyncio.get_running_loop().create_future()
+
+        def answered(frame: list[Any]) -> None:
+            [command] = self._client.receive_data(b"".join(map(bytes, frame)))
+            told.set_result(command)
+
+        outcome = self._dispatcher.dispatch(request, FakeCaller(1))  # type: ignore[arg-type]
+        if isinstance(outcome, list):
+            answered(outcome)
+        else:
+            outcome.add_done_callback(lambda done: answered(done.result()))
+        await turns()
+        return told

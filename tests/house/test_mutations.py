@@ -1,0 +1,36 @@
+"""The table of mutations fits the source it would break; `make rows-mutate` tries them."""
+
+import pytest
+from docs import rows
+from tests.house.checkout import ROOT
+from tests.mutation.breaking import Mutation, load, tests_of
+
+SAMPLE_MIN = 40
+CHAPTERS_MIN = 8
+
+
+@pytest.mark.parametrize("mutation", load(), ids=lambda each: each.name)
+def test_a_mutation_has_exactly_one_place_in_its_file(mutation: Mutation) -> None:
+    text = (ROOT / mutation.file).read_text(encoding="utf-8")
+    assert mutation.applied(text) != text
+    compile(mutation.applied(text), mutation.file, "exec")
+
+
+def test_every_mutation_is_of_a_row_that_a_test_here_shows() -> None:
+    marks = rows.shown_by()
+    assert [each.row for each in load() if not tests_of(each.row, marks)] == []
+
+
+def test_the_sample_is_spread_over_the_chapters() -> None:
+    sampled = {each.row for each in load()}
+    assert len(sampled) >= SAMPLE_MIN
+    chapters = [chapter for chapter in rows.load() if sampled & {row.id for row in chapter.rows()}]
+    assert len(chapters) >= CHAPTERS_MIN
+
+
+def test_a_text_that_is_there_twice_or_not_at_all_is_refused() -> None:
+    mutation = Mutation(row="X-1", file="a.py", replace="one", by="two", why="it is gone")
+    assert mutation.applied("just one") == "just two"
+    for text in ("none", "one and one"):
+        with pytest.raises(ValueError, match=r"X-1: it is gone: a\.py has its text \d times"):
+            mutation.applied(text)
