@@ -24,6 +24,7 @@ def silent(_: Command) -> None:
     return None
 
 
+@pytest.mark.row("M-05")
 def test_answers_find_their_requests_in_any_order() -> None:
     async def scenario() -> None:
         peer, link = linked()
@@ -56,7 +57,6 @@ def test_requests_of_one_turn_share_one_dial_and_leave_in_one_write() -> None:
 
 @pytest.mark.row("M-06")
 @pytest.mark.row("M-09")
-@pytest.mark.row("M-11")
 def test_a_request_without_an_answer_ends_in_time_and_a_late_answer_is_dropped() -> None:
     async def scenario() -> None:
         peer, link = linked()
@@ -69,6 +69,76 @@ def test_a_request_without_an_answer_ends_in_time_and_a_late_answer_is_dropped()
         peer.transport.flush()
         answer = await link.request(2, {"x": "y"}, timeout_s=5)
         assert answer.opaque == peer.asked[1].opaque
+        await link.close()
+
+    run(scenario())
+
+
+@pytest.mark.row("M-05")
+def test_an_answer_that_nobody_waits_for_is_dropped_with_a_log_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        peer, link = linked()
+        peer.script[1] = silent
+        asking = asyncio.create_task(link.request(1, timeout_s=5))
+        await settle()
+        [request] = peer.asked
+        strange = Command(1, opaque=request.opaque + 1000)
+        peer.transport.connection.respond(strange, Command(0, {"for": "nobody"}))
+        peer.transport.flush()
+        await settle()
+        assert not asking.done()
+        peer.transport.connection.respond(request, Command(0, {"for": "it"}))
+        peer.transport.flush()
+        assert (await asking).fields == {"for": "it"}
+        await link.close()
+
+    caplog.set_level("INFO")
+    run(scenario())
+    assert "b:1: " in caplog.text and "bytes of answers that nobody waits for" in caplog.text
+
+
+@pytest.mark.row("M-11")
+def test_connecting_counts_against_the_time_of_a_request() -> None:
+    async def scenario() -> None:
+        net = MemoryNet()
+        peer = net.listen("b:1")
+        peer.script[1] = silent
+
+        async def slowly(*what: Any) -> tuple[asyncio.BaseTransport, object]:
+            await pass_time(2)
+            return await net.dial(*what)
+
+        link = Link("b:1", dial=slowly)
+        began = now()
+        with pytest.raises(TimedOut, match="no answer in 5 s"):
+            await link.request(1, timeout_s=5)
+        assert now() - began == pytest.approx(5)
+        await link.close()
+        link = Link("b:1", dial=slowly)
+        with pytest.raises(TimedOut, match="could not leave in 1 s"):
+            await link.request(1, timeout_s=1)
+        await link.close()
+
+    run(scenario())
+
+
+@pytest.mark.row("M-11")
+def test_a_late_answer_leaves_the_connection_and_a_send_that_fails_does_not() -> None:
+    async def scenario() -> None:
+        peer, link = linked()
+        peer.script[1] = silent
+        with pytest.raises(TimedOut):
+            await link.request(1, timeout_s=5)
+        assert (await link.request(2, timeout_s=5)).code == 0
+        assert len(peer.transports) == 1
+        peer.transport.lose(BrokenPipeError("cannot send"))
+        with pytest.raises(Unreachable, match="cannot send"):
+            await link.request(1, timeout_s=5)
+        assert not link.is_open
+        assert (await link.request(2, timeout_s=5)).code == 0
+        assert len(peer.transports) == 2
         await link.close()
 
     run(scenario())

@@ -10,6 +10,7 @@ come for `silence_max_s` since it was asked, or since one before it that timed o
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Final, Protocol, TypeAlias, cast
 
 from rockgate.protocol.errors import ProtocolError
@@ -27,6 +28,7 @@ FRAME_S_MAX: Final = 30.0
 """How long a frame may be under way; then its bytes are no sign of life any more."""
 _SLACK_S: Final = 0.0005
 """A timer may come this much early: loops round."""
+_log: Final = logging.getLogger(__name__)
 
 _NEVER: Final = float("inf")
 
@@ -166,6 +168,10 @@ class Wire(asyncio.Protocol):
                         self.version, self.language = command.version, command.language
                 else:
                     self._owner.asked(command)
+            if dropped := self._connection.dropped_bytes:
+                self._connection.dropped_bytes = 0
+                address = self._owner.address
+                _log.info("%s: %d bytes of answers that nobody waits for", address, dropped)
             self._connection.raise_broken()
         except ProtocolError as broken:
             self.close(Unreachable(f"{self._owner.address} broke the protocol: {broken}"))

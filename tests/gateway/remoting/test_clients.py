@@ -195,7 +195,6 @@ def test_a_short_heartbeat_of_a_stranger_asks_for_a_whole_one(broker: Client) ->
     assert answer.fields["IS_SUB_CHANGE"] == "false"
 
 
-@pytest.mark.row("OFF-8")
 def test_progress_is_shared_with_kafka_s_groups(broker: Client, server: RunningServer) -> None:
     from confluent_kafka import Consumer, TopicPartition
 

@@ -259,7 +259,6 @@ def test_nobody_to_ask_is_no_check_and_nothing_is_given_up_unchecked() -> None:
     assert len(world.delivered(SYSTEM[1])) == 1
 
 
-@pytest.mark.row("T-16")
 def test_counts_and_times_go_on_after_a_restart() -> None:
     world = HalfWorld()
     world.producer()

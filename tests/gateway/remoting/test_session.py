@@ -26,6 +26,7 @@ async def test_a_large_request_is_received_where_it_belongs(line: Line) -> None:
     assert line.budget.used == 0
 
 
+@pytest.mark.row("M-05")
 async def test_answers_leave_in_the_order_in_which_they_are_known(line: Line) -> None:
     line.send(b"wait 1", b"two", b"wait 3")
     assert line.answers() == [b"two"]
@@ -95,9 +96,11 @@ async def test_the_server_asks_and_gets_the_answer(line: Line) -> None:
 
 
 @pytest.mark.row("M-09")
+@pytest.mark.row("M-05")
 async def test_an_answer_that_comes_too_late_is_dropped_and_its_bytes_are_given_back(
-    line: Line,
+    line: Line, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("INFO")
     answer = line.session.ask(220, {}, b"", 3.0)
     await turns()
     line.answers()
@@ -107,6 +110,7 @@ async def test_an_answer_that_comes_too_late_is_dropped_and_its_bytes_are_given_
     line.client.respond(line.told[0], Command(0, body=b"late"))
     line.receive(b"".join(line.client.data_to_send()))
     assert line.budget.used == 0
+    assert "dropped answers that nobody waits for" in caplog.text
     line.send(b"one")
     assert line.answers() == [b"one"]
 

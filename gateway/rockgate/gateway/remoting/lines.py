@@ -25,3 +25,8 @@ def request(command: Command, peer: Peer) -> None:
 def answer(command: Command, peer: Peer, size: int) -> None:
     """Its answer is known."""
     log.debug("> %s code=%s opaque=%d size=%d", peer, command.code, command.opaque, size)
+
+
+def dropped(size: int, peer: Peer) -> None:
+    """Answers came that nobody waits for, or nobody any more."""
+    log.info("dropped answers that nobody waits for size=%d %s", size, peer)

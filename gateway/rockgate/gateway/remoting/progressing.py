@@ -1,14 +1,17 @@
 """How far groups have come, for RocketMQ's side: the same numbers that Kafka's side has.
 
 A commit that nobody waits for is kept aside and appended within a second; one that is a request is
-appended, and flushed where the setting says so, before it is answered. A group that has Kafka
-members is theirs to commit for.
+appended, and flushed where the setting says so, before it is answered. A lower offset is taken, with
+a warning: a group may be set back, or two of its members think that a queue is theirs. A group that
+has Kafka members is theirs to commit for.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import Protocol
 
+from rockgate.gateway.logs import shown
 from rockgate.gateway.mapping import names
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.resets import Resets
@@ -16,6 +19,8 @@ from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.store.consumequeue import Queue
 from rockgate.store.progress import Commit, Progress
 from rockgate.store.topic import Topic
+
+log = logging.getLogger(__name__)
 
 
 class Owners(Protocol):
@@ -55,6 +60,16 @@ class Offsets:
         if self.resets and self.resets.is_pending(name, queue):
             # It comes from where the group was before somebody set it elsewhere.
             return
+        known = self._progress.fetch(name, queue.topic_id, queue.queue_id)
+        if known is not None and offset < known.offset:
+            log.warning(
+                "progress goes back group=%s topic=%s queue=%d from=%d to=%d",
+                shown(name),
+                shown(queue.topic.decode()),
+                queue.queue_id,
+                known.offset,
+                offset,
+            )
         self._progress.commit(
             name, (Commit(queue.topic_id, queue.queue_id, offset),), acknowledged=acknowledged
         )

@@ -135,6 +135,7 @@ class Session(Stream[Command, Peer]):
         if dropped := self._commands.dropped_bytes:
             # Answers that came too late: nobody else counts their bytes back.
             self._commands.dropped_bytes = 0
+            lines.dropped(dropped, self.peer)
             self._partial_bytes -= dropped
             self.held_bytes -= dropped
             self._budget.give(dropped)
