@@ -121,6 +121,9 @@ def test_what_rocketmq_s_clients_did_is_counted(server: RunningServer) -> None:
     assert found["rockgate_retries_total"][()] == 1
     assert found["rockgate_dead_letters_total"][("asked",)] == 1
     assert found["rockgate_dead_letters_resent_total"][()] == 1
+    assert found["rockgate_pull_hits_total"][()] == 1
+    assert found["rockgate_pull_misses_total"][()] == 1
+    assert found["rockgate_pull_longest_seconds"][()] > 0
     assert found["rockgate_mapped_bytes"][()] > 0
     assert found["rockgate_mapped_misses_total"][()] >= 1
     assert found["rockgate_remoting_connections_total"][("broker",)] == 1

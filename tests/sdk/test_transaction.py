@@ -25,6 +25,7 @@ from rockgate.sdk import (
     Refused,
     Rollback,
     SendFailed,
+    SendStatus,
     Transaction,
     transaction,
 )
@@ -152,14 +153,48 @@ def test_a_half_message_that_is_not_safe_is_rolled_back_and_the_block_does_not_r
 
 
 @pytest.mark.row("P-34")
-def test_an_end_that_is_not_heard_is_no_error_of_the_block() -> None:
+def test_an_end_that_is_not_heard_is_no_error_of_the_block_and_a_later_check_settles_it() -> None:
     async def scenario() -> None:
         world = World()
         world.brokers["a"].script[37] = lambda _: None
-        async with producing(world) as producer:
+        checker = Checked(Outcome.COMMIT)
+        async with producing(world, checker) as producer:
             async with producer.transaction(Message("t", b"x")) as tx:
                 pass
             assert (tx.outcome, tx.is_confirmed) == (Outcome.COMMIT, False)
+            unheard = len(ends(world))
+            world.brokers["a"].ask(39, CHECK, half())
+            await settle()
+            assert [message.body for message in checker.asked] == [b"which?"]
+            *_, settled = ends(world)
+            assert len(ends(world)) == unheard + 1
+            assert settled.fields["commitOrRollback"] == str(Outcome.COMMIT.value)
+            assert settled.fields["fromTransactionCheck"] == "true"
+
+    run(scenario())
+
+
+@pytest.mark.row("P-34")
+def test_the_result_of_a_transaction_says_where_its_half_lies_and_how_it_ended() -> None:
+    async def scenario() -> None:
+        world = World()
+        told = {**SENT, "transactionId": "of the broker"}
+        world.brokers["a"].script[310] = lambda request: Command(
+            0, {**told, "queueId": request.fields["e"]}
+        )
+        async with producing(world) as producer:
+            async with producer.transaction(Message("t", b"x")) as tx:
+                assert tx.outcome is Outcome.UNKNOWN
+            [(_, sent)] = world.sent()
+            unique = parse_properties(sent.fields["i"].encode())["UNIQ_KEY"]
+            result = tx.result
+            assert result.status is SendStatus.OK
+            assert (result.queue.topic, result.queue.broker) == ("t", "a")
+            assert result.queue.id == int(sent.fields["e"])
+            assert result.offset == int(SENT["queueOffset"])
+            assert (result.message_id, result.offset_message_id) == (unique, SENT["msgId"])
+            assert result.transaction_id == "of the broker"
+            assert tx.outcome is Outcome.COMMIT
 
     run(scenario())
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import Any
 
 from tests.gateway.fakes import HandClock, turns
@@ -50,7 +51,9 @@ class _Everybody:
 class PullWorld:
     """One topic, and one client that pulls from it."""
 
-    def __init__(self, *, suspend_ms_max: int = 60_000) -> None:
+    def __init__(
+        self, *, suspend_ms_max: int = 60_000, now: Callable[[], float] = perf_counter
+    ) -> None:
         def folds(journal: Journal, topics: Topics) -> Sequence[Fold]:
             self.settings = GroupSettings(journal)
             return [self.settings.fold]
@@ -66,6 +69,7 @@ class PullWorld:
             store=self.store,
             unstable=Unstable(self.store.topics),
             transcoder=Transcoder(cache_bytes_max=1 << 20, message_bytes_max=1 << 24),
+            now=now,
         )
         self.pulls = Pulls(
             puller=self.puller,

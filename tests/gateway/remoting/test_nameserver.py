@@ -287,7 +287,6 @@ def test_our_own_broker_needs_no_registration(namesrv: Client, server: RunningSe
     assert body(namesrv.ask(106))["clusterAddrTable"] == {"DefaultCluster": ["rockgate"]}
 
 
-@pytest.mark.row("N-06")
 def test_a_real_broker_s_registration_makes_routes_until_it_is_gone(
     namesrv: Client, connect: Callable[..., Client]
 ) -> None:

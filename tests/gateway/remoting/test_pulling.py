@@ -30,7 +30,6 @@ SUSPEND = 2 | 4
         (-(2**62), ResponseCode.PULL_OFFSET_MOVED, 0),
     ],
 )
-@pytest.mark.row("STORE-17")
 def test_every_odd_offset_gets_a_next_one(
     broker: Client, offset: int, code: ResponseCode, following: int
 ) -> None:

@@ -232,6 +232,7 @@ class RemotingAssembly:
     def _source(self, desk: DeadLetterDesk) -> BrokerSource:
         return BrokerSource(
             clients=self.clients,
+            puller=self.puller,
             transcoder=self.transcoder,
             halves=self.halves,
             checking=self.checking,

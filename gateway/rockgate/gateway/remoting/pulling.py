@@ -17,7 +17,8 @@ but for those of aborted transactions, which are stepped over.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from time import perf_counter
 from typing import NamedTuple
 
 from rockgate.gateway.kafka.transactions.unstable import Unstable
@@ -58,7 +59,21 @@ class Pulled(NamedTuple):
 class Puller:
     """Reads queues for RocketMQ's side."""
 
-    def __init__(self, *, store: Store, unstable: Unstable, transcoder: Transcoder) -> None:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        unstable: Unstable,
+        transcoder: Transcoder,
+        now: Callable[[], float] = perf_counter,
+    ) -> None:
+        self._now = now
+        self.hit_count = 0
+        """Reads that found something."""
+        self.miss_count = 0
+        """Reads that did not: at the end, outside of the queue, or nothing was wanted."""
+        self.longest_seconds = 0.0
+        """The longest read so far, with what had to be brought in for it."""
         self._reader = store.reader
         self._unstable = unstable
         self._transcoder = transcoder
@@ -74,15 +89,30 @@ class Puller:
         self, queue: Queue, offset: int, wanted: Filter, count_max: int, size_max: int
     ) -> Pulled | Awaitable[Pulled]:
         """What there is now; later if something must first be brought in or opened."""
+        began = self._now()
         start, end = queue.log_start, self.end(queue)
         if not start <= offset < end:
-            return outside(offset, start, end)
+            return self._counted(outside(offset, start, end), began)
         cold: list[Place] = []
         heavy: list[Slice] = []
         found = self._gather(queue, offset, end, wanted, count_max, size_max, cold, heavy)
         if not found.buffers and (cold or heavy):
-            return self._pull_later(queue, offset, wanted, count_max, size_max, cold, heavy)
+            later = self._pull_later(queue, offset, wanted, count_max, size_max, cold, heavy)
+            return self._counted_later(later, began)
+        return self._counted(found, began)
+
+    def _counted(self, found: Pulled, began: float) -> Pulled:
+        seconds = self._now() - began
+        if seconds > self.longest_seconds:
+            self.longest_seconds = seconds
+        if found.buffers:
+            self.hit_count += 1
+        else:
+            self.miss_count += 1
         return found
+
+    async def _counted_later(self, later: Awaitable[Pulled], began: float) -> Pulled:
+        return self._counted(await later, began)
 
     async def _pull_later(
         self,

@@ -12,6 +12,7 @@ from rockgate.gateway.remoting.dispatch import UNKNOWN
 from rockgate.gateway.remoting.door import RemotingDoor
 from rockgate.gateway.remoting.halves import Halves
 from rockgate.gateway.remoting.operating.deadletters import DeadLetterDesk
+from rockgate.gateway.remoting.pulling import Puller
 from rockgate.gateway.remoting.retrying import Retries
 from rockgate.gateway.telemetry import metrics
 from rockgate.gateway.telemetry.exposition import Exposition
@@ -59,6 +60,7 @@ class BrokerSource:
         self,
         *,
         clients: Clients,
+        puller: Puller,
         transcoder: Transcoder,
         halves: Halves,
         checking: Checking,
@@ -66,6 +68,7 @@ class BrokerSource:
         dead_letters: DeadLetterDesk,
     ) -> None:
         self._clients = clients
+        self._puller = puller
         self._transcoder = transcoder
         self._halves = halves
         self._checking = checking
@@ -76,6 +79,9 @@ class BrokerSource:
         """Tell."""
         page.add(metrics.REMOTING_GROUPS, len(self._clients.producer_groups()), "producer")
         page.add(metrics.REMOTING_GROUPS, self._clients.group_count, "consumer")
+        page.add(metrics.PULL_HITS, self._puller.hit_count)
+        page.add(metrics.PULL_MISSES, self._puller.miss_count)
+        page.add(metrics.PULL_LONGEST, self._puller.longest_seconds)
         cache = self._transcoder.cache
         page.add(metrics.MAPPED_BYTES, cache.size)
         page.add(metrics.MAPPED_HITS, cache.hit_count)

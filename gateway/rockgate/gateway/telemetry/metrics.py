@@ -127,6 +127,17 @@ MAPPED_BYTES = Metric(
     _GAUGE,
     "Batches of Kafka's clients kept open for RocketMQ's, in bytes.",
 )
+PULL_HITS = Metric(
+    "rockgate_pull_hits_total", _COUNTER, "Reads for RocketMQ's pulls that found messages."
+)
+PULL_MISSES = Metric(
+    "rockgate_pull_misses_total",
+    _COUNTER,
+    "Reads for RocketMQ's pulls that found none: at the end, outside of the queue, or filtered.",
+)
+PULL_LONGEST = Metric(
+    "rockgate_pull_longest_seconds", _GAUGE, "The longest read for a pull since the start."
+)
 MAPPED_HITS = Metric(
     "rockgate_mapped_hits_total", _COUNTER, "Reads of such a batch that found it open."
 )
@@ -276,6 +287,9 @@ _ALL = (
     REMOTING_HELD,
     REMOTING_GROUPS,
     MAPPED_BYTES,
+    PULL_HITS,
+    PULL_MISSES,
+    PULL_LONGEST,
     MAPPED_HITS,
     MAPPED_MISSES,
     UNREADABLE,
