@@ -172,6 +172,7 @@ class Signing:
 
 @pytest.mark.row("OBS-1")
 @pytest.mark.row("M-01")
+@pytest.mark.row("D-09")
 def test_an_rpc_hook_sees_every_request_and_adds_to_it() -> None:
     async def scenario() -> None:
         world, hook = World(), Signing()

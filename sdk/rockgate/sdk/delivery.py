@@ -232,7 +232,8 @@ class Delivery:
     def _next(self, route: Route, failed: set[str]) -> Queue:
         """The queue whose turn it is; of a broker that failed only if there is no other.
 
-        Brokers that were slow are passed over next to last: better late than not at all.
+        Brokers that were slow are passed over next to last, the better half of them first: better
+        late than not at all.
         """
         self._turn += 1
         count = len(route.queues)
@@ -241,7 +242,7 @@ class Delivery:
         if is_plain and not self._client.is_backing_off(route.addresses[first.broker]):
             return first
         now = asyncio.get_running_loop().time()
-        slow: Queue | None = None
+        slow: list[Queue] = []
         for step in range(count):
             queue = route.queues[(self._turn + step) % count]
             address = route.addresses[queue.broker]
@@ -249,8 +250,12 @@ class Delivery:
                 continue
             if not self._faults.is_avoided(queue.broker, now):
                 return queue
-            slow = slow or queue
-        return slow or first
+            slow.append(queue)
+        if not slow:
+            return first
+        half = self._faults.better_half({queue.broker for queue in slow})
+        better = [queue for queue in route.queues if queue.broker in half]
+        return better[self._turn % len(better)]
 
     async def _attempt(
         self, outgoing: Outgoing, route: Route, queue: Queue, budget: Budget

@@ -108,7 +108,7 @@ class Packer:
         tried, tries_max = retry_counts(message)
         properties = pack(message, message_id, now_ms, more)
         body, sys_flag = bytes(message.body), 0
-        if len(body) > self._compress_over:
+        if len(body) >= self._compress_over:
             body, sys_flag = await self._compressed(body)
         return Outgoing(
             topic=message.topic,

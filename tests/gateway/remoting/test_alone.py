@@ -36,9 +36,7 @@ def test_it_listens_on_port_9876_unless_told_otherwise() -> None:
 @pytest.mark.row("N-02")
 def test_its_settings_come_from_a_file_and_a_stop_is_no_error(tmp_path: Path) -> None:
     file = tmp_path / "name-server.toml"
-    file.write_text(
-        f'[namesrv]\nlisten = "127.0.0.1:0"\n[server]\ndata_dir = "{tmp_path}/kept"\n'
-    )
+    file.write_text(f'[namesrv]\nlisten = "127.0.0.1:0"\n[server]\ndata_dir = "{tmp_path}/kept"\n')
     with subprocess.Popen(
         command("namesrv", "--config", str(file)),
         env=environment(),
