@@ -112,6 +112,14 @@ def test_a_bad_setting_is_status_2(tmp_path: Path) -> None:
     assert "did you mean 'kafka.idle_ms_max'?" in line
 
 
+@pytest.mark.row("S-05")
+@pytest.mark.parametrize("level", ["5x", "s", "-1s"])
+def test_a_bad_delay_level_fails_the_start_by_name(tmp_path: Path, level: str) -> None:
+    status, line = refused(tmp_path, "--set", f"remoting.delay_levels=1s {level}")
+    assert status == 2
+    assert "remoting" in line and f"delay level '{level}'" in line
+
+
 def test_connections_leave_descriptors_for_the_servers_own_files(tmp_path: Path) -> None:
     with RunningServer(tmp_path, settings=["max.connections=1000000"]) as server:
         (limit,) = re.findall(r"limited by open files max=(\d+) wanted=1000000", server.log)

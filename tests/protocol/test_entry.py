@@ -192,6 +192,7 @@ def golden(name: str) -> bytes:
     return bytes.fromhex("".join(line for line in lines if not line.startswith("#")))
 
 
+@pytest.mark.row("U-10")
 def test_a_message_of_a_rocketmq_broker_is_read_field_by_field() -> None:
     data = golden("view-message-rocketmq-5.5.0.hex")
     read = envelope.read(data)
@@ -211,6 +212,7 @@ def test_a_message_of_a_rocketmq_broker_is_read_field_by_field() -> None:
         envelope.check(data, read)
 
 
+@pytest.mark.row("U-10")
 def test_a_message_of_a_rocketmq_broker_is_rebuilt_byte_for_byte() -> None:
     data = golden("view-message-rocketmq-5.5.0.hex")
     layout = LAYOUTS[MAGIC_V1, False, False]
@@ -383,6 +385,7 @@ def test_an_empty_body_is_checked_too() -> None:
 # Limits
 
 
+@pytest.mark.row("U-10")
 def test_a_topic_of_127_bytes_is_version_1_and_of_128_version_2() -> None:
     assert envelope.topic_magic(b"t" * 127) == MAGIC_V1
     assert envelope.topic_magic(b"t" * 128) == MAGIC_V2
@@ -394,6 +397,7 @@ def test_a_topic_of_127_bytes_is_version_1_and_of_128_version_2() -> None:
         assert read.topic == topic
 
 
+@pytest.mark.row("U-10")
 def test_properties_may_take_32767_bytes_with_their_checksum() -> None:
     room = envelope.PROPERTIES_SIZE_MAX - CHECKSUM_SIZE
     properties = b"p\x01" + b"v" * (room - 3) + b"\x02"

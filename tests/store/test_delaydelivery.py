@@ -91,6 +91,7 @@ def test_of_a_batch_some_records_wait_each_for_its_time(world: WaitingStore) -> 
     assert world.delivered() == [b"d"]
 
 
+@pytest.mark.row("S-04")
 @pytest.mark.row("Y-02")
 @pytest.mark.parametrize("how", ["reopen", "kill"])
 def test_a_restart_neither_forgets_nor_repeats(world: WaitingStore, how: str) -> None:
@@ -326,6 +327,7 @@ def test_a_month_s_delay_that_ends_on_a_full_disk_comes_when_there_is_room() -> 
     assert month.world.delivered() == [b"patient"]
 
 
+@pytest.mark.row("U-12")
 @pytest.mark.row("Y-03")
 @pytest.mark.parametrize("step", [DAY_MS, -DAY_MS])
 def test_a_step_of_the_clock_neither_hurries_nor_holds_up(world: WaitingStore, step: int) -> None:

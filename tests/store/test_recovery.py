@@ -138,6 +138,7 @@ def test_an_entry_that_belongs_at_another_position_ends_the_log() -> None:
     assert found == list(range(10))
 
 
+@pytest.mark.row("U-09")
 def test_the_first_torn_entry_ends_the_log_whatever_follows() -> None:
     """Pages reach the disk in any order: what follows a hole was never promised."""
     disk = MemoryDisk()
@@ -269,6 +270,7 @@ def place_of(log: CommitLog, number: int) -> int:
 # In front of the flushed position
 
 
+@pytest.mark.row("U-09")
 @pytest.mark.row("S-02")
 def test_damage_in_front_of_the_flushed_position_refuses_to_start() -> None:
     disk = MemoryDisk()
@@ -350,6 +352,7 @@ def torn(disk: MemoryDisk) -> tuple[CommitLog, int]:
     return log, position
 
 
+@pytest.mark.row("U-09")
 def test_the_rest_is_kept_aside_and_zeroed() -> None:
     disk = MemoryDisk()
     log, position = torn(disk)

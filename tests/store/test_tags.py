@@ -10,6 +10,7 @@ from tests.budget import budget
 from rockgate.store.tags import cached, tag_code
 
 
+@pytest.mark.row("U-10")
 @pytest.mark.row("I-04")
 @pytest.mark.parametrize(
     ("tags", "code"),

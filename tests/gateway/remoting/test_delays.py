@@ -82,6 +82,7 @@ def world() -> DelayWorld:
     return DelayWorld()
 
 
+@pytest.mark.row("U-12")
 @pytest.mark.row("Y-04")
 def test_a_due_message_is_in_its_queue_as_it_was_sent_without_its_delay(world: DelayWorld) -> None:
     told = world.send({"DELAY": "2", "TAGS": "T", "KEYS": "k", "UNIQ_KEY": "u"}, queue=1)
@@ -111,6 +112,18 @@ def test_a_level_is_its_time_and_above_the_last_the_last(
     assert world.bodies() == []
     world.ripen(1)
     assert world.bodies() == [b"later"]
+
+
+@pytest.mark.row("S-05")
+def test_the_list_of_levels_can_be_set() -> None:
+    world = DelayWorld(delay_levels="2s 3m 1h 4d")  # type: ignore[arg-type]
+    for level, delay_ms in (("1", 2_000), ("2", 180_000), ("3", 3_600_000), ("4", 345_600_000)):
+        before = len(world.bodies())
+        world.send({"DELAY": level})
+        world.ripen(delay_ms - 1)
+        assert len(world.bodies()) == before
+        world.ripen(1)
+        assert len(world.bodies()) == before + 1
 
 
 @pytest.mark.parametrize(
@@ -165,6 +178,7 @@ def test_a_delay_that_makes_no_sense_is_refused_and_nothing_stored(
     assert world.store.log.end == end
 
 
+@pytest.mark.row("S-04")
 @pytest.mark.row("Y-02")
 def test_a_kill_neither_forgets_nor_repeats(world: DelayWorld) -> None:
     for number in range(5):

@@ -30,6 +30,7 @@ from rockgate.store.store import Store
 DAY_MS = 86_400_000
 
 
+@pytest.mark.row("U-11")
 @pytest.mark.row("T-01")
 @pytest.mark.row("SND-7")
 def test_a_half_message_is_seen_by_nobody() -> None:
@@ -61,6 +62,7 @@ def test_a_committed_message_is_delivered_as_it_was_sent() -> None:
     assert len(world.undecided) == 0
 
 
+@pytest.mark.row("U-11")
 @pytest.mark.row("T-04")
 def test_a_message_that_was_rolled_back_is_never_delivered() -> None:
     world = HalfWorld()
@@ -71,6 +73,7 @@ def test_a_message_that_was_rolled_back_is_never_delivered() -> None:
     assert world.delivered() == []
 
 
+@pytest.mark.row("T-05")
 @pytest.mark.parametrize("first", ["commit", "roll back"])
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_the_first_decision_wins(first: str, is_killed: bool) -> None:
@@ -167,6 +170,8 @@ def test_without_its_topic_a_half_message_stays_undecided() -> None:
     assert message.body == b"half"
 
 
+@pytest.mark.row("T-13")
+@pytest.mark.row("T-11")
 @pytest.mark.row("T-12")
 @pytest.mark.parametrize(("own", "seconds"), [(None, 6), ("0", 0), ("20", 20), ("-1", 6), ("x", 6)])
 def test_the_first_check_comes_when_its_immunity_is_over(own: str | None, seconds: int) -> None:
@@ -217,6 +222,7 @@ def test_checks_come_every_thirty_seconds_from_each_live_producer_in_turn() -> N
     assert half.check_count == 4
 
 
+@pytest.mark.row("T-13")
 @pytest.mark.row("T-08")
 def test_there_is_no_check_after_the_end() -> None:
     world = HalfWorld()
@@ -229,6 +235,7 @@ def test_there_is_no_check_after_the_end() -> None:
     assert len(world.delivered()) == 1
 
 
+@pytest.mark.row("D-08")
 @pytest.mark.row("T-10")
 def test_after_fifteen_checks_it_is_put_where_people_can_look_at_it() -> None:
     world = HalfWorld()

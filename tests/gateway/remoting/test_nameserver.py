@@ -19,6 +19,8 @@ from rockgate.gateway.remoting.nameserver.kv import KeyValues
 from rockgate.gateway.remoting.nameserver.processors import NameServerRequests
 from rockgate.gateway.remoting.nameserver.processors import table as nameserver_table
 from rockgate.gateway.remoting.nameserver.routes import Live, Routes
+from rockgate.gateway.remoting.registering import EVERY_SECONDS
+from rockgate.gateway.remoting.topicbook import AUTO_CREATE_TOPIC
 from rockgate.protocol.remoting.bodies.nameserver import QueueData, RegisterBody
 from rockgate.protocol.remoting.bodies.registration import (
     decode_registration,
@@ -388,6 +390,12 @@ def test_a_broker_registers_with_a_name_server_elsewhere(tmp_path: Path) -> None
         asker.socket.close()
         alone.terminate()
         assert alone.wait(60) == 0
+
+
+@pytest.mark.row("U-18")
+def test_a_broker_registers_every_half_minute_and_new_topics_are_made_after_tbw102() -> None:
+    assert EVERY_SECONDS == 30
+    assert AUTO_CREATE_TOPIC == "TBW102"
 
 
 @pytest.mark.row("N-01")

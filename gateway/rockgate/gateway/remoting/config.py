@@ -27,7 +27,7 @@ class RemotingConfig:
     """Connections the system may hold before the server has accepted them."""
     connections_max: int = field(default=10_000, metadata={"minimum": 1, "maximum": 1_000_000})
     """Connections held at a time; one more is closed as it arrives."""
-    idle_ms_max: int = field(default=600_000, metadata={"minimum": 1, "maximum": 2**31 - 1})
+    idle_ms_max: int = field(default=120_000, metadata={"minimum": 1, "maximum": 2**31 - 1})
     """A connection without a byte for this long, and without a request in flight, is closed."""
     frame_ms_max: int = field(default=60_000, metadata={"minimum": 1, "maximum": 2**31 - 1})
     """Time for one request to arrive once it has begun; a slower sender is closed."""
