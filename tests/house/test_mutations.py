@@ -3,7 +3,7 @@
 import pytest
 from docs import rows
 from tests.house.checkout import ROOT
-from tests.mutation.breaking import Mutation, load, tests_of
+from tests.mutation.breaking import Mutation, load, shown_in
 
 SAMPLE_MIN = 40
 CHAPTERS_MIN = 8
@@ -18,7 +18,7 @@ def test_a_mutation_has_exactly_one_place_in_its_file(mutation: Mutation) -> Non
 
 def test_every_mutation_is_of_a_row_that_a_test_here_shows() -> None:
     marks = rows.shown_by()
-    assert [each.row for each in load() if not tests_of(each.row, marks)] == []
+    assert [each.row for each in load() if not shown_in(each.row, marks)] == []
 
 
 def test_the_sample_is_spread_over_the_chapters() -> None:
@@ -31,6 +31,6 @@ def test_the_sample_is_spread_over_the_chapters() -> None:
 def test_a_text_that_is_there_twice_or_not_at_all_is_refused() -> None:
     mutation = Mutation(row="X-1", file="a.py", replace="one", by="two", why="it is gone")
     assert mutation.applied("just one") == "just two"
-    for text in ("none", "one and one"):
+    for text in ("nothing", "one and one"):
         with pytest.raises(ValueError, match=r"X-1: it is gone: a\.py has its text \d times"):
             mutation.applied(text)

@@ -64,7 +64,7 @@ def load(path: Path = TABLE) -> list[Mutation]:
     return [Mutation(**each) for each in data["mutation"]]
 
 
-def tests_of(row: str, marks: Mapping[str, list[Mark]]) -> list[str]:
+def shown_in(row: str, marks: Mapping[str, list[Mark]]) -> list[str]:
     """What pytest is asked to run for a row: its tests here, not those with clients of others."""
     found = [mark for mark in marks.get(row, []) if mark.file.startswith("tests/")]
     return sorted({"::".join([mark.file, *mark.test.split(".")]).rstrip(":") for mark in found})
@@ -83,7 +83,7 @@ class Scratch:
 
     def passes(self, rows: Iterable[str]) -> bool:
         """Whether all tests of these rows pass as long as nothing is broken."""
-        chosen = sorted({test for row in rows for test in tests_of(row, self._marks)})
+        chosen = sorted({test for row in rows for test in shown_in(row, self._marks)})
         return self._run(chosen, seconds_max=4 * SECONDS_MAX) == 0
 
     def judge(self, mutation: Mutation) -> Verdict:
@@ -92,7 +92,7 @@ class Scratch:
         text = path.read_text(encoding="utf-8")
         path.write_text(mutation.applied(text), encoding="utf-8")
         try:
-            status = self._run(tests_of(mutation.row, self._marks), "-x")
+            status = self._run(shown_in(mutation.row, self._marks), "-x")
         except subprocess.TimeoutExpired:
             return Verdict.LATE
         finally:

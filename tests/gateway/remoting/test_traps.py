@@ -147,7 +147,7 @@ def test_when_a_held_pull_wakes_the_message_is_in_its_queue_and_in_the_key_index
 ) -> None:
     broker.publish("reaching")
     waiting = connect()
-    opaque = waiting.begin_pull("reaching", 1, sysFlag=SUSPEND, suspendTimeoutMillis=60_000)
+    opaque = waiting.begin_pull("reaching", 1, sysFlag=SUSPEND, suspendTimeoutMillis=10_000)
     assert waiting.ask(30, {"topic": "reaching", "queueId": 0}).fields == {"offset": "1"}
     broker.publish("reaching", b"news", properties={"KEYS": "news-key"})
     assert [m.body for m in messages(waiting.answer(opaque))] == [b"news"]
