@@ -129,10 +129,11 @@ def test_a_late_answer_leaves_the_connection_and_a_send_that_fails_does_not() ->
     async def scenario() -> None:
         peer, link = linked()
         peer.script[1] = silent
-        with pytest.raises(TimedOut):
-            await link.request(1, timeout_s=5)
-        assert (await link.request(2, timeout_s=5)).code == 0
-        assert len(peer.transports) == 1
+        for _ in range(5):
+            with pytest.raises(TimedOut):
+                await link.request(1, timeout_s=1)
+            assert (await link.request(2, timeout_s=5)).code == 0
+        assert len(peer.transports) == 1, "the peer is there, and others are answered"
         peer.transport.lose(BrokenPipeError("cannot send"))
         with pytest.raises(Unreachable, match="cannot send"):
             await link.request(1, timeout_s=5)

@@ -163,6 +163,8 @@ def test_an_end_that_is_not_heard_is_no_error_of_the_block_and_a_later_check_set
                 pass
             assert (tx.outcome, tx.is_confirmed) == (Outcome.COMMIT, False)
             unheard = len(ends(world))
+            # The broker said nothing for so long that the connection may be another one now.
+            await producer.send(Message("t", b"x"))
             world.brokers["a"].ask(39, CHECK, half())
             await settle()
             assert [message.body for message in checker.asked] == [b"which?"]

@@ -3,6 +3,9 @@
 import pytest
 from tests.gateway.remoting.halfworld import SECOND, SYSTEM, HalfWorld
 
+from rockgate.gateway.remoting.checking import RETRY_MS
+from rockgate.gateway.remoting.halves import Lying
+
 
 @pytest.mark.row("T-16")
 @pytest.mark.parametrize("how", ["committed", "rolled back", "given up"])
@@ -24,3 +27,38 @@ def test_what_was_finished_before_a_restart_is_not_asked_about_again(how: str) -
     world.pass_time(60 * SECOND)
     asked = [fields["tranStateTableOffset"] for _, fields, _ in caller.told]
     assert asked == [str(left.offset)]
+
+
+@pytest.mark.row("T-06", "D-16")
+def test_a_check_that_fails_waits_before_the_next_try_and_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = HalfWorld()
+    caller = world.producer()
+    bad, *good = (world.prepare(b"%d" % number).offset for number in range(3))
+    tries = 0
+    read = world.halves.read
+
+    def reading(offset: int) -> Lying:
+        nonlocal tries
+        if offset == bad:
+            tries += 1
+            raise OSError("it cannot be read")
+        return read(offset)
+
+    monkeypatch.setattr(world.halves, "read", reading)
+    world.clock.advance(6 * SECOND)
+    with pytest.raises(OSError, match="cannot be read"):
+        world.checking.step()
+    asked = [fields["tranStateTableOffset"] for _, fields, _ in caller.told]
+    assert (asked, tries) == ([str(offset) for offset in good], 1)
+    assert not world.checking.step()
+    world.pass_time(RETRY_MS - 1)
+    assert tries == 1, "it waits"
+    world.clock.advance(1)
+    with pytest.raises(OSError, match="cannot be read"):
+        world.checking.step()
+    assert tries == 2
+    monkeypatch.undo()
+    world.pass_time(RETRY_MS)
+    assert caller.told[-1][1]["tranStateTableOffset"] == str(bad)

@@ -1,9 +1,9 @@
 """How far groups have come, for RocketMQ's side: the same numbers that Kafka's side has.
 
 A commit that nobody waits for is kept aside and appended within a second; one that is a request is
-appended, and flushed where the setting says so, before it is answered. A lower offset is taken, with
-a warning: a group may be set back, or two of its members think that a queue is theirs. A group that
-has Kafka members is theirs to commit for.
+appended, and flushed where the setting says so, before it is answered. A lower offset is taken,
+with a warning: a group may be set back, or two of its members think that a queue is theirs. A group
+that has Kafka members is theirs to commit for.
 """
 
 from __future__ import annotations
