@@ -12,6 +12,7 @@ from rockgate.protocol.remoting.connection import Connection
 from rockgate.protocol.remoting.message import Message, decode_all
 
 SECONDS_MAX = 180.0
+HELD_SECONDS = 60.0
 
 
 class Client:
@@ -93,6 +94,12 @@ class Client:
             **more,
         }
         return self.send(11, fields)
+
+    def hold(self, topic: str, offset: int, **more: Any) -> int:
+        """Begin a pull that is held longer than this client waits: only an arrival ends it."""
+        self.socket.settimeout(HELD_SECONDS / 2)
+        held = {"sysFlag": 2 | 4, "suspendTimeoutMillis": int(HELD_SECONDS * 1_000)}
+        return self.begin_pull(topic, offset, **held, **more)
 
     def heartbeat(self, client_id: str, group: str, *topics: str, **more: Any) -> Command:
         body = {

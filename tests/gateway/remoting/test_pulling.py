@@ -86,7 +86,7 @@ def test_a_pull_at_the_end_waits_for_the_next_message(
 ) -> None:
     broker.publish("waiting")
     waiting = connect()
-    opaque = waiting.begin_pull("waiting", 1, sysFlag=SUSPEND, suspendTimeoutMillis=20_000)
+    opaque = waiting.hold("waiting", 1)
     assert waiting.ask(30, {"topic": "waiting", "queueId": 0}).fields == {"offset": "1"}
     broker.publish("waiting", b"news")
     assert [m.body for m in messages(waiting.answer(opaque))] == [b"news"]
@@ -105,9 +105,7 @@ def test_a_tag_that_is_not_wanted_does_not_end_the_wait(
 ) -> None:
     broker.publish("wait-tags", properties={"TAGS": "A"})
     waiting = connect()
-    opaque = waiting.begin_pull(
-        "wait-tags", 1, sysFlag=SUSPEND, suspendTimeoutMillis=20_000, subscription="A"
-    )
+    opaque = waiting.hold("wait-tags", 1, subscription="A")
     waiting.ask(30, {"topic": "wait-tags", "queueId": 0})
     broker.publish("wait-tags", b"no", properties={"TAGS": "B"})
     broker.publish("wait-tags", b"yes", properties={"TAGS": "A"})
@@ -340,12 +338,7 @@ def test_many_groups_wait_on_one_queue_and_all_are_woken(
 ) -> None:
     broker.publish("crowd")
     waiting = connect()
-    opaques = [
-        waiting.begin_pull(
-            "crowd", 1, sysFlag=SUSPEND, suspendTimeoutMillis=20_000, consumerGroup=f"crowd-{n}"
-        )
-        for n in range(50)
-    ]
+    opaques = [waiting.hold("crowd", 1, consumerGroup=f"crowd-{n}") for n in range(50)]
     waiting.ask(30, {"topic": "crowd", "queueId": 0})
     broker.publish("crowd", b"news")
     for opaque in opaques:

@@ -18,8 +18,6 @@ from rockgate.gateway.remoting.config import RemotingConfig
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import BINARY, JSON
 
-SUSPEND = 2 | 4
-
 
 def trimmed(server: RunningServer, broker: Client, topic: str) -> None:
     """A topic of five messages whose first three are gone."""
@@ -147,7 +145,7 @@ def test_when_a_held_pull_wakes_the_message_is_in_its_queue_and_in_the_key_index
 ) -> None:
     broker.publish("reaching")
     waiting = connect()
-    opaque = waiting.begin_pull("reaching", 1, sysFlag=SUSPEND, suspendTimeoutMillis=10_000)
+    opaque = waiting.hold("reaching", 1)
     assert waiting.ask(30, {"topic": "reaching", "queueId": 0}).fields == {"offset": "1"}
     broker.publish("reaching", b"news", properties={"KEYS": "news-key"})
     assert [m.body for m in messages(waiting.answer(opaque))] == [b"news"]
