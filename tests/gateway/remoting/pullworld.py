@@ -16,6 +16,7 @@ from rockgate.gateway.mapping.transcoder import Transcoder
 from rockgate.gateway.remoting.clients import Clients
 from rockgate.gateway.remoting.dispatch import Dispatcher
 from rockgate.gateway.remoting.groupsettings import GroupSettings
+from rockgate.gateway.remoting.longpolls import LongPolls
 from rockgate.gateway.remoting.processors.pulling import Pulls
 from rockgate.gateway.remoting.progressing import Offsets
 from rockgate.gateway.remoting.pulling import Puller
@@ -82,6 +83,7 @@ class PullWorld:
             count_max=32,
             size_max=1 << 20,
             suspend_ms_max=suspend_ms_max,
+            polls=LongPolls(connection_max=100, bytes_max=1 << 20),
         )
         self._dispatcher = Dispatcher({RequestCode.PULL_MESSAGE: self.pulls.pull})
         self._client = Connection()
