@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 
 import pytest
@@ -222,3 +223,34 @@ async def test_a_large_request_is_kept_in_slices_with_others_in_between() -> Non
     while ledger.coordinator.step():
         pass
     assert ledger.committed_offset(partition=count - 1) == (0, count - 1)
+
+
+async def test_long_metadata_makes_slices_shorter() -> None:
+    ledger = Ledger()
+    ledger.topic(partitions=COUNT)
+    producer = ledger.init().producer
+    request = TxnOffsetCommitRequest(
+        transactional_id="tx",
+        group_id="g",
+        producer_id=producer.id,
+        producer_epoch=producer.epoch,
+        generation_id=-1,
+        topics=[
+            TxnOffsetCommitRequestTopic(
+                name="orders",
+                partitions=[
+                    TxnOffsetCommitRequestPartition(
+                        partition_index=at, committed_offset=at, committed_metadata=METADATA
+                    )
+                    for at in range(COUNT)
+                ],
+            )
+        ],
+    )
+    handled = asyncio.ensure_future(ledger.send(ApiKey.TXN_OFFSET_COMMIT, request, 5))
+    sizes = [0]
+    while not handled.done():
+        await asyncio.sleep(0)
+        sizes.append(ledger.folds.transactions.pending.size)
+    assert max(later - size for size, later in itertools.pairwise(sizes)) < 512 << 10
+    assert {each.error_code for each in handled.result().topics[0].partitions} == {0}

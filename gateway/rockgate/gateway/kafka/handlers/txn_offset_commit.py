@@ -5,8 +5,9 @@ Behaviour
 - Each partition succeeds or fails alone, as in OffsetCommit.
 - From v3 on the one who commits says which member of the group it is, and is refused if the group
   has gone on without it (KIP-447). The producer and its transaction are looked at before that.
-- A request of more than SLICE_COUNT partitions is kept a slice at a time, with others in between. A
-  slice whose producer or member was fenced meanwhile is refused like a request of its own.
+- A request of more than SLICE_COUNT partitions, or as much metadata, is kept a slice at a time,
+  with others in between. A slice whose producer or member was fenced meanwhile is refused like a
+  request of its own.
 
 Versions
 - v2: leader epochs.  v3: flexible, member and generation.  v4: TRANSACTION_ABORTABLE.  v5: the
@@ -46,7 +47,9 @@ from rockgate.protocol.kafka.messages.txn_offset_commit import (
 from rockgate.store.topics import Topics
 
 SLICE_COUNT: Final = 500
-"""Partitions whose offsets are kept before others get their turn."""
+"""Partitions whose offsets are kept before others get their turn; long metadata counts as more."""
+_METADATA_SIZE: Final = 1_024
+"""Characters of metadata that count as one more."""
 _ABORTABLE = 4
 _ADDS = 5
 _Slice = list[tuple[int, Sequence[TxnOffsetCommitRequestPartition]]]
@@ -203,13 +206,13 @@ def _slices(topics: Sequence[TxnOffsetCommitRequestTopic]) -> list[_Slice]:
     slices: list[_Slice] = []
     left = 0
     for at, topic in enumerate(topics):
-        begin = 0
-        while begin < len(topic.partitions):
+        part: list[TxnOffsetCommitRequestPartition] = []
+        for each in topic.partitions:
             if left <= 0:
                 slices.append([])
-                left = SLICE_COUNT
-            part = topic.partitions[begin : begin + left]
-            slices[-1].append((at, part))
-            begin += len(part)
-            left -= len(part)
+                part, left = [], SLICE_COUNT
+            if not part:
+                slices[-1].append((at, part))
+            part.append(each)
+            left -= 1 + len(each.committed_metadata or "") // _METADATA_SIZE
     return slices
