@@ -97,9 +97,12 @@ def _pull(expression: str, kind: str = "SQL92") -> bytes:
 
 
 def _batch(count: int) -> bytes:
-    """Messages with properties that a filter looks at."""
-    properties = b"".join(b"p%d\x01%d\x02" % (number, number) for number in range(20))
-    body = encode_batch([(0, b"x", properties)] * count)
+    """Messages with properties that a filter looks at, and keys."""
+    plain = b"".join(b"p%d\x01%d\x02" % (number, number) for number in range(20))
+    keys = b"%bKEYS\x01k%d l%d\x02UNIQ_KEY\x01%032d\x02"
+    body = encode_batch(
+        [(0, b"x", keys % (plain, number, number, number)) for number in range(count)]
+    )
     fields = {
         "a": "producers",
         "b": "filtered",
@@ -225,9 +228,9 @@ REQUESTS: tuple[Request, ...] = (
         make=lambda _: [_batch(10), _pull("||".join(map(str, range(2_700))), "TAG")],
     ),
     Request(
-        name="320 SEND_BATCH_MESSAGE, 20,000 messages",
+        name="320 SEND_BATCH_MESSAGE, 4,096 messages",
         door="remoting",
-        make=lambda _: [_batch(20_000)],
+        make=lambda _: [_batch(4_096)],
     ),
     _row(R.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, door="namesrv"),
     _row(R.GET_TOPICS_BY_CLUSTER, {"cluster": "DefaultCluster"}, door="namesrv"),

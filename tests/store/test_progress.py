@@ -102,6 +102,8 @@ def test_many_queues_of_many_topics_are_one_entry() -> None:
     setup.progress.commit("g", [Commit(t, q, q) for t in (A, B) for q in range(5_000)])
     assert setup.journal.group_sizes == [1]
     assert len(list(setup.progress.fetch_group("g"))) == 10_000
+    assert setup.progress.topics_of("g") == [A, B]
+    assert setup.progress.topics_of("another") == []
 
 
 def test_what_needs_several_entries_is_one_atomic_group() -> None:
@@ -145,7 +147,9 @@ def test_a_one_way_commit_can_be_read_at_once_and_is_appended_by_the_next_step()
     assert (setup.offset("g", 0), setup.appended()) == (17, [])
     assert list(setup.progress.groups()) == ["g"]
     assert [entry[:2] for entry in setup.progress.fetch_group("g")] == [(A, 0)]
+    assert setup.progress.topics_of("g") == [A]
     setup.step()
+    assert setup.progress.topics_of("g") == [A]
     assert (setup.offset("g", 0), setup.appended()) == (17, [("g", 0, 17)])
 
 

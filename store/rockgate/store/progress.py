@@ -18,7 +18,7 @@ was committed in between.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from rockgate.store.clock import Clock
 from rockgate.store.errors import StoreError
@@ -29,6 +29,7 @@ from rockgate.store.progressrecords import (
     Commit,
     Committed,
     Held,
+    Key,
     Kind,
     Removed,
     check_group,
@@ -51,14 +52,6 @@ __all__ = ["COALESCE_MS", "SLICE_COST", "Commit", "Committed", "Key", "Progress"
 COALESCE_MS: Final = 1_000
 _ROUND_PART: Final = 1_000
 SLICE_COST: Final = 4_000
-
-
-class Key(NamedTuple):
-    """What an offset is committed for."""
-
-    group: str
-    topic_id: bytes
-    queue_id: int
 
 
 class Progress:
@@ -112,6 +105,12 @@ class Progress:
                 yield held.topic_id, queue_id, unpack_record(record)
         for topic_id, queue_id, bare in pending.of(group):
             yield topic_id, queue_id, unpack_record(bare, 0)
+
+    def topics_of(self, group: str) -> list[bytes]:
+        """Return the ids of the topics that a group has committed in, each once."""
+        ids = dict.fromkeys(self._groups.get(group, ()))
+        ids.update(dict.fromkeys(topic_id for topic_id, _, _ in self._pending.of(group)))
+        return list(ids)
 
     def groups(self) -> Iterator[str]:
         """Return the groups that have committed anything; read it before the next change."""

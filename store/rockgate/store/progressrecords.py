@@ -66,6 +66,14 @@ class Commit(NamedTuple):
     expire_ms: int = -1
 
 
+class Key(NamedTuple):
+    """What an offset is committed for."""
+
+    group: str
+    topic_id: bytes
+    queue_id: int
+
+
 class Committed(NamedTuple):
     """A committed offset; -1 stands for no leader epoch and for no time of expiry."""
 

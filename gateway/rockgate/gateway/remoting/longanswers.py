@@ -39,6 +39,8 @@ async def joined(before: bytes, rows: Iterable[bytes], behind: bytes, *, instead
             await asyncio.sleep(0)
             share = TimeSlice(TURN_SECONDS)
     parts.append(behind)
+    # Putting them together is the largest step.
+    await asyncio.sleep(0)
     return b"".join(parts)
 
 

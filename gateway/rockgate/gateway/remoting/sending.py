@@ -63,7 +63,7 @@ _DELAYING = (
 _NO_WAIT = b"WAIT\x01false"
 _ENDS = {b"\x02", b""}
 """What properties end with: a separator, unless there are none."""
-BATCH_COUNT_MAX = 100_000
+BATCH_COUNT_MAX = 4_096
 
 
 class MessageKind(Enum):

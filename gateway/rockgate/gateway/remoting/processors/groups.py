@@ -7,8 +7,9 @@ Behaviour
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Iterable
-from itertools import islice
+from itertools import chain, islice
 
 import msgspec
 
@@ -84,10 +85,10 @@ class GroupRequests:
         return self._all(headers.read(command, AllGroupsHeader))
 
     async def _all(self, asked: AllGroupsHeader) -> Reply:
-        found = dict.fromkeys(SYSTEM_GROUPS)
-        found.update(dict.fromkeys(group.name for group in self._clients.consumer_groups()))
-        found.update(dict.fromkeys(self._progress.groups()))
-        found.update(dict.fromkeys(self._settings.names()))
+        connected = (group.name for group in self._clients.consumer_groups())
+        known = chain(SYSTEM_GROUPS, connected, self._progress.groups(), self._settings.names())
+        found = dict.fromkeys(known)
+        await asyncio.sleep(0)
         chosen: Iterable[str] = found
         if asked.max_group_num > 0:
             first = max(0, asked.group_seq)
@@ -128,7 +129,7 @@ class GroupRequests:
         group = names.to_store(headers.read(command, GroupHeader).group)
         members = self._clients.consumer_group(group)
         found = set(members.subscriptions) if members is not None else set()
-        for topic_id, _, _ in self._progress.fetch_group(group):
+        for topic_id in self._progress.topics_of(group):
             topic = self._topics.find_id(topic_id)
             if topic is not None:
                 found.add(names.to_rocketmq(topic.name))

@@ -174,7 +174,7 @@ class OffsetRequests:
         groups: list[bytes] = []
         row_count = total = 0
         share = TimeSlice(TURN_SECONDS)
-        for group in sorted(self._progress.groups()):
+        for group in list(self._progress.groups()):
             told = []
             for topic in self._read_by(group):
                 is_gone = self._by_id(topic.id) is None
@@ -208,7 +208,7 @@ class OffsetRequests:
 
     def _read_by(self, group: str) -> list[Topic]:
         """The topics that a group has progress in."""
-        ids = dict.fromkeys(topic_id for topic_id, _, _ in self._progress.fetch_group(group))
+        ids = self._progress.topics_of(group)
         return [topic for each in ids if (topic := self._by_id(each)) is not None]
 
     def _behind(self, group: str, topic: Topic, queue: Queue) -> QueueProgress:

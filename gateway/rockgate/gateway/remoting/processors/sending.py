@@ -10,6 +10,8 @@ Behaviour
   reply topic.
 
 Departs from RocketMQ
+- A batch has at most 4,096 messages, as many as our own client puts into one; RocketMQ bounds its
+  bytes only, and so do we besides.
 - sysFlag bits that are not the client's to set are ignored.
 - A reply finds whoever asked by its request too: RocketMQ knows it from its first heartbeat on.
 """
