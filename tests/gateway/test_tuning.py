@@ -16,9 +16,11 @@ tune_threads()
 kept = [[] for _ in range(10_000)]
 tune_collector()
 at_start = gc.get_freeze_count()
-freezer = Freezer()
+topics = []
+freezer = Freezer(lambda: len(topics))
 more = [[] for _ in range(5_000)]
 for number in range(1_000):
+    topics.append(number)
     freezer.made(number)
 print(at_start >= 10_000, gc.get_freeze_count() - at_start >= 5_000, gc.get_threshold()[0])
 print(sys.getswitchinterval())
@@ -31,6 +33,37 @@ def test_what_lives_long_is_left_out_of_collections_and_threads_wait_a_milliseco
         [sys.executable, "-c", PROGRAM], env=environment(), capture_output=True, text=True
     )
     assert done.stdout.split() == ["True", "True", "20000", "0.001"], done.stderr
+
+
+CHURN = """
+import gc
+from rockgate.gateway.tuning import Freezer
+gc.disable()
+topics = []
+freezer = Freezer(lambda: len(topics))
+def come_and_go(count):
+    for number in range(count):
+        topics.append(number)
+        freezer.made(number)
+        topics.clear()
+come_and_go(5_000)
+print(gc.get_freeze_count())
+cycle = []
+cycle.append(cycle)
+del cycle
+for number in range(1_000):
+    topics.append(number)
+    freezer.made(number)
+gc.unfreeze()
+print(gc.collect())
+"""
+
+
+def test_topics_that_come_and_go_freeze_nothing_and_garbage_is_not_frozen() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CHURN], env=environment(), capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["0", "0"], done.stderr
 
 
 def test_a_c_library_without_mallopt_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections import deque
 from random import Random
@@ -107,6 +108,21 @@ def test_a_checkpoint_names_what_is_flushed_and_indexed() -> None:
     assert newest.last_store_ms == parts.log.last_store_ms
     assert parts.checkpointer.taken_count == 1
     assert parts.queues.sealed == 2 * SEGMENT
+
+
+def test_a_checkpoint_leaves_no_cycle_that_would_hold_the_queues_of_deleted_topics() -> None:
+    parts = Parts(MemoryDisk())
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            for _ in range(50):
+                parts.append()
+            parts.checkpointer.take()
+        assert parts.checkpointer.taken_count == 3
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_the_log_is_synced_before_its_index_and_that_before_the_checkpoint() -> None:

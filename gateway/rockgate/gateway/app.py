@@ -171,7 +171,7 @@ class Server:
         resources.callback(Ticking(lambda: store.upkeep() | steps.run(), loop).stop)
         resources.callback(Delivering(store.deliveries, store.delay, loop).stop)
         await kafka.open(resources, kafka_listener, groups, _connections_max(config))
-        store.topics.on_created.append(Freezer().made)
+        store.topics.on_created.append(Freezer(lambda: len(store.topics)).made)
         tune_collector()
         self.phase = "ready"
 

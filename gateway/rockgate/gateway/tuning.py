@@ -14,6 +14,7 @@ import contextlib
 import ctypes
 import gc
 import sys
+from collections.abc import Callable
 
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
@@ -47,13 +48,21 @@ def tune_collector() -> None:
 
 
 class Freezer:
-    """Freezes again whenever many topics have been made: they live until they are deleted."""
+    """Freezes again whenever there are many more topics: they live until they are deleted.
 
-    def __init__(self) -> None:
-        self._made = 0
+    What is frozen while it is garbage stays for ever, so garbage is collected first; that looks
+    only at what came since the last time. Topics that come and go are no reason to freeze.
+    """
+
+    def __init__(self, topic_count: Callable[[], int]) -> None:
+        self._topic_count = topic_count
+        self._frozen_count = topic_count()
 
     def made(self, topic: object) -> None:
-        """Count a topic."""
-        self._made += 1
-        if self._made % FREEZE_EVERY == 0:
+        """Take note of a new topic."""
+        count = self._topic_count()
+        self._frozen_count = min(self._frozen_count, count)
+        if count - self._frozen_count >= FREEZE_EVERY:
+            self._frozen_count = count
+            gc.collect()
             gc.freeze()

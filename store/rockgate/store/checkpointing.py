@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from rockgate.store.background import Done, Jobs, Work
 from rockgate.store.checkpoint import CheckpointFile
@@ -17,7 +18,7 @@ from rockgate.store.config import StoreConfig
 from rockgate.store.errors import DiskFailed, StoreError
 from rockgate.store.flush import Flusher
 from rockgate.store.keyindex import KeyIndex
-from rockgate.store.queuetable import QueueTable
+from rockgate.store.queuetable import QueueTable, Stretch
 
 _log = logging.getLogger(__name__)
 
@@ -117,18 +118,19 @@ class Checkpointer:
                 self._keys.reached(self._safe)
             self._submit(lambda: self._write(*safe), self._finish)
             return
+        self._submit(partial(self._queues.write, stretch), partial(self._adopt, stretch))
 
-        def adopt(failure: Exception | None) -> None:
-            if failure is not None:
-                self._queues.give_back(stretch)
-                self._finish(failure)
-            elif self._queues.adopt(stretch):
-                # Some queues at a time: in between, the store's thread has other work.
-                self._submit(lambda: None, adopt)
-            else:
-                self._index(None)
-
-        self._submit(lambda: self._queues.write(stretch), adopt)
+    def _adopt(self, stretch: Stretch, failure: Exception | None) -> None:
+        # No function that names itself: that would be a cycle, which keeps the stretch's queues,
+        # deleted ones too, until the collector comes, and for ever if they are frozen before.
+        if failure is not None:
+            self._queues.give_back(stretch)
+            self._finish(failure)
+        elif self._queues.adopt(stretch):
+            # Some queues at a time: in between, the store's thread has other work.
+            self._submit(lambda: None, partial(self._adopt, stretch))
+        else:
+            self._index(None)
 
     def _write(self, flushed: int, indexed: int, last_store_ms: int) -> None:
         if self._keys is not None:
