@@ -17,6 +17,7 @@ from bench import (
     requests,
     results,
     sdk,
+    soak,
     spark,
     transactions,
     txn,
@@ -33,13 +34,14 @@ BENCHMARKS: dict[str, Callable[[], Report]] = {
     "remoting": remoting.run,
     "requests": requests.run,
     "sdk": sdk.run,
+    "soak": soak.run,
     "spark": spark.run,
     "store": store.run,
     "store-big": store.run_big,
     "transactions": transactions.run,
     "txn": txn.run,
 }
-ONLY_BY_NAME = {"delay", "store-big"}
+ONLY_BY_NAME = {"delay", "soak", "store-big"}
 
 
 def main() -> int:
