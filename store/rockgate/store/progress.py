@@ -85,6 +85,10 @@ class Progress:
 
     # Reading
 
+    def __len__(self) -> int:
+        """How many pairs of group and topic have appended offsets."""
+        return len(self._roster)
+
     def fetch(self, group: str, topic_id: bytes, queue_id: int) -> Committed | None:
         """Return what a group has committed in a queue, or None."""
         if self._pending:

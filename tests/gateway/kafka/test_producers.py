@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rockgate.gateway.kafka.errors import RequestError
-from rockgate.gateway.kafka.producerexpiry import LOOK_EVERY_MS, ProducerExpiry
+from rockgate.gateway.kafka.producerexpiry import LOOK_EVERY_MS, LOOK_SOON_MS, ProducerExpiry
 from rockgate.gateway.kafka.producers import TOPIC, WINDOW, Producers
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.records.batch import BatchHeader, read_header, stamp
@@ -156,7 +156,7 @@ def test_a_deleted_topic_takes_its_producers_along() -> None:
 
 def test_producers_that_wrote_nothing_for_long_are_forgotten_in_stretches() -> None:
     shop = Shop()
-    expiry = ProducerExpiry(shop.producers, shop.clock, 3_600_000)
+    expiry = ProducerExpiry(shop.producers, shop.clock, expiry_ms=3_600_000, count_max=1_000)
     shop.produce(5, pid=1)
     shop.clock.advance(3_000_000)
     shop.produce(5, pid=2)
@@ -168,6 +168,40 @@ def test_producers_that_wrote_nothing_for_long_are_forgotten_in_stretches() -> N
     assert shop.produce(0, pid=1) == 2
     shop.clock.advance(LOOK_EVERY_MS - 1)
     assert not expiry.step()
+
+
+def test_of_too_many_producers_the_silent_ones_go_and_no_recent_one_does() -> None:
+    shop = Shop()
+    expiry = ProducerExpiry(shop.producers, shop.clock, expiry_ms=86_400_000, count_max=10)
+    for pid in range(30):
+        shop.produce(0, pid=pid)
+        shop.clock.advance(60_000)
+    for pid in range(100, 108):
+        shop.produce(0, pid=pid)
+    for _ in range(60):
+        shop.clock.advance(LOOK_SOON_MS - 100)
+        while expiry.step():
+            pass
+    left = {each.producer_id for each in shop.producers.of(shop.topic.id, 0)}
+    assert left >= set(range(100, 108)) and len(left) <= 10
+
+
+def test_the_time_to_be_remembered_is_given_back_when_there_is_room() -> None:
+    shop = Shop()
+    expiry = ProducerExpiry(shop.producers, shop.clock, expiry_ms=86_400_000, count_max=10)
+    for pid in range(30):
+        shop.produce(0, pid=pid)
+    for _ in range(20):
+        shop.clock.advance(LOOK_EVERY_MS)
+        while expiry.step():
+            pass
+    assert len(shop.producers) == 0
+    shop.produce(0, pid=1)
+    for _ in range(24 * 60 - 40):
+        shop.clock.advance(LOOK_EVERY_MS)
+        while expiry.step():
+            pass
+    assert len(shop.producers) == 1
 
 
 def test_replaying_what_is_in_the_state_changes_nothing() -> None:

@@ -33,6 +33,7 @@ from rockgate.gateway.kafka.producers import Producers
 from rockgate.gateway.kafka.quotas.kept import KeptQuotas
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.redelivering import Redelivering
+from rockgate.gateway.kafka.rememberedsource import RememberedSource
 from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.gateway.kafka.topicsettings import SettingsCache
@@ -140,6 +141,11 @@ class KafkaAssembly:
                 listing=services.listing, store=self.store, traffic=traffic, config=config.metrics
             ),
             GroupSource(groups=groups, store=self.store, config=config.metrics),
+            RememberedSource(
+                producers=self.folds.producers,
+                transactions=self.folds.transactions,
+                progress=self.store.progress,
+            ),
         ]
         resources.push_async_callback(door.drain, config.server.drain_ms_max / 1000)
         resources.callback(self.waiting.finish)
@@ -150,7 +156,12 @@ class KafkaAssembly:
     def upkeep(self) -> dict[str, Callable[[], bool]]:
         """What is to be done now and then: a little at each call, true while there is more."""
         config, clock = self.config, self.store.clock
-        expiry = ProducerExpiry(self.folds.producers, clock, config.kafka.producer_expiry_ms)
+        expiry = ProducerExpiry(
+            self.folds.producers,
+            clock,
+            expiry_ms=config.kafka.producer_expiry_ms,
+            count_max=config.kafka.producers_max,
+        )
         deadlines = Deadlines(
             transactions=self.folds.transactions,
             coordinator=self.coordinator,

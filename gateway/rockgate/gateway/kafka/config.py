@@ -36,6 +36,8 @@ class KafkaConfig:
     """Request bytes of all connections held at a time; reading pauses at this many."""
     producer_expiry_ms: int = field(default=86_400_000, metadata={"minimum": 1, "maximum": 2**62})
     """How long an idempotent producer that writes nothing is remembered."""
+    producers_max: int = field(default=1_000_000, metadata={"minimum": 1_000, "maximum": 2**31 - 1})
+    """Idempotent producers remembered, by partition; beyond it silent ones go sooner."""
     unread_bytes_max: int = field(default=4 * MIB, metadata={"minimum": KIB, "maximum": 2**40})
     """Answer bytes a client may leave unread before its further requests wait."""
 

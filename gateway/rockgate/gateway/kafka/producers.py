@@ -164,6 +164,10 @@ class Producers:
 
     # Checking and remembering batches
 
+    def __len__(self) -> int:
+        """How many are remembered; one that writes to two partitions counts twice."""
+        return len(self._roster)
+
     def find(self, topic_id: bytes, queue_id: int, producer_id: int) -> Producer | None:
         """Return what is remembered of a producer in a partition."""
         producers = self._queues.get((topic_id, queue_id))

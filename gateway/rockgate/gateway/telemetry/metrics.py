@@ -246,6 +246,19 @@ TOPIC_FETCHED = Metric(
     ("topic",),
 )
 
+PRODUCERS_REMEMBERED = Metric(
+    "rockgate_producers_remembered",
+    _GAUGE,
+    "Idempotent producers whose last batches are known, counted by partition; they expire.",
+)
+TRANSACTIONAL_IDS = Metric(
+    "rockgate_transactional_ids", _GAUGE, "Transactional ids that are known; they expire."
+)
+COMMITTED_OFFSETS = Metric(
+    "rockgate_committed_offsets",
+    _GAUGE,
+    "Pairs of group and topic with committed offsets; they expire.",
+)
 GROUPS = Metric("rockgate_groups", _GAUGE, "Groups by state.", ("state",))
 GROUP_LAG = Metric(
     "rockgate_group_lag",
@@ -325,6 +338,9 @@ _ALL = (
     TOPIC_MESSAGES,
     TOPIC_BYTES,
     TOPIC_FETCHED,
+    PRODUCERS_REMEMBERED,
+    TRANSACTIONAL_IDS,
+    COMMITTED_OFFSETS,
     GROUPS,
     GROUP_LAG,
     LAG,

@@ -60,6 +60,9 @@ class Transactions:
         self._ids: dict[str, Transaction] = {}
         self.pending = PendingOffsets()
 
+    def __len__(self) -> int:
+        return len(self._ids)
+
     def find(self, id_: str) -> Transaction | None:
         """Return what is known of a transactional id."""
         return self._ids.get(id_)

@@ -1,0 +1,25 @@
+"""What Kafka's door remembers of clients that may be gone: it grows with them until it expires."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sized
+
+from rockgate.gateway.telemetry import metrics
+from rockgate.gateway.telemetry.exposition import Exposition
+
+
+class RememberedSource:
+    """Tells how much that is."""
+
+    def __init__(self, *, producers: Sized, transactions: Sized, progress: Sized) -> None:
+        self._counted = (
+            (metrics.PRODUCERS_REMEMBERED, producers),
+            (metrics.TRANSACTIONAL_IDS, transactions),
+            (metrics.COMMITTED_OFFSETS, progress),
+        )
+
+    def __call__(self, page: Exposition) -> Iterator[None]:
+        """Tell."""
+        for metric, things in self._counted:
+            page.add(metric, len(things))
+        yield
