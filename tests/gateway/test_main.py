@@ -147,7 +147,7 @@ def test_an_unknown_flag_is_status_2() -> None:
     assert "--kafka" in result.stderr
 
 
-def test_without_the_server_extra_it_says_what_to_install(tmp_path: Path) -> None:
+def run_bare(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """An interpreter that sees the rooms and nothing else is what `pip install rockgate` gives."""
     rooms = [str(ROOT / room) for room in ("gateway", "protocol")]
     code = (
@@ -156,8 +156,8 @@ def test_without_the_server_extra_it_says_what_to_install(tmp_path: Path) -> Non
         "from rockgate.gateway.__main__ import main\n"
         "main()\n"
     )
-    result = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", code],
+    return subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code, *arguments],
         cwd=tmp_path,
         env={"PATH": os.environ["PATH"]},
         capture_output=True,
@@ -165,6 +165,26 @@ def test_without_the_server_extra_it_says_what_to_install(tmp_path: Path) -> Non
         timeout=60,
         check=False,
     )
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_without_the_server_extra_help_says_what_there_is_and_what_to_install(
+    tmp_path: Path, flag: str
+) -> None:
+    result = run_bare(tmp_path, flag)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "Usage: rockgate COMMAND" in result.stdout
+    assert 'pip install "rockgate[server]"' in result.stdout
+
+
+def test_without_the_server_extra_there_is_a_version(tmp_path: Path) -> None:
+    result = run_bare(tmp_path, "--version")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith("rockgate ")
+
+
+def test_without_the_server_extra_it_says_what_to_install(tmp_path: Path) -> None:
+    result = run_bare(tmp_path, "serve")
     assert result.returncode == 2
     assert 'pip install "rockgate[server]"' in result.stderr
     assert len(result.stderr.splitlines()) == 1
