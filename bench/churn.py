@@ -72,6 +72,7 @@ from rockgate.protocol.kafka.messages.txn_offset_commit import (
     TxnOffsetCommitResponse,
 )
 from rockgate.protocol.kafka.records.record import Record, build_batch
+from rockgate.protocol.kafka.schema import Encoded
 
 STEADY: Final = "steady"
 """The topic that stays, for producers, transactions and groups."""
@@ -95,7 +96,9 @@ async def topic(wire: Wire, name: str) -> None:
         await _produce(wire, name, partition)
     request = DeleteTopicsRequest(topic_names=[name], timeout_ms=_TIMEOUT_MS)
     deleted = await wire.call(ApiKey.DELETE_TOPICS, 5, request, DeleteTopicsResponse)
-    _check("delete a topic", deleted.responses[0].error_code)
+    (result,) = deleted.responses
+    assert not isinstance(result, Encoded)
+    _check("delete a topic", result.error_code)
 
 
 async def producer(wire: Wire, name: str) -> None:
@@ -214,7 +217,9 @@ async def _create(wire: Wire, name: str) -> None:
     )
     request = CreateTopicsRequest(topics=[new], timeout_ms=_TIMEOUT_MS, validate_only=False)
     made = await wire.call(ApiKey.CREATE_TOPICS, 5, request, CreateTopicsResponse)
-    _check("create a topic", made.topics[0].error_code)
+    (result,) = made.topics
+    assert not isinstance(result, Encoded)
+    _check("create a topic", result.error_code)
 
 
 async def _init(wire: Wire, transactional_id: str | None) -> tuple[int, int]:
