@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -15,7 +16,9 @@ from tests.spark import create_topic, new_topic, numbered, read_topic, send
 from tests.waiting import wait_until
 from typer.testing import CliRunner
 
+from rockgate.pipeline.archive import parsed, split
 from rockgate.pipeline.cli import app
+from rockgate.pipeline.files import File
 
 JOBS = ("archive", "replay", "mirror", "stats", "dead-letters", "run")
 # A site without pyspark: the finder hides it, as if it were not installed.
@@ -88,16 +91,98 @@ def test_the_gateway_s_command_finds_the_room_by_its_entry_point() -> None:
             ["archive", "--into", "x", "-t", "t", "--kafka-option", "acks"],
             "--kafka-option 'acks' is not of the form NAME=VALUE",
         ),
+        (["archive", "-t", "t", "--into", "/proc/version"], "is a file, and a folder is wanted"),
+        (["archive", "-t", "t", "--into", "x", "-b", "nowhere"], "is not of the form HOST:PORT"),
+        (["archive", "-t", "t", "--into", "x", "--start", "first"], "--start 'first' is neither"),
+        (["archive", "-t", "t", "--into", "x", "--start", '{"t": 5}'], "is neither earliest"),
+        (["replay", "/nope", "--to", "t"], "ARCHIVE /nope is not there"),
+        (["stats", "-t", "t"], "say where the figures go"),
+        (["stats", "-t", "t", "--report", "/nope/page.html"], "there is no folder /nope"),
+        (["stats", "-t", "t", "--into", "x", "--follow"], "--follow needs a --checkpoint"),
+        (["dead-letters", "--resend"], "--resend needs a --checkpoint"),
+        (["dead-letters", "--delay", "5m"], "--delay is for --resend"),
+        (["mirror", "--from", "h:1", "--to", "h:1", "-t", "t", "--checkpoint", "c"], "--rename"),
+        (["run", "nomodule:f", "--in", "t", "--out", "o", "--checkpoint", "c"], "no module"),
         (["replay", "a", "--to", "t", "--since", "yesterday"], "'yesterday' is not a time such as"),
         (["replay", "a", "--to", "t", "--delay", "soon"], "--delay 'soon' is not a time such as"),
     ],
 )
 def test_a_flag_that_makes_no_sense_ends_with_2_before_spark_starts(
-    arguments: list[str], told: str
+    arguments: list[str], told: str, no_spark: None
 ) -> None:
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 2
     assert told in done.output
+
+
+@pytest.fixture
+def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session that is asked for is a failure."""
+
+    def refuse(*arguments: object, **more: object) -> None:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr("rockgate.pipeline.cli.running.open_session", refuse)
+    monkeypatch.setattr("rockgate.pipeline.cli.running.has_session", lambda: False)
+
+
+JOBS_AND_FLAGS = {
+    "archive": ("--topic", "nope", "--into", "x"),
+    "stats": ("--topic", "nope", "--into", "x"),
+    "run": ("shouting:shout", "--in", "nope", "--out", "o", "--checkpoint", "c"),
+}
+
+
+@pytest.mark.parametrize("job", JOBS_AND_FLAGS)
+def test_a_topic_that_is_not_there_is_told_before_spark_starts(
+    job: str,
+    server: RunningServer,
+    no_spark: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shouting.py").write_text("def shout(records):\n    return records\n")
+    words = [job, *JOBS_AND_FLAGS[job], "--bootstrap-server", server.bootstrap]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 1
+    assert f"no topic nope at {server.bootstrap}" in done.output
+
+
+@pytest.mark.parametrize("job", [*JOBS_AND_FLAGS, "replay", "mirror", "dead-letters"])
+def test_a_server_that_is_not_there_is_told_before_spark_starts(
+    job: str, no_spark: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shouting.py").write_text("def shout(records):\n    return records\n")
+    more = {
+        "replay": (".", "--to", "t"),
+        "mirror": ("--from", "127.0.0.1:2", "--topic", "t", "--checkpoint", "c"),
+        "dead-letters": (),
+    }
+    words = [job, *{**JOBS_AND_FLAGS, **more}[job]]
+    done = CliRunner().invoke(app, words, env={"ROCKGATE_BOOTSTRAP_SERVER": "127.0.0.1:1"})
+    assert done.exit_code == 1
+    assert "nobody answers at 127.0.0.1:" in done.output
+
+
+@pytest.mark.parametrize("flag", ["--bootstrap-server", "--bootstrap", "-b"])
+def test_the_flag_wins_over_the_variable(flag: str, no_spark: None) -> None:
+    words = ["dead-letters", flag, "127.0.0.1:2"]
+    done = CliRunner().invoke(app, words, env={"ROCKGATE_BOOTSTRAP_SERVER": "127.0.0.1:1"})
+    assert "nobody answers at 127.0.0.1:2" in done.output
+
+
+def test_ctrl_c_before_the_job_began_is_one_line_and_130(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*arguments: object, **more: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rockgate.pipeline.cli.running.open_session", interrupt)
+    done = CliRunner().invoke(app, ["dead-letters", "-b", server.bootstrap])
+    assert done.exit_code == 130
+    assert done.output == "rockgate pipeline: interrupted before the job began\n"
 
 
 @pytest.mark.java
@@ -105,6 +190,49 @@ def test_a_flag_that_makes_no_sense_ends_with_2_before_spark_starts(
 @pytest.mark.timeout(900)
 class TestProcess:
     """Whole processes, as a shell starts them."""
+
+    def test_ctrl_c_in_the_middle_says_so_in_a_line_and_the_next_run_goes_on(
+        self, server: RunningServer, tmp_path: Path
+    ) -> None:
+        topic = new_topic(server.bootstrap, 2)
+        send(server.bootstrap, topic, numbered(4000, 2))
+        environ = environment({"SPARK_LOCAL_IP": "127.0.0.1"})
+        words = ("archive", "--bootstrap-server", server.bootstrap, "--topic", topic)
+        command = rockgate(*words, "--into", "archive", "--step", "400", "--json")
+        with (tmp_path / "told").open("w") as told:
+            # A shell's Ctrl-C reaches every process of the job, so it has a group of its own.
+            job = subprocess.Popen(
+                command,
+                cwd=tmp_path,
+                env=environ,
+                stdout=told,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            try:
+                wait_until(lambda: steps(tmp_path) >= 1, "a step is done", 240)
+                os.killpg(job.pid, signal.SIGINT)
+                assert job.wait(120) == 130
+            finally:
+                if job.poll() is None:
+                    os.killpg(job.pid, signal.SIGKILL)
+                    job.wait()
+        lines = (tmp_path / "told").read_text()
+        assert "stopping after this step" in lines
+        assert "stopped before the end; the same command goes on from there" in lines
+        assert "archived to" not in lines
+        assert not [line for line in lines.splitlines() if "ERROR" in line or "Traceback" in line]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=240
+        )
+        assert done.returncode == 0, done.stderr
+        assert "archived to" in done.stderr
+        parts = parsed(
+            File(path=str(path.relative_to(tmp_path / "archive")), size=1)
+            for path in (tmp_path / "archive").glob("topic=*/date=*/*.parquet")
+        )
+        live, _ = split(parts)
+        assert sum(part.last + 1 - part.first for part in live) == 4000
 
     @pytest.mark.long
     def test_a_job_that_follows_stops_at_sigterm_and_loses_and_repeats_nothing(

@@ -5,9 +5,13 @@ from __future__ import annotations
 import base64
 import re
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from math import isnan
 from typing import Any
 
-from rockgate.pipeline.report import html
+import pytest
+
+from rockgate.pipeline.report import CURVES, TOPICS_PLOTTED_MAX, html, points
 
 START = datetime(2026, 11, 16, 8, 0, tzinfo=UTC)
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -71,3 +75,62 @@ def test_an_empty_topic_has_a_page_too() -> None:
     page = html("shop", [], [])
     assert "The topics are empty." in page
     assert images(page) == []
+
+
+def test_a_window_without_records_breaks_the_line() -> None:
+    windows = [window("orders", minute, 60) for minute in (0, 1, 5, 6)]
+    found = points(windows, "orders", CURVES[0])
+    assert [isnan(value) for _, value in found] == [False, False, True, False, False]
+    assert all(before < after for (before, _), (after, _) in pairwise(found))
+
+
+def test_a_value_stands_in_the_middle_of_its_window() -> None:
+    ((time, value),) = points([window("orders", 0, 60)], "orders", CURVES[0])
+    assert (time, value) == (START + timedelta(seconds=30), 1.0)
+
+
+def test_topics_that_are_not_plotted_are_named() -> None:
+    windows = [window(f"t{n:02d}", 0, 100 - n) for n in range(TOPICS_PLOTTED_MAX + 2)]
+    page = html("shop", windows, [])
+    assert page.count("not in the plot: t10, t11.") == 2
+    assert "not in the plot" not in html("shop", windows[:TOPICS_PLOTTED_MAX], [])
+
+
+def test_groups_that_are_not_plotted_are_counted() -> None:
+    page = html("shop", [], [behind(f"g{n:02d}", n) for n in range(25)])
+    assert "The 20 groups that are most behind, of 25." in page
+
+
+def test_every_picture_has_words_in_its_place() -> None:
+    page = html("shop", [window("orders", 0, 60, 12.5)], [behind('bil"ling', 7)])
+    words = re.findall(r'<img alt="([^"]*)"', page)
+    assert len(words) == len(images(page)) == 4
+    assert words[0].startswith("Records a second (records/s) of orders over time; at most 1.0.")
+    assert words[3] == "Records behind by group: bil&quot;ling 7"
+
+
+def test_latency_is_explained_and_its_absence_too() -> None:
+    with_it = html("shop", [window("orders", 0, 60, 12.5)], [])
+    assert "to the record&#x27;s own timestamp" in with_it
+    without = html("shop", [window("orders", 0, 60)], [])
+    assert "name it with --latency-header" in without
+
+
+def test_axes_say_what_they_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    from matplotlib.figure import Figure
+
+    labels: list[tuple[str, str]] = []
+    save = Figure.savefig
+
+    def noted(figure: Figure, *arguments: Any, **more: Any) -> None:
+        labels.extend((axes.get_xlabel(), axes.get_ylabel()) for axes in figure.axes)
+        save(figure, *arguments, **more)
+
+    monkeypatch.setattr(Figure, "savefig", noted)
+    html("shop", [window("orders", 0, 60, 12.5)], [behind("billing", 7)])
+    assert labels == [
+        ("time, UTC", "records/s"),
+        ("time, UTC", "MB/s"),
+        ("time, UTC", "ms, 99th percentile"),
+        ("records behind, over all partitions", "group"),
+    ]

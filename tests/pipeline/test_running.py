@@ -14,7 +14,7 @@ from tests.spark import MARKS, new_topic, numbered, send
 from tests.waiting import wait_until
 
 from rockgate.pipeline import checkpoint, kafka
-from rockgate.pipeline.errors import DataLost, JobFailed
+from rockgate.pipeline.errors import DataLost, JobFailed, Stopped
 from rockgate.pipeline.files import Files
 from rockgate.pipeline.kafka import Cluster, Reading, Topics
 from rockgate.pipeline.running import Pace, Stopping, run_stream, stopped_by_signals
@@ -55,6 +55,26 @@ def test_a_wish_to_stop_lets_the_step_finish_and_be_noted(
     run_stream(frame, step, checkpoint=place, pace=Pace(), teller=teller, stopping=Stopping())
     assert written == list(range(100))
     assert checkpoint.unfinished_batch(Files(spark, place)) is None
+
+
+def test_a_stop_before_the_end_is_no_success_and_one_after_it_is(
+    frame: DataFrame, teller: Teller, tmp_path: Path
+) -> None:
+    stopping, written = Stopping(), []
+
+    def step(batch: DataFrame, number: int) -> None:
+        if number in (1, 9):
+            stopping.wish()
+        written.extend(numbers(batch))
+
+    with pytest.raises(Stopped, match=r"^stopped before the end; the same command goes on"):
+        run_stream(
+            frame, step, checkpoint=str(tmp_path), pace=Pace(), teller=teller, stopping=stopping
+        )
+    assert written == list(range(20))
+    stopping = Stopping()
+    run_stream(frame, step, checkpoint=str(tmp_path), pace=Pace(), teller=teller, stopping=stopping)
+    assert stopping.is_wished and written == list(range(100))
 
 
 def test_a_step_that_fails_is_done_again_by_the_next_run(

@@ -7,6 +7,7 @@
     ├── UnknownTopic      a topic that should be there is not
     ├── WrongCheckpoint   the checkpoint was made by a job with other options
     ├── DataLost          records were deleted before the job could read them
+    ├── Stopped           somebody ended the job before it was through; a rerun goes on
     └── JobFailed         Spark gave up; the message is the root of its reasons
 
 Each message is a clause that names the values and, where there is one, the next step.
@@ -45,6 +46,13 @@ class WrongCheckpoint(PipelineError):
 
 class DataLost(PipelineError):
     """Records were gone before they were read."""
+
+
+class Stopped(PipelineError):
+    """The job was ended before it was through; it says what is left to do."""
+
+    status = 130
+    """As a shell has it for a command that Ctrl-C ended."""
 
 
 class JobFailed(PipelineError):

@@ -75,6 +75,25 @@ class Reading:
     is_loss_allowed: bool = False
     """Whether to go on when records were deleted before they were read."""
 
+    def check(self) -> None:
+        """BadOption, if the start is nothing that Spark would take."""
+        if self.start in ("earliest", "latest"):
+            return
+        try:
+            offsets = json.loads(self.start)
+            if all(
+                int(number) >= 0 <= int(at) + 2
+                for each in offsets.values()
+                for number, at in each.items()
+            ):
+                return
+        except (ValueError, AttributeError, TypeError):
+            pass
+        raise BadOption(
+            f"--start {self.start!r} is neither earliest, latest, nor offsets such as "
+            '{"orders": {"0": 17, "1": -2}}'
+        )
+
     def spark_options(self) -> dict[str, str]:
         """As the source takes them."""
         return {

@@ -5,7 +5,10 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from html import escape
+from math import nan
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,6 +16,12 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 TOPICS_PLOTTED_MAX = 10
+GROUPS_PLOTTED_MAX = 20
+NAMES_TOLD_MAX = 20
+NO_LATENCY = (
+    "Not measured: what is stored says when a record was written, not when it was sent. If your "
+    "producers put that time, in milliseconds, into a header, name it with --latency-header."
+)
 WIDTH_INCHES, HEIGHT_INCHES, DPI = 9.0, 2.8, 110
 
 STYLE = """
@@ -25,6 +34,33 @@ img { width: 100% } .note { color: #5d6b7a } td.behind { color: #b3261e; font-we
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """One figure over time: a column of the windows, and how it is shown."""
+
+    title: str
+    column: str
+    unit: float
+    """What one of the axis's units is in the column's."""
+    label: str
+    note: str = ""
+
+
+CURVES = (
+    Curve(title="Records a second", column="records_per_second", unit=1, label="records/s"),
+    Curve(title="Bytes a second", column="bytes_per_second", unit=1e6, label="MB/s"),
+    Curve(
+        title="Time that records took",
+        column="latency_p99_ms",
+        unit=1,
+        label="ms, 99th percentile",
+        note="From the time that a header of the record names (--latency-header) to the record's "
+        "own timestamp: 99 of 100 records of a window took at most so long. It says nothing of "
+        "how long a record then waited to be read.",
+    ),
+)
+
+
 def html(title: str, windows: Sequence[Row], lag: Sequence[Row]) -> str:
     """The whole page."""
     body = [
@@ -32,19 +68,57 @@ def html(title: str, windows: Sequence[Row], lag: Sequence[Row]) -> str:
         f'<p class="note">{escape(_span(windows))}</p>',
         *_section("Topics", _topic_table(windows)),
     ]
-    if windows:
-        body += _section("Records a second", _image(_lines(windows, "records_per_second", 1, "/s")))
-        body += _section("Bytes a second", _image(_lines(windows, "bytes_per_second", 1e6, "MB/s")))
-        if any(row["latency_p99_ms"] is not None for row in windows):
-            plot = _lines(windows, "latency_p99_ms", 1, "ms (99th percentile)")
-            body += _section("Time that records took", _image(plot))
-    body += _section("Groups", _lag_table(lag), *([_image(_bars(lag))] if lag else []))
+    for curve in CURVES:
+        if any(row[curve.column] is not None for row in windows):
+            body += _plotted(windows, curve)
+    if windows and not any(row["latency_p99_ms"] is not None for row in windows):
+        body += _section("Time that records took", _note(NO_LATENCY))
+    body += _section("Groups", _lag_table(lag), *(_lag_plot(lag) if lag else []))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>\n"
         + "\n".join(body)
         + "\n</body></html>\n"
     )
+
+
+def _plotted(windows: Sequence[Row], curve: Curve) -> list[str]:
+    """A curve's section: what it means, the plot, and what is not in it."""
+    plotted, left_out = _largest(windows)
+    figure = _lines(windows, curve, plotted)
+    alt = (
+        f"{curve.title} ({curve.label}) of {', '.join(plotted)} over time; "
+        f"at most {_most(windows, curve):,.1f}. The table of topics has the figures."
+    )
+    notes = [_note(curve.note)] if curve.note else []
+    if left_out:
+        names = ", ".join(left_out[:NAMES_TOLD_MAX])
+        more = f" and {len(left_out) - NAMES_TOLD_MAX} more" if left_out[NAMES_TOLD_MAX:] else ""
+        notes.append(
+            _note(
+                f"The {len(plotted)} topics with the most records; not in the plot: {names}{more}."
+            )
+        )
+    return _section(curve.title, *notes, _image(figure, alt))
+
+
+def _lag_plot(lag: Sequence[Row]) -> list[str]:
+    totals: dict[str, int] = {}
+    for row in lag:
+        totals[row["group"]] = totals.get(row["group"], 0) + row["lag"]
+    names = sorted(totals, key=lambda group: (totals[group], group))
+    shown = names[-GROUPS_PLOTTED_MAX:]
+    alt = "Records behind by group: " + ", ".join(
+        f"{name} {totals[name]:,}" for name in reversed(shown)
+    )
+    parts = [_image(_bars({name: totals[name] for name in shown}), alt)]
+    if len(names) > len(shown):
+        parts.insert(0, _note(f"The {len(shown)} groups that are most behind, of {len(names)}."))
+    return parts
+
+
+def _note(text: str) -> str:
+    return f'<p class="note">{escape(text)}</p>'
 
 
 def _section(title: str, *parts: str) -> list[str]:
@@ -114,24 +188,49 @@ def _figure() -> Figure:
     return Figure(figsize=(WIDTH_INCHES, HEIGHT_INCHES), layout="constrained")
 
 
-def _lines(windows: Sequence[Row], column: str, unit: float, label: str) -> Figure:
+def _largest(windows: Sequence[Row]) -> tuple[list[str], list[str]]:
+    """The topics that are plotted, and those that would make it unreadable, each by name."""
+    totals: dict[str, int] = {}
+    for row in windows:
+        totals[row["topic"]] = totals.get(row["topic"], 0) + row["records"]
+    by_size = sorted(totals, key=lambda topic: (-totals[topic], topic))
+    return sorted(by_size[:TOPICS_PLOTTED_MAX]), sorted(by_size[TOPICS_PLOTTED_MAX:])
+
+
+def _most(windows: Sequence[Row], curve: Curve) -> float:
+    found = [row[curve.column] for row in windows if row[curve.column] is not None]
+    return float(max(found)) / curve.unit
+
+
+def points(windows: Sequence[Row], topic: str, curve: Curve) -> list[tuple[datetime, float]]:
+    """A topic's values in the middle of each window; a window without any breaks the line."""
+    own = sorted(
+        (row["start"], row["end"], row[curve.column] / curve.unit)
+        for row in windows
+        if row["topic"] == topic and row[curve.column] is not None
+    )
+    found: list[tuple[datetime, float]] = []
+    last_end: datetime | None = None
+    for start, end, value in own:
+        if last_end is not None and start > last_end:
+            found.append((last_end, nan))
+        found.append((start + (end - start) / 2, value))
+        last_end = end
+    return found
+
+
+def _lines(windows: Sequence[Row], curve: Curve, topics: Sequence[str]) -> Figure:
     from matplotlib.dates import ConciseDateFormatter
 
     figure = _figure()
     axes = figure.add_subplot()
-    totals: dict[str, int] = {}
-    for row in windows:
-        totals[row["topic"]] = totals.get(row["topic"], 0) + row["records"]
-    largest = sorted(totals, key=lambda topic: (-totals[topic], topic))[:TOPICS_PLOTTED_MAX]
-    for topic in sorted(largest):
-        own = sorted(
-            (row["start"], row[column] / unit)
-            for row in windows
-            if row["topic"] == topic and row[column] is not None
-        )
-        times, values = [time for time, _ in own], [value for _, value in own]
+    for topic in topics:
+        own = points(windows, topic, curve)
+        times: list[Any] = [time for time, _ in own]  # Its types know no times.
+        values = [value for _, value in own]
         axes.plot(times, values, marker="." if len(own) < 60 else "", label=topic)
-    axes.set_ylabel(label)
+    axes.set_ylabel(curve.label)
+    axes.set_xlabel("time, UTC")
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
@@ -142,16 +241,14 @@ def _lines(windows: Sequence[Row], column: str, unit: float, label: str) -> Figu
     return figure
 
 
-def _bars(lag: Sequence[Row]) -> Figure:
+def _bars(totals: Mapping[str, int]) -> Figure:
     from matplotlib.ticker import MaxNLocator
 
     figure = _figure()
     axes = figure.add_subplot()
-    totals: dict[str, int] = {}
-    for row in lag:
-        totals[row["group"]] = totals.get(row["group"], 0) + row["lag"]
-    names = sorted(totals, key=lambda group: (totals[group], group))[-20:]
-    axes.barh(names, [totals[name] for name in names], color="#4c78a8")
+    names = list(totals)
+    axes.barh(names, list(totals.values()), color="#4c78a8")
+    axes.set_ylabel("group")
     axes.set_xlabel("records behind, over all partitions")
     axes.spines[["top", "right"]].set_visible(False)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -159,8 +256,8 @@ def _bars(lag: Sequence[Row]) -> Figure:
     return figure
 
 
-def _image(figure: Figure) -> str:
+def _image(figure: Figure, alt: str) -> str:
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=DPI)
     text = base64.b64encode(out.getvalue()).decode("ascii")
-    return f'<img alt="" src="data:image/png;base64,{text}">'
+    return f'<img alt="{escape(alt)}" src="data:image/png;base64,{text}">'

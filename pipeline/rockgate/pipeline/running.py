@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from rockgate.pipeline.errors import Stopped
 from rockgate.pipeline.failures import explained, told
 from rockgate.pipeline.remote import is_remote, lost, means_lost
 from rockgate.pipeline.steering import Steering
@@ -130,12 +131,18 @@ def run_stream(
     teller: Teller,
     stopping: Stopping | None = None,
 ) -> None:
-    """Run a stream into `step` until it is through, stopped, or failed."""
+    """Run a stream into `step` until it is through, stopped, or failed.
+
+    Stopped raises if that was before the end of what there was to do: somebody who follows has no
+    end, and a stop is how that ends well.
+    """
     if stopping is not None:
-        _run_stream(frame, step, checkpoint, pace, teller, stopping)
-        return
-    with stopped_by_signals(teller) as by_signal:
-        _run_stream(frame, step, checkpoint, pace, teller, by_signal)
+        is_through = _run_stream(frame, step, checkpoint, pace, teller, stopping)
+    else:
+        with stopped_by_signals(teller) as by_signal:
+            is_through = _run_stream(frame, step, checkpoint, pace, teller, by_signal)
+    if not is_through and not pace.is_following:
+        raise Stopped("stopped before the end; the same command goes on from there")
 
 
 def _run_stream(
@@ -145,7 +152,8 @@ def _run_stream(
     pace: Pace,
     teller: Teller,
     stopping: Stopping,
-) -> None:
+) -> bool:
+    """Run it; say whether it came to its end by itself."""
     from pyspark.errors import PySparkException
 
     gate, watch = _Gate(step, stopping), _Watch(teller)
@@ -154,13 +162,17 @@ def _run_stream(
         function = steering.function() if steering else gate
         writer = frame.writeStream.foreachBatch(function).option("checkpointLocation", checkpoint)
         query = writer.trigger(**pace.trigger()).start()
-        is_lost = False
+        is_lost = is_broken_off = False
+        # What has an end comes to it by itself after a wish: with its last step or at the gate.
         try:
             while query.isActive:
                 if steering:
                     steering.turn()
                 watch.look(query)
-                if stopping.is_urgent or (stopping.is_wished and gate.is_idle(query)):
+                if stopping.is_urgent or (
+                    pace.is_following and stopping.is_wished and gate.is_idle(query)
+                ):
+                    is_broken_off = True
                     break
                 time.sleep(POLL_SECONDS)
         except PySparkException as error:
@@ -180,6 +192,7 @@ def _run_stream(
     failure = query.exception()
     if failure is not None and not stopping.is_wished:
         raise explained(str(failure))
+    return not is_broken_off and failure is None
 
 
 class _Watch:

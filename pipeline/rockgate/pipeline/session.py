@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rockgate.pipeline import connector, remote
 from rockgate.pipeline.errors import NotInstalled
@@ -21,6 +21,7 @@ JAVA_ADVICE = (
 )
 LOCAL_MASTER = "local[*]"
 # Set by spark-submit: the session's settings are then its business, the master above all.
+QUERY_LOGGERS = ("org.apache.spark.sql.execution.streaming.MicroBatchExecution",)
 SUBMITTED_VARIABLE = "PYSPARK_GATEWAY_PORT"
 
 
@@ -48,6 +49,13 @@ def settings(
         found["spark.driver.bindAddress"] = "127.0.0.1"
         found["spark.sql.shuffle.partitions"] = str(os.cpu_count() or 2)
     return {**found, **extra}
+
+
+def is_of_this_machine(master: str | None, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether a session would run here, so that a path without a scheme is one of this machine."""
+    if SUBMITTED_VARIABLE in environ or remote.address_for(master, environ) is not None:
+        return False
+    return (master or LOCAL_MASTER).startswith("local[") or master == "local"
 
 
 def has_session() -> bool:
@@ -97,7 +105,19 @@ def open_session(
     except PySparkRuntimeError as error:
         raise NotInstalled(f"Spark did not start: {error}; {JAVA_ADVICE}") from error
     session.sparkContext.setLogLevel("ERROR")
+    _hush(session)
     return session
+
+
+def _hush(session: SparkSession) -> None:
+    """Silence what Spark logs of a query that ended: the job tells it, in one line.
+
+    A step that is refused because the job is stopping is a failure to Spark, too, and worth seventy
+    lines of stack trace to it.
+    """
+    log4j: Any = session.sparkContext._jvm.org.apache.logging.log4j
+    for name in QUERY_LOGGERS:
+        log4j.core.config.Configurator.setLevel(name, log4j.Level.OFF)
 
 
 def where(session: SparkSession) -> str:

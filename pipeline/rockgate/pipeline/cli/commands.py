@@ -158,7 +158,13 @@ def mirror(
     ],
     checkpoint: options.Checkpoint,
     target: Annotated[
-        str, typer.Option("--to", metavar="HOST:PORT", help="The cluster that is written.")
+        str,
+        typer.Option(
+            "--to",
+            metavar="HOST:PORT",
+            envvar=options.BOOTSTRAP_VARIABLE,
+            help="The cluster that is written.",
+        ),
     ] = DEFAULT_BOOTSTRAP,
     topic: options.TopicNames = None,
     pattern: options.Pattern = "",

@@ -20,12 +20,15 @@ _DURATION = re.compile(r"^(\d{1,12}) *(ms|s|m|h|d)$")
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _SIZE = re.compile(r"^(\d+) *(|[kmg])(?:i?b)?$", re.IGNORECASE)
 
+BOOTSTRAP_VARIABLE = "ROCKGATE_BOOTSTRAP_SERVER"
 Bootstrap = Annotated[
     str,
     typer.Option(
+        "--bootstrap-server",
         "--bootstrap",
         "-b",
         metavar="HOST:PORT",
+        envvar=BOOTSTRAP_VARIABLE,
         help="The server: rockgate, or any Kafka.",
     ),
 ]

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol
 
 import typer
 
 from rockgate.pipeline.cli import options
-from rockgate.pipeline.errors import PipelineError
-from rockgate.pipeline.session import has_session, open_session, spark_version, where
+from rockgate.pipeline.errors import PipelineError, Stopped
+from rockgate.pipeline.failures import told as told_by_spark
+from rockgate.pipeline.session import (
+    has_session,
+    is_of_this_machine,
+    open_session,
+    spark_version,
+    where,
+)
 from rockgate.pipeline.telling import Teller
 
 if TYPE_CHECKING:
@@ -18,19 +25,35 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 Job = Callable[["SparkSession", Any, Teller], None]
+INTERRUPTED_STATUS = 130
+
+
+class Chosen(Protocol):
+    """A job's options."""
+
+    def check(self, *, is_here: bool) -> None:
+        """Raise what can be told without Spark; paths only if the session is of this machine."""
 
 
 def told(command: Callable[P, None]) -> Callable[P, None]:
-    """A command whose PipelineErrors are one line on standard error and an exit status."""
+    """A command whose failures are one line on standard error and an exit status."""
 
     @functools.wraps(command)
     def wrapped(*arguments: P.args, **flags: P.kwargs) -> None:
         try:
             spark_version()
-            command(*arguments, **flags)
+            with told_by_spark():
+                command(*arguments, **flags)
         except PipelineError as error:
             typer.echo(f"rockgate pipeline: {error}", err=True)
             raise typer.Exit(error.status) from None
+        except OSError as error:
+            place = f"{error.filename}: " if error.filename else ""
+            typer.echo(f"rockgate pipeline: {place}{error.strerror or error}", err=True)
+            raise typer.Exit(1) from None
+        except KeyboardInterrupt:
+            typer.echo("rockgate pipeline: interrupted before the job began", err=True)
+            raise typer.Exit(INTERRUPTED_STATUS) from None
 
     return wrapped
 
@@ -38,7 +61,7 @@ def told(command: Callable[P, None]) -> Callable[P, None]:
 def run_job(
     name: str,
     job: Job,
-    chosen: object,
+    chosen: Chosen,
     *,
     master: str | None,
     conf: Sequence[str] | None,
@@ -48,6 +71,7 @@ def run_job(
     """Run a job with its options, in a session of its own unless there is one already."""
     teller = Teller(name, is_json=json, is_quiet=quiet)
     extra = options.pairs(conf, "--conf")
+    chosen.check(is_here=is_of_this_machine(master))
     is_own = not has_session()
     spark = open_session(f"rockgate {name}", master=master, extra=extra)
     try:
@@ -55,6 +79,9 @@ def run_job(
         if place:
             teller.say(place)
         job(spark, chosen, teller)
+    except Stopped as error:
+        teller.done(str(error))
+        raise typer.Exit(error.status) from None
     finally:
         # In order, or a cluster's workers would start executors anew while the driver goes.
         if is_own:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rockgate.pipeline import archive, checkpoint, kafka, merging
+from rockgate.pipeline import archive, checkpoint, kafka, merging, paths, probe
 from rockgate.pipeline.admin import Admin
 from rockgate.pipeline.archive import Part
 from rockgate.pipeline.files import Files
@@ -32,6 +32,14 @@ class Options:
     merging: Merging = field(default_factory=Merging)
     checkpoint: str = ""
     """The archive's own folder for it, unless named."""
+
+    def check(self, *, is_here: bool) -> None:
+        """Raise what can be told without Spark; paths only if the session is of this machine."""
+        self.reading.check()
+        if is_here:
+            paths.check_folder(self.into, "--into")
+            paths.check_folder(self.checkpoint or self.into, "--checkpoint")
+        probe.check_topics(self.cluster, self.topics.names)
 
 
 def run(

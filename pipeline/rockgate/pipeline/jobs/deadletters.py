@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from pyspark.sql import functions as F
 
-from rockgate.pipeline import checkpoint, delay, kafka
+from rockgate.pipeline import checkpoint, delay, kafka, paths, probe
 from rockgate.pipeline.admin import Admin
 from rockgate.pipeline.errors import BadOption, UnknownTopic
 from rockgate.pipeline.failures import told
@@ -71,6 +71,23 @@ class Options:
     """Whether the header with the letter's place is added."""
     step_records: int = STEP_RECORDS
     checkpoint: str = ""
+
+    def check(self, *, is_here: bool) -> None:
+        """Raise what can be told without Spark; paths only if the session is of this machine."""
+        self.check_words()
+        if is_here:
+            if self.into:
+                paths.check_folder(self.into, "--into")
+            if self.checkpoint:
+                paths.check_folder(self.checkpoint, "--checkpoint")
+        probe.check_server(self.cluster)
+
+    def check_words(self) -> None:
+        """BadOption for options that make no sense together."""
+        if self.is_resending and not self.checkpoint:
+            raise BadOption("--resend needs a --checkpoint, which knows what was sent back already")
+        if self.delay_ms and not self.is_resending:
+            raise BadOption("--delay is for --resend")
 
     def topics(self) -> Topics:
         """The topics of dead letters that are meant."""
@@ -165,10 +182,7 @@ def run(
     spark: SparkSession, options: Options, teller: Teller, stopping: Stopping | None = None
 ) -> None:
     """Say what there is, or send it back."""
-    if options.is_resending and not options.checkpoint:
-        raise BadOption("--resend needs a --checkpoint, which knows what was sent back already")
-    if options.delay_ms and not options.is_resending:
-        raise BadOption("--delay is for --resend")
+    options.check_words()
     _check_condition(spark, options)
     with Admin(spark, options.cluster) as admin:
         topics = _present(admin, options)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from rockgate.pipeline import checkpoint, kafka
+from rockgate.pipeline import checkpoint, kafka, paths, probe
 from rockgate.pipeline.admin import Admin
 from rockgate.pipeline.errors import BadOption
 from rockgate.pipeline.files import Files
@@ -47,6 +47,23 @@ class Options:
     has_marks: bool = True
     """Whether the two headers are added."""
 
+    def check(self, *, is_here: bool) -> None:
+        """Raise what can be told without Spark; paths only if the session is of this machine."""
+        self.check_words()
+        if not self.reading.start.startswith(GROUP_START):
+            self.reading.check()
+        if is_here:
+            paths.check_folder(self.checkpoint, "--checkpoint")
+        probe.check_topics(self.source, self.topics.names, "--from")
+        probe.check_server(self.target, "--to")
+
+    def check_words(self) -> None:
+        """BadOption for options that make no sense together."""
+        if self.source.bootstrap == self.target.bootstrap and self.to == "{topic}":
+            raise BadOption("source and target are the same; --rename gives the topics other names")
+        if self.reading.start.startswith(GROUP_START) and not self.topics.names:
+            raise BadOption(f"--start {GROUP_START}NAME needs topics by name, not by pattern")
+
 
 def records(source: DataFrame, to: str = "{topic}", *, has_marks: bool = True) -> DataFrame:
     """Records of the source as records for the target."""
@@ -65,8 +82,7 @@ def run(
     spark: SparkSession, options: Options, teller: Teller, stopping: Stopping | None = None
 ) -> None:
     """Mirror until it is through or stopped."""
-    if options.source.bootstrap == options.target.bootstrap and options.to == "{topic}":
-        raise BadOption("source and target are the same; --rename gives the topics other names")
+    options.check_words()
     progress = Files(spark, options.checkpoint)
     with Admin(spark, options.source) as source, Admin(spark, options.target) as target:
         source.topics(options.topics)
@@ -108,8 +124,6 @@ def starting_offsets(admin: Admin, options: Options) -> str:
     if not options.reading.start.startswith(GROUP_START):
         return options.reading.start
     group = options.reading.start.removeprefix(GROUP_START)
-    if not options.topics.names:
-        raise BadOption(f"--start {GROUP_START}NAME needs topics by name, not by pattern")
     committed = admin.group_offsets(group)
     if not any(topic in options.topics.names for topic, _ in committed):
         raise BadOption(

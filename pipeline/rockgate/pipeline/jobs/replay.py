@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from rockgate.pipeline import archive, checkpoint, delay, kafka
+from rockgate.pipeline import archive, checkpoint, delay, kafka, paths, probe
 from rockgate.pipeline.admin import Admin
 from rockgate.pipeline.archive import Part
-from rockgate.pipeline.errors import BadOption, UnknownTopic
+from rockgate.pipeline.errors import BadOption, Stopped, UnknownTopic
 from rockgate.pipeline.failures import told
 from rockgate.pipeline.files import Files
 from rockgate.pipeline.kafka import Cluster
@@ -62,6 +62,13 @@ class Options:
     """How long after its replay a record appears."""
     checkpoint: str = ""
     step_records: int = STEP_RECORDS
+
+    def check(self, *, is_here: bool) -> None:
+        """Raise what can be told without Spark; paths only if the session is of this machine."""
+        if is_here:
+            paths.check_present(self.archive, "ARCHIVE")
+            paths.check_folder(self.checkpoint or self.archive, "--checkpoint")
+        probe.check_server(self.cluster)
 
 
 def chosen(archived: DataFrame, selection: Selection) -> DataFrame:
@@ -199,7 +206,9 @@ def _replay(
         if options.rate:
             stopping.wait(began + sent / options.rate - time.monotonic())
     left = sum(end - first for step in plan(parts, done, size) for first, end in step.values())
-    teller.done(f"stopped with {left:,} offsets left; run it again" if left else "replayed")
+    if left:
+        raise Stopped(f"stopped with {left:,} offsets left; the same command goes on from there")
+    teller.done("replayed")
 
 
 def _write(spark: SparkSession, options: Options, parts: Sequence[Part], bounds: Bounds) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rockgate.pipeline import checkpoint, kafka, sent
+from rockgate.pipeline import checkpoint, kafka, paths, probe, sent
 from rockgate.pipeline.admin import Admin
 from rockgate.pipeline.errors import BadOption
 from rockgate.pipeline.failures import told
@@ -42,6 +42,14 @@ class Options:
     checkpoint: str
     reading: Reading = field(default_factory=Reading)
     pace: Pace = field(default_factory=Pace)
+
+    def check(self, *, is_here: bool) -> None:
+        """Raise what can be told without Spark; paths only if the session is of this machine."""
+        load(self.function)
+        self.reading.check()
+        if is_here:
+            paths.check_folder(self.checkpoint, "--checkpoint")
+        probe.check_topics(self.cluster, self.inputs)
 
 
 def load(name: str) -> Function:

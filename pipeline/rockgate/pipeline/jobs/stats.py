@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from rockgate.pipeline import checkpoint, kafka, report
+from rockgate.pipeline import checkpoint, kafka, paths, probe, report
 from rockgate.pipeline.admin import Admin, lag
 from rockgate.pipeline.errors import BadOption
 from rockgate.pipeline.failures import told
@@ -56,6 +56,29 @@ class Options:
     reading: Reading = field(default_factory=Reading)
     pace: Pace = field(default_factory=Pace)
     checkpoint: str = ""
+
+    def check(self, *, is_here: bool) -> None:
+        """Raise what can be told without Spark; paths only if the session is of this machine."""
+        self.check_words()
+        self.reading.check()
+        if self.report:
+            paths.check_file(self.report, "--report")
+        if is_here:
+            if self.into:
+                paths.check_folder(self.into, "--into")
+            if self.checkpoint:
+                paths.check_folder(self.checkpoint, "--checkpoint")
+        probe.check_topics(self.cluster, self.topics.names)
+
+    def check_words(self) -> None:
+        """BadOption for options that make no sense together."""
+        if not (self.into or self.to_topic or self.report):
+            raise BadOption("say where the figures go: --into, --to-topic or --report")
+        if self.pace.is_following:
+            if self.report:
+                raise BadOption("--report is for what is there now; leave --follow out")
+            if not self.checkpoint:
+                raise BadOption("--follow needs a --checkpoint")
 
 
 def windows(records: DataFrame, window: str, latency_ms: Column | None = None) -> DataFrame:
@@ -112,8 +135,7 @@ def run(
     spark: SparkSession, options: Options, teller: Teller, stopping: Stopping | None = None
 ) -> None:
     """Measure what is there, or follow until stopped."""
-    if not (options.into or options.to_topic or options.report):
-        raise BadOption("say where the figures go: --into, --to-topic or --report")
+    options.check_words()
     with Admin(spark, options.cluster) as admin:
         admin.topics(options.topics)
         job = _Stats(spark, options, admin, teller)
@@ -159,10 +181,6 @@ class _Stats:
     def follow(self, stopping: Stopping | None) -> None:
         """Each window once it is over, and the lag at every step."""
         options = self._options
-        if options.report:
-            raise BadOption("--report is for what is there now; leave --follow out")
-        if not options.checkpoint:
-            raise BadOption("--follow needs a --checkpoint")
         progress = Files(self._spark, options.checkpoint)
         checkpoint.claim(
             progress,
