@@ -144,7 +144,7 @@ def test_a_day_ahead_for_a_moment_forgets_no_id_and_no_producer() -> None:
     ledger = opened()
     producer = begun(ledger)
     assert ledger.end(producer, commit=True).code == 0
-    expiry = ProducerExpiry(ledger.folds.producers, ledger.clock, DAY_MS)
+    expiry = ProducerExpiry(ledger.folds.producers, ledger.clock, expiry_ms=DAY_MS, count_max=1_000)
     ledger.clock.advance(max(LOOK_EVERY_MS, deadlines.EXPIRY_EVERY_MS))
     ledger.clock.step(ID_EXPIRY_MS + DAY_MS)
     while ledger.deadlines.step() or expiry.step():
