@@ -9,10 +9,9 @@ and appended by `step`, each group and queue at most once a second and never whe
 there already; `flush` appends everything, at the stop. Until then it can be read, and is lost if
 the server dies. A lower offset than the one before is accepted: a group may be set back.
 
-The last writer wins by position: a record begins with the position of its change, and a change
-that is not newer than a record leaves it alone. What was written before it counts (the offsets of
-a transaction) is committed as of the position where it was written, and so sets nothing back that
-was committed in between.
+The last writer wins by position: a record begins with the position of its change, and one that is
+not newer leaves it alone. What was written before it counts (the offsets of a transaction) is
+committed as of where it was written, and so sets nothing back that was committed in between.
 """
 
 from __future__ import annotations
@@ -83,10 +82,7 @@ class Progress:
         self.on_removed: Callable[[Sequence[Removed]], None] = lambda removals: None
         """Told of what somebody removes: offsets that do not count yet are to go with it."""
 
-    # Reading
-
     def __len__(self) -> int:
-        """How many pairs of group and topic have appended offsets."""
         return len(self._roster)
 
     def fetch(self, group: str, topic_id: bytes, queue_id: int) -> Committed | None:
