@@ -820,3 +820,33 @@ def test_without_a_loop_of_its_own_it_has_no_thread() -> None:
             assert threading.active_count() == before
 
     run(scenario())
+
+
+def test_brokers_that_are_all_away_are_waited_for_and_not_tried_without_end() -> None:
+    """One may be known to be away by another's send, and never be tried by this one."""
+
+    async def scenario() -> None:
+        world = World("a", "b")
+        async with world.producer(timeout_s=3) as producer:
+            for broker in world.brokers.values():
+                broker.is_down = True
+            sending = [producer.send(Message("t", b"x")) for _ in range(4)]
+            failed = await asyncio.gather(*sending, return_exceptions=True)
+            assert all(isinstance(each, SendFailed) for each in failed)
+            assert max(len(broker.dial_times) for broker in world.brokers.values()) < 10
+            assert len(world.name_server.of(105)) < 50
+
+    run(scenario())
+
+
+def test_a_chosen_broker_that_is_away_is_waited_for_though_there_are_others() -> None:
+    async def scenario() -> None:
+        world = World("a", "b")
+        async with world.producer(timeout_s=3) as producer:
+            world.brokers["a"].is_down = True
+            with pytest.raises(Unreachable):
+                await producer.send(Message("t", b"x"), queue=Queue("t", "a", 0))
+            assert len(world.brokers["a"].dial_times) < 10
+            assert len(world.name_server.of(105)) < 10
+
+    run(scenario())

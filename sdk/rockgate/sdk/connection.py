@@ -30,6 +30,7 @@ Dial: TypeAlias = Callable[
 ]
 """Connects a protocol to host and port, as `loop.create_connection` does."""
 
+HOST_SIZE_MAX: Final = 255
 HEAD_SIZE: Final = 512
 """What a request takes besides its body, roughly."""
 
@@ -59,8 +60,10 @@ class LinkSettings:
 def split_address(address: str) -> tuple[str, int]:
     """Host and port of `host:port`; an IPv6 host may stand in brackets."""
     host, separator, port = address.strip().rpartition(":")
-    if not separator or not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise ValueError(f"address {address!r} is not host:port")
+    is_host = 0 < len(host) <= HOST_SIZE_MAX and host.isprintable() and " " not in host
+    is_port = port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) < 65536
+    if not separator or not is_host or not is_port:
+        raise ValueError(f"address {address[:HOST_SIZE_MAX]!r} is not host:port")
     return host.strip("[]"), int(port)
 
 

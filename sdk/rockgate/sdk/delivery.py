@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import zlib
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
@@ -99,7 +100,8 @@ class Delivery:
     ) -> list[SendResult]:
         """Send it and wait for the answer: a result for each message in it."""
         budget = self.budget(timeout_s)
-        attempts: list[str] = []
+        attempts: deque[str] = deque(maxlen=TOLD_MAX)
+        attempt_count = 0
         failed: set[str] = set()
         weak: list[SendResult] | None = None
         error: SdkError | None = None
@@ -109,6 +111,7 @@ class Delivery:
         while tries_left and budget.left_s > 0:
             queue = chosen or self._next(route, failed)
             error = None
+            attempt_count += 1
             try:
                 results = await self._attempt(outgoing, route, queue, budget)
                 if results[0].status is SendStatus.OK or not self._retry_not_ok:
@@ -130,17 +133,18 @@ class Delivery:
             if error is not None:
                 attempts.append(f"{queue.broker}: {error}")
             failed.add(queue.broker)
-            route = await self._after_failure(outgoing.topic, route, failed, error, budget)
+            if isinstance(error, Unreachable) and error.retry_in_s > 0:
+                await self._wait(route, failed if chosen is None else None, error, budget)
+            if budget.left_s > 0:
+                route = await self._route_again(outgoing.topic, route, budget)
         if weak is not None:
             return weak
         if chosen and error is not None:
             raise error
         where = " and ".join(sorted(failed)) or "no broker"
-        reason = f"failed {len(attempts)} times in {budget.used_s:.3g} s at {where}"
+        reason = f"failed {attempt_count} times in {budget.used_s:.3g} s at {where}"
         code = ErrorCode.ACCESS_BROKER_TIMEOUT if error is None else error.code
-        raise SendFailed(
-            f"send to {outgoing.topic} {reason}", attempts[-TOLD_MAX:], code=code
-        ) from error
+        raise SendFailed(f"send to {outgoing.topic} {reason}", list(attempts), code=code) from error
 
     async def oneway(
         self, outgoing: Outgoing, choose: Choose | None, timeout_s: float | None
@@ -312,20 +316,19 @@ class Delivery:
                 "that has a delay: send it without one"
             )
 
-    async def _after_failure(
-        self,
-        topic: str,
-        route: Route,
-        failed: set[str],
-        error: SdkError | None,
-        budget: Budget,
-    ) -> Route:
-        """Before the next attempt: wait where there is no other broker, and ask who has it now."""
-        wait_s = error.retry_in_s if isinstance(error, Unreachable) else 0.0
-        if wait_s and failed.issuperset(route.addresses):
-            await self._client.pause(max(0.0, min(wait_s, budget.left_s)))
-        if budget.left_s <= 0:
-            return route
+    async def _wait(
+        self, route: Route, failed: set[str] | None, error: Unreachable, budget: Budget
+    ) -> None:
+        """Wait for a broker that is away, unless there is another that may take it."""
+        if failed is not None and any(
+            broker not in failed and not self._client.is_backing_off(address)
+            for broker, address in route.addresses.items()
+        ):
+            return
+        await self._client.pause(max(0.0, min(error.retry_in_s, budget.left_s)))
+
+    async def _route_again(self, topic: str, route: Route, budget: Budget) -> Route:
+        """Who has the topic now, before the next attempt."""
         try:
             # The brokers that are left may well take it while no name server answers.
             soon = Budget(min(budget.left_s, ROUTE_AGAIN_S_MAX))

@@ -21,12 +21,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rockgate.protocol.remoting.codes import ResponseCode, response_name
 
 if TYPE_CHECKING:
     from rockgate.sdk.message import SendResult
+
+
+REMARK_MAX: Final = 1000
+"""Characters of a peer's remark that an error shows; `remark` has them all."""
 
 
 class ErrorCode(IntEnum):
@@ -94,10 +98,13 @@ class TimedOut(SdkError, TimeoutError):
 
 
 class Refused(SdkError):
-    """The peer answered with an error."""
+    """The peer answered with an error. What it says besides is shown in one line, and cut."""
 
     def __init__(self, what: str, code: int, remark: str | None) -> None:
-        super().__init__(f"{what}: {response_name(code)} ({code}): {remark or 'no remark'}")
+        shown = (remark or "no remark")[:REMARK_MAX]
+        if not shown.isprintable():
+            shown = ascii(shown)
+        super().__init__(f"{what}: {response_name(code)} ({code}): {shown}")
         self.code = code
         self.remark = remark
 
