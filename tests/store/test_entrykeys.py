@@ -7,7 +7,7 @@ from tests.budget import budget
 
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import INDEXED, INNER_BATCH, TRANSACTION_ROLLBACK
-from rockgate.store.entrykeys import entry_keys, keys_of, keys_of_all, no_keys
+from rockgate.store.entrykeys import entry_keys, found_now, keys_of, keys_of_all, no_keys
 
 
 def keys(magic: int, sys_flag: int, offset: int = 5, properties: bytes = b"") -> list[bytes]:
@@ -17,7 +17,7 @@ def keys(magic: int, sys_flag: int, offset: int = 5, properties: bytes = b"") ->
         size, magic, 0, 0, 0, offset, 0, sys_flag, 1, bytes(8), 1, bytes(8), 0, 0, len(body)
     )
     view = memoryview(head + body + envelope.pack_tail(head, topic, properties, magic))
-    return list(entry_keys(view, envelope.read(view), lambda body: bytes(body).split()))
+    return list(found_now(entry_keys(view, envelope.read(view), lambda body: bytes(body).split())))
 
 
 KEYED = b"UNIQ_KEY\x01u\x02KEYS\x01a  b\x02"

@@ -9,7 +9,7 @@ import pytest
 from rockgate.store.clock import ManualClock
 from rockgate.store.commitlog import Draft
 from rockgate.store.config import StoreConfig
-from rockgate.store.keyfeed import catch_up
+from rockgate.store.keyfeed import KeyFeed
 from rockgate.store.keyindex import KeyIndex
 from rockgate.store.memoryfiles import MemoryDisk
 from rockgate.store.store import Store
@@ -36,7 +36,7 @@ def test_what_was_missed_is_found_after_catching_up_in_slices() -> None:
     ]
     assert store.lookup.by_key(b"orders", b"k7", limit=5) == []
     turns = 1
-    while catch_up(store.log, store.keys, 1_000):
+    while KeyFeed(store.log, store.keys).step(1_000):
         turns += 1
     assert turns > 5
     found = [store.lookup.by_key(b"orders", b"k%d" % n, limit=5) for n in range(40)]
@@ -67,10 +67,10 @@ def test_a_disk_that_stays_full_does_not_keep_the_loop_busy() -> None:
         for n in range(25)
     ]
     assert store.keys.missed_from == positions[9]
-    assert not catch_up(store.log, store.keys, 1_000)
+    assert not KeyFeed(store.log, store.keys).step(1_000)
     disk.capacity = 1 << 30
     store.keys.prepare()
-    while catch_up(store.log, store.keys, 1_000):
+    while KeyFeed(store.log, store.keys).step(1_000):
         store.keys.prepare()
     found = [store.lookup.by_key(b"orders", b"k%d" % n, limit=5) for n in range(25)]
     assert found == [[position] for position in positions]

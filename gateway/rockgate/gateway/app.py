@@ -21,6 +21,8 @@ import uvloop
 
 from rockgate.gateway import logs
 from rockgate.gateway.address import Address
+from rockgate.gateway.batches.batchsource import BatchSource
+from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.config import Config
 from rockgate.gateway.datadir import refuse_if_in_use
 from rockgate.gateway.delivering import Delivering
@@ -29,7 +31,7 @@ from rockgate.gateway.http.session import HttpDoor
 from rockgate.gateway.identity import identify
 from rockgate.gateway.kafka.assembly import KafkaAssembly, KafkaFolds
 from rockgate.gateway.listener import Listener
-from rockgate.gateway.mapping.keys import record_keys
+from rockgate.gateway.mapping.keys import RecordKeys
 from rockgate.gateway.remoting.assembly import (
     NameServerAssembly,
     RemotingAssembly,
@@ -129,9 +131,11 @@ class Server:
         await http_listener.listen(http.session, backlog=HTTP_BACKLOG)
 
         host = await store_host(config.remoting.advertise, remoting_listener.address)
-        store, folds, remoting_folds = await self._open(resources, data_dir, host)
+        threads = BatchThreads(config.batches)
+        resources.callback(threads.close)
+        store, folds, remoting_folds = await self._open(resources, data_dir, host, threads)
         self._failing = lambda: str(store.syncs.failure or "")
-        telemetry.sources.append(StoreSource(store))
+        telemetry.sources += [StoreSource(store), BatchSource(threads)]
         waiting = Waiting()
         waiting.follow(store)
         identity = identify(data_dir, config.server.node_id)
@@ -144,6 +148,7 @@ class Server:
             folds=folds,
             waiting=waiting,
             telemetry=telemetry,
+            threads=threads,
         )
         groups = kafka.make_groups(resources)
         remoting = RemotingAssembly(
@@ -154,6 +159,7 @@ class Server:
             unstable=folds.unstable,
             waiting=waiting,
             store_host=host,
+            threads=threads,
         )
         local = await remoting.open(resources, remoting_listener, telemetry)
         namesrv = NameServerAssembly(
@@ -176,7 +182,7 @@ class Server:
         self.phase = "ready"
 
     async def _open(
-        self, resources: AsyncExitStack, data_dir: Path, host: bytes
+        self, resources: AsyncExitStack, data_dir: Path, host: bytes, threads: BatchThreads
     ) -> tuple[Store, KafkaFolds, RemotingFolds]:
         """Open the store with the folds of every door."""
         made: list[tuple[KafkaFolds, RemotingFolds]] = []
@@ -185,7 +191,7 @@ class Server:
             made.append((KafkaFolds.make(journal, topics), RemotingFolds.make(journal)))
             return [*made[0][0].all(), *made[0][1].all()]
 
-        store = await open_store(data_dir, self.config.store, folds, record_keys, host)
+        store = await open_store(data_dir, self.config.store, folds, RecordKeys(threads), host)
         resources.callback(close_store, store)
         loop = asyncio.get_running_loop()
         store.start(posting(loop))

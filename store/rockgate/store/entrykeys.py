@@ -17,7 +17,9 @@ from rockgate.protocol.entry import (
     properties_of,
 )
 
-RecordKeys = Callable[[memoryview], Sequence[bytes]]
+Found = Sequence[bytes] | Callable[[], Sequence[bytes]]
+"""Keys, or what finds them and takes so long that the store's thread must not wait for it."""
+RecordKeys = Callable[[memoryview], Found]
 """Returns the keys of the records in a batch's body, the same whenever it is asked."""
 
 
@@ -80,7 +82,7 @@ def no_keys(body: memoryview) -> Sequence[bytes]:
     return ()
 
 
-def entry_keys(view: memoryview, entry: Entry, record_keys: RecordKeys) -> Sequence[bytes]:
+def entry_keys(view: memoryview, entry: Entry, record_keys: RecordKeys) -> Found:
     """Return all the keys an entry is found by.
 
     State entries have none, nor has the rollback of a transaction. A batch says by a flag whether
@@ -94,3 +96,8 @@ def entry_keys(view: memoryview, entry: Entry, record_keys: RecordKeys) -> Seque
     if entry.sys_flag & TRANSACTION_ROLLBACK == TRANSACTION_ROLLBACK:
         return ()
     return keys_of(properties_of(view, entry))
+
+
+def found_now(found: Found) -> Sequence[bytes]:
+    """Return keys, however long it takes to find them."""
+    return found() if callable(found) else found

@@ -24,7 +24,14 @@ from operator import itemgetter
 from typing import Final
 
 from rockgate.protocol.entry import TRANSACTION_ROLLBACK, Entry
-from rockgate.store.entrykeys import RecordKeys, entry_keys, keys_of, keys_of_all, no_keys
+from rockgate.store.entrykeys import (
+    RecordKeys,
+    entry_keys,
+    found_now,
+    keys_of,
+    keys_of_all,
+    no_keys,
+)
 from rockgate.store.errors import DiskFailed, StoreFull
 from rockgate.store.files import Directory
 from rockgate.store.keyfile import KeyFile, Shape
@@ -37,6 +44,8 @@ DEFAULT_SHAPE: Final = Shape(500_000, 2_000_000)
 STEPS_MAX: Final = 100_000
 """How many entries a query walks over at most: about 50 ms."""
 FOREVER_MS: Final = 2**63 - 1
+PART_COUNT: Final = 2_000
+"""Keys of one entry that are put at once: a few milliseconds' work."""
 
 _NAME: Final = re.compile(r"(\d{20})-(\d+)-(\d+)")
 _PREPARED: Final = "next"
@@ -163,12 +172,22 @@ class KeyIndex:
 
     def dispatch(self, view: memoryview, entry: Entry) -> None:
         """Index an entry of the log as the append of it did."""
-        keys = entry_keys(view, entry, self.record_keys)
+        keys = found_now(entry_keys(view, entry, self.record_keys))
         self.put(entry.topic, keys, entry.position, entry.store_ms)
 
     def put_batch(self, topic: bytes, body: memoryview, position: int, store_ms: int) -> None:
-        """Index a batch whose flag says so by the keys of its records."""
-        self.put(topic, self.record_keys(body), position, store_ms)
+        """Index a batch whose flag says so by the keys of its records.
+
+        One that takes long, or has very many, is caught up with, as if there had been no room.
+        """
+        keys = self.record_keys(body)
+        if not callable(keys) and len(keys) <= PART_COUNT:
+            self.put(topic, keys, position, store_ms)
+            return
+        if self._waiting.count:
+            self.settle()
+        if self.missed_from is None and position > self._last:
+            self.missed_from = position
 
     def put_entry(
         self, topic: bytes, properties: bytes, position: int, store_ms: int, sys_flag: int = 0
@@ -190,6 +209,23 @@ class KeyIndex:
             self.settle()
         if not keys or position <= self._last or self.missed_from is not None:
             return
+        if self._put(topic, keys, position, store_ms):
+            self._last = position
+
+    def put_part(
+        self, topic: bytes, keys: Sequence[bytes], position: int, store_ms: int, *, is_last: bool
+    ) -> bool:
+        """Index an entry that was missed by some of its keys; with the last ones it is in.
+
+        Say whether there was room.
+        """
+        if not self._put(topic, keys, position, store_ms):
+            return False
+        if is_last:
+            self._last = position
+        return True
+
+    def _put(self, topic: bytes, keys: Sequence[bytes], position: int, store_ms: int) -> bool:
         file = self._row[-1]
         file.position = position
         count = file.put(topic, keys, position, store_ms)
@@ -200,10 +236,10 @@ class KeyIndex:
             except (StoreFull, OSError) as error:
                 _log.error("no room to index keys position=%d reason=%s", position, error)
                 self.missed_from = position
-                return
+                return False
             self._row = [*self._row, file]
             count += file.put(topic, keys[count:], position, store_ms)
-        self._last = position
+        return True
 
     def put_messages(
         self,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from rockgate.protocol.entry import Entry, EntryError
-from rockgate.store.entrykeys import RecordKeys, entry_keys, no_keys
+from rockgate.store.entrykeys import RecordKeys, entry_keys, found_now, no_keys
 
 
 class Loaded(NamedTuple):
@@ -28,11 +29,21 @@ Load = Callable[[int], Loaded | None]
 """Returns the entry that starts at a position; None if there is none, or none to be shown."""
 
 
+BatchKeys = Callable[[int, memoryview], Sequence[bytes]]
+"""Returns the keys of the records in a batch that lies at a position."""
+
+
+def no_batch_keys(position: int, body: memoryview) -> Sequence[bytes]:
+    """Return no keys: for whoever looks for messages only."""
+    return ()
+
+
 def loader(
     log: Log,
     end: int,
     is_shown: Callable[[memoryview, Entry], bool] = lambda view, entry: True,
     record_keys: RecordKeys = no_keys,
+    batch_keys: BatchKeys | None = None,
 ) -> Load:
     """Return a loader for `query`: the entries in front of `end` that may be shown.
 
@@ -49,6 +60,8 @@ def loader(
         view, entry = found
         if entry.position != position or not is_shown(view, entry):
             return None
-        return Loaded(entry.topic, entry_keys(view, entry, record_keys), entry.store_ms)
+        ask = record_keys if batch_keys is None else partial(batch_keys, position)
+        keys = found_now(entry_keys(view, entry, ask))
+        return Loaded(entry.topic, keys, entry.store_ms)
 
     return load

@@ -11,7 +11,7 @@ from rockgate.store.commitlog import CommitLog
 from rockgate.store.consumequeue import Queue
 from rockgate.store.dispatch import owner_of
 from rockgate.store.keyindex import FOREVER_MS, KeyIndex
-from rockgate.store.keyloading import loader
+from rockgate.store.keyloading import BatchKeys, loader
 from rockgate.store.queueindex import Unit
 from rockgate.store.queuetable import QueueTable
 from rockgate.store.reading import Reader, Slice
@@ -56,9 +56,19 @@ class Lookup:
         return queue, Slice(unit, view[entry.start : entry.end])
 
     def by_key(
-        self, topic: bytes, key: bytes, *, limit: int, begin_ms: int = 0, end_ms: int = FOREVER_MS
+        self,
+        topic: bytes,
+        key: bytes,
+        *,
+        limit: int,
+        begin_ms: int = 0,
+        end_ms: int = FOREVER_MS,
+        batch_keys: BatchKeys | None = None,
     ) -> list[int]:
-        """Return positions of entries with a unique key or one of KEYS, newest first."""
+        """Return positions of entries with a unique key or one of KEYS, newest first.
+
+        `batch_keys` tells the keys of a batch at a position; else it is opened here and now.
+        """
         if self._keys is None:
             return []
         load = loader(
@@ -66,6 +76,7 @@ class Lookup:
             self._log.end,
             lambda view, entry: self._shown(view, entry) is not None,
             self._keys.record_keys,
+            batch_keys,
         )
         return self._keys.query(
             topic, key, load=load, limit=limit, begin_ms=begin_ms, end_ms=end_ms

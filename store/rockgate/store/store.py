@@ -29,6 +29,7 @@ from rockgate.store.epochs import Epochs
 from rockgate.store.errors import DiskFailed, StoreClosed, StoreFull, UnknownQueue
 from rockgate.store.files import Directory
 from rockgate.store.flush import Flusher
+from rockgate.store.keyfeed import KeyFeed
 from rockgate.store.keyindex import KeyIndex
 from rockgate.store.keyopening import key_shape, open_keys
 from rockgate.store.lookup import Lookup
@@ -236,6 +237,9 @@ class Store:
         self.keys: KeyIndex | None = open_keys(
             self._directory, config, self._record_keys, log, segments, flushed
         )
+        self.key_feed: KeyFeed | None = None
+        if self.keys is not None:
+            self.key_feed = KeyFeed(self.log, self.keys, lambda: self._jobs)
         self._replay_from = replay_from
         self.topics.on_created.append(self._make_queues)
         self.topics.on_grown.append(lambda topic, had: self._make_queues(topic))

@@ -8,12 +8,10 @@ from typing import Final, Protocol
 from rockgate.store.appending import Appender
 from rockgate.store.checkpointing import Checkpointer
 from rockgate.store.clock import Clock
-from rockgate.store.commitlog import CommitLog
 from rockgate.store.delayfold import Delay
 from rockgate.store.epochs import TOPIC, Epochs
 from rockgate.store.errors import StoreFull
-from rockgate.store.keyfeed import catch_up
-from rockgate.store.keyindex import KeyIndex
+from rockgate.store.keyfeed import KeyFeed
 from rockgate.store.progress import Progress
 from rockgate.store.retention import Retention
 from rockgate.store.snapshotting import Snapshotting
@@ -28,10 +26,9 @@ class Parts(Protocol):
     """The parts of a store that want upkeep."""
 
     clock: Clock
-    log: CommitLog
     progress: Progress
     checkpointer: Checkpointer
-    keys: KeyIndex | None
+    key_feed: KeyFeed | None
     delay: Delay
     retention: Retention
     snapshotting: Snapshotting
@@ -57,7 +54,7 @@ def upkeep_steps(parts: Parts) -> Steps:
         return False
 
     def keys() -> bool:
-        return parts.keys is not None and catch_up(parts.log, parts.keys, KEYS_PER_TICK)
+        return parts.key_feed is not None and parts.key_feed.step(KEYS_PER_TICK)
 
     def retention() -> bool:
         if parts.delay.waiting_count:

@@ -1,41 +1,25 @@
-"""Which batches are opened by a thread."""
+"""What is taken from a batch of which records wait."""
 
-import pytest
-
-from rockgate.gateway.delay.opening import (
-    HEAVY_COMPRESSED,
-    HEAVY_PLAIN,
-    HEAVY_RECORDS,
-    is_heavy,
-)
-from rockgate.protocol.kafka.records.batch import Compression
+from rockgate.gateway.delay.headers import Terms, wait_of
+from rockgate.gateway.delay.opening import asked_of, open_batch, open_politely, waits_of
 from rockgate.protocol.kafka.records.record import Record, build_batch
 
-DENSE = [Compression.GZIP, Compression.LZ4, Compression.ZSTD]
-"""Snappy does not come further than 22 times its size."""
+TERMS = Terms((1_000, 5_000), 86_400_000)
+RECORDS = [
+    Record(0, 1, None, b"now"),
+    Record(1, 1, None, b"later", (("TIMER_DELAY_MS", b"70"),)),
+    Record(2, 1, None, b"level", (("DELAY", b"2"),)),
+]
 
 
-def batch(size: int, codec: Compression = Compression.NONE, count: int = 1) -> bytes:
-    records = [Record(offset=n, timestamp=1, key=None, value=bytes(size)) for n in range(count)]
-    return bytes(build_batch(records, base_offset=0, compression=codec))
+def test_records_that_wait_are_told_with_the_time_they_are_due() -> None:
+    body = build_batch(RECORDS, base_offset=0)
+    for opened in (open_batch(body), open_politely(body)):
+        assert waits_of(opened, TERMS, 1_000) == [(1, 1_070), (2, 6_000)]
+        assert waits_of(opened, TERMS, 1_000, 1, 1) == [(2, 6_000)]
 
 
-@pytest.mark.parametrize("codec", Compression)
-def test_a_small_batch_is_light(codec: Compression) -> None:
-    assert not is_heavy(batch(1_000, codec, 20))
-
-
-def test_a_batch_is_heavy_by_its_records_and_by_its_size() -> None:
-    assert is_heavy(batch(1, count=HEAVY_RECORDS + 1))
-    assert is_heavy(batch(HEAVY_PLAIN))
-
-
-@pytest.mark.parametrize("codec", DENSE)
-def test_a_small_batch_that_becomes_megabytes_is_heavy(codec: Compression) -> None:
-    records = batch(4 * HEAVY_PLAIN, codec)
-    assert len(records) < HEAVY_COMPRESSED
-    assert is_heavy(records)
-
-
-def test_what_is_no_batch_is_for_others_to_refuse() -> None:
-    assert not is_heavy(b"short")
+def test_what_a_record_asks_for_is_held_as_a_plain_tuple() -> None:
+    for record in RECORDS:
+        assert asked_of(record.headers) == wait_of(record.headers)
+        assert type(asked_of(record.headers)) in (tuple, type(None))

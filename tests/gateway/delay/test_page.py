@@ -2,8 +2,9 @@
 
 from tests.house.checkout import ROOT
 
-from rockgate.gateway.delay import headers, opening, shown
-from rockgate.gateway.kafka import delaying, delayscheduling, redelivering
+from rockgate.gateway.delay import headers, shown
+from rockgate.gateway.kafka import delayscheduling, examining, redelivering
+from rockgate.protocol.kafka.records.bounds import LIGHT
 from rockgate.store import delaydelivery
 
 PAGE = (ROOT / "docs/delay.md").read_text()
@@ -16,11 +17,11 @@ def test_every_header_is_in_the_table() -> None:
 
 
 def test_the_numbers_are_those_of_the_code() -> None:
-    assert delaying.AT_ONCE_MAX == delayscheduling.STEP_RECORDS == 500
+    assert examining.WAITS_MAX == delayscheduling.STEP_RECORDS == 500
     assert "up to 500 delayed records" in DOOR and "scheduled 500 at a time" in DOOR
-    assert (opening.HEAVY_RECORDS, opening.HEAVY_PLAIN) == (500, 1 << 20)
-    assert opening.HEAVY_COMPRESSED == 32 << 10
-    assert "more than 500 records, of 1 MiB, or of 32 KiB compressed" in DOOR
+    assert (LIGHT.records_max, LIGHT.inflated_bytes_max) == (1_000, 1 << 20)
+    assert LIGHT.compressed_bytes_max == 32 << 10
+    assert "more than 1,000 records, of 1 MiB, or of 32 KiB compressed" in DOOR
     assert shown.CACHE_BYTES == 32 << 20 and "within 32 MiB" in DOOR
     assert (delaydelivery.COUNT_MAX, redelivering.BATCH_BYTES) == (64, 64 << 10)
     assert "up to 64 of them and 64 KiB of keys and values" in DOOR

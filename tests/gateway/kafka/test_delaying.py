@@ -9,7 +9,7 @@ from tests.gateway.kafka.delayed import Postponing, delayed, plain
 from tests.gateway.kafka.fetcher import Answer, Asked, Fetcher
 from tests.gateway.kafka.world import NOW_MS
 
-from rockgate.gateway.kafka import delaying
+from rockgate.gateway.kafka import delaying, examining
 from rockgate.gateway.kafka.handlers.fetch import Fetched
 from rockgate.gateway.kafka.timesearch import TimeSearch
 from rockgate.protocol import entry as envelope
@@ -415,7 +415,8 @@ def test_each_transaction_of_a_producer_is_decided_alone() -> None:
 def test_a_batch_with_very_many_delayed_records_is_scheduled_little_by_little(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(delaying, "AT_ONCE_MAX", 3)
+    monkeypatch.setattr(examining, "WAITS_MAX", 3)
+    monkeypatch.setattr(delaying, "WAITS_MAX", 3)
     monkeypatch.setattr("rockgate.gateway.kafka.delayscheduling.STEP_RECORDS", 2)
     world = mixed()
     world.put(*[delayed(b"%d" % number, 1_000) for number in range(7)])

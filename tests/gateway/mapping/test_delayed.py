@@ -31,7 +31,9 @@ class Both(Postponing):
         self.puller = Puller(
             store=self.store, unstable=self.folds.unstable, transcoder=self.transcoder
         )
-        self.lookup = MessageLookup(self.store.lookup, self.store.reader, self.transcoder)
+        self.lookup = MessageLookup(
+            self.store.lookup, self.store.reader.high_watermark, self.transcoder
+        )
 
     def answer(self, offset: int, wanted: Filter = EVERYTHING) -> Answer:
         async def ask() -> Answer:
@@ -98,15 +100,15 @@ def test_filters_meet_what_is_there(world: Both, kind: str, expression: str) -> 
     assert [each.body for each in world.pulled(wanted)] == [b"1", b"0"]
 
 
-def test_a_waiting_record_is_found_neither_by_its_address_nor_by_its_key(world: Both) -> None:
+async def test_a_waiting_record_is_found_neither_by_its_address_nor_by_its_key(world: Both) -> None:
     world.put(plain(b"0"), delayed(b"1", 1_000))
     unit = world.queue().find(0)
     assert unit is not None
     assert world.lookup.message(pack_address(unit.position, 0)) is not None
     assert world.lookup.message(pack_address(unit.position, 1)) is None
-    assert [each.offset for each in world.lookup.by_key(b"orders", b"key", limit=9)] == [0]
+    assert [each.offset for each in await world.lookup.by_key(b"orders", b"key", limit=9)] == [0]
     world.ripen(1_000)
-    assert [each.offset for each in world.lookup.by_key(b"orders", b"key", limit=9)] == [2, 0]
+    assert [each.offset for each in await world.lookup.by_key(b"orders", b"key", limit=9)] == [2, 0]
 
 
 def test_a_large_batch_is_opened_by_a_thread(world: Both) -> None:

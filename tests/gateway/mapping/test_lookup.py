@@ -9,9 +9,10 @@ from tests.gateway.mapping.decoding import pulled
 
 from rockgate.gateway.mapping.address import pack_address
 from rockgate.gateway.mapping.lookup import MessageLookup
-from rockgate.gateway.mapping.transcoder import HEAVY_COMPRESSED, Transcoder
+from rockgate.gateway.mapping.transcoder import Transcoder
 from rockgate.protocol.entry import INDEXED
 from rockgate.protocol.kafka.records.batch import Compression
+from rockgate.protocol.kafka.records.bounds import LIGHT
 from rockgate.store.reading import Slice
 
 KEYED = replace(CONFIG, key_index=True, key_index_slots=50, key_index_entries=500)
@@ -26,7 +27,7 @@ def world() -> World:
 
 def lookup(world: World) -> MessageLookup:
     transcoder = Transcoder(cache_bytes_max=1 << 20, message_bytes_max=1 << 24)
-    return MessageLookup(world.store.lookup, world.store.reader, transcoder)
+    return MessageLookup(world.store.lookup, world.store.reader.high_watermark, transcoder)
 
 
 def test_every_address_that_a_pull_gives_leads_to_its_message(world: World) -> None:
@@ -75,7 +76,7 @@ def test_a_deleted_record_of_a_batch_is_not_found(world: World) -> None:
 
 
 def test_a_heavy_batch_is_noted_and_not_opened(world: World) -> None:
-    value = random.Random(1).randbytes(HEAVY_COMPRESSED)
+    value = random.Random(1).randbytes(LIGHT.compressed_bytes_max + 1)
     batch = world.append(times=[1], value=value, compression=Compression.SNAPPY).position
     heavy: list[Slice] = []
     finding = lookup(world)
@@ -84,19 +85,19 @@ def test_a_heavy_batch_is_noted_and_not_opened(world: World) -> None:
     assert finding.message(pack_address(batch, 0)) is not None
 
 
-def test_records_are_found_by_key_beside_messages_the_newest_first(world: World) -> None:
+async def test_records_are_found_by_key_beside_messages_the_newest_first(world: World) -> None:
     world.message(properties={"KEYS": "key other"})
     world.append(times=[1, 2], sys_flag=INDEXED)
     world.append(times=[1, 2])
     world.message(properties={"KEYS": "key"})
     finding = lookup(world)
 
-    def offsets(limit: int) -> list[int]:
-        return [found.offset for found in finding.by_key(b"orders", b"key", limit=limit)]
+    async def offsets(limit: int) -> list[int]:
+        return [found.offset for found in await finding.by_key(b"orders", b"key", limit=limit)]
 
-    assert offsets(9) == [5, 2, 1, 0]
-    assert offsets(2) == [5, 2]
-    assert finding.by_key(b"orders", b"nothing", limit=9) == []
+    assert await offsets(9) == [5, 2, 1, 0]
+    assert await offsets(2) == [5, 2]
+    assert await finding.by_key(b"orders", b"nothing", limit=9) == []
     world.reopen()
     finding = lookup(world)
-    assert offsets(9) == [5, 2, 1, 0]
+    assert await offsets(9) == [5, 2, 1, 0]

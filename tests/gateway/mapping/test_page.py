@@ -6,8 +6,9 @@ import re
 
 from tests.house.checkout import ROOT
 
-from rockgate.gateway.mapping import address, dictionary, messages, names, opening, transcoder
+from rockgate.gateway.mapping import address, dictionary, messages, names, opening
 from rockgate.gateway.mapping.batches import COMPRESSED_BODY
+from rockgate.protocol.kafka.records.bounds import LIGHT
 from rockgate.protocol.remoting.compression import SIZE_MAX
 
 PAGE = (ROOT / "docs/mapping.md").read_text()
@@ -38,8 +39,8 @@ def test_the_page_gives_the_bounds() -> None:
     for bound in (dictionary.SIZE_MAX, address.INDEX_MAX + 1, messages.CHUNK_COUNT):
         assert f"{bound:,}" in PAGE
     assert messages.CHUNK_BYTES == 1 << 20 and "about 1 MiB" in PAGE
-    assert (transcoder.HEAVY_COMPRESSED, transcoder.HEAVY_PLAIN) == (32 << 10, 4 << 20)
-    assert "(32 KiB compressed, 4 MiB plain)" in PAGE
+    assert (LIGHT.compressed_bytes_max, LIGHT.inflated_bytes_max) == (32 << 10, 1 << 20)
+    assert f"(32 KiB compressed, 1 MiB in plain, {LIGHT.records_max:,} records or headers)" in PAGE
     assert opening.INFLATED_BYTES_MAX == 256 << 10 and "256 KiB" in PAGE
     assert opening.COMPRESSED_BYTES_MAX == 32 << 10 and "compressed body of 32 KiB" in PAGE
     assert opening.KEPT_BYTES_MAX == SIZE_MAX == 64 << 20 and "64 MiB at most" in PAGE

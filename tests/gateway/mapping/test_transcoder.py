@@ -8,18 +8,14 @@ from tests.gateway.kafka.world import World
 from tests.gateway.mapping.decoding import pulled
 
 from rockgate.gateway.mapping.messages import Cut, Origin
-from rockgate.gateway.mapping.transcoder import (
-    HEAVY_COMPRESSED,
-    HEAVY_INFLATED,
-    HEAVY_PLAIN,
-    Transcoder,
-    is_heavy,
-)
+from rockgate.gateway.mapping.transcoder import Transcoder
+from rockgate.protocol.entry import body_of
 from rockgate.protocol.kafka.records.batch import Compression, stamp
+from rockgate.protocol.kafka.records.bounds import LIGHT, is_heavy
 from rockgate.protocol.kafka.records.record import Record, build_batch
 from rockgate.store.reading import Slice
 
-NOISE = random.Random(1).randbytes(HEAVY_COMPRESSED)
+NOISE = random.Random(1).randbytes(LIGHT.compressed_bytes_max + 1)
 
 
 @pytest.fixture
@@ -101,27 +97,26 @@ def test_without_a_list_a_heavy_batch_is_opened_at_once(world: World) -> None:
 @pytest.mark.parametrize(
     ("size", "compression", "expected"),
     [
-        (HEAVY_COMPRESSED // 2, Compression.GZIP, False),
-        (HEAVY_COMPRESSED, Compression.GZIP, True),
-        (HEAVY_COMPRESSED, Compression.NONE, False),
+        (LIGHT.compressed_bytes_max // 2, Compression.GZIP, False),
+        (LIGHT.compressed_bytes_max + 1, Compression.GZIP, True),
+        (LIGHT.compressed_bytes_max, Compression.NONE, False),
     ],
 )
 def test_a_batch_is_heavy_by_its_size_and_if_it_is_compressed(
     world: World, size: int, compression: Compression, expected: bool
 ) -> None:
     world.append(times=[1], value=NOISE[:size], compression=compression)
-    assert is_heavy(only(world).entry) is expected
-    assert HEAVY_PLAIN > HEAVY_COMPRESSED
+    assert is_heavy(body_of(only(world).entry)) is expected
 
 
 @pytest.mark.parametrize("compression", [Compression.GZIP, Compression.LZ4, Compression.ZSTD])
 def test_a_small_batch_that_becomes_megabytes_is_heavy(
     world: World, compression: Compression
 ) -> None:
-    world.append(times=[1], value=bytes(4 * HEAVY_INFLATED), compression=compression)
+    world.append(times=[1], value=bytes(4 * LIGHT.inflated_bytes_max), compression=compression)
     entry = only(world).entry
-    assert len(entry) < HEAVY_COMPRESSED
-    assert is_heavy(entry)
+    assert len(entry) < LIGHT.compressed_bytes_max
+    assert is_heavy(body_of(entry))
 
 
 async def test_a_batch_that_cannot_be_opened_is_reported_once_and_stepped_over(
@@ -138,7 +133,7 @@ async def test_a_batch_that_cannot_be_opened_is_reported_once_and_stepped_over(
             other = world.store.reader.read(world.queue(), 3, 1)[0]
             select(reading, other, 3)
         await reading.prepare([found])
-    assert reading.unreadable_count == 1
+    assert reading.threads.unreadable_count == 1
     [line] = [record.getMessage() for record in caplog.records]
     assert f"position={found.unit.position} offset=0 count=3" in line
 
@@ -152,7 +147,7 @@ def test_damage_found_while_reading_is_reported_once(world: World) -> None:
         cut = select(reading, found, 0)
         assert cut is not None
         assert ([each.offset for each in pulled(cut.buffers)], cut.next_offset) == ([0], 3)
-    assert reading.unreadable_count == 1
+    assert reading.threads.unreadable_count == 1
 
 
 def test_a_batch_of_an_aborted_transaction_is_stepped_over(world: World) -> None:

@@ -67,7 +67,9 @@ class RetryWorld:
         self.book.make_system_topics()
         self.book.ensure("orders", 1, 6)
         self.transcoder = Transcoder(cache_bytes_max=1 << 20, message_bytes_max=1 << 24)
-        self.lookup = MessageLookup(self.store.lookup, self.store.reader, self.transcoder)
+        self.lookup = MessageLookup(
+            self.store.lookup, self.store.reader.high_watermark, self.transcoder
+        )
         durability = Durability(self.store)
         self.delays = Delays(
             store=self.store,

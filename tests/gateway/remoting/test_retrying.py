@@ -183,7 +183,7 @@ def kafka_records(world: RetryWorld, topic: str) -> list[Record]:
     run = world.store.reader.read(queue, 0, 1 << 24)
     body, count = Transcoding().batch(queue, run, 0)
     header = read_header(memoryview(body))
-    data = open_records(memoryview(body), header, size_max=1 << 24)
+    data = open_records(memoryview(body), header)
     found = [Record(*each) for each in walk_records(data, header)]
     assert len(found) == count
     return found

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from rockgate.gateway.batches.config import BatchesConfig
 from rockgate.gateway.http.config import HttpConfig
 from rockgate.gateway.kafka.config import KafkaConfig
 from rockgate.gateway.kafka.groups.config import GroupsConfig
@@ -77,6 +78,7 @@ class Config:
     namesrv: NamesrvConfig
     http: HttpConfig
     topics: TopicsConfig
+    batches: BatchesConfig
     groups: GroupsConfig
     quotas: QuotasConfig
     transactions: TransactionsConfig

@@ -1,6 +1,6 @@
-"""Opening batches of which records wait: here, or by a thread if that takes longer than a moment.
+"""Opening batches of which records wait: which they are, and when each is due.
 
-A thread of Python's keeps the others from running for up to five milliseconds at a time, so the one
+A thread of Python's keeps the others from running for a millisecond or more at a time, so the one
 that opens lets go after every step.
 """
 
@@ -11,68 +11,65 @@ from collections.abc import Sequence
 from typing import Final
 
 from rockgate.gateway.delay.headers import HINT, Terms, Wait, wait_of
-from rockgate.protocol.kafka.records.batch import (
-    COMPRESSION_MASK,
-    HEADER_SIZE,
-    Buffer,
-    read_header,
-)
-from rockgate.protocol.kafka.records.inflation import inflates_beyond
+from rockgate.protocol.kafka.records.batch import BatchHeader, Buffer, read_header
+from rockgate.protocol.kafka.records.bounds import BOUNDS, Bounds
+from rockgate.protocol.kafka.records.compression import Plain
 from rockgate.protocol.kafka.records.record import Header
 from rockgate.protocol.kafka.records.sifting import Sifter, Wanted
 
-HEAVY_RECORDS: Final = 500
-HEAVY_COMPRESSED: Final = 32 << 10
-HEAVY_PLAIN: Final = 1 << 20
-"""From these sizes on a batch is opened by a thread; the last counts for what is inflated, too."""
 POLITE_RECORDS: Final = 50
 """Records that a thread looks at before it lets others run: about half a millisecond."""
-OPEN_BYTES_MAX: Final = 64 << 20
 
-Opened = Sifter[Wait]
-
-
-def is_heavy(body: Buffer) -> bool:
-    """Whether a batch takes long to open; one that is none is looked at by others."""
-    size = len(body)
-    if size < HEADER_SIZE:
-        return False
-    header = read_header(body)
-    if header.record_count > HEAVY_RECORDS or size >= HEAVY_PLAIN:
-        return True
-    codec = header.attributes & COMPRESSION_MASK
-    if not codec:
-        return False
-    return size >= HEAVY_COMPRESSED or inflates_beyond(body, header, HEAVY_PLAIN)
+Asked = tuple[int, int, bool]
+"""A Wait as it is held by the million: the garbage collector does not look at plain tuples."""
+Opened = Sifter[Asked]
 
 
-def open_batch(body: Buffer, wanted: Wanted[Wait] = wait_of) -> Opened:
+def asked_of(headers: tuple[Header, ...]) -> Asked | None:
+    """Return what headers ask for, None if nothing; ValueError names the one that is bad."""
+    wait = wait_of(headers)
+    return None if wait is None else (wait.level, wait.ms, wait.is_from_now)
+
+
+def open_batch(
+    body: Buffer, wanted: Wanted[Asked] = asked_of, *, bounds: Bounds = BOUNDS
+) -> Opened:
     """Open a batch and find the records that wait; MalformedBatch if that cannot be."""
-    opened = _begin(body, wanted)
-    opened.run()
-    return opened
+    return sifted(body, read_header(body), wanted, bounds=bounds)
 
 
-def open_politely(body: Buffer, wanted: Wanted[Wait] = wait_of) -> Opened:
+def open_politely(
+    body: Buffer, wanted: Wanted[Asked] = asked_of, *, bounds: Bounds = BOUNDS
+) -> Opened:
     """Open a batch in a thread of its own, and let others run meanwhile."""
-    opened = _begin(body, wanted)
+    opened = Sifter(body, read_header(body), HINT, wanted, bounds=bounds)
     while opened.step(POLITE_RECORDS):
         time.sleep(0)
     return opened
 
 
-def _begin(body: Buffer, wanted: Wanted[Wait]) -> Opened:
-    return Sifter(body, read_header(body), HINT, wanted, size_max=OPEN_BYTES_MAX)
+def sifted(
+    body: Buffer,
+    header: BatchHeader,
+    wanted: Wanted[Asked],
+    *,
+    bounds: Bounds,
+    data: Plain | None = None,
+) -> Opened:
+    """Find the records of a batch that wait; `data` has them in plain, if that was done."""
+    opened = Sifter(body, header, HINT, wanted, bounds=bounds, data=data)
+    opened.run()
+    return opened
 
 
-def waits_within(terms: Terms, now_ms: int) -> Wanted[Wait]:
+def waits_within(terms: Terms, now_ms: int) -> Wanted[Asked]:
     """Return how records are looked at that come in now: none may wait for too long."""
 
-    def wanted(headers: tuple[Header, ...]) -> Wait | None:
-        wait = wait_of(headers)
-        if wait is not None:
-            terms.check(wait, now_ms)
-        return wait
+    def wanted(headers: tuple[Header, ...]) -> Asked | None:
+        asked = asked_of(headers)
+        if asked is not None:
+            terms.check(Wait._make(asked), now_ms)
+        return asked
 
     return wanted
 
@@ -83,6 +80,6 @@ def waits_of(
     """Return index and due time of records that wait, from the `first` of them on."""
     end = len(opened.indexes) if count is None else first + count
     return [
-        (index, terms.due_ms(wait, now_ms))
-        for index, wait in zip(opened.indexes[first:end], opened.found[first:end], strict=True)
+        (index, terms.due_ms(Wait._make(asked), now_ms))
+        for index, asked in zip(opened.indexes[first:end], opened.found[first:end], strict=True)
     ]

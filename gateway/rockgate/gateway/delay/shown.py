@@ -7,17 +7,19 @@ and made by a thread before it is asked for again.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Iterable
+from functools import partial
 from typing import Final
 
+from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.delay.kept import Kept
-from rockgate.gateway.delay.opening import is_heavy, open_batch, open_politely
+from rockgate.gateway.delay.opening import open_batch, open_politely
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import DELAYED
-from rockgate.protocol.kafka.errors import MalformedBatch
+from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
 from rockgate.protocol.kafka.records.batch import Buffer, read_header
+from rockgate.protocol.kafka.records.bounds import LIGHT, WIDEST, Bounds, is_heavy
 from rockgate.protocol.kafka.records.record import rebuild_batch
 from rockgate.store.commitlog import CommitLog
 from rockgate.store.reading import Slice
@@ -32,8 +34,11 @@ log = logging.getLogger(__name__)
 class Shown:
     """Batches as readers get them. One for all that read; belongs to the loop's thread."""
 
-    def __init__(self, log: CommitLog, bytes_max: int = CACHE_BYTES) -> None:
+    def __init__(
+        self, log: CommitLog, threads: BatchThreads | None = None, bytes_max: int = CACHE_BYTES
+    ) -> None:
         self._log = log
+        self._threads = threads or BatchThreads()
         self._kept: Kept[Buffer] = Kept(bytes_max)
 
     def batch(self, found: Slice, later: list[Place] | None) -> Buffer | None:
@@ -46,10 +51,12 @@ class Shown:
         if kept is not None:
             return kept
         body = envelope.body_of(found.entry)
-        if later is not None and is_heavy(body):
+        made = None if later is not None and is_heavy(body) else _made(body, LIGHT)
+        if made is None and later is not None:
             later.append((position, found.unit.size))
             return None
-        made = _made(body)
+        if made is None:
+            made = _made_politely(body)
         self.put(position, made)
         return made
 
@@ -66,19 +73,23 @@ class Shown:
             entry = envelope.read(view)
             if entry.is_batch and entry.sys_flag & DELAYED:
                 body = view[entry.body_at : entry.body_at + entry.body_size]
-                self.put(position, await asyncio.to_thread(_made_politely, body))
+                self.put(position, await self._threads.run(partial(_made_politely, body)))
 
 
-def _made(body: memoryview) -> Buffer:
+def _made(body: memoryview, bounds: Bounds) -> Buffer | None:
+    """Return what is shown of a batch; None if it is too much for the bounds."""
     try:
-        return open_batch(body).rest()
+        return open_batch(body, bounds=bounds).rest()
+    except BatchTooLarge:
+        return None
     except MalformedBatch as damage:
         return _nothing(body, damage)
 
 
 def _made_politely(body: memoryview) -> Buffer:
     try:
-        return open_politely(body).rest()
+        # It was let in, so it is shown: whatever the bounds are by now.
+        return open_politely(body, bounds=WIDEST).rest()
     except MalformedBatch as damage:
         return _nothing(body, damage)
 

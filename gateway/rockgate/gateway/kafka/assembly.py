@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
 from rockgate.gateway.address import Address
+from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.config import Config
 from rockgate.gateway.delay.headers import Terms
 from rockgate.gateway.durability import Durability
@@ -105,8 +106,10 @@ class KafkaAssembly:
         folds: KafkaFolds,
         waiting: Waiting,
         telemetry: Telemetry,
+        threads: BatchThreads,
     ) -> None:
         self.config = config
+        self.threads = threads
         self.identity = identity
         self.store = store
         self.folds = folds
@@ -182,7 +185,7 @@ class KafkaAssembly:
         store.deliveries.records = Redelivering(store=store, settings=self.settings)
         store.retention.keep(held)
         return (
-            RecordDelays(store=store, held=held, terms=terms),
+            RecordDelays(store=store, held=held, terms=terms, threads=self.threads),
             HeldScheduling(store=store, held=held, terms=terms),
         )
 
@@ -223,6 +226,7 @@ class KafkaAssembly:
             transactions=self.folds.transactions,
             unstable=self.folds.unstable,
             delays=self.delays,
+            threads=self.threads,
             coordinator=self.coordinator,
             configs=self.folds.configs,
             quotas=self.folds.quotas,

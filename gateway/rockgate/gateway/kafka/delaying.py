@@ -7,23 +7,14 @@ transaction, or has very many records that wait, with the word that it is held i
 
 from __future__ import annotations
 
-import asyncio
-from typing import Final, NamedTuple
-
-from rockgate.gateway.delay.headers import Terms
-from rockgate.gateway.delay.opening import (
-    Opened,
-    is_heavy,
-    open_batch,
-    open_politely,
-    waits_of,
-    waits_within,
-)
+from rockgate.gateway.batches.threads import BatchThreads
+from rockgate.gateway.delay.headers import Terms, Wait
+from rockgate.gateway.delay.opening import Asked, waits_within
 from rockgate.gateway.delay.shown import Shown
-from rockgate.gateway.kafka.errors import RequestError
+from rockgate.gateway.kafka.examining import WAITS_MAX, Waits
 from rockgate.protocol.entry import DELAYED
-from rockgate.protocol.kafka.errors import ErrorCode, MalformedBatch
 from rockgate.protocol.kafka.records.batch import BatchHeader, Buffer
+from rockgate.protocol.kafka.records.sifting import Wanted
 from rockgate.store.appending import Appended, Intake
 from rockgate.store.commitlog import Draft, Stamp
 from rockgate.store.consumequeue import Queue
@@ -38,84 +29,42 @@ from rockgate.store.delayheld import (
 )
 from rockgate.store.store import Store
 
-AT_ONCE_MAX: Final = 500
-"""Records that are scheduled together with their batch: about a millisecond's work."""
-
-Ready = dict[int, "Sifted | MalformedBatch"]
-"""What a thread has made of batches, by the identity of their bytes."""
-
-
-class Heavy(RequestError):
-    """A batch must be opened by a thread before it can be appended."""
-
-    def __init__(self) -> None:
-        super().__init__(ErrorCode.UNKNOWN_SERVER_ERROR, "the batch is to be opened first")
-
-
-class Sifted(NamedTuple):
-    """A batch of which records wait."""
-
-    opened: Opened
-    rest: bytearray | None
-    """What readers see of it, if that was made already."""
-
 
 class RecordDelays:
     """Takes batches with records that wait. One for all connections."""
 
-    def __init__(self, *, store: Store, held: HeldEntries, terms: Terms) -> None:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        held: HeldEntries,
+        terms: Terms,
+        threads: BatchThreads | None = None,
+    ) -> None:
         self._appender = store.appender
         self._deliveries = store.deliveries
         self._terms = terms
         self.held = held
-        self.shown = Shown(store.log)
-        self.ready: Ready = {}
-        """Set around the appending of a request whose batches a thread has opened."""
+        self.shown = Shown(store.log, threads)
 
-    def sift(self, records: Buffer, body: Buffer) -> Sifted | None:
-        """Return which records of a produced batch wait; None if none does.
-
-        `body` is what is going to be stored of `records`. MalformedBatch names a record whose
-        headers are bad, and Heavy says that a thread must look first.
-        """
-        known = self.ready.get(id(records))
-        if isinstance(known, MalformedBatch):
-            raise known
-        if known is not None:
-            return known if known.opened.indexes else None
-        if is_heavy(records):
-            raise Heavy
-        opened = open_batch(body, waits_within(self._terms, self._deliveries.now_ms()))
-        return Sifted(opened, None) if opened.indexes else None
-
-    async def make_ready(self, records: Buffer) -> Sifted | MalformedBatch:
-        """Let a thread open a batch that takes long."""
-        wanted = waits_within(self._terms, self._deliveries.now_ms())
-
-        def work() -> Sifted | MalformedBatch:
-            try:
-                opened = open_politely(records, wanted)
-                return Sifted(opened, opened.rest() if opened.indexes else None)
-            except MalformedBatch as malformed:
-                return malformed
-
-        return await asyncio.to_thread(work)
+    def wanted(self) -> Wanted[Asked]:
+        """Return how records are looked at that come in now."""
+        return waits_within(self._terms, self._deliveries.now_ms())
 
     def append(
         self,
         queue: Queue,
         body: Buffer,
         header: BatchHeader,
-        sifted: Sifted,
+        waits: Waits,
         *,
         stamp: Stamp,
         append_ms: int,
         sys_flag: int,
     ) -> Appended:
         """Append a batch with its schedule; `append_ms` is -1 unless the topic stamps it."""
-        opened = sifted.opened
         # What nobody can read yet is not found by its time either.
-        record_ms = append_ms if append_ms >= 0 and opened.rest_count else opened.rest_max_ms
+        record_ms = append_ms if append_ms >= 0 and waits.rest_count else waits.rest_max_ms
         draft = Draft(
             b"",
             0,
@@ -128,14 +77,17 @@ class RecordDelays:
             stamp=stamp,
         )
         now_ms = self._deliveries.now_ms()
-        if not header.is_transactional and len(opened.indexes) <= AT_ONCE_MAX:
-            waits = waits_of(opened, self._terms, now_ms)
-            appended = self._deliveries.append(queue, draft, waits)
+        if not header.is_transactional and waits.total <= WAITS_MAX:
+            due = [
+                (index, self._terms.due_ms(Wait._make(asked), now_ms))
+                for index, asked in zip(waits.indexes, waits.asked, strict=True)
+            ]
+            appended = self._deliveries.append(queue, draft, due)
         else:
             appended = self._hold(queue, draft, header, now_ms)
-        if sifted.rest is not None:
-            stamp(memoryview(sifted.rest), appended.offset)
-            self.shown.put(appended.position, sifted.rest)
+        if waits.rest is not None:
+            stamp(memoryview(waits.rest), appended.offset)
+            self.shown.put(appended.position, waits.rest)
         return appended
 
     def _hold(self, queue: Queue, draft: Draft, header: BatchHeader, now_ms: int) -> Appended:

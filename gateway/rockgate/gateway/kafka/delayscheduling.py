@@ -10,9 +10,10 @@ import logging
 from typing import Final
 
 from rockgate.gateway.delay.headers import Terms
-from rockgate.gateway.delay.opening import Opened, is_heavy, open_batch, open_politely, waits_of
+from rockgate.gateway.delay.opening import Opened, open_batch, open_politely, waits_of
 from rockgate.protocol.entry import body_of
-from rockgate.protocol.kafka.errors import MalformedBatch
+from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
+from rockgate.protocol.kafka.records.bounds import LIGHT, WIDEST, is_heavy
 from rockgate.store.delayheld import HELD_TOPIC, Held, HeldEntries, Kind, Scheduled, encode
 from rockgate.store.errors import StoreError
 from rockgate.store.queueindex import Unit
@@ -102,15 +103,17 @@ class HeldScheduling:
         is_cold = unit.position < self._warmth.warm_from(self._log.end) and self._warmth.is_cold(
             unit.position, unit.size
         )
-        if is_cold or is_heavy(body_of(view)):
-            self._open_later(unit, view)
-            return self._opened if self._position == unit.position else None
         try:
-            opened = open_batch(body_of(view))
+            if not is_cold and not is_heavy(body_of(view)):
+                self._opened = open_batch(body_of(view), bounds=LIGHT)
+                self._position = unit.position
+                return self._opened
+        except BatchTooLarge:
+            pass
         except MalformedBatch as damage:
             raise _unreadable(unit, damage) from damage
-        self._position, self._opened = unit.position, opened
-        return opened
+        self._open_later(unit, view)
+        return self._opened if self._position == unit.position else None
 
     def _open_later(self, unit: Unit, view: memoryview) -> None:
         chunks = self._warmth.plan([(unit.position, unit.size)], self._log.end)
@@ -118,7 +121,8 @@ class HeldScheduling:
 
         def work() -> None:
             self._warmth.fault_in(chunks)
-            opened.append(open_politely(body_of(view)))
+            # It was let in, so it is delivered: whatever the bounds are by now.
+            opened.append(open_politely(body_of(view), bounds=WIDEST))
 
         def done(failure: Exception | None) -> None:
             self._is_opening = False

@@ -14,12 +14,13 @@ from typing import Final
 
 from rockgate.gateway.delay.headers import without_wait
 from rockgate.gateway.delay.kept import Kept
-from rockgate.gateway.delay.opening import Opened, is_heavy, open_batch, open_politely
+from rockgate.gateway.delay.opening import Opened, open_batch, open_politely
 from rockgate.gateway.kafka.topicsettings import SettingsCache
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import INDEXED, body_of
 from rockgate.protocol.kafka.errors import MalformedBatch
 from rockgate.protocol.kafka.records.batch import stamp, stamp_append_time
+from rockgate.protocol.kafka.records.bounds import WIDEST, is_heavy
 from rockgate.protocol.kafka.records.record import Record, build_batch
 from rockgate.store.appending import Intake
 from rockgate.store.commitlog import Draft, Stamp
@@ -106,7 +107,7 @@ class Redelivering:
         opened = self._prepared.get(position) or self._kept.get(position)
         if opened is None:
             try:
-                opened = open_batch(body_of(found.entry))
+                opened = open_batch(body_of(found.entry), bounds=WIDEST)
             except MalformedBatch as damage:
                 raise StoreCorrupt("a batch of which records wait", position, str(damage)) from None
             self._keep(position, opened)
@@ -142,7 +143,7 @@ class _Opening:
             if size >= OPEN_AT_ONCE:
                 return
             try:
-                opened = open_politely(body_of(view))
+                opened = open_politely(body_of(view), bounds=WIDEST)
             except MalformedBatch:
                 continue  # told when it is to be delivered
             self._opened[unit.position] = opened

@@ -1,49 +1,34 @@
-"""Taking a produced batch in: what a topic's settings ask of it before it may be appended.
+"""Taking a produced batch in: what its header must say before it may be appended.
 
 Nearly every batch passes through untouched: its header is checked, its CRC compared, and that is
-all. Only LogAppendTime, a `compression.type` other than the producer's, compacted topics and
-`validate.batches` open or rewrite it, and say so here.
+all. LogAppendTime is stamped into the header as well. What opens a batch is in `examining`.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from rockgate.gateway.kafka.errors import RequestError
+from rockgate.gateway.kafka.errors import RequestError, code_of
 from rockgate.gateway.kafka.topicsettings import TopicSettings
-from rockgate.protocol.kafka.errors import ErrorCode, MalformedBatch
-from rockgate.protocol.kafka.records.batch import (
-    BatchHeader,
-    Compression,
-    TimestampType,
-    check_produced,
-)
-from rockgate.protocol.kafka.records.record import Record, build_batch, read_records
+from rockgate.gateway.logs import shown
+from rockgate.gateway.stream import Disconnect
+from rockgate.protocol.kafka.errors import BatchTooLarge, ErrorCode, MalformedBatch
+from rockgate.protocol.kafka.hot.produce import TOPIC_IDS, ProducedPartition, ProducedTopic
+from rockgate.protocol.kafka.messages.produce import ProduceRequest
+from rockgate.protocol.kafka.records.batch import BatchHeader, check_produced
+from rockgate.store.consumequeue import Queue
 
 Buffer = bytes | bytearray | memoryview
 _TIMESTAMP_TYPE_BIT = 1 << 3
 
 
-class Taken(NamedTuple):
-    """A batch that may be appended, with its header as it now is."""
-
-    body: Buffer
-    header: BatchHeader
-
-
-def take(records: Buffer | None, version: int, settings: TopicSettings, now_ms: int) -> Taken:
-    """Check a produced batch and bring it into the form that its topic wants.
+def take(records: Buffer | None, version: int, settings: TopicSettings, now_ms: int) -> BatchHeader:
+    """Check a produced batch by its header, and return that.
 
     Raises MalformedBatch or RequestError with the code that its partition is answered.
     """
     header = check_produced(records, version)
     assert records is not None, "a batch that was checked is there"
     if len(records) > settings.message_bytes_max:
-        raise RequestError(
-            ErrorCode.MESSAGE_TOO_LARGE,
-            f"the batch has {len(records)} bytes, max.message.bytes is "
-            f"{settings.message_bytes_max}",
-        )
+        raise too_large(records, settings)
     attributes = header.attributes
     if attributes & _TIMESTAMP_TYPE_BIT:
         raise RequestError(
@@ -57,38 +42,56 @@ def take(records: Buffer | None, version: int, settings: TopicSettings, now_ms: 
             ErrorCode.INVALID_TIMESTAMP,
             f"timestamp {header.max_timestamp} is too far from the server's {now_ms}",
         )
-    if settings.opens_batches:
-        return _open(records, header, settings)
-    return Taken(records, header)
+    return header
 
 
-def _open(records: Buffer, header: BatchHeader, settings: TopicSettings) -> Taken:
-    """Look into the batch, and compress it anew if the topic says how."""
-    opened = read_records(records)
-    for index, record in enumerate(opened):
-        if record.offset != index:
-            raise MalformedBatch(f"offset {record.offset} is not {index}", index=index)
-        if settings.needs_keys and record.key is None:
-            raise MalformedBatch("a compacted topic takes no record without a key", index=index)
-    if len(opened) != header.record_count:
-        raise MalformedBatch(f"{header.record_count} records declared, {len(opened)} present")
-    wanted = settings.compression
-    if wanted is None or wanted is header.compression:
-        return Taken(records, header)
-    return _recompress(opened, header, wanted)
-
-
-def _recompress(opened: list[Record], header: BatchHeader, codec: Compression) -> Taken:
-    body = build_batch(
-        opened,
-        base_offset=0,
-        last_offset_delta=header.last_offset_delta,
-        compression=codec,
-        timestamp_type=TimestampType.CREATE_TIME,
-        max_timestamp=header.max_timestamp,
-        producer_id=header.producer_id,
-        producer_epoch=header.producer_epoch,
-        base_sequence=header.base_sequence,
-        is_transactional=header.is_transactional,
+def too_large(body: Buffer, settings: TopicSettings) -> RequestError:
+    """Return the refusal of a batch that its topic's limit does not allow."""
+    return RequestError(
+        ErrorCode.MESSAGE_TOO_LARGE,
+        f"the batch has {len(body)} bytes, max.message.bytes is {settings.message_bytes_max}",
     )
-    return Taken(body, header)
+
+
+def append_ms_of(queue: Queue, offset: int, header: BatchHeader, is_append_time: bool) -> int:
+    """Return the time that a batch which was written before is answered with, as in Kafka."""
+    if not is_append_time:
+        return header.max_timestamp
+    unit = queue.find(offset)
+    if unit is None or unit.base != offset:
+        return -1
+    # The largest up to it, which a record of an earlier setting may have set further ahead.
+    return min(unit.max_ms, unit.store_ms)
+
+
+def refused(index: int, error: Exception) -> ProducedPartition:
+    """Return the answer for a partition whose batch was not taken."""
+    if isinstance(error, MalformedBatch):
+        told = str(error)
+        if len(error.bad) > 1:
+            told = f"{len(error.bad)} records are bad, the first of them: {told}"
+        if isinstance(error, BatchTooLarge):
+            told += ", which the settings under batches do not allow"
+        records = tuple(error.bad)
+        return ProducedPartition(index, error.code, error_message=told, record_errors=records)
+    code = code_of(error) or ErrorCode.UNKNOWN_SERVER_ERROR
+    reason = error.reason if isinstance(error, RequestError) else str(error)
+    return ProducedPartition(index, code, error_message=reason)
+
+
+def close_on_error(topics: list[ProducedTopic]) -> None:
+    """Close the connection of a client that asked for no answer: nothing else could tell it."""
+    for topic in topics:
+        for partition in topic.partitions:
+            if partition.error_code:
+                code = partition.error_code
+                raise Disconnect(f"produce without acks: error {code} for {shown(topic.name)}")
+
+
+def partitions_of(request: ProduceRequest, version: int) -> list[tuple[str | bytes, int]]:
+    """Return the partitions of a request, as the client names them."""
+    return [
+        (data.topic_id if version >= TOPIC_IDS else data.name, each.index)
+        for data in request.topic_data
+        for each in data.partition_data
+    ]

@@ -12,26 +12,33 @@ it. Those are walked, by the largest time that each has in its envelope, some at
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
-from rockgate.gateway.delay.headers import wait_of
+from rockgate.gateway.batches.threads import BatchThreads
+from rockgate.gateway.delay.opening import asked_of, sifted
 from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
 from rockgate.gateway.warming import Warming
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import DELAYED
-from rockgate.protocol.kafka.records.record import iterate_records
+from rockgate.protocol.kafka.errors import BatchTooLarge
+from rockgate.protocol.kafka.records.batch import read_header
+from rockgate.protocol.kafka.records.bounds import LIGHT, Bounds, is_heavy
+from rockgate.protocol.kafka.records.record import open_records
+from rockgate.protocol.kafka.records.skimming import skim_times
 from rockgate.store.bodies import Bodies
 from rockgate.store.consumequeue import Queue
 from rockgate.store.queueindex import Unit
 from rockgate.store.reading import Slice
 
-INLINE_BYTES: Final = 16 * 1024
-"""The largest batch that is opened on the loop."""
 WALK_UNITS: Final = 256
 _BORN_MS: Final = Struct(">40xq")
+
+T = TypeVar("T")
 
 
 class Found(NamedTuple):
@@ -45,7 +52,14 @@ class Found(NamedTuple):
 class TimeSearch:
     """Searches queues by time."""
 
-    def __init__(self, bodies: Bodies, epochs: LeaderEpochs, warming: Warming) -> None:
+    def __init__(
+        self,
+        bodies: Bodies,
+        epochs: LeaderEpochs,
+        warming: Warming,
+        threads: BatchThreads | None = None,
+    ) -> None:
+        self._threads = threads or BatchThreads()
         self._bodies = bodies
         self._epochs = epochs
         self._warming = warming
@@ -107,10 +121,7 @@ class TimeSearch:
         if unit is None:
             return None
         part, epoch = self._bodies.entry(queue, unit), self._epochs.of(queue, unit)
-        if unit.size <= INLINE_BYTES:
-            found = _first_in(part, time_ms, queue.log_start)
-        else:
-            found = await asyncio.to_thread(_first_in, part, time_ms, queue.log_start)
+        found = await self._look(part, partial(_first_in, part, time_ms, queue.log_start))
         return None if found is None else Found(*found, epoch)
 
     async def _largest_left(self, queue: Queue, offset: int) -> int:
@@ -118,7 +129,22 @@ class TimeSearch:
         if unit is None:
             return -1
         part = self._bodies.entry(queue, unit)
-        return await asyncio.to_thread(_largest_in, part, queue.log_start)
+        largest_ms = await self._look(part, partial(_largest_in, part, queue.log_start))
+        return -1 if largest_ms is None else largest_ms
+
+    async def _look(self, part: Slice, into: Callable[[Bounds], T]) -> T | None:
+        """Look into an entry, by a thread if it is heavy; None if it is passed over."""
+        try:
+            if not is_heavy(envelope.body_of(part.entry)):
+                with contextlib.suppress(BatchTooLarge):
+                    return into(LIGHT)
+            return await self._threads.run(partial(into, self._threads.bounds))
+        except BatchTooLarge as damage:
+            unit = part.unit
+            self._threads.pass_over(
+                damage, position=unit.position, offset=unit.base, count=unit.offset_count
+            )
+            return None
 
 
 def _take(queue: Queue, offset: int, end: int, count: int) -> list[Unit]:
@@ -126,23 +152,29 @@ def _take(queue: Queue, offset: int, end: int, count: int) -> list[Unit]:
     return [unit for unit in units if unit.base < end]
 
 
-def _first_in(part: Slice, time_ms: int, log_start: int) -> tuple[int, int] | None:
-    for offset, timestamp in _times(part):
+def _first_in(part: Slice, time_ms: int, log_start: int, bounds: Bounds) -> tuple[int, int] | None:
+    for offset, timestamp in _times(part, bounds):
         if timestamp >= time_ms and offset >= log_start:
             return offset, timestamp
     return None
 
 
-def _largest_in(part: Slice, log_start: int) -> int:
-    return max((time_ms for offset, time_ms in _times(part) if offset >= log_start), default=-1)
+def _largest_in(part: Slice, log_start: int, bounds: Bounds) -> int:
+    times = _times(part, bounds)
+    return max((time_ms for offset, time_ms in times if offset >= log_start), default=-1)
 
 
-def _times(part: Slice) -> Iterator[tuple[int, int]]:
+def _times(part: Slice, bounds: Bounds) -> Iterator[tuple[int, int]]:
     entry = envelope.read(part.entry)
     if not entry.is_batch:
         yield entry.queue_offset, entry.born_ms
         return
-    is_marked = entry.sys_flag & DELAYED
-    for record in iterate_records(envelope.body_of(part.entry)):
-        if not is_marked or not record.headers or wait_of(record.headers) is None:
-            yield record.offset, record.timestamp
+    body = envelope.body_of(part.entry)
+    header = read_header(body)
+    data = open_records(body, header, bounds=bounds)
+    waiting: frozenset[int] = frozenset()
+    if entry.sys_flag & DELAYED:
+        waiting = frozenset(sifted(body, header, asked_of, bounds=bounds, data=data).indexes)
+    for index, (delta, timestamp) in enumerate(skim_times(data, header)):
+        if index not in waiting:
+            yield header.base_offset + delta, timestamp

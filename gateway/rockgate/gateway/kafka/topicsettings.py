@@ -45,8 +45,13 @@ class TopicSettings:
 
     @property
     def opens_batches(self) -> bool:
-        """Whether a batch cannot simply pass through."""
+        """Whether a batch is looked through, or rewritten."""
         return self.needs_keys or self.is_validating or self.compression is not None
+
+    @property
+    def examines(self) -> bool:
+        """Whether a batch cannot simply pass through."""
+        return self.lets_wait or self.opens_batches
 
 
 class SettingsCache:

@@ -106,6 +106,8 @@ SYSTEM: Final = frozenset(
 
 _DROPPED_SIZE: Final = 64
 """Room for the mark of what did not fit."""
+_USUAL_COUNT: Final = 64
+"""Headers of a usual record: each name is looked for among those before it."""
 _INDEX: Final = re.compile(rb"0|[1-9][0-9]{0,8}")
 
 is_word: Final = re.compile(rb"[\x21-\x7e]+").fullmatch
@@ -134,6 +136,8 @@ def pack_usual(key: bytes | None, headers: Sequence[Header]) -> bytes | None:
         if not is_word(key):
             return None
         parts += (b"KEYS\x01", key, b"\x02")
+    if len(headers) > _USUAL_COUNT:
+        return None
     for name, value in headers:
         prefix = _plain_prefix(name)
         if not value or not prefix or prefix in parts:

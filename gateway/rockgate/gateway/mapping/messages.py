@@ -12,6 +12,7 @@ out to be damaged has those in front of the damage. Either way all its offsets a
 from __future__ import annotations
 
 import struct
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
 from itertools import islice
@@ -40,15 +41,15 @@ from rockgate.protocol.entry import (
 )
 from rockgate.protocol.kafka.errors import MalformedBatch
 from rockgate.protocol.kafka.records.batch import BatchHeader, read_header
+from rockgate.protocol.kafka.records.bounds import BOUNDS, LIGHT, Bounds
+from rockgate.protocol.kafka.records.compression import Plain
 from rockgate.protocol.kafka.records.record import open_records, skip_records, walk_records
+from rockgate.protocol.kafka.records.skimming import Marks, index_of, mark_records
 from rockgate.store.tags import tag_code
 
 CHUNK_COUNT: Final = 250
 CHUNK_BYTES: Final = 1 << 20
 """Records and headers of one chunk, and about their bytes: what is made at once."""
-OPEN_BYTES_MAX: Final = 64 << 20
-"""What a batch may decompress to."""
-
 AcceptsCode = Callable[[int], bool]
 """Whether a message with this tag code may be wanted; 0 is the code of none."""
 Accepts = Callable[[Mapping[str, str]], bool | None]
@@ -96,8 +97,16 @@ class _Chunk(NamedTuple):
 class Messages:
     """The messages of one batch entry."""
 
-    def __init__(self, entry: Entry, header: BatchHeader, data: bytes, bytes_max: int) -> None:
+    def __init__(
+        self,
+        entry: Entry,
+        header: BatchHeader,
+        data: Plain,
+        bytes_max: int,
+        bounds: Bounds = BOUNDS,
+    ) -> None:
         self._message_bytes_max = bytes_max
+        self._bounds = bounds
         self.base = entry.queue_offset
         self.end = entry.queue_offset + entry.offset_count
         """The offset behind the batch."""
@@ -109,8 +118,12 @@ class Messages:
         """Records that are in no chunk yet."""
         self._is_dense = header.record_count == header.last_offset_delta + 1
         self._chunks: list[_Chunk] = []
-        self._marks: dict[int, int] = {0: 0}
-        """Where records start in the data, by index: those behind chunks."""
+        self._marks = Marks(array("Q", (0,)), array("Q", (0,)))
+        """Where every so many-th record starts in the data; of a light batch only the first."""
+        if data and not (self._is_dense and self._count <= LIGHT.records_max):
+            self._marks = mark_records(data, header, CHUNK_COUNT)
+        self._ends: dict[int, int] = {}
+        """Where records start that are behind chunks, by index."""
         self._head = _Head(entry)
         self.size = len(data) + _OVERHEAD
         """Bytes that it holds, about."""
@@ -124,16 +137,29 @@ class Messages:
         """Why the records from some place on cannot be read."""
 
     @classmethod
-    def open(cls, view: memoryview, *, message_bytes_max: int) -> Messages:
-        """Open the batch of the entry that fills `view`; MalformedBatch if that cannot be."""
+    def open(
+        cls,
+        view: memoryview,
+        *,
+        message_bytes_max: int,
+        bounds: Bounds = BOUNDS,
+        reading: Bounds = BOUNDS,
+    ) -> Messages:
+        """Open the batch of the entry that fills `view`; MalformedBatch if that cannot be.
+
+        `bounds` hold while it is opened, `reading` when its records are read later.
+        """
         entry = envelope.read(view)
         body = view[entry.body_at : entry.body_at + entry.body_size]
         header = read_header(body)
+        data: Plain = b""
         if entry.sys_flag & DELAYED:
-            body = memoryview(open_batch(body).rest(is_plain=True))
-            header = read_header(body)
+            opened = open_batch(body, bounds=bounds)
+            data = opened.rest_data()
+            header = header._replace(record_count=opened.rest_count)
         is_empty = header.is_control or not header.record_count
-        data = b"" if is_empty else open_records(body, header, size_max=OPEN_BYTES_MAX)
+        if not is_empty and not data:
+            data = open_records(body, header, bounds=bounds)
         if not data and not is_empty:
             raise MalformedBatch(f"{header.record_count} records in no bytes")
         if header.last_offset_delta != entry.offset_count - 1 or header.record_count < 0:
@@ -141,7 +167,7 @@ class Messages:
                 f"{header.record_count} records over an offset delta of {header.last_offset_delta},"
                 f" the entry has {entry.offset_count}"
             )
-        return cls(entry, header, data, message_bytes_max)
+        return cls(entry, header, data, message_bytes_max, reading)
 
     @classmethod
     def unreadable(cls, view: memoryview) -> Messages:
@@ -227,28 +253,38 @@ class Messages:
     def _chunk(self, offset: int) -> _Chunk | None:
         """Return the chunk with the first message at or behind an offset; None if there is none."""
         chunks = self._chunks
-        if self._is_dense:
-            index = max(0, offset - self.base)
-            at = bisect_right(chunks, index, key=_first_of) - 1
-            if at >= 0 and index < chunks[at].end:
-                return chunks[at]
-            return self._make(index) if index < self._count else None
-        # Offsets are missing: only reading from the front tells which record has which.
-        while not chunks or chunks[-1].offsets[-1] < offset:
-            if self._make(chunks[-1].end if chunks else 0) is None:
-                return None
-        return chunks[bisect_left(chunks, offset, key=_last_of)]
+        index = max(0, offset - self.base)
+        if not self._is_dense:
+            # Offsets are missing: only the records tell which of them has which.
+            if not self._left:
+                at = bisect_left(chunks, offset, key=_last_of)
+                return chunks[at] if at < len(chunks) else None
+            index = self._index_behind(index)
+        at = bisect_right(chunks, index, key=_first_of) - 1
+        if at >= 0 and index < chunks[at].end:
+            return chunks[at]
+        return self._make(index) if index < self._count else None
+
+    def _index_behind(self, delta: int) -> int:
+        """Return the index of the first record whose offset is so far from the base, or farther."""
+        mark = max(0, bisect_right(self._marks.deltas, delta) - 1)
+        first = mark * CHUNK_COUNT
+        try:
+            place = self._marks.places[mark] if mark < len(self._marks.places) else 0
+            return index_of(self._data, self._header, delta, first=first, at=place)
+        except MalformedBatch as damage:
+            self._give_up(damage.index or 0, damage)
+            return self._count
 
     def _make(self, index: int) -> _Chunk | None:
         """Make the chunk that starts with a record, and remember it."""
-        chunks, marks = self._chunks, self._marks
+        chunks = self._chunks
         if index >= self._count:
             return None
         before = bisect_right(chunks, index, key=_first_of)
         limit = chunks[before].first if before < len(chunks) else self._count
         try:
-            mark = max(known for known in marks if known <= index)
-            at = skip_records(self._data, marks[mark], index - mark)
+            at = self._place(index)
         except MalformedBatch as damage:
             self._give_up(index, damage)
             return None
@@ -259,11 +295,21 @@ class Messages:
         self.size += len(chunk.data) + _RECORD_OVERHEAD * len(chunk.offsets)
         self._left -= chunk.end - index
         if self._left:
-            marks[chunk.end] = skip_records(self._data, at, chunk.end - index)
+            self._ends[chunk.end] = skip_records(self._data, at, chunk.end - index)
         else:
             self.size -= len(self._data)
             self._data = b""
         return chunk
+
+    def _place(self, index: int) -> int:
+        """Return where a record starts in the data."""
+        known = self._ends.get(index)
+        if known is not None:
+            return known
+        mark = min(index // CHUNK_COUNT, len(self._marks.places) - 1)
+        if mark < 0:
+            return skip_records(self._data, 0, index)
+        return skip_records(self._data, self._marks.places[mark], index - mark * CHUNK_COUNT)
 
     def _give_up(self, index: int, damage: MalformedBatch) -> None:
         self.damage = damage
@@ -280,7 +326,7 @@ class Messages:
         places = [0]
         codes: list[int] = []
         total = cost = 0
-        records = walk_records(self._data, self._header, at=at, first=first)
+        records = walk_records(self._data, self._header, at=at, first=first, bounds=self._bounds)
         try:
             for offset, timestamp, key, value, headers in islice(records, limit - first):
                 code = 0

@@ -2,33 +2,22 @@
 
 What may take longer than a millisecond is opening: decompressing a large batch. Such an entry is
 not opened on the loop but noted, as cold ones are; whoever asked has it prepared by a thread and
-asks again. A batch that cannot be opened is reported once and has no messages; its offsets stay.
+asks again. A batch that cannot be opened, or that is more than may be opened, is reported once and
+has no messages; its offsets stay.
 """
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from typing import Final
+from functools import partial
 
+from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.mapping.cache import MessageCache
 from rockgate.gateway.mapping.messages import Accepts, AcceptsCode, Cut, Messages, Origin
-from rockgate.protocol.entry import DELAYED, places, read
-from rockgate.protocol.kafka.errors import MalformedBatch
-from rockgate.protocol.kafka.records.batch import COMPRESSION_MASK, HEADER_SIZE, read_header
-from rockgate.protocol.kafka.records.inflation import inflates_beyond
+from rockgate.protocol.entry import body_of
+from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
+from rockgate.protocol.kafka.records.bounds import LIGHT, Bounds, is_heavy
 from rockgate.store.reading import Slice
-
-log = logging.getLogger(__name__)
-
-HEAVY_COMPRESSED: Final = 32 << 10
-HEAVY_PLAIN: Final = 4 << 20
-"""From these sizes on a batch is opened by a thread."""
-HEAVY_INFLATED: Final = 1 << 20
-"""So is a smaller one that becomes larger than this."""
-_REPORTED_MAX: Final = 10_000
 
 
 class Transcoder:
@@ -40,13 +29,12 @@ class Transcoder:
         cache_bytes_max: int,
         message_bytes_max: int,
         is_aborted: Callable[[Origin], bool] = lambda origin: False,
+        threads: BatchThreads | None = None,
     ) -> None:
         self._is_aborted = is_aborted
         self.cache = MessageCache(cache_bytes_max)
         self._message_bytes_max = message_bytes_max
-        self._reported: OrderedDict[int, None] = OrderedDict()
-        self.unreadable_count = 0
-        """Batches that could not be read to their end, each counted once."""
+        self.threads = threads or BatchThreads()
 
     def select(
         self,
@@ -92,11 +80,21 @@ class Transcoder:
         self._keep(found, messages)
         return message
 
+    async def read(self, found: Slice, offset: int) -> memoryview | None:
+        """Return the same, after a thread has opened the batch if that takes long."""
+        heavy: list[Slice] = []
+        message = self.message(found, offset, heavy)
+        if heavy:
+            # Nobody has a turn between its opening and this: it is still there.
+            await self.prepare(heavy)
+            message = self.message(found, offset)
+        return message
+
     async def prepare(self, heavy: Iterable[Slice]) -> None:
         """Let a thread open what is too much for the loop."""
         for found in heavy:
             if self.cache.get(found.unit.position) is None:
-                opened = await asyncio.to_thread(self._try, found)
+                opened = await self.threads.run(partial(self._try, found))
                 self._take(found, opened)
 
     # Opening
@@ -105,14 +103,24 @@ class Transcoder:
         kept = self.cache.get(found.unit.position)
         if kept is not None:
             return kept
-        if heavy is not None and is_heavy(found.entry):
+        if heavy is None:
+            return self._take(found, self._try(found))
+        opened: Messages | MalformedBatch | None = None
+        if not is_heavy(body_of(found.entry)):
+            opened = self._try(found, LIGHT)
+        if opened is None or isinstance(opened, BatchTooLarge):
             heavy.append(found)
             return None
-        return self._take(found, self._try(found))
+        return self._take(found, opened)
 
-    def _try(self, found: Slice) -> Messages | MalformedBatch:
+    def _try(self, found: Slice, bounds: Bounds | None = None) -> Messages | MalformedBatch:
         try:
-            return Messages.open(found.entry, message_bytes_max=self._message_bytes_max)
+            return Messages.open(
+                found.entry,
+                message_bytes_max=self._message_bytes_max,
+                bounds=bounds or self.threads.bounds,
+                reading=self.threads.bounds,
+            )
         except MalformedBatch as damage:
             return damage
 
@@ -132,33 +140,7 @@ class Transcoder:
             self._report(found, messages.damage)
 
     def _report(self, found: Slice, damage: MalformedBatch) -> None:
-        position = found.unit.position
-        if position in self._reported:
-            return
-        self._reported[position] = None
-        if len(self._reported) > _REPORTED_MAX:
-            self._reported.popitem(last=False)
-        self.unreadable_count += 1
-        log.warning(
-            "batch not readable as messages position=%d offset=%d count=%d reason=%s",
-            position,
-            found.unit.base,
-            found.unit.offset_count,
-            damage,
+        unit = found.unit
+        self.threads.pass_over(
+            damage, position=unit.position, offset=unit.base, count=unit.offset_count
         )
-
-
-def is_heavy(view: memoryview) -> bool:
-    """Whether a batch entry takes long to open."""
-    *_, body_at, body_size = places(view, 0)
-    if body_size < HEADER_SIZE:
-        return False
-    if body_size >= HEAVY_COMPRESSED and (
-        body_size >= HEAVY_PLAIN or read(view).sys_flag & DELAYED
-    ):
-        return True
-    header = read_header(view[body_at : body_at + HEADER_SIZE])
-    if not header.attributes & COMPRESSION_MASK:
-        return False
-    body = view[body_at : body_at + body_size]
-    return body_size >= HEAVY_COMPRESSED or inflates_beyond(body, header, HEAVY_INFLATED)

@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.config import Config
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.groups.groups import Groups
@@ -107,6 +108,7 @@ class RemotingAssembly:
         unstable: Unstable,
         waiting: Waiting,
         store_host: bytes,
+        threads: BatchThreads,
     ) -> None:
         self._config = config
         self._store = store
@@ -129,9 +131,10 @@ class RemotingAssembly:
             cache_bytes_max=remoting.mapped_bytes_max,
             message_bytes_max=remoting.frame_bytes_max - HEADER_ROOM,
             is_aborted=AbortedBatches(store.topics, unstable),
+            threads=threads,
         )
         self.puller = Puller(store=store, unstable=unstable, transcoder=self.transcoder)
-        self.lookup = MessageLookup(store.lookup, store.reader, self.transcoder)
+        self.lookup = MessageLookup(store.lookup, self.puller.end, self.transcoder)
         self.durability = Durability(store)
         self.sender = Sender(
             store=store,
@@ -189,7 +192,10 @@ class RemotingAssembly:
                 # Those that are there go on; the next start makes the others.
                 log.error("some of RocketMQ's own topics are missing: %s", error)
         desk = DeadLetterDesk(
-            store=self._store, resent=self._folds.resent, transcoder=self.transcoder
+            store=self._store,
+            resent=self._folds.resent,
+            transcoder=self.transcoder,
+            end=self.puller.end,
         )
         families = self._families(str(config.advertise or listener.address), desk)
         dispatcher = Dispatcher(table(families))
@@ -254,9 +260,7 @@ class RemotingAssembly:
             ),
             halves=HalfRequests(halves=self.halves, durability=self.durability),
             delays=DelayRequests(delays=self.delays, durability=self.durability),
-            retries=RetryRequests(
-                retries=self.retries, lookup=self.lookup, transcoder=self.transcoder
-            ),
+            retries=RetryRequests(retries=self.retries, lookup=self.lookup),
             pulls=Pulls(
                 puller=puller,
                 topics=topics,
@@ -313,7 +317,6 @@ class RemotingAssembly:
         return Queries(
             topics=self.topics,
             lookup=self.lookup,
-            transcoder=self.transcoder,
             queues=self._store.queues,
             bodies=self._store.bodies,
             puller=self.puller,
@@ -329,7 +332,9 @@ class RemotingAssembly:
             clients=self.clients,
         )
         return OperatorRequests(
-            delays=DelayDesk(self._store),
+            delays=DelayDesk(
+                self._store, is_shown=self.puller.is_shown, threads=self.transcoder.threads
+            ),
             halves=halves,
             dead_letters=desk,
             durability=self.durability,

@@ -25,7 +25,7 @@ from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.gateway.mapping.transcoder import Transcoder
 from rockgate.gateway.remoting.subscriptions import Evaluation, Filter
 from rockgate.gateway.warming import Warming
-from rockgate.protocol.entry import body_of
+from rockgate.protocol.entry import MAGIC_BATCH, body_of, places
 from rockgate.protocol.kafka.records.batch import read_header
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Buffer
@@ -197,6 +197,12 @@ class Puller:
         return Pulled(
             ResponseCode.PULL_RETRY_IMMEDIATELY, b"NO_MATCHED_MESSAGE", at, start, end, [], 0
         )
+
+    def is_shown(self, queue: Queue, found: Slice, offset: int) -> bool:
+        """Whether readers may see what lies at an offset of an entry."""
+        if not queue.log_start <= offset < self.end(queue):
+            return False
+        return places(found.entry, 0)[1] != MAGIC_BATCH or not self._is_aborted(queue, found)
 
     def _is_aborted(self, queue: Queue, found: Slice) -> bool:
         """Whether a batch belongs to a transaction that was aborted: nobody is shown it."""

@@ -86,7 +86,6 @@ class BrokerSource:
         page.add(metrics.MAPPED_BYTES, cache.size)
         page.add(metrics.MAPPED_HITS, cache.hit_count)
         page.add(metrics.MAPPED_MISSES, cache.miss_count)
-        page.add(metrics.UNREADABLE, self._transcoder.unreadable_count)
         page.add(metrics.HALVES, len(self._halves.undecided))
         for outcome, count in self._halves.ended_counts.items():
             page.add(metrics.HALVES_ENDED, count, outcome.name.lower())

@@ -144,6 +144,12 @@ MAPPED_HITS = Metric(
 MAPPED_MISSES = Metric(
     "rockgate_mapped_misses_total", _COUNTER, "Reads of such a batch that had to open it."
 )
+TOO_LARGE = Metric(
+    "rockgate_batches_too_large_total",
+    _COUNTER,
+    "Record batches that a reader passed over, each counted once: opened, they would be more than "
+    "the settings under `batches` allow.",
+)
 UNREADABLE = Metric(
     "rockgate_mapped_unreadable_total",
     _COUNTER,
@@ -305,6 +311,7 @@ _ALL = (
     PULL_LONGEST,
     MAPPED_HITS,
     MAPPED_MISSES,
+    TOO_LARGE,
     UNREADABLE,
     HALVES,
     HALVES_ENDED,

@@ -5,15 +5,19 @@
     ├── UnsupportedVersion   an API, or a version of it, that is not served
     ├── MalformedMessage     a body that does not fit its declaration
     └── MalformedBatch       a record batch that cannot be what it says it is
+        └── BatchTooLarge    one that becomes more than may be opened
 
 `ErrorCode` is the other kind of trouble: a request that was understood and could not be served. It
 travels inside a response, and the connection lives on.
 """
 
+from collections.abc import Sequence
+
 from rockgate.protocol.errors import MalformedFrame, ProtocolError
 from rockgate.protocol.kafka.error_codes import ErrorCode
 
 __all__ = [
+    "BatchTooLarge",
     "ErrorCode",
     "MalformedBatch",
     "MalformedFrame",
@@ -52,9 +56,19 @@ class MalformedBatch(ProtocolError):
         *,
         code: ErrorCode = ErrorCode.INVALID_RECORD,
         index: int | None = None,
+        bad: Sequence[tuple[int, str]] = (),
     ) -> None:
         super().__init__(reason if index is None else f"record {index}: {reason}")
         self.reason = reason
         self.code = code
         self.index = index
         """The record's place in its batch, where one record is to blame."""
+        self.bad = bad if bad or index is None else ((index, reason),)
+        """Every record that is to blame, by its place, with what is wrong with it."""
+
+
+class BatchTooLarge(MalformedBatch):
+    """A record batch that becomes more than may be opened: bytes, records or headers."""
+
+    def __init__(self, reason: str, *, index: int | None = None) -> None:
+        super().__init__(reason, code=ErrorCode.MESSAGE_TOO_LARGE, index=index)

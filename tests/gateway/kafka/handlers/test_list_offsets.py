@@ -25,6 +25,7 @@ from rockgate.protocol.kafka.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from rockgate.protocol.kafka.records.batch import HEADER_SIZE, Compression, seal
+from rockgate.protocol.kafka.records.bounds import LIGHT
 from rockgate.protocol.kafka.records.record import Record, build_batch
 from rockgate.protocol.kafka.schema import decode, encode
 from rockgate.store.config import StoreConfig
@@ -173,9 +174,7 @@ async def test_compressed_batches_are_opened_too(compression: Compression) -> No
 async def test_a_large_batch_is_opened_in_a_thread() -> None:
     world = World()
     world.topic()
-    world.append(times=range(100), value=b"x" * 1000)
-    unit = world.queue().find(0)
-    assert unit is not None and unit.size > timesearch.INLINE_BYTES
+    world.append(times=range(LIGHT.records_max + 1), value=b"x" * 10)
     assert await ask(world, 50) == (0, 50, 50, 1)
 
 

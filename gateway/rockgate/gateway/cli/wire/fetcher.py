@@ -23,6 +23,7 @@ from rockgate.protocol.kafka.messages.fetch import (
     PartitionData,
 )
 from rockgate.protocol.kafka.records import batch
+from rockgate.protocol.kafka.records.bounds import WIDEST
 from rockgate.protocol.kafka.records.control import MarkerType, read_marker
 from rockgate.protocol.kafka.records.record import Record, iterate_records
 
@@ -31,7 +32,6 @@ BY_NAME: Final = 12
 WAIT_MS: Final = 500
 ANSWER_BYTES: Final = 16 << 20
 PARTITION_BYTES: Final = 1 << 20
-DECOMPRESSED_BYTES_MAX: Final = 256 << 20
 _READ_COMMITTED: Final = 1
 _MOVED: Final = LEADER_MOVED | {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
@@ -202,7 +202,7 @@ def _open(place: Place, position: int, part: PartitionData, *, is_committed: boo
                 continue
             records += [
                 record
-                for record in iterate_records(view, size_max=DECOMPRESSED_BYTES_MAX)
+                for record in iterate_records(view, bounds=WIDEST)
                 if record.offset >= position
             ]
     except MalformedBatch as error:

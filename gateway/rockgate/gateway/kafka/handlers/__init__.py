@@ -57,6 +57,7 @@ HANDLERS: tuple[Row[Services], ...] = (
     row(
         ApiKey.PRODUCE,
         lambda s: produce.Produce(
+            threads=s.threads,
             store=s.store,
             producers=s.producers,
             settings=s.settings,

@@ -13,8 +13,11 @@ Behaviour
 - A refused batch says where the log begins where Kafka says it: with a sequence, an epoch, a time
   or a record that does not fit.
 - On topics of `message.type` DELAY and MIXED batches are opened, and records with a header that
-  delays them wait (docs/delay.md). A batch that takes long to open is opened by a thread; what
-  comes behind it for the same partitions waits for it, so that order and sequences hold.
+  delays them wait (docs/delay.md). Compacted topics, `validate.batches` and `compression.type` open
+  them, too. A batch that takes long to open is opened by a thread; what comes behind it for the
+  same partitions waits for it, so that order and sequences hold. One that would become more than
+  the settings under `batches` allow is MESSAGE_TOO_LARGE; on other topics it is taken unopened.
+- INVALID_RECORD names every record that is to blame.
 
 Versions
 - v5: log start offset.  v7: zstd.  v8: record errors.  v9: flexible.  v10: current leader (never
@@ -26,27 +29,37 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-from rockgate.gateway.delay.opening import is_heavy
+from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.delaying import Ready, RecordDelays
-from rockgate.gateway.kafka.errors import RequestError, code_of
+from rockgate.gateway.kafka.delaying import RecordDelays
+from rockgate.gateway.kafka.errors import RequestError
+from rockgate.gateway.kafka.examining import Examining, Heavy, Outcome
 from rockgate.gateway.kafka.firstbatches import RETRIABLE, FirstBatches
 from rockgate.gateway.kafka.handler import Answer
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.producers import Producers
-from rockgate.gateway.kafka.taking import Buffer, take
+from rockgate.gateway.kafka.taking import (
+    Buffer,
+    append_ms_of,
+    close_on_error,
+    partitions_of,
+    refused,
+    take,
+)
 from rockgate.gateway.kafka.topicsettings import SettingsCache
 from rockgate.gateway.kafka.transactions.writing import TransactionalWrites
 from rockgate.gateway.kafka.turns import Turns
-from rockgate.gateway.logs import shown
-from rockgate.gateway.stream import Disconnect
 from rockgate.protocol.entry import INDEXED
 from rockgate.protocol.kafka.errors import ErrorCode, MalformedBatch
 from rockgate.protocol.kafka.hot import produce as hot
 from rockgate.protocol.kafka.hot.produce import ProducedPartition, ProducedTopic
 from rockgate.protocol.kafka.hot.single import decode_single, encode_single
-from rockgate.protocol.kafka.messages.produce import ProduceRequest, TopicProduceData
+from rockgate.protocol.kafka.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
 from rockgate.protocol.kafka.records.batch import (
     BatchHeader,
     read_header,
@@ -97,6 +110,7 @@ class Produce:
         settings: SettingsCache,
         writes: TransactionalWrites,
         delays: RecordDelays,
+        threads: BatchThreads | None = None,
     ) -> None:
         self._topics = store.topics
         self._queues = store.queues
@@ -108,6 +122,7 @@ class Produce:
         self._settings = settings
         self._writes = writes
         self._delays = delays
+        self._examining = Examining(threads or BatchThreads(), delays.wanted)
         self._turns = Turns()
         self._firsts = FirstBatches()
         self._transactional_id: str | None = None
@@ -122,54 +137,91 @@ class Produce:
         """Append every batch of the request, and wait for the disk where that was promised."""
         if request.acks not in _ACKS:
             return self.refuse(request, ErrorCode.INVALID_REQUIRED_ACKS)
-        if self._is_to_wait(request, call.version):
+        ready: dict[int, Outcome] = {}
+        if self._is_to_wait(request, call.version, ready):
+            # The connection's own buffer may be used again before this is done.
+            for data in request.topic_data:
+                for each in data.partition_data:
+                    each.records = None if each.records is None else bytes(each.records)
             return self._turns.take(
-                _partitions(request, call.version), lambda: self._open_first(request, call)
+                partitions_of(request, call.version), lambda: self._open_first(request, call)
             )
-        return self._append(request, call)
+        self._examining.ready = ready
+        try:
+            return self._append(request, call)
+        finally:
+            self._examining.ready = {}
 
-    def _is_to_wait(self, request: ProduceRequest, version: int) -> bool:
-        """Whether a batch must be opened by a thread, or another request comes first."""
+    def _is_to_wait(self, request: ProduceRequest, version: int, ready: dict[int, Outcome]) -> bool:
+        """Whether a batch must be opened by a thread, or another request comes first.
+
+        What is light is examined on the way: `ready` has what became of it.
+        """
+        if not self._turns.is_idle and any(
+            map(self._turns.is_taken, partitions_of(request, version))
+        ):
+            return True
+        now_ms = self._clock.now_ms()
         for data in request.topic_data:
             topic = self._find(data, version)
-            if topic is None or not self._settings.of(topic).lets_wait:
+            if topic is None or not (settings := self._settings.of(topic)).examines:
                 continue
-            if any(each.records and is_heavy(each.records) for each in data.partition_data):
-                return True
-        if self._turns.is_idle:
-            return False
-        return any(map(self._turns.is_taken, _partitions(request, version)))
+            for each in data.partition_data:
+                try:
+                    outcome = self._examining.light(each.records, version, settings, now_ms)
+                except Heavy:
+                    return True
+                if outcome is not None:
+                    ready[id(each.records)] = outcome
+        return False
 
     async def _open_first(self, request: ProduceRequest, call: Call) -> Produced:
-        """Append every batch once a thread has opened those that take long."""
-        ready: Ready = {}
+        """Append every batch as soon as a thread has opened it, if it takes long.
+
+        One at a time: what a batch becomes is not held while others are opened.
+        """
+        topics: list[ProducedTopic] = []
+        durable_at = 0
         for data in request.topic_data:
-            topic = self._find(data, call.version)
-            lets_wait = topic is not None and self._settings.of(topic).lets_wait
+            partitions: list[ProducedPartition] = []
+            topics.append(ProducedTopic(data.name, data.topic_id, partitions))
             for each in data.partition_data:
-                if each.records is None:
-                    continue
-                # The connection's own buffer may be used again before this is done.
-                each.records = records = bytes(each.records)
-                if lets_wait and is_heavy(records):
-                    ready[id(records)] = await self._delays.make_ready(records)
-        self._delays.ready = ready
-        try:
-            produced = self._append(request, call)
-        finally:
-            self._delays.ready = {}
+                ready = await self._examined(data, each, call.version)
+                self._examining.ready = {} if ready is None else {id(each.records): ready}
+                self._durable_at = durable_at
+                self._transactional_id = request.transactional_id
+                try:
+                    partitions.append(self._produce_partition(data, each, call.version))
+                finally:
+                    self._examining.ready = {}
+                durable_at = self._durable_at
+        produced = self._answer(request, topics, durable_at)
         return produced if isinstance(produced, Produced) else await produced
+
+    async def _examined(
+        self, data: TopicProduceData, each: PartitionProduceData, version: int
+    ) -> Outcome | None:
+        """Return what became of a batch that must be opened; None for any other."""
+        topic = self._find(data, version)
+        if topic is None or not (settings := self._settings.of(topic)).examines:
+            return None
+        return await self._examining.any(each.records, version, settings, self._clock.now_ms())
 
     def _append(self, request: ProduceRequest, call: Call) -> Produced | asyncio.Future[Produced]:
         now_ms = self._clock.now_ms()
         self._durable_at = 0
         self._transactional_id = request.transactional_id
         topics = [self._produce_topic(data, call.version, now_ms) for data in request.topic_data]
+        return self._answer(request, topics, self._durable_at)
+
+    def _answer(
+        self, request: ProduceRequest, topics: list[ProducedTopic], durable_at: int
+    ) -> Produced | asyncio.Future[Produced]:
         produced = Produced(topics, request.acks == 0)
         if produced.is_silent:
-            self._close_on_error(topics)
+            close_on_error(topics)
             return produced
-        return self._durability.after(self._durable_at, produced)
+        return self._durability.after(durable_at, produced)
 
     def shortcut(self, body: memoryview, version: int) -> Answer | None:
         """Append the one batch of a usual request; None, and nothing done, for any other.
@@ -209,7 +261,7 @@ class Produce:
             for data in request.topic_data
         ]
         if request.acks == 0:
-            self._close_on_error(topics)
+            close_on_error(topics)
         return Produced(topics, request.acks == 0)
 
     def _find(self, data: TopicProduceData, version: int) -> Topic | None:
@@ -219,22 +271,29 @@ class Produce:
 
     def _produce_topic(self, data: TopicProduceData, version: int, now_ms: int) -> ProducedTopic:
         topic = self._find(data, version)
-        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if version >= hot.TOPIC_IDS:
-            unknown = ErrorCode.UNKNOWN_TOPIC_ID
-        partitions = []
-        for each in data.partition_data:
-            if topic is None:
-                partitions.append(ProducedPartition(each.index, unknown))
-                continue
-            try:
-                partitions.append(self._produce(topic, each.index, each.records, version, now_ms))
-            except (MalformedBatch, RequestError, StoreError) as error:
-                refused = _refused(each.index, error)
-                queue = self._queues.of(topic.id)[each.index]
-                self._note_refused(queue, each.records, refused.error_code)
-                partitions.append(self._with_log_start(queue, refused))
+        partitions = [self._try(topic, each, version, now_ms) for each in data.partition_data]
         return ProducedTopic(data.name, data.topic_id, partitions)
+
+    def _produce_partition(
+        self, data: TopicProduceData, each: PartitionProduceData, version: int
+    ) -> ProducedPartition:
+        return self._try(self._find(data, version), each, version, self._clock.now_ms())
+
+    def _try(
+        self, topic: Topic | None, each: PartitionProduceData, version: int, now_ms: int
+    ) -> ProducedPartition:
+        if topic is None:
+            unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if version >= hot.TOPIC_IDS:
+                unknown = ErrorCode.UNKNOWN_TOPIC_ID
+            return ProducedPartition(each.index, unknown)
+        try:
+            return self._produce(topic, each.index, each.records, version, now_ms)
+        except (MalformedBatch, RequestError, StoreError) as error:
+            told = refused(each.index, error)
+            queue = self._queues.of(topic.id)[each.index]
+            self._note_refused(queue, each.records, told.error_code)
+            return self._with_log_start(queue, told)
 
     def _produce(
         self, topic: Topic, index: int, records: Buffer | None, version: int, now_ms: int
@@ -249,10 +308,11 @@ class Produce:
             )
         queue = queues[index]
         settings = self._settings.of(topic)
-        body, header = take(records, version, settings, now_ms)
-        sifted = None
-        if settings.lets_wait and records is not None:
-            sifted = self._delays.sift(records, body)
+        header = take(records, version, settings, now_ms)
+        assert records is not None, "a batch that was checked is there"
+        body, waits = records, None
+        if settings.examines:
+            body, waits = self._examining.examine(records, header, settings)
         producer = None
         if header.producer_id >= 0:
             self._check_transaction((topic.id, index), header, version)
@@ -261,7 +321,7 @@ class Produce:
                 offset = producer.check(header)
                 if offset is not None:
                     self._durable(queue, self._log.end)
-                    append_ms = _append_ms(queue, offset, header, settings.is_append_time)
+                    append_ms = append_ms_of(queue, offset, header, settings.is_append_time)
                     return ProducedPartition(index, 0, offset, append_ms, queue.log_start)
             elif self._firsts:
                 self._firsts.check((topic.id, index, header.producer_id), header)
@@ -269,12 +329,12 @@ class Produce:
         if settings.is_append_time:
             stamping, record_ms, append_ms = self._append_time_stamp(now_ms), now_ms, now_ms
         sys_flag = INDEXED if settings.is_indexed else 0
-        if sifted is not None:
+        if waits is not None:
             appended = self._delays.append(
                 queue,
                 body,
                 header,
-                sifted,
+                waits,
                 stamp=stamping,
                 append_ms=append_ms,
                 sys_flag=sys_flag,
@@ -338,40 +398,3 @@ class Produce:
         """Remember up to where the log must be on disk before the request is answered."""
         if queue.is_sync and position > self._durable_at:
             self._durable_at = position
-
-    @staticmethod
-    def _close_on_error(topics: list[ProducedTopic]) -> None:
-        for topic in topics:
-            for partition in topic.partitions:
-                if partition.error_code:
-                    code = partition.error_code
-                    raise Disconnect(f"produce without acks: error {code} for {shown(topic.name)}")
-
-
-def _partitions(request: ProduceRequest, version: int) -> list[tuple[str | bytes, int]]:
-    """Return the partitions of a request, as the client names them."""
-    return [
-        (data.topic_id if version >= hot.TOPIC_IDS else data.name, each.index)
-        for data in request.topic_data
-        for each in data.partition_data
-    ]
-
-
-def _append_ms(queue: Queue, offset: int, header: BatchHeader, is_append_time: bool) -> int:
-    """Return the time that a batch which was written before is answered with, as in Kafka."""
-    if not is_append_time:
-        return header.max_timestamp
-    unit = queue.find(offset)
-    if unit is None or unit.base != offset:
-        return -1
-    # The largest up to it, which a record of an earlier setting may have set further ahead.
-    return min(unit.max_ms, unit.store_ms)
-
-
-def _refused(index: int, error: Exception) -> ProducedPartition:
-    if isinstance(error, MalformedBatch):
-        records = () if error.index is None else ((error.index, error.reason),)
-        return ProducedPartition(index, error.code, error_message=str(error), record_errors=records)
-    code = code_of(error) or ErrorCode.UNKNOWN_SERVER_ERROR
-    reason = error.reason if isinstance(error, RequestError) else str(error)
-    return ProducedPartition(index, code, error_message=reason)

@@ -7,6 +7,7 @@ uses, and no handler sees the whole.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.config.sections import TopicsConfig
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.identity import Identity
@@ -66,6 +67,7 @@ class Services:
     transactions: Transactions
     unstable: Unstable
     delays: RecordDelays
+    threads: BatchThreads
     coordinator: Coordinator
     configs: ResourceConfigs
     quotas: KeptQuotas
@@ -127,7 +129,7 @@ class _Reading:
             shown=services.delays.shown,
             unstable=services.unstable,
         )
-        self.search = TimeSearch(store.bodies, self.epochs, self.warming)
+        self.search = TimeSearch(store.bodies, self.epochs, self.warming, services.threads)
 
 
 def fetch(services: Services) -> Fetch:

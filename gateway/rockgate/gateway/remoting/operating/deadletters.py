@@ -8,9 +8,11 @@ on purpose. The dead letter itself stays where it is until retention takes it.
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final, NamedTuple
 
 from rockgate.gateway.mapping import names
+from rockgate.gateway.mapping.lookup import End
 from rockgate.gateway.mapping.transcoder import Transcoder
 from rockgate.gateway.remoting.delays import KEPT_FLAGS
 from rockgate.gateway.remoting.errors import Refused
@@ -47,6 +49,8 @@ LIMIT_MAX: Final = 200
 PAGE_BYTES: Final = 4 << 20
 """Entries of one page, for they are all looked into."""
 QUEUES_MAX: Final = 10_000
+OFFSETS_PER_TURN: Final = 200
+"""Offsets that are looked at before others get their turn: there may be nothing at most of them."""
 RESENT_FROM: Final = "__RESENT_FROM"
 
 
@@ -60,7 +64,8 @@ class _Letter(NamedTuple):
 class DeadLetterDesk:
     """Answers about dead letters, and sends them again."""
 
-    def __init__(self, *, store: Store, resent: Resent, transcoder: Transcoder) -> None:
+    def __init__(self, *, store: Store, resent: Resent, transcoder: Transcoder, end: End) -> None:
+        self._end = end
         self._store = store
         self._resent = resent
         self._transcoder = transcoder
@@ -75,7 +80,7 @@ class DeadLetterDesk:
                 continue
             for queue in self._store.queues.of(topic.id):
                 first = queue.find(queue.log_start)
-                end = self._store.reader.high_watermark(queue)
+                end = self._end(queue)
                 last = queue.find(end - 1) if end > queue.log_start else None
                 found.append(
                     DeadLetterQueue(
@@ -95,7 +100,7 @@ class DeadLetterDesk:
         """Return dead letters of a queue from an offset on."""
         queue = self._queue(asked.group, asked.queue)
         limit = max(1, min(asked.limit, LIMIT_MAX))
-        end = self._store.reader.high_watermark(queue)
+        end = self._end(queue)
         offset = max(asked.offset, queue.log_start)
         letters: list[DeadLetter] = []
         size = 0
@@ -108,9 +113,13 @@ class DeadLetterDesk:
             while offset < stop and len(letters) < limit:
                 letter = await self._letter(queue, found, offset)
                 if letter is not None:
-                    message = await looked_at(found, offset, asked.preview)
+                    message = await looked_at(
+                        self._transcoder.threads, found, offset, asked.preview
+                    )
                     letters.append(self._told(letter, message))
                 offset += 1
+                if not offset % OFFSETS_PER_TURN:
+                    await asyncio.sleep(0)
         return DeadLetterPage(letters=letters, next=offset if offset < end else -1)
 
     async def resend(self, asked: ResendDeadLetterHeader) -> tuple[Resend, bool]:
@@ -149,7 +158,7 @@ class DeadLetterDesk:
         return queue
 
     async def _entry(self, queue: Queue, offset: int) -> Slice | None:
-        if not queue.log_start <= offset < self._store.reader.high_watermark(queue):
+        if not queue.log_start <= offset < self._end(queue):
             return None
         unit = queue.find(offset)
         if unit is None or not _holds(unit, offset):
@@ -162,11 +171,7 @@ class DeadLetterDesk:
         """One dead letter; a Kafka client may have put a batch of them there."""
         if places(found.entry, 0)[1] != MAGIC_BATCH:
             return _Letter(queue, offset, found.entry)
-        heavy: list[Slice] = []
-        message = self._transcoder.message(found, offset, heavy)
-        if message is None and heavy:
-            await self._transcoder.prepare(heavy)
-            message = self._transcoder.message(found, offset)
+        message = await self._transcoder.read(found, offset)
         return None if message is None else _Letter(queue, offset, message)
 
     def _told(self, letter: _Letter, message: MessageView) -> DeadLetter:

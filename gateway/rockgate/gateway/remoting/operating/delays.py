@@ -14,9 +14,10 @@ from __future__ import annotations
 import asyncio
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.delay.headers import wait_of
 from rockgate.gateway.remoting.delays import LEVELS_TOPIC, REAL_TOPIC, TIMES_TOPIC
 from rockgate.gateway.remoting.operating.views import looked_at
@@ -40,6 +41,7 @@ from rockgate.store.consumequeue import Queue
 from rockgate.store.delaydelivery import ORIGIN
 from rockgate.store.delayfold import Listed
 from rockgate.store.errors import StoreError
+from rockgate.store.keyloading import no_batch_keys
 from rockgate.store.queueindex import Unit
 from rockgate.store.reading import Slice
 from rockgate.store.store import Store
@@ -57,6 +59,8 @@ _WAITING_TOPICS: Final = (TIMES_TOPIC, LEVELS_TOPIC)
 _ELSEWHERE: Final = frozenset(topic.encode() for topic in _WAITING_TOPICS)
 """What waits there is delivered to other topics."""
 
+IsShown = Callable[[Queue, Slice, int], bool]
+
 
 class Place(NamedTuple):
     """Where something waits, or waited."""
@@ -71,8 +75,17 @@ class Place(NamedTuple):
 class DelayDesk:
     """Answers about what waits. Keeps nothing."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        is_shown: IsShown = lambda queue, found, offset: True,
+        threads: BatchThreads | None = None,
+    ) -> None:
+        """`is_shown` says whether readers of a queue may see what lies at an offset."""
         self._store = store
+        self._is_shown = is_shown
+        self._threads = threads or BatchThreads()
         self._delay = store.delay
         self._warming = Warming(store.warmth, store.log)
 
@@ -161,11 +174,15 @@ class DelayDesk:
         waiting = [place for place in places if self._waits(place)]
         for place in waiting or places:
             found = await self._read(place)
-            if found is not None:
+            if found is not None and self._may_tell(place, found):
                 due_ms = await self._due(place) if with_due else -1
-                message = await looked_at(found, place.offset, preview)
+                message = await looked_at(self._threads, found, place.offset, preview)
                 return self._told(place, found, message, due_ms)
         return None
+
+    def _may_tell(self, place: Place, found: Slice) -> bool:
+        """Whether nobody is told too early: a record may belong to a transaction."""
+        return self._waits(place) or self._is_shown(place.queue, found, place.offset)
 
     def _told(
         self, place: Place, found: Slice, message: MessageView, due_ms: int
@@ -261,7 +278,9 @@ class DelayDesk:
     def _by_key(self, topic: str, key: str) -> Iterator[tuple[Queue, Slice]]:
         encoded = key.encode("utf-8", "surrogatepass")
         lookup = self._store.lookup
-        for position in lookup.by_key(topic.encode(), encoded, limit=CANDIDATES_MAX):
+        for position in lookup.by_key(
+            topic.encode(), encoded, limit=CANDIDATES_MAX, batch_keys=no_batch_keys
+        ):
             found = lookup.entry(position)
             if found is not None:
                 yield found

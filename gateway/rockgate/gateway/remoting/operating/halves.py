@@ -18,6 +18,7 @@ from rockgate.gateway.warming import Warming
 from rockgate.protocol.remoting.bodies.operating import HalfPage, HalfView, Resolved
 from rockgate.protocol.remoting.headers.operating import ListHalvesHeader
 from rockgate.store.halffold import MESSAGES, Half, HalfMessages
+from rockgate.store.keyloading import no_batch_keys
 from rockgate.store.store import Store
 
 HALVES_PER_TURN: Final = 2_000
@@ -116,7 +117,9 @@ class HalfDesk:
                 return half
         lookup = self._store.lookup
         key = id_.encode("utf-8", "surrogatepass")
-        for position in lookup.by_key(MESSAGES, key, limit=CANDIDATES_MAX):
+        for position in lookup.by_key(
+            MESSAGES, key, limit=CANDIDATES_MAX, batch_keys=no_batch_keys
+        ):
             found = lookup.entry(position)
             half = None if found is None else self._undecided.find(found[1].unit.base)
             if half is not None:

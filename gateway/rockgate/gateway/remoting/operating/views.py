@@ -6,14 +6,17 @@ cannot be read is shown as far as it can.
 
 from __future__ import annotations
 
-import asyncio
+from functools import partial
 from typing import Final
 
-from rockgate.gateway.mapping.transcoder import is_heavy
+from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.protocol import entry as envelope
-from rockgate.protocol.entry import MAGIC_BATCH, parse_properties, places
-from rockgate.protocol.kafka.errors import MalformedBatch
-from rockgate.protocol.kafka.records.record import Record, iterate_records
+from rockgate.protocol.entry import MAGIC_BATCH, body_of, parse_properties, places
+from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
+from rockgate.protocol.kafka.records.batch import read_header
+from rockgate.protocol.kafka.records.bounds import BOUNDS, LIGHT, Bounds, is_heavy
+from rockgate.protocol.kafka.records.record import Record, open_records
+from rockgate.protocol.kafka.records.skimming import record_at
 from rockgate.protocol.remoting.bodies.operating import MessageView
 from rockgate.protocol.remoting.compression import compression_of, decompress
 from rockgate.protocol.remoting.errors import MalformedContent
@@ -21,25 +24,35 @@ from rockgate.store.reading import Slice
 
 PREVIEW_MAX: Final = 64 << 10
 OPENED_MAX: Final = 16 << 20
-"""What a body or a batch may become when it is opened to be looked at."""
+"""What a body may become when it is opened to be looked at."""
 REAL_TOPIC: Final = "REAL_TOPIC"
 REAL_QUEUE: Final = "REAL_QID"
 
 
-async def looked_at(found: Slice, offset: int, preview: int) -> MessageView:
+async def looked_at(threads: BatchThreads, found: Slice, offset: int, preview: int) -> MessageView:
     """Return the same, by a thread where a batch takes long to open."""
-    if places(found.entry, 0)[1] == MAGIC_BATCH and is_heavy(found.entry):
-        return await asyncio.to_thread(view_of, found, offset, preview)
-    return view_of(found, offset, preview)
+    if places(found.entry, 0)[1] != MAGIC_BATCH:
+        return view_of(found, offset, preview)
+    if not is_heavy(body_of(found.entry)):
+        try:
+            return view_of(found, offset, preview, LIGHT)
+        except BatchTooLarge:
+            pass
+    try:
+        return await threads.run(partial(view_of, found, offset, preview, threads.bounds))
+    except BatchTooLarge as damage:
+        unit = found.unit
+        threads.pass_over(damage, position=unit.position, offset=unit.base, count=unit.offset_count)
+        return _nothing(envelope.read(found.entry))
 
 
-def view_of(found: Slice, offset: int, preview: int) -> MessageView:
+def view_of(found: Slice, offset: int, preview: int, bounds: Bounds = BOUNDS) -> MessageView:
     """Return what lies at an offset of an entry; its topic is the one it was sent to."""
     view = found.entry
     entry = envelope.read(view)
     body = view[entry.body_at : entry.body_at + entry.body_size]
     if entry.is_batch:
-        return _record_view(entry, body, offset, preview)
+        return _record_view(entry, body, offset, preview, bounds)
     properties = parse_properties(envelope.properties_of(view, entry))
     real = properties.get(REAL_TOPIC)
     queue = properties.get(REAL_QUEUE, "")
@@ -58,11 +71,17 @@ def view_of(found: Slice, offset: int, preview: int) -> MessageView:
     )
 
 
-def _record_view(entry: envelope.Entry, body: memoryview, offset: int, preview: int) -> MessageView:
-    record = _record(body, offset)
-    view = MessageView(
+def _nothing(entry: envelope.Entry) -> MessageView:
+    return MessageView(
         topic=entry.topic.decode("utf-8", "replace"), queue=entry.queue_id, stored_ms=entry.store_ms
     )
+
+
+def _record_view(
+    entry: envelope.Entry, body: memoryview, offset: int, preview: int, bounds: Bounds
+) -> MessageView:
+    record = _record(body, offset, bounds)
+    view = _nothing(entry)
     if record is None:
         return view
     value = record.value
@@ -76,14 +95,15 @@ def _record_view(entry: envelope.Entry, body: memoryview, offset: int, preview: 
     return view
 
 
-def _record(body: memoryview, offset: int) -> Record | None:
+def _record(body: memoryview, offset: int, bounds: Bounds) -> Record | None:
     try:
-        for record in iterate_records(body, size_max=OPENED_MAX):
-            if record.offset == offset:
-                return record
+        header = read_header(body)
+        data = open_records(body, header, bounds=bounds)
+        return record_at(data, header, offset, bounds=bounds)
+    except BatchTooLarge:
+        raise
     except MalformedBatch:
-        pass
-    return None
+        return None
 
 
 def _plain(body: memoryview, sys_flag: int, preview: int) -> bytes:

@@ -222,14 +222,17 @@ class ClientRequests:
         asked = headers.read(command, fields.ConsumeDirectlyHeader)
         client = self._client(asked.consumer_group, asked.client_id)
         _, _, place = parse_offset_message_id(asked.msg_id or "")
-        found = self._lookup.message(place)
-        if found is None:
-            raise Refused(
-                ResponseCode.SYSTEM_ERROR, f"no message with the id {asked.msg_id} is there"
-            )
         more = {"brokerName": self._broker_name, "topicSysFlag": "0", "groupSysFlag": "0"}
+        return self._consume_directly(client, place, asked.msg_id, {**command.fields, **more})
+
+    async def _consume_directly(
+        self, client: Client, place: int, id_: str | None, told: dict[str, str]
+    ) -> Reply:
+        found = await self._lookup.read(place)
+        if found is None:
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"no message with the id {id_} is there")
         code = RequestCode.CONSUME_MESSAGE_DIRECTLY
-        return self._pass_on(client, code, {**command.fields, **more}, bytes(found.message))
+        return await self._pass_on(client, code, told, bytes(found.message))
 
     def _client(self, group_name: str, client_id: str | None) -> Client:
         group = self._clients.consumer_group(names.to_store(group_name))

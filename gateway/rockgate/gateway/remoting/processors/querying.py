@@ -14,7 +14,6 @@ from collections.abc import Awaitable, Iterator
 from rockgate.gateway.mapping import names
 from rockgate.gateway.mapping.address import pack_address
 from rockgate.gateway.mapping.lookup import MessageLookup
-from rockgate.gateway.mapping.transcoder import Transcoder
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.clients import Clients
 from rockgate.gateway.remoting.dispatch import Reply
@@ -37,7 +36,6 @@ from rockgate.store.consumequeue import Queue
 from rockgate.store.keyindex import FOREVER_MS
 from rockgate.store.queueindex import Unit
 from rockgate.store.queuetable import QueueTable
-from rockgate.store.reading import Slice
 
 COUNT_MAX = 64
 """Messages of one answer, as in RocketMQ."""
@@ -54,7 +52,6 @@ class Queries:
         *,
         topics: TopicBook,
         lookup: MessageLookup,
-        transcoder: Transcoder,
         queues: QueueTable,
         bodies: Bodies,
         puller: Puller,
@@ -66,7 +63,6 @@ class Queries:
         self._clients = clients
         self._topics = topics
         self._lookup = lookup
-        self._transcoder = transcoder
 
     def by_key(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """12: messages with a key."""
@@ -74,20 +70,13 @@ class Queries:
 
     async def _by_key(self, asked: QueryMessageHeader) -> Reply:
         topic = self._topics.get(asked.topic)
-        heavy: list[Slice] | None = []
-        while True:
-            found = self._lookup.by_key(
-                topic.encoded,
-                asked.key.encode("utf-8", "surrogatepass"),
-                limit=max(1, min(asked.max_num, COUNT_MAX)),
-                begin_ms=max(0, asked.begin_timestamp),
-                end_ms=min(max(0, asked.end_timestamp), FOREVER_MS),
-                heavy=heavy,
-            )
-            if not heavy:
-                break
-            await self._transcoder.prepare(heavy)
-            heavy = None
+        found = await self._lookup.by_key(
+            topic.encoded,
+            asked.key.encode("utf-8", "surrogatepass"),
+            limit=max(1, min(asked.max_num, COUNT_MAX)),
+            begin_ms=max(0, asked.begin_timestamp),
+            end_ms=min(max(0, asked.end_timestamp), FOREVER_MS),
+        )
         if not found:
             raise Refused(
                 ResponseCode.QUERY_NOT_FOUND, "can not find message, maybe time range not correct"
@@ -107,11 +96,7 @@ class Queries:
         return self._view(headers.read(command, ViewMessageHeader).offset)
 
     async def _view(self, place: int) -> Reply:
-        heavy: list[Slice] = []
-        found = self._lookup.message(place, heavy) if place >= 0 else None
-        if found is None and heavy:
-            await self._transcoder.prepare(heavy)
-            found = self._lookup.message(place)
+        found = await self._lookup.read(place) if place >= 0 else None
         if found is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"can not find message by the offset, {place}")
         return Command(ResponseCode.SUCCESS, body=bytes(found.message))

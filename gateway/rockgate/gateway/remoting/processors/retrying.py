@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 from rockgate.gateway.mapping.lookup import Found, MessageLookup
-from rockgate.gateway.mapping.transcoder import Transcoder
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.dispatch import Reply
 from rockgate.gateway.remoting.errors import Refused
@@ -31,10 +30,9 @@ from rockgate.store.reading import Slice
 class RetryRequests:
     """Answers 36."""
 
-    def __init__(self, *, retries: Retries, lookup: MessageLookup, transcoder: Transcoder) -> None:
+    def __init__(self, *, retries: Retries, lookup: MessageLookup) -> None:
         self._retries = retries
         self._lookup = lookup
-        self._transcoder = transcoder
 
     def give_back(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
         """36: let the group have a message again, later."""
@@ -43,8 +41,8 @@ class RetryRequests:
             return Command(ResponseCode.SUCCESS)
         heavy: list[Slice] = []
         found = self._lookup.message(asked.offset, heavy)
-        if found is None and heavy:
-            return self._later(asked, heavy)
+        if heavy:
+            return self._later(asked)
         return self._answer(asked, found)
 
     def _answer(self, asked: SendBackHeader, found: Found | None) -> Reply | Awaitable[Reply]:
@@ -58,9 +56,8 @@ class RetryRequests:
             return Command(ResponseCode.SUCCESS)
         return self._safe(taken)
 
-    async def _later(self, asked: SendBackHeader, heavy: list[Slice]) -> Reply:
-        await self._transcoder.prepare(heavy)
-        answer = self._answer(asked, self._lookup.message(asked.offset))
+    async def _later(self, asked: SendBackHeader) -> Reply:
+        answer = self._answer(asked, await self._lookup.read(asked.offset))
         return answer if isinstance(answer, Command | list) else await answer
 
     async def _safe(self, taken: Awaitable[Appended]) -> Reply:

@@ -1,8 +1,12 @@
 """Compressing and decompressing the records of a batch: gzip, snappy, lz4, zstd by cramjam.
 
-Decompression is bounded: no input makes more than `size_max` bytes, and memory is taken in steps
-that follow what the codec really puts out, so a batch that promises gigabytes costs what it holds.
-Any failure is a MalformedBatch that names the codec.
+Decompression is bounded: no input makes more than `size_max` bytes (BatchTooLarge), and memory is
+taken as the codec really fills it, so a batch that promises gigabytes costs what it holds. Any
+other failure is a MalformedBatch that names the codec.
+
+The codecs let go of the interpreter while they work, and so must everything around them: to clear
+or copy 64 MB would hold up every other thread for 70 ms. What is large is therefore put into a
+mapping of its own, whose pages come as they are written.
 
 Two details are Java's. Snappy is written in the framing of its snappy library (xerial: a header of
 16 bytes, then blocks of at most 32 KiB, each behind its length), and read in that framing and raw,
@@ -10,17 +14,23 @@ as librdkafka sends it. LZ4 frames are written with independent blocks: Java's r
 linked ones.
 """
 
+import mmap
 import struct
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, TypeAlias
 
 import cramjam
 
-from rockgate.protocol.kafka.errors import MalformedBatch
+from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
 from rockgate.protocol.kafka.records.batch import Buffer, Compression
 
 SIZE_MAX: Final = 64 * 1024 * 1024
 """How much one batch may decompress to, unless the caller says otherwise."""
+
+Plain: TypeAlias = bytes | mmap.mmap
+"""Records in plain; large ones lie in a mapping. Both are indexed and cut alike."""
+PIECE: Final = 1 << 20
+"""What is cleared or copied at once; more than that is done piece by piece."""
 
 _GUESS_MIN: Final = 16 * 1024
 _GROWTH: Final = 4
@@ -34,28 +44,32 @@ _LENGTH: Final = struct.Struct(">i")
 _SNAPPY_RATIO_MAX: Final = 22
 
 
-def compress(data: Buffer, codec: Compression) -> bytes:
+def compress(data: Buffer | mmap.mmap, codec: Compression) -> bytes:
     """`data` as the records of a batch with this codec."""
     match codec:
         case Compression.NONE:
-            return bytes(data)
+            return bytes(memoryview(data))
         case Compression.GZIP:
             return bytes(cramjam.gzip.compress(data))
         case Compression.SNAPPY:
             return _compress_xerial(data)
         case Compression.LZ4:
             stream = cramjam.lz4.Compressor(content_checksum=False, block_linked=False)
-            stream.compress(bytes(data))
+            view = memoryview(data)
+            for at in range(0, len(view), PIECE):
+                stream.compress(bytes(view[at : at + PIECE]))
             return bytes(stream.finish())
         case Compression.ZSTD:
             return bytes(cramjam.zstd.compress(data))
 
 
-def decompress(data: Buffer, codec: Compression, *, size_max: int = SIZE_MAX) -> bytes:
+def decompress(data: Buffer, codec: Compression, *, size_max: int = SIZE_MAX) -> Plain:
     """The records in `data`, at most `size_max` bytes of them, or a MalformedBatch."""
     match codec:
         case Compression.NONE:
-            return bytes(data)
+            if len(data) > size_max:
+                raise BatchTooLarge(f"{len(data)} bytes, at most {size_max} are taken")
+            return joined([memoryview(data)], len(data))
         case Compression.GZIP:
             return _inflate(cramjam.gzip.decompress_into, data, "gzip", size_max)
         case Compression.SNAPPY:
@@ -67,12 +81,20 @@ def decompress(data: Buffer, codec: Compression, *, size_max: int = SIZE_MAX) ->
 
 
 def _inflate(
-    decompress_into: Callable[[Buffer, bytearray], int], data: Buffer, name: str, size_max: int
-) -> bytes:
-    """Decompress into a buffer that grows fourfold until the output fits or the bound is met."""
+    decompress_into: Callable[[Buffer, bytearray | mmap.mmap], int],
+    data: Buffer,
+    name: str,
+    size_max: int,
+) -> Plain:
+    """Decompress into a buffer that grows fourfold until the output fits or the bound is met.
+
+    Behind the first piece it is a mapping of all that may be: what is not written takes no memory.
+    """
     size = min(size_max, max(_GUESS_MIN, _GROWTH * len(data)))
     while True:
-        out = bytearray(size)
+        if size > PIECE:
+            size = size_max
+        out = bytearray(size) if size <= PIECE else room(size)
         try:
             written = decompress_into(data, out)
         except (cramjam.DecompressionError, OSError, ValueError) as error:
@@ -81,13 +103,40 @@ def _inflate(
             if _BUFFER_FULL not in str(error):
                 raise MalformedBatch(f"{name}: {error}") from None
             if size >= size_max:
-                raise MalformedBatch(f"{name}: more than {size_max} bytes") from None
+                raise BatchTooLarge(f"{name}: more than {size_max} bytes") from None
             size = min(size_max, size * _GROWTH)
         else:
-            return bytes(memoryview(out)[:written])
+            return cut(out, written)
 
 
-def _compress_xerial(data: Buffer) -> bytes:
+def room(size: int) -> mmap.mmap:
+    """Memory of which each page comes when it is first written."""
+    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+
+
+def cut(out: bytearray | mmap.mmap, size: int) -> Plain:
+    """What was written of a buffer."""
+    if isinstance(out, bytearray) or size <= PIECE:
+        return bytes(memoryview(out)[:size])
+    if size < len(out):
+        out.resize(size)
+    return out
+
+
+def joined(parts: Iterable[memoryview], size: int) -> Plain:
+    """Parts of so many bytes one behind the other; much of it is copied piece by piece."""
+    if size <= PIECE:
+        return b"".join(parts)
+    out, to = room(size), 0
+    for part in parts:
+        for at in range(0, len(part), PIECE):
+            piece = part[at : at + PIECE]
+            out[to : to + len(piece)] = piece
+            to += len(piece)
+    return out
+
+
+def _compress_xerial(data: Buffer | mmap.mmap) -> bytes:
     view = memoryview(data)
     parts = [_XERIAL_HEADER]
     for at in range(0, len(view), _XERIAL_BLOCK_SIZE):
@@ -96,14 +145,14 @@ def _compress_xerial(data: Buffer) -> bytes:
     return b"".join(parts)
 
 
-def _decompress_snappy(view: memoryview, size_max: int) -> bytes:
+def _decompress_snappy(view: memoryview, size_max: int) -> Plain:
     if bytes(view[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
         return _decompress_block(view, size_max)
     # Versions are not looked at: there has only ever been 1, and Java ignores it as well.
     at, end, size = len(_XERIAL_HEADER), len(view), 0
     if at > end:
         raise MalformedBatch("snappy: the framing header is cut off")
-    blocks: list[bytes] = []
+    blocks: list[memoryview] = []
     while at < end:
         if bytes(view[at : at + len(_XERIAL_MAGIC)]) == _XERIAL_MAGIC:
             # Streams may be concatenated, each with its header.
@@ -117,21 +166,23 @@ def _decompress_snappy(view: memoryview, size_max: int) -> bytes:
             raise MalformedBatch(f"snappy: block of {length} bytes, {end - at} left at byte {at}")
         block = _decompress_block(view[at : at + length], size_max - size)
         size += len(block)
-        blocks.append(block)
+        blocks.append(memoryview(block))
         at += length
-    return b"".join(blocks)
+    return joined(blocks, size)
 
 
-def _decompress_block(block: memoryview, size_max: int) -> bytes:
+def _decompress_block(block: memoryview, size_max: int) -> Plain:
     """One raw snappy block; the size that it claims in front is checked before it is used."""
     try:
         size = cramjam.snappy.decompress_raw_len(block)
-        if size > size_max or size > _SNAPPY_RATIO_MAX * len(block):
-            raise MalformedBatch(
+        if size > _SNAPPY_RATIO_MAX * len(block):
+            raise MalformedBatch(f"snappy: {len(block)} bytes promise {size}")
+        if size > size_max:
+            raise BatchTooLarge(
                 f"snappy: {len(block)} bytes promise {size}, at most {size_max} are taken"
             )
-        out = bytearray(size)
+        out = bytearray(size) if size <= PIECE else room(size)
         written = cramjam.snappy.decompress_raw_into(block, out)
     except (cramjam.DecompressionError, OSError, ValueError) as error:
         raise MalformedBatch(f"snappy: {error}") from None
-    return bytes(memoryview(out)[:written])
+    return cut(out, written)

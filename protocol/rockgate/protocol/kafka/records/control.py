@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from rockgate.protocol.kafka.errors import MalformedBatch
 from rockgate.protocol.kafka.records.batch import Buffer, read_header
+from rockgate.protocol.kafka.records.bounds import Bounds
 from rockgate.protocol.kafka.records.record import Record, build_batch, read_records
 
 _KEY: Final = struct.Struct(">hh")
@@ -20,6 +21,9 @@ _VALUE: Final = struct.Struct(">hi")
 _VERSION: Final = 0
 MARKER_SIZE_MAX: Final = 1024
 """What a marker may decompress to; ours and Kafka's are never compressed."""
+_BOUNDS: Final = Bounds(
+    inflated_bytes_max=MARKER_SIZE_MAX, records_max=100, record_headers_max=100, headers_max=100
+)
 
 
 class MarkerType(IntEnum):
@@ -64,7 +68,7 @@ def read_marker(view: Buffer) -> Marker | None:
     header = read_header(view)
     if not header.is_control:
         raise MalformedBatch("no control batch")
-    records = read_records(view, size_max=MARKER_SIZE_MAX)
+    records = read_records(view, bounds=_BOUNDS)
     if len(records) != 1:
         raise MalformedBatch(f"{len(records)} records in a control batch")
     key, value = records[0].key, records[0].value

@@ -13,7 +13,7 @@ cut short, left over or out of range is a MalformedBatch that names the record.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from rockgate.protocol.kafka.errors import MalformedBatch
+from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
 from rockgate.protocol.kafka.records import batch
 from rockgate.protocol.kafka.records import compression as codecs
 from rockgate.protocol.kafka.records.batch import (
@@ -22,6 +22,8 @@ from rockgate.protocol.kafka.records.batch import (
     Compression,
     TimestampType,
 )
+from rockgate.protocol.kafka.records.bounds import BOUNDS, Bounds
+from rockgate.protocol.kafka.records.compression import Plain
 
 Header = tuple[str, bytes | None]
 
@@ -50,30 +52,32 @@ class Record(NamedTuple):
 # Reading
 
 
-def read_records(view: Buffer, *, size_max: int = codecs.SIZE_MAX) -> list[Record]:
+def read_records(view: Buffer, *, bounds: Bounds = BOUNDS) -> list[Record]:
     """All records of the batch that fills `view`; see `iterate_records`."""
-    return list(iterate_records(view, size_max=size_max))
+    return list(iterate_records(view, bounds=bounds))
 
 
-def iterate_records(view: Buffer, *, size_max: int = codecs.SIZE_MAX) -> Iterator[Record]:
+def iterate_records(view: Buffer, *, bounds: Bounds = BOUNDS) -> Iterator[Record]:
     """The records of the batch that fills `view`, one by one, after decompressing them together.
 
     The header is taken as checked (`batch.check`); the records themselves are not trusted.
-    `size_max` bounds what they may decompress to.
+    BatchTooLarge if they are more than `bounds` allow.
     """
     header = batch.read_header(view)
-    return walk_records(open_records(view, header, size_max=size_max), header)
+    return walk_records(open_records(view, header, bounds=bounds), header, bounds=bounds)
 
 
-def open_records(view: Buffer, header: BatchHeader, *, size_max: int = codecs.SIZE_MAX) -> bytes:
-    """The records of a batch in plain, at most `size_max` bytes of them, as `walk_records` takes
-    them."""
+def open_records(view: Buffer, header: BatchHeader, *, bounds: Bounds = BOUNDS) -> Plain:
+    """The records of a batch in plain, as `walk_records` takes them."""
+    bounds.check_count(header)
     return codecs.decompress(
-        memoryview(view)[batch.HEADER_SIZE :], header.compression, size_max=size_max
+        memoryview(view)[batch.HEADER_SIZE :],
+        header.compression,
+        size_max=bounds.inflated_bytes_max,
     )
 
 
-def skip_records(data: bytes, at: int, count: int) -> int:
+def skip_records(data: Plain, at: int, count: int) -> int:
     """The place behind `count` records that start at `at`; only their lengths are looked at."""
     try:
         for _ in range(count):
@@ -90,13 +94,14 @@ def skip_records(data: bytes, at: int, count: int) -> int:
 
 
 def walk_records(
-    data: bytes, header: BatchHeader, *, at: int = 0, first: int = 0
+    data: Plain, header: BatchHeader, *, at: int = 0, first: int = 0, bounds: Bounds = BOUNDS
 ) -> Iterator[Record]:
     """The records of a batch from the one with index `first` on, which starts at `at`."""
     base_offset, base_timestamp = header.base_offset, header.base_timestamp
     append_time = header.timestamp_type is TimestampType.LOG_APPEND_TIME
     last_delta, previous_delta = header.last_offset_delta, first - 1
     index = first
+    each_max, left = bounds.record_headers_max, bounds.headers_max
     # One-byte varints are read in place: a call for each would double the time of the loop.
     try:
         for index in range(first, header.record_count):
@@ -129,7 +134,8 @@ def walk_records(
             value, at = _read_bytes(data, at, end, index, "value")
             headers: tuple[Header, ...] = ()
             if data[at]:
-                headers, at = _read_headers(data, at, end, index)
+                headers, at = _read_headers(data, at, end, index, min(each_max, left))
+                left -= len(headers)
             else:
                 at += 1
             if at != end:
@@ -145,7 +151,7 @@ def walk_records(
         )
 
 
-def _read_bytes(data: bytes, at: int, end: int, index: int, what: str) -> tuple[bytes | None, int]:
+def _read_bytes(data: Plain, at: int, end: int, index: int, what: str) -> tuple[bytes | None, int]:
     n = data[at]
     at += 1
     if n > 127:
@@ -160,7 +166,9 @@ def _read_bytes(data: bytes, at: int, end: int, index: int, what: str) -> tuple[
     return data[at:following], following
 
 
-def _read_headers(data: bytes, at: int, end: int, index: int) -> tuple[tuple[Header, ...], int]:
+def _read_headers(
+    data: Plain, at: int, end: int, index: int, count_max: int
+) -> tuple[tuple[Header, ...], int]:
     n = data[at]
     at += 1
     if n > 127:
@@ -169,6 +177,8 @@ def _read_headers(data: bytes, at: int, end: int, index: int) -> tuple[tuple[Hea
     # A header takes two bytes at least, so a count beyond that is refused before the loop.
     if n & 1 or 2 * count > end - at:
         raise _malformed(index, f"{_signed(n)} headers in {max(0, end - at)} bytes")
+    if count > count_max:
+        raise BatchTooLarge(f"{count} headers, over {count_max} that are left to it", index=index)
     headers: list[Header] = []
     for _ in range(count):
         key, at = _read_bytes(data, at, end, index, "header key")
@@ -184,7 +194,7 @@ class Overlong(Exception):
     """A varint that does not end where it must."""
 
 
-def long_varint(data: bytes, at: int, first: int, bits: int = 32) -> tuple[int, int]:
+def long_varint(data: Plain, at: int, first: int, bits: int = 32) -> tuple[int, int]:
     """The unsigned value of a varint whose first byte had its top bit set, and the place after."""
     n = data[at]
     if n < 128:

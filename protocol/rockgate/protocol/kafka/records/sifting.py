@@ -14,13 +14,15 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, Generic, TypeVar
 
-from rockgate.protocol.kafka.errors import MalformedBatch
+from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
 from rockgate.protocol.kafka.records import batch
 from rockgate.protocol.kafka.records import compression as codecs
 from rockgate.protocol.kafka.records.batch import BatchHeader, Buffer, Compression, TimestampType
+from rockgate.protocol.kafka.records.bounds import BOUNDS, Bounds
+from rockgate.protocol.kafka.records.compression import Plain
 from rockgate.protocol.kafka.records.record import (
     NO_TIMESTAMP,
     Header,
@@ -33,7 +35,11 @@ from rockgate.protocol.kafka.records.record import (
 
 STEP_RECORDS: Final = 250
 """Records of one step: about a quarter of a millisecond if all of them are read."""
+BAD_MAX: Final = 10_000
+"""Bad records that are named; whoever sends more learns of the others when these are mended."""
 _NOWHERE: Final = 1 << 62
+_HINT_SIZE_MAX: Final = 16
+"""The longest that a hint matches."""
 
 T = TypeVar("T")
 Wanted = Callable[[tuple[Header, ...]], T | None]
@@ -50,13 +56,18 @@ class Sifter(Generic[T]):
         hint: re.Pattern[bytes],
         wanted: Wanted[T],
         *,
-        size_max: int = codecs.SIZE_MAX,
+        bounds: Bounds = BOUNDS,
+        data: Plain | None = None,
     ) -> None:
+        """Open a batch, or take what others have opened of it."""
         self.header = header
-        self.data = open_records(view, header, size_max=size_max)
+        self.data = open_records(view, header, bounds=bounds) if data is None else data
         self._wanted = wanted
-        self._hits = hint.finditer(self.data)
-        self._hit = self._next_hit()
+        self._bounds = bounds
+        self._headers_left = bounds.headers_max
+        self._hits = _hits(hint, self.data)
+        self._hit = next(self._hits, _NOWHERE)
+        self._bad: list[tuple[int, str]] = []
         self._at = 0
         self._index = 0
         self.has_hint = self._hit != _NOWHERE
@@ -69,10 +80,6 @@ class Sifter(Generic[T]):
         self._ends = array("I")
         self.rest_max_ms = NO_TIMESTAMP
         """The largest timestamp of the others."""
-
-    def _next_hit(self) -> int:
-        hit = next(self._hits, None)
-        return _NOWHERE if hit is None else hit.start()
 
     def run(self) -> None:
         """Do all of it."""
@@ -99,7 +106,7 @@ class Sifter(Generic[T]):
                 if hit < end:
                     is_taken = self._look(index, start, end)
                     while hit < end:
-                        hit = self._next_hit()
+                        hit = next(self._hits, _NOWHERE)
                 else:
                     is_taken = False
                 if not is_taken:
@@ -120,15 +127,25 @@ class Sifter(Generic[T]):
             return True
         if at != size:
             raise MalformedBatch(f"{size - at} bytes after the last record")
+        if self._bad:
+            index, reason = self._bad[0]
+            raise MalformedBatch(reason, index=index, bad=self._bad)
         return False
 
     def _look(self, index: int, start: int, end: int) -> bool:
         """Read one record, and say whether it is wanted."""
-        record = next(walk_records(self.data, self.header, at=start, first=index))
+        record = next(
+            walk_records(self.data, self.header, at=start, first=index, bounds=self._bounds)
+        )
+        self._headers_left -= len(record.headers)
+        if self._headers_left < 0:
+            raise BatchTooLarge(f"over {self._bounds.headers_max} headers", index=index)
         try:
             found = self._wanted(record.headers)
         except ValueError as error:
-            raise MalformedBatch(str(error), index=index) from None
+            if len(self._bad) < BAD_MAX:
+                self._bad.append((index, str(error)))
+            return False
         if found is None:
             return False
         if record.offset - self.header.base_offset != index:
@@ -144,27 +161,40 @@ class Sifter(Generic[T]):
         at = bisect_left(self.indexes, index)
         if at == len(self.indexes) or self.indexes[at] != index:
             return None
-        return next(walk_records(self.data, self.header, at=self._starts[at], first=index))
+        return next(
+            walk_records(
+                self.data, self.header, at=self._starts[at], first=index, bounds=self._bounds
+            )
+        )
 
     @property
     def rest_count(self) -> int:
         """How many records were not wanted."""
         return self.header.record_count - len(self.indexes)
 
-    def rest(self, *, is_plain: bool = False) -> bytearray:
-        """Return the batch without the records that were wanted, sealed, with its codec or none."""
-        header, data = self.header, self.data
-        pieces, at = [], 0
+    def rest_data(self) -> Plain:
+        """Return the records that were not wanted, one behind the other."""
+        wanted_size = sum(self._ends) - sum(self._starts)
+        return codecs.joined(self._gaps(), len(self.data) - wanted_size)
+
+    def _gaps(self) -> Iterator[memoryview]:
+        view, at = memoryview(self.data), 0
         for start, end in zip(self._starts, self._ends, strict=True):
-            pieces.append(data[at:start])
+            yield view[at:start]
             at = end
-        pieces.append(data[at:])
-        payload = b"".join(pieces)
+        yield view[at:]
+
+    def rest(self) -> bytearray:
+        """Return the batch without the records that were wanted, sealed, with its codec."""
+        header, data = self.header, self.rest_data()
         attributes = header.attributes
-        if payload and header.compression is not Compression.NONE and not is_plain:
-            payload = codecs.compress(payload, header.compression)
-        else:
+        # Nothing at all is not compressed: an empty batch then is its header alone, in any codec.
+        codec = header.compression if data else Compression.NONE
+        payload = memoryview(data)
+        if codec is Compression.NONE:
             attributes &= ~batch.COMPRESSION_MASK
+        else:
+            payload = memoryview(codecs.compress(data, codec))
         max_ms = header.max_timestamp
         if self.rest_count and header.timestamp_type is TimestampType.CREATE_TIME:
             max_ms = self.rest_max_ms
@@ -180,3 +210,15 @@ class Sifter(Generic[T]):
         out[batch.HEADER_SIZE :] = payload
         batch.seal(out)
         return out
+
+
+def _hits(hint: re.Pattern[bytes], data: Plain) -> Iterator[int]:
+    """Yield where the hint is, looking through a piece at a time: a search lets nobody else run."""
+    at, size = 0, len(data)
+    while at < size:
+        hit = hint.search(data, at, min(size, at + codecs.PIECE + _HINT_SIZE_MAX))
+        if hit is None:
+            at += codecs.PIECE
+        else:
+            yield hit.start()
+            at = hit.end()

@@ -1,0 +1,1 @@
+"""Opening record batches: how much they may become, and threads for those that take long."""

@@ -1,0 +1,22 @@
+"""What became of record batches that had to be opened, for `/metrics`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rockgate.gateway.batches.threads import BatchThreads
+from rockgate.gateway.telemetry import metrics
+from rockgate.gateway.telemetry.exposition import Exposition
+
+
+class BatchSource:
+    """Tells of batches that readers passed over."""
+
+    def __init__(self, threads: BatchThreads) -> None:
+        self._threads = threads
+
+    def __call__(self, page: Exposition) -> Iterator[None]:
+        """Tell."""
+        page.add(metrics.UNREADABLE, self._threads.unreadable_count)
+        page.add(metrics.TOO_LARGE, self._threads.too_large_count)
+        yield

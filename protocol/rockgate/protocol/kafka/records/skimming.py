@@ -1,0 +1,121 @@
+"""Skimming a batch: the times or the keys of its records, or one of them, and nothing else.
+
+Records are stepped over by their lengths, and of each only the front is read: what a record has
+behind its key, a million headers for instance, costs nothing. What is not read is not checked.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from rockgate.protocol.kafka.errors import MalformedBatch
+from rockgate.protocol.kafka.records.batch import BatchHeader, TimestampType
+from rockgate.protocol.kafka.records.bounds import BOUNDS, Bounds
+from rockgate.protocol.kafka.records.compression import Plain
+from rockgate.protocol.kafka.records.record import Overlong, Record, long_varint, walk_records
+
+
+def skim_times(data: Plain, header: BatchHeader) -> Iterator[tuple[int, int]]:
+    """Yield the offset delta and the time of each record."""
+    for _, _, delta, timestamp, _, _ in _fronts(data, header):
+        yield delta, timestamp
+
+
+def skim_keys(data: Plain, header: BatchHeader) -> Iterator[tuple[int, bytes | None]]:
+    """Yield the offset delta and the key of each record."""
+    for index, _, delta, _, at, end in _fronts(data, header):
+        try:
+            n = data[at]
+            at += 1
+            if n > 127:
+                n, at = long_varint(data, at, n)
+        except (IndexError, Overlong) as error:
+            raise MalformedBatch(f"key: {error}", index=index) from None
+        if n & 1:
+            yield delta, None
+            continue
+        if at + (n >> 1) > end:
+            raise MalformedBatch(f"key of {n >> 1} bytes, {max(0, end - at)} left", index=index)
+        yield delta, data[at : at + (n >> 1)]
+
+
+class Marks(NamedTuple):
+    """Where every so many-th record of a batch lies, and how far its offset is from the base."""
+
+    places: array[int]
+    deltas: array[int]
+
+
+def mark_records(data: Plain, header: BatchHeader, every: int) -> Marks:
+    """Return marks at records; of a batch that is damaged, at those in front of the damage."""
+    marks = Marks(array("Q"), array("Q"))
+    try:
+        for index, start, delta, _, _, _ in _fronts(data, header):
+            if not index % every:
+                marks.places.append(start)
+                marks.deltas.append(delta)
+    except MalformedBatch:
+        pass
+    return marks
+
+
+def index_of(data: Plain, header: BatchHeader, delta: int, *, first: int, at: int) -> int:
+    """Return the index of the first record with an offset delta or a larger one.
+
+    Looked for from the record with index `first` on, which starts at `at`.
+    """
+    for index, _, found, _, _, _ in _fronts(data, header, first, at):
+        if found >= delta:
+            return index
+    return header.record_count
+
+
+def record_at(
+    data: Plain, header: BatchHeader, offset: int, *, bounds: Bounds = BOUNDS
+) -> Record | None:
+    """Return the record of an offset; None if there is none."""
+    wanted = offset - header.base_offset
+    for index, start, delta, _, _, _ in _fronts(data, header):
+        if delta == wanted:
+            return next(walk_records(data, header, at=start, first=index, bounds=bounds))
+        if delta > wanted:
+            break
+    return None
+
+
+def _fronts(
+    data: Plain, header: BatchHeader, first: int = 0, at: int = 0
+) -> Iterator[tuple[int, int, int, int, int, int]]:
+    """Yield each record's index, place, offset delta and time, where its key is, and its end."""
+    base_ms, max_ms = header.base_timestamp, header.max_timestamp
+    append_time = header.timestamp_type is TimestampType.LOG_APPEND_TIME
+    size, index = len(data), first
+    try:
+        for index in range(first, header.record_count):
+            start = at
+            n = data[at]
+            at += 1
+            if n > 127:
+                n, at = long_varint(data, at, n)
+            end = at + (n >> 1)
+            if n & 1 or end > size:
+                raise MalformedBatch(f"length of {n >> 1}, {size - at} bytes left", index=index)
+            n = data[at + 1]
+            at += 2
+            if n > 127:
+                n, at = long_varint(data, at, n, 64)
+            timestamp = max_ms if append_time else base_ms + ((n >> 1) ^ -(n & 1))
+            n = data[at]
+            at += 1
+            if n > 127:
+                n, at = long_varint(data, at, n)
+            if n & 1:
+                raise MalformedBatch("its offset lies before its batch's", index=index)
+            yield index, start, n >> 1, timestamp, at, end
+            at = end
+    except IndexError:
+        raise MalformedBatch("the batch ends inside it", index=index) from None
+    except Overlong as error:
+        raise MalformedBatch(str(error), index=index) from None

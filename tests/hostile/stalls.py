@@ -1,0 +1,76 @@
+"""How long a second client waits for ApiVersions while something is done to a server.
+
+The machine may be busy with anything: a wait counts only as far as the server's own threads ran
+during it, as the kernel counts their time, and of several tries the best one is taken.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.gateway.kafka.raw import RawClient
+from tests.gateway.server import RunningServer
+
+STALL_SECONDS_MAX = 0.050
+"""The bar: no request holds the loop for longer."""
+
+
+def stall_seconds(server: RunningServer, work: Callable[[], None], *, tries: int = 3) -> float:
+    """The longest wait of a bystander while `work` is done, in the best of some tries."""
+    best = float("inf")
+    for _ in range(tries):
+        best = min(best, _one(server, work))
+        if best < STALL_SECONDS_MAX:
+            break
+    return best
+
+
+def _one(server: RunningServer, work: Callable[[], None]) -> float:
+    over = threading.Event()
+    worst = 0.0
+
+    def ask() -> None:
+        nonlocal worst
+        with RawClient(server) as client:
+            while not over.is_set():
+                began, ran = time.monotonic(), ran_seconds(server.pid)
+                client.api_versions()
+                waited = min(time.monotonic() - began, ran_seconds(server.pid) - ran)
+                worst = max(worst, waited)
+                over.wait(0.001)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        work()
+    finally:
+        over.set()
+        asking.join()
+    return worst
+
+
+def ran_seconds(pid: int) -> float:
+    """How long the threads of a process have run."""
+    total = 0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            total += int((task / "schedstat").read_text().split()[0])
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return total / 1e9
+
+
+def forget_peak(pid: int) -> None:
+    """Let the kernel measure the peak of a process's memory anew."""
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
+
+
+def peak_bytes(pid: int) -> int:
+    """The most memory that a process had since then."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) << 10
+    raise AssertionError("the kernel tells no peak")
