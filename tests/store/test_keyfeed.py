@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from rockgate.protocol.entry import INDEXED
+from rockgate.store import keyfeed, keyindex
 from rockgate.store.clock import ManualClock
 from rockgate.store.commitlog import Draft
 from rockgate.store.config import StoreConfig
+from rockgate.store.entrykeys import Found
 from rockgate.store.keyfeed import KeyFeed
 from rockgate.store.keyindex import KeyIndex
 from rockgate.store.memoryfiles import MemoryDisk
@@ -74,3 +77,48 @@ def test_a_disk_that_stays_full_does_not_keep_the_loop_busy() -> None:
         store.keys.prepare()
     found = [store.lookup.by_key(b"orders", b"k%d" % n, limit=5) for n in range(25)]
     assert found == [[position] for position in positions]
+
+
+def test_a_batch_that_takes_long_is_indexed_by_a_job_and_in_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(keyindex, "PART_COUNT", 10)
+    monkeypatch.setattr(keyfeed, "PART_COUNT", 10)
+    disk, clock, jobs = MemoryDisk(), ManualClock(), 0
+
+    def record_keys(body: memoryview) -> Found:
+        def find() -> list[bytes]:
+            nonlocal jobs
+            jobs += 1
+            return bytes(body).split()
+
+        return find if bytes(body).startswith(b"slow") else bytes(body).split()
+
+    store = Store(disk.root(), CONFIG, clock, record_keys=record_keys)
+    topic = store.topics.create(NewTopic(name="orders", queue_count=1))
+    queue = store.queue(topic, 0)
+    many = [b"many%d" % n for n in range(35)]
+    bodies = (b"first", b"slow one two", b" ".join(many), b"last")
+    positions = [
+        store.appender.batch(queue, body, count=1, record_ms=1, sys_flag=INDEXED).position
+        for body in bodies
+    ]
+    message = store.appender.message(queue, Draft(b"", 0, 0, b"x", b"KEYS\x01key\x02"))
+    expected = dict(zip((b"first", b"two", b"many34", b"last"), positions, strict=True))
+    expected[b"key"] = message.position
+
+    def found(within: Store) -> dict[bytes, int]:
+        there = {key: within.lookup.by_key(b"orders", key, limit=2) for key in expected}
+        assert all(len(places) <= 1 for places in there.values())
+        return {key: places[0] for key, places in there.items() if places}
+
+    assert (found(store), jobs) == ({b"first": positions[0]}, 0)
+    turns = 0
+    while store.upkeep():
+        turns += 1
+        # A start in the middle finds all of it, too, and nothing twice.
+        assert store.keys is not None
+        store.keys.flush()
+        again = Store(disk.killed().root(), CONFIG, clock, record_keys=record_keys)
+        assert found(again) == expected
+    assert turns >= 5 and found(store) == expected

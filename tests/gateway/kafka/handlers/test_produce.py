@@ -223,12 +223,33 @@ def test_a_topic_may_say_how_its_batches_are_compressed(codec: str) -> None:
     assert [record[1:] for record in read_records(stored)] == [r[1:] for r in read_records(sent)]
 
 
-def test_a_compacted_topic_takes_no_record_without_a_key_and_names_it() -> None:
+def test_a_compacted_topic_takes_no_record_without_a_key_and_names_each() -> None:
     door = Door(cleanup_policy="compact")
-    refused = door.send(batch_of(2, key=None))
+    records = [Record(n, NOW_MS, b"k" if n % 3 else None, b"v") for n in range(10)]
+    refused = door.send(build_batch(records, base_offset=0))
     assert refused.error_code == ErrorCode.INVALID_RECORD
-    assert refused.record_errors[0][0] == 0
+    assert [index for index, _ in refused.record_errors] == [0, 3, 6, 9]
+    assert refused.error_message is not None and "4 records are bad" in refused.error_message
     assert door.send(batch_of(2)).error_code == 0
+
+
+def test_every_record_whose_headers_are_bad_is_named() -> None:
+    door = Door(message_type="DELAY")
+    bad = (("DELAY", b"soon"),)
+    records = [Record(n, NOW_MS, None, b"v", bad if n in (1, 4) else ()) for n in range(6)]
+    refused = door.send(build_batch(records, base_offset=0))
+    assert refused.error_code == ErrorCode.INVALID_RECORD
+    assert [index for index, _ in refused.record_errors] == [1, 4]
+    assert all("header DELAY is 'soon'" in str(reason) for _, reason in refused.record_errors)
+
+
+def test_a_batch_that_a_codec_makes_too_large_is_refused() -> None:
+    door = Door(compression_type="uncompressed", max_message_bytes="5000")
+    sent = build_batch(
+        [Record(0, NOW_MS, b"k", bytes(9_000))], base_offset=0, compression=Compression.ZSTD
+    )
+    assert len(sent) < 5_000
+    assert door.send(sent).error_code == ErrorCode.MESSAGE_TOO_LARGE
 
 
 def test_validating_opens_what_would_pass_through() -> None:
