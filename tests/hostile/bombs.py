@@ -59,7 +59,13 @@ def many_headers(count: int, name: bytes = b"") -> bytes:
 
 def many_records(count: int, key: bytes | None = b"k", headers: bytes = b"\0") -> bytes:
     """So many small records."""
-    data = b"".join([record(delta, key, b"v", headers) for delta in range(count)])
+    packed = b"\x01" if key is None else varint(len(key)) + key
+    rest = packed + b"\x02v" + headers
+    parts = []
+    for delta in range(count):
+        front = b"\0\0" + varint(delta)
+        parts += (bytes((2 * (len(front) + len(rest)),)), front, rest)
+    data = b"".join(parts)
     return sealed(compress(data, Compression.ZSTD), count, Compression.ZSTD)
 
 
