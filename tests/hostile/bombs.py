@@ -61,7 +61,7 @@ def many_records(count: int, key: bytes | None = b"k", headers: bytes = b"\0") -
     """So many small records."""
     packed = b"\x01" if key is None else varint(len(key)) + key
     rest = packed + b"\x02v" + headers
-    parts = []
+    parts: list[bytes] = []
     for delta in range(count):
         front = b"\0\0" + varint(delta)
         parts += (bytes((2 * (len(front) + len(rest)),)), front, rest)

@@ -9,6 +9,7 @@ from tests.house.checkout import ROOT
 from rockgate.store import (
     delaydelivery,
     delayfold,
+    delaygiven,
     delayheld,
     delayset,
     delayunits,
@@ -63,6 +64,6 @@ def test_the_numbers_are_those_of_the_code() -> None:
     assert (delaydelivery.COUNT_MAX, delaydelivery.BYTES_MAX) == (64, 256 << 10)
     assert "64 due items (256 KiB)" in PAGE
     assert delaydelivery.RETRY_MS == 10_000 and "after ten seconds" in PAGE
-    assert delaydelivery.ORIGIN.decode() in PAGE
+    assert delaygiven.ORIGIN.decode() in PAGE
     assert (steadyclock.STEP_MS, steadyclock.LASTS_MS) == (60_000, 3_600_000)
     assert "more than a minute" in PAGE and "lasted for an hour" in PAGE

@@ -364,7 +364,7 @@ class CommaRecords:
         self.bad = bad
         self.runs: list[list[int]] = []
 
-    def prepare(self, entries: Sequence[Slice]) -> None:
+    def prepare(self, wanted: Sequence[tuple[Slice, Sequence[int]]]) -> None:
         return None
 
     def redeliver(self, run: Sequence[tuple[Slice, int]]) -> tuple[Intake, int]:

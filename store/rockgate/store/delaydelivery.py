@@ -25,7 +25,7 @@ from rockgate.store.delaychanges import (
     encode_schedule,
 )
 from rockgate.store.delayfold import Delay, Due, Key
-from rockgate.store.delaygiven import Records, Redeliver
+from rockgate.store.delaygiven import Records, Redeliver, with_origin
 from rockgate.store.errors import EntryTooLarge, StoreError, UnknownTopic
 from rockgate.store.queueindex import Unit, UnitFields
 from rockgate.store.queuetable import QueueTable
@@ -44,8 +44,6 @@ FETCHING_MS: Final = 1
 """How soon to ask again whether the disk has answered."""
 TURN_WORK: Final = 500
 """Units that the wheel moves in one step."""
-ORIGIN: Final = b"__ORIGIN"
-"""Property of a delivered entry: what it was while it waited."""
 
 
 class _Picked(NamedTuple):
@@ -270,7 +268,10 @@ class Deliveries:
 
     def _prepare(self, found: Sequence[_Found]) -> bool:
         """Have a job open batches that take long; say whether there are any."""
-        batches = {each.entry.unit.position: each.entry for each in found if each.is_record}
+        batches: dict[int, tuple[Slice, list[int]]] = {}
+        for due, _, entry, is_record in found:
+            if is_record:
+                batches.setdefault(entry.unit.position, (entry, []))[1].append(due.waiting.offset)
         if self.records is None or not batches:
             return False
         opening = self.records.prepare(list(batches.values()))
@@ -290,6 +291,9 @@ class Deliveries:
         going: list[_Going] = []
         dropped: dict[str, list[Due]] = {}
         for run in _runs(found):
+            if self._picked:
+                self._leave(run)
+                continue
             for part in (run,) if len(run) == 1 else (run, *([each] for each in run)):
                 # A run fails as a whole; then each is tried alone, and only the bad one is told.
                 try:
@@ -316,16 +320,22 @@ class Deliveries:
             if intake is None:
                 self._put_off([due], now_ms)
                 return []
-            return [_Going(_with_origin(intake, [due]), [due])]
+            return [_Going(with_origin(intake, [due]), [due])]
         made: list[_Going] = []
         while run:
-            intake, count = self.records.redeliver(
-                [(each.entry, each.due.waiting.offset) for each in run]
-            )
+            one = self.records.redeliver([(each.entry, each.due.waiting.offset) for each in run])
+            if one is None:
+                self._leave(run)
+                break
+            intake, count = one
             dues = [each.due for each in run[:count]]
-            made.append(_Going(_with_origin(intake, dues), dues))
+            made.append(_Going(with_origin(intake, dues), dues))
             run = run[count:]
         return made
+
+    def _leave(self, run: Sequence[_Found]) -> None:
+        """Leave items for the next step, before any others."""
+        self._picked += [_Picked(each.due, each.queue, each.entry.unit) for each in run]
 
     def _append(self, going: Sequence[_Going], now_ms: int) -> bool:
         """Append deliveries with their end, in one group or in as few as fit into a segment."""
@@ -388,13 +398,3 @@ def _ended(kind: Kind, dues: Sequence[Due]) -> bytes:
         topic_id, queue_id, offset, _ = due.waiting
         by_queue.setdefault((topic_id, queue_id), []).append(offset)
     return encode_ended(kind, [Ended(*key, offsets) for key, offsets in by_queue.items()])
-
-
-def _with_origin(intake: Intake, dues: Sequence[Due]) -> Intake:
-    """Return a delivery with the property that names what it was."""
-    topic_id, queue_id, _, _ = dues[0].waiting
-    offsets = ",".join([str(due.waiting.offset) for due in dues])
-    origin = f"{topic_id.hex()}:{queue_id}:{offsets}".encode()
-    queue, draft = intake
-    properties = b"%b%b\x01%b\x02" % (draft.properties, ORIGIN, origin)
-    return _new(Intake, (queue, _new(Draft, (*draft[:4], properties, *draft[5:]))))

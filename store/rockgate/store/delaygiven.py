@@ -6,10 +6,14 @@ The store does not know what is in an entry. These are the questions that it has
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from rockgate.store.appending import Intake
+from rockgate.store.delayfold import Due
 from rockgate.store.reading import Slice
+
+ORIGIN: Final = b"__ORIGIN"
+"""Property of a delivered entry: what it was while it waited."""
 
 Redeliver = Callable[[Slice, int], Intake | None]
 """Makes of an entry that waited, and an offset in it, what is to be appended; None: not now.
@@ -31,11 +35,25 @@ class Opening(Protocol):
 class Records(Protocol):
     """Knows what is in batch entries of which records wait."""
 
-    def prepare(self, entries: Sequence[Slice]) -> Opening | None:
-        """Return what a thread has to do first; None if nothing."""
+    def prepare(self, wanted: Sequence[tuple[Slice, Sequence[int]]]) -> Opening | None:
+        """Return what a thread has to do first for offsets of entries; None if nothing.
 
-    def redeliver(self, run: Sequence[tuple[Slice, int]]) -> tuple[Intake, int]:
+        Asked once in each step, before anything is delivered.
+        """
+
+    def redeliver(self, run: Sequence[tuple[Slice, int]]) -> tuple[Intake, int] | None:
         """Make of records of one queue what is to be appended, and say of how many: one at least.
 
-        Each is an entry and an offset in it, in the order in which they are to be read.
+        Each is an entry and an offset in it, in the order in which they are to be read. None: the
+        rest of them in the next step.
         """
+
+
+def with_origin(intake: Intake, dues: Sequence[Due]) -> Intake:
+    """Return a delivery with the property that names what it was."""
+    topic_id, queue_id, _, _ = dues[0].waiting
+    offsets = ",".join([str(due.waiting.offset) for due in dues])
+    origin = f"{topic_id.hex()}:{queue_id}:{offsets}".encode()
+    queue, draft = intake
+    properties = b"%b%b\x01%b\x02" % (draft.properties, ORIGIN, origin)
+    return Intake(queue, draft._replace(properties=properties))

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.budget import budget
 from tests.gateway.kafka.delayed import Given, Postponing, delayed, plain
 
-from rockgate.gateway.kafka import delaying, delayscheduling
+from rockgate.gateway.kafka import delaying, delayscheduling, examining
 from rockgate.protocol.kafka.records.batch import Compression
 
 DELAYS_MS = st.none() | st.sampled_from((-7, 0, 400, 1_000, 1_000, 90_000, 86_400_000))
@@ -30,7 +30,8 @@ class DelayingMachine(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.patch = pytest.MonkeyPatch()
-        self.patch.setattr(delaying, "AT_ONCE_MAX", AT_ONCE)
+        self.patch.setattr(delaying, "WAITS_MAX", AT_ONCE)
+        self.patch.setattr(examining, "WAITS_MAX", AT_ONCE)
         self.patch.setattr(delayscheduling, "STEP_RECORDS", 2)
         self.world = Postponing()
         self.world.mixed()

@@ -41,7 +41,7 @@ class Side:
         self.start = place.position + 1
 
     def write(self, value: bytes, **more: object) -> None:
-        self.producer.produce(self.name, value, key=b"key", partition=0, **more)  # type: ignore[arg-type]
+        self.producer.produce(self.name, value, key=b"key", partition=0, **more)
         self.producer.flush(60)
 
     def addresses(self) -> Iterator[int]:

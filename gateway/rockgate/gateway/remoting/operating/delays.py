@@ -38,7 +38,7 @@ from rockgate.protocol.remoting.errors import MalformedContent
 from rockgate.protocol.remoting.headers.operating import ScanDelaysHeader
 from rockgate.protocol.remoting.ids import parse_offset_message_id, split_place
 from rockgate.store.consumequeue import Queue
-from rockgate.store.delaydelivery import ORIGIN
+from rockgate.store.delaygiven import ORIGIN
 from rockgate.store.delayfold import Listed
 from rockgate.store.errors import StoreError
 from rockgate.store.keyloading import no_batch_keys

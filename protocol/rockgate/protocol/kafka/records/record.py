@@ -299,27 +299,32 @@ def _encode_records(
 ) -> bytes | bytearray:
     out = bytearray()
     for offset, timestamp, key, value, headers in records:
-        parts = [b"\x00", _varint(timestamp - base_timestamp), _varint(offset - base_offset)]
+        parts = [b"\x00", varint(timestamp - base_timestamp), varint(offset - base_offset)]
         for data in (key, value):
             if data is None:
                 parts.append(b"\x01")
             else:
-                parts += (_varint(len(data)), data)
-        parts.append(_varint(len(headers)))
+                parts += (varint(len(data)), data)
+        parts.append(varint(len(headers)))
         for name, content in headers:
             key_bytes = name.encode()
-            parts += (_varint(len(key_bytes)), key_bytes)
+            parts += (varint(len(key_bytes)), key_bytes)
             if content is None:
                 parts.append(b"\x01")
             else:
-                parts += (_varint(len(content)), content)
+                parts += (varint(len(content)), content)
         body = b"".join(parts)
-        out += _varint(len(body))
+        out += varint(len(body))
         out += body
     return out
 
 
-def _varint(value: int) -> bytes:
+def is_delta(difference: int) -> bool:
+    """Whether a difference of two times can be told: it is an int64, as they are."""
+    return _INT64_MIN <= difference <= _INT64_MAX
+
+
+def varint(value: int) -> bytes:
     """The shortest zig-zag varint of an int64."""
     n = value << 1 if value >= 0 else ~value << 1 | 1
     if n < 128:

@@ -167,6 +167,13 @@ class Sifter(Generic[T]):
             )
         )
 
+    def span(self, index: int) -> tuple[int, int]:
+        """Return where a record that was wanted lies in the data; nowhere for another index."""
+        at = bisect_left(self.indexes, index)
+        if at == len(self.indexes) or self.indexes[at] != index:
+            return 0, 0
+        return self._starts[at], self._ends[at]
+
     @property
     def rest_count(self) -> int:
         """How many records were not wanted."""
