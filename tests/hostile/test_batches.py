@@ -22,6 +22,12 @@ from rockgate.protocol.kafka.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from rockgate.protocol.kafka.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+)
 from rockgate.protocol.kafka.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -37,6 +43,7 @@ from rockgate.protocol.kafka.messages.produce import (
     TopicProduceData,
 )
 from rockgate.protocol.kafka.records.batch import Compression
+from rockgate.protocol.kafka.records.compression import compress
 from rockgate.protocol.kafka.records.record import Record, build_batch
 
 GROWTH_MAX = 400 << 20
@@ -100,6 +107,13 @@ class World:
         answer = self.rocketmq.pull(self.name, offset)
         found = [each.queue_offset for each in messages(answer)] if answer.body else []
         return found, int(answer.fields["nextBeginOffset"])
+
+    def fetch(self, offset: int) -> bytes:
+        wanted = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
+        topics = [FetchTopic(topic=self.name, partitions=[wanted])]
+        request = FetchRequest(max_wait_ms=1000, min_bytes=1, topics=topics)
+        answer = self.kafka.call(ApiKey.FETCH, 12, request, FetchResponse)
+        return bytes(answer.responses[0].partitions[0].records or b"")
 
     def by_key(self, key: str) -> int:
         asked = {
@@ -283,3 +297,22 @@ def test_an_index_follows_a_million_records_without_a_stall(world: World) -> Non
     counts: list[int] = []
     assert stall_seconds(world.server, lambda: counts.append(world.by_key("k"))) < STALL_SECONDS_MAX
     assert set(counts) == {0}
+
+
+def test_a_delayed_record_of_sixty_megabytes_is_delivered_as_small_as_it_came(
+    world: World,
+) -> None:
+    world.make(message_type="DELAY")
+    headers = bombs.varint(1) + bombs.varint(14) + b"TIMER_DELAY_MS" + bombs.varint(1) + b"1"
+    data = bombs.record(0, b"k", bytes(60 << 20), headers)
+    bomb = bombs.sealed(compress(data, Compression.ZSTD), 1, Compression.ZSTD)
+    ends = itertools.count(2, 2)
+
+    def work() -> None:
+        assert world.produce(bomb).error_code == 0
+        end = next(ends)
+        wait_until(lambda: world.pull(1 << 40)[1] == end, "it is delivered")
+
+    assert stall_seconds(world.server, work) < STALL_SECONDS_MAX
+    fetched = world.fetch(1)
+    assert 0 < len(fetched) < 64 << 10

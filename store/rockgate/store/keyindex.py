@@ -16,7 +16,6 @@ of the caller's loader, so that neither a collision nor a damaged file can give 
 from __future__ import annotations
 
 import logging
-import re
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -36,6 +35,7 @@ from rockgate.store.errors import DiskFailed, StoreFull
 from rockgate.store.files import Directory
 from rockgate.store.keyfile import KeyFile, Shape
 from rockgate.store.keyloading import Load
+from rockgate.store.keyrow import load_row, name_of
 from rockgate.store.keywaiting import FEW, WAITING_MAX, KeysWaiting, Run, run
 
 _log = logging.getLogger(__name__)
@@ -47,16 +47,10 @@ FOREVER_MS: Final = 2**63 - 1
 PART_COUNT: Final = 2_000
 """Keys of one entry that are put at once: a few milliseconds' work."""
 
-_NAME: Final = re.compile(r"(\d{20})-(\d+)-(\d+)")
 _PREPARED: Final = "next"
 
 Missed = tuple[bytes, Sequence[bytes], int, int]
 """Topic, keys, position and store time of an entry, as `put` takes them."""
-
-
-def _name(start: int, shape: Shape) -> str:
-    """Return a file's name: its start, and its shape, which the settings may change later."""
-    return f"{start:020d}-{shape.slot_count}-{shape.entry_count}"
 
 
 class KeyIndex:
@@ -102,7 +96,7 @@ class KeyIndex:
         Afterwards nothing in the index points at or behind `log_end`, and every key in front of
         the returned position, but not in front of `rebuild_from`, is in it.
         """
-        row = self._load(log_end, rebuild_from)
+        row = load_row(self._directory, log_end, rebuild_from)
         if row:
             row[-1].cut(min(row[-1].position, log_end))
             row[-1].mapping.prefetch(0, row[-1].shape.entries_at)
@@ -115,50 +109,9 @@ class KeyIndex:
         self.durable_position = resume
         return resume
 
-    def _load(self, log_end: int, rebuild_from: int) -> list[KeyFile]:
-        """Map the files that join up, from the first needed one on; remove all others."""
-        row: list[KeyFile] = []
-        useless = []
-        is_whole = True
-        for name in self._directory.names():
-            file = self._open(name) if is_whole else None
-            if file is None:
-                useless.append(name)
-                is_whole = is_whole and not _NAME.fullmatch(name)
-                continue
-            if row:
-                # One that starts at the log's end may share its first message with the one before.
-                joins = file.start == row[-1].position and file.start < log_end
-            else:
-                joins = file.start <= min(rebuild_from, log_end)
-            if joins and file.load():
-                row.append(file)
-                continue
-            file.mapping.close()
-            useless.append(name)
-            is_whole = False
-        for name in useless:
-            self._directory.remove(name)
-        if useless:
-            self._directory.sync()
-        return row
-
-    def _open(self, name: str) -> KeyFile | None:
-        found = _NAME.fullmatch(name)
-        if not found:
-            return None
-        start, slot_count, entry_count = (int(digits) for digits in found.groups())
-        shape = Shape(slot_count, entry_count)
-        file = self._directory.open(name)
-        size = file.size()
-        file.close()
-        if size != shape.size or slot_count < 1 or entry_count < 1:
-            return None
-        return KeyFile(self._directory.map(name, writable=True), shape, start)
-
     def _create(self, start: int) -> KeyFile:
         shape = self._shape
-        name = _name(start, shape)
+        name = name_of(start, shape)
         prepared, self._prepared = self._prepared, None
         if prepared is None:
             file = KeyFile(self._directory.allocate(name, shape.size), shape, start)
@@ -403,7 +356,7 @@ class KeyIndex:
         while self._expired:
             file = self._expired.pop(0)
             file.mapping.close()
-            self._directory.remove(_name(file.start, file.shape))
+            self._directory.remove(name_of(file.start, file.shape))
             self._has_new_names = True
 
     def flush(self) -> None:

@@ -19,7 +19,7 @@ LIMIT = 1_048_588
 
 def world_of(**config: str) -> Postponing:
     world = Postponing(CONFIG)
-    world.mixed(**config)
+    world.mixed(1, **config)
     return world
 
 

@@ -183,7 +183,7 @@ def _check(data: Plain, header: BatchHeader, settings: TopicSettings, bounds: Bo
     """Look at every record, and name every bad one."""
     bad: list[tuple[int, str]] = []
     base, needs_keys = header.base_offset, settings.needs_keys
-    for index, record in enumerate(walk_records(data, header, bounds=bounds)):
+    for index, record in enumerate(walk_records(data, header, bounds=bounds, whole_max=0)):
         if record.offset - base != index:
             reason = f"offset {record.offset} is not {index}"
         elif needs_keys and record.key is None:

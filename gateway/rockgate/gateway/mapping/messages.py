@@ -19,22 +19,16 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from rockgate.gateway.delay.opening import open_batch
-from rockgate.gateway.mapping import names
 from rockgate.gateway.mapping.address import NAMELESS, POSITION_BITS
 from rockgate.gateway.mapping.dictionary import (
-    SKIPPED,
-    TAGS,
-    is_text,
     is_word,
     pack_record,
     pack_usual,
 )
+from rockgate.gateway.mapping.messagehead import SIZE_I16, Head, code_of, marker
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import (
-    BORN_HOST_V6,
     DELAYED,
-    STORE_HOST_V6,
-    TOPIC_SIZE_V1_MAX,
     Entry,
     body_checksum,
     parse_properties,
@@ -45,7 +39,6 @@ from rockgate.protocol.kafka.records.bounds import BOUNDS, LIGHT, Bounds
 from rockgate.protocol.kafka.records.compression import Plain
 from rockgate.protocol.kafka.records.record import open_records, skip_records, walk_records
 from rockgate.protocol.kafka.records.skimming import Marks, index_of, mark_records
-from rockgate.store.tags import tag_code
 
 CHUNK_COUNT: Final = 250
 CHUNK_BYTES: Final = 1 << 20
@@ -55,7 +48,6 @@ AcceptsCode = Callable[[int], bool]
 Accepts = Callable[[Mapping[str, str]], bool | None]
 """Whether a message with these properties is wanted; None ends the answer before it."""
 
-_SIZE_I16: Final = struct.Struct(">h")
 _NO_HEADER: Final = BatchHeader(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 _OVERHEAD: Final = 2048
 _RECORD_OVERHEAD: Final = 120
@@ -124,7 +116,7 @@ class Messages:
             self._marks = mark_records(data, header, CHUNK_COUNT)
         self._ends: dict[int, int] = {}
         """Where records start that are behind chunks, by index."""
-        self._head = _Head(entry)
+        self._head = Head(entry)
         self.size = len(data) + _OVERHEAD
         """Bytes that it holds, about."""
         self.origin: Origin | None = None
@@ -326,7 +318,15 @@ class Messages:
         places = [0]
         codes: list[int] = []
         total = cost = 0
-        records = walk_records(self._data, self._header, at=at, first=first, bounds=self._bounds)
+        # What no message can hold is cut: copying it would take longer than all the others.
+        records = walk_records(
+            self._data,
+            self._header,
+            at=at,
+            first=first,
+            bounds=self._bounds,
+            whole_max=size_max + 1,
+        )
         try:
             for offset, timestamp, key, value, headers in islice(records, limit - first):
                 code = 0
@@ -340,14 +340,14 @@ class Messages:
                     properties = None if value is None else pack_usual(key, headers)
                     if properties is None:
                         properties = pack_record(key, headers, value is None)
-                    tail = b"%b%b%b" % (topic, _SIZE_I16.pack(len(properties)), properties)
-                    code = _code(headers) if headers else 0
+                    tail = b"%b%b%b" % (topic, SIZE_I16.pack(len(properties)), properties)
+                    code = code_of(headers) if headers else 0
                     cost += len(headers)
                 body = value or b""
                 body_size = len(body)
                 size = head_size + body_size + len(tail)
                 if size > size_max:
-                    tail = _marker(topic, size, key)
+                    tail = marker(topic, size, key)
                     body, body_size, code = b"", 0, 0
                     size = head_size + len(tail)
                 index = offset - base + 1
@@ -381,36 +381,8 @@ class Messages:
         return _Chunk(first, end, offsets, places, codes, memoryview(b"".join(parts)))
 
 
-class _Head:
-    """What the envelopes of all messages of a batch have in common."""
-
-    def __init__(self, entry: Entry) -> None:
-        topic = names.to_rocketmq(entry.topic.decode("utf-8", "surrogateescape")).encode(
-            "utf-8", "surrogateescape"
-        )
-        hosts = entry.sys_flag & (BORN_HOST_V6 | STORE_HOST_V6)
-        self.rest = b"%b%b%b%b" % (
-            entry.born_host,
-            entry.store_ms.to_bytes(8, "big", signed=True),
-            entry.store_host,
-            bytes(12),
-        )
-        """Born host, store time and host, reconsume times, prepared offset."""
-        layout = struct.Struct(f">I4sI8sqq4sq{len(self.rest)}sI")
-        self.pack = layout.pack
-        self.size = layout.size
-        self.magic = envelope.topic_magic(topic).to_bytes(4, "big")
-        self.queue = entry.queue_id.to_bytes(4, "big", signed=True) + bytes(4)
-        self.flags = hosts.to_bytes(4, "big")
-        is_short = len(topic) <= TOPIC_SIZE_V1_MAX
-        self.topic = len(topic).to_bytes(1 if is_short else 2, "big") + topic
-        """With its length in front."""
-        self.bare_tail = self.topic + bytes(2)
-        self.position = entry.position
-
-
 _U32: Final = struct.Struct(">I")
-_KEY_SIZES: Final = [_SIZE_I16.pack(len(b"KEYS\x01\x02") + size) for size in range(250)]
+_KEY_SIZES: Final = [SIZE_I16.pack(len(b"KEYS\x01\x02") + size) for size in range(250)]
 
 
 def _first_of(chunk: _Chunk) -> int:
@@ -419,19 +391,3 @@ def _first_of(chunk: _Chunk) -> int:
 
 def _last_of(chunk: _Chunk) -> int:
     return chunk.offsets[-1]
-
-
-def _code(headers: tuple[tuple[str, bytes | None], ...]) -> int:
-    """Return the tag code of a record: of its first header TAGS, if that became the property."""
-    for name, value in headers:
-        if name == TAGS:
-            return tag_code(value) if value and is_text(value) else 0
-    return 0
-
-
-def _marker(topic: bytes, size: int, key: bytes | None) -> bytes:
-    """Return what stands behind the empty body of a message that no client could have taken."""
-    properties = b"%b\x01%d\x02" % (SKIPPED, size)
-    if key is not None and len(key) < 250 and is_word(key):
-        properties += b"KEYS\x01%b\x02" % key
-    return b"%b%b%b" % (topic, _SIZE_I16.pack(len(properties)), properties)

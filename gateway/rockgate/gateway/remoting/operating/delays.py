@@ -38,8 +38,8 @@ from rockgate.protocol.remoting.errors import MalformedContent
 from rockgate.protocol.remoting.headers.operating import ScanDelaysHeader
 from rockgate.protocol.remoting.ids import parse_offset_message_id, split_place
 from rockgate.store.consumequeue import Queue
-from rockgate.store.delaygiven import ORIGIN
 from rockgate.store.delayfold import Listed
+from rockgate.store.delaygiven import ORIGIN
 from rockgate.store.errors import StoreError
 from rockgate.store.keyloading import no_batch_keys
 from rockgate.store.queueindex import Unit

@@ -35,6 +35,7 @@ NO_LEADER_EPOCH: Final = -1
 
 _SHORT: Final = tuple(bytes((n,)) for n in range(128))
 _new_record: Final = tuple.__new__
+_WHOLE: Final = 1 << 62
 _INT64_MAX: Final = 2**63 - 1
 _INT64_MIN: Final = -(2**63)
 
@@ -94,9 +95,19 @@ def skip_records(data: Plain, at: int, count: int) -> int:
 
 
 def walk_records(
-    data: Plain, header: BatchHeader, *, at: int = 0, first: int = 0, bounds: Bounds = BOUNDS
+    data: Plain,
+    header: BatchHeader,
+    *,
+    at: int = 0,
+    first: int = 0,
+    bounds: Bounds = BOUNDS,
+    whole_max: int = _WHOLE,
 ) -> Iterator[Record]:
-    """The records of a batch from the one with index `first` on, which starts at `at`."""
+    """The records of a batch from the one with index `first` on, which starts at `at`.
+
+    Keys and headers longer than `whole_max` are cut there, and values are views of the data: for
+    whoever has no use for them, and to whom copying them would be too much.
+    """
     base_offset, base_timestamp = header.base_offset, header.base_timestamp
     append_time = header.timestamp_type is TimestampType.LOG_APPEND_TIME
     last_delta, previous_delta = header.last_offset_delta, first - 1
@@ -130,11 +141,11 @@ def walk_records(
                     index, f"offset delta {_signed(n)} after {previous_delta}, last {last_delta}"
                 )
             previous_delta = delta
-            key, at = _read_bytes(data, at, end, index, "key")
-            value, at = _read_bytes(data, at, end, index, "value")
+            key, at = _read_bytes(data, at, end, index, "key", whole_max)
+            value, at = _read_bytes(data, at, end, index, "value", whole_max)
             headers: tuple[Header, ...] = ()
             if data[at]:
-                headers, at = _read_headers(data, at, end, index, min(each_max, left))
+                headers, at = _read_headers(data, at, end, index, min(each_max, left), whole_max)
                 left -= len(headers)
             else:
                 at += 1
@@ -151,7 +162,9 @@ def walk_records(
         )
 
 
-def _read_bytes(data: Plain, at: int, end: int, index: int, what: str) -> tuple[bytes | None, int]:
+def _read_bytes(
+    data: Plain, at: int, end: int, index: int, what: str, whole_max: int
+) -> tuple[bytes | None, int]:
     n = data[at]
     at += 1
     if n > 127:
@@ -163,11 +176,16 @@ def _read_bytes(data: Plain, at: int, end: int, index: int, what: str) -> tuple[
     following = at + (n >> 1)
     if following > end:
         raise _malformed(index, f"{what} of {n >> 1} bytes, {max(0, end - at)} left")
+    if n >> 1 > whole_max:
+        if what == "value":
+            view = memoryview(data)[at:following]
+            return view, following  # type: ignore[return-value]  # only by whoever asked for it
+        return data[at : at + whole_max], following
     return data[at:following], following
 
 
 def _read_headers(
-    data: Plain, at: int, end: int, index: int, count_max: int
+    data: Plain, at: int, end: int, index: int, count_max: int, whole_max: int
 ) -> tuple[tuple[Header, ...], int]:
     n = data[at]
     at += 1
@@ -181,10 +199,10 @@ def _read_headers(
         raise BatchTooLarge(f"{count} headers, over {count_max} that are left to it", index=index)
     headers: list[Header] = []
     for _ in range(count):
-        key, at = _read_bytes(data, at, end, index, "header key")
+        key, at = _read_bytes(data, at, end, index, "header key", whole_max)
         if key is None:
             raise _malformed(index, "header key is null")
-        value, at = _read_bytes(data, at, end, index, "header value")
+        value, at = _read_bytes(data, at, end, index, "header value", whole_max)
         # As Java reads them: a bad sequence becomes U+FFFD and is no reason to lose the record.
         headers.append((key.decode("utf-8", "replace"), value))
     return tuple(headers), at

@@ -8,7 +8,7 @@ bytes once, and copying them holds nobody up.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
 from rockgate.protocol.kafka.records import batch as batches
@@ -25,6 +25,9 @@ from rockgate.protocol.kafka.records.record import (
     long_varint,
     varint,
 )
+
+_NAME_SIZE_MAX: Final = 1 << 10
+"""What is looked at of a header's name; those that are dropped are shorter."""
 
 
 class Raw(NamedTuple):
@@ -60,7 +63,7 @@ def raw_record(
         for _ in range(count):
             start = at
             size, at = _number(data, at)
-            name = data[at : at + size].decode("utf-8", "replace")
+            name = data[at : at + min(size, _NAME_SIZE_MAX)].decode("utf-8", "replace")
             size, at = _number(data, at + size)
             at += max(0, size)
             if name not in dropped:

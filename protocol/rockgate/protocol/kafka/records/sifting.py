@@ -37,6 +37,8 @@ STEP_RECORDS: Final = 250
 """Records of one step: about a quarter of a millisecond if all of them are read."""
 BAD_MAX: Final = 10_000
 """Bad records that are named; whoever sends more learns of the others when these are mended."""
+_LOOK_BYTES: Final = 1 << 10
+"""What is looked at of a header: whatever is wanted is shorter, and copying holds others up."""
 _NOWHERE: Final = 1 << 62
 _HINT_SIZE_MAX: Final = 16
 """The longest that a hint matches."""
@@ -135,7 +137,14 @@ class Sifter(Generic[T]):
     def _look(self, index: int, start: int, end: int) -> bool:
         """Read one record, and say whether it is wanted."""
         record = next(
-            walk_records(self.data, self.header, at=start, first=index, bounds=self._bounds)
+            walk_records(
+                self.data,
+                self.header,
+                at=start,
+                first=index,
+                bounds=self._bounds,
+                whole_max=_LOOK_BYTES,
+            )
         )
         self._headers_left -= len(record.headers)
         if self._headers_left < 0:
