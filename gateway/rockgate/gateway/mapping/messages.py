@@ -14,7 +14,7 @@ from __future__ import annotations
 import struct
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -37,7 +37,12 @@ from rockgate.protocol.kafka.errors import MalformedBatch
 from rockgate.protocol.kafka.records.batch import BatchHeader, read_header
 from rockgate.protocol.kafka.records.bounds import BOUNDS, LIGHT, Bounds
 from rockgate.protocol.kafka.records.compression import Plain
-from rockgate.protocol.kafka.records.record import open_records, skip_records, walk_records
+from rockgate.protocol.kafka.records.record import (
+    Record,
+    open_records,
+    skip_records,
+    walk_records,
+)
 from rockgate.protocol.kafka.records.skimming import Marks, index_of, mark_records
 
 CHUNK_COUNT: Final = 250
@@ -307,6 +312,13 @@ class Messages:
         self.damage = damage
         self._count = min(self._count, index)
 
+    def _records(self, at: int, first: int) -> Iterator[Record]:
+        """Read records; what no message can hold is cut, for copying it would take too long."""
+        whole_max = self._message_bytes_max + 1
+        return walk_records(
+            self._data, self._header, at=at, first=first, bounds=self._bounds, whole_max=whole_max
+        )
+
     def _encode(self, first: int, limit: int, at: int) -> _Chunk | None:
         """Make messages of the records from `first` on, which starts at `at` in the data."""
         head = self._head
@@ -318,15 +330,7 @@ class Messages:
         places = [0]
         codes: list[int] = []
         total = cost = 0
-        # What no message can hold is cut: copying it would take longer than all the others.
-        records = walk_records(
-            self._data,
-            self._header,
-            at=at,
-            first=first,
-            bounds=self._bounds,
-            whole_max=size_max + 1,
-        )
+        records = self._records(at, first)
         try:
             for offset, timestamp, key, value, headers in islice(records, limit - first):
                 code = 0

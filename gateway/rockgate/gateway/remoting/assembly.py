@@ -191,11 +191,9 @@ class RemotingAssembly:
             except StoreFull as error:
                 # Those that are there go on; the next start makes the others.
                 log.error("some of RocketMQ's own topics are missing: %s", error)
+        store, resent = self._store, self._folds.resent
         desk = DeadLetterDesk(
-            store=self._store,
-            resent=self._folds.resent,
-            transcoder=self.transcoder,
-            end=self.puller.end,
+            store=store, resent=resent, transcoder=self.transcoder, end=self.puller.end
         )
         families = self._families(str(config.advertise or listener.address), desk)
         dispatcher = Dispatcher(table(families))
@@ -332,9 +330,7 @@ class RemotingAssembly:
             clients=self.clients,
         )
         return OperatorRequests(
-            delays=DelayDesk(
-                self._store, is_shown=self.puller.is_shown, threads=self.transcoder.threads
-            ),
+            delays=DelayDesk(self._store, self.puller.is_shown, self.transcoder.threads),
             halves=halves,
             dead_letters=desk,
             durability=self.durability,

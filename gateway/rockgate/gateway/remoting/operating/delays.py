@@ -78,7 +78,6 @@ class DelayDesk:
     def __init__(
         self,
         store: Store,
-        *,
         is_shown: IsShown = lambda queue, found, offset: True,
         threads: BatchThreads | None = None,
     ) -> None:
