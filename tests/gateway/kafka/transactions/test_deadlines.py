@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from tests.gateway.kafka.transactions.ledger import ID_EXPIRY_MS, Ledger
 
 from rockgate.gateway.kafka.transactions import coordinator
-from rockgate.gateway.kafka.transactions.transaction import State
+from rockgate.gateway.kafka.transactions.transaction import Partition, State
 from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.records.control import Marker
+from rockgate.store.appending import Intake
+from rockgate.store.errors import StoreFull
 
 
 def test_a_transaction_that_is_late_is_aborted_and_its_producer_refused() -> None:
@@ -91,3 +96,38 @@ def test_a_large_transaction_is_ended_by_and_by_and_over_a_kill(
         assert ledger.bounds(partition) == (2, 2), "each partition has one marker"
         assert ledger.read(partition) == ([b"%d" % partition] if is_commit else [])
     assert ledger.committed_offset() == (0, 5 if is_commit else -1)
+
+
+def test_a_large_transaction_that_cannot_be_ended_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(coordinator, "MARKERS_PER_GROUP", 2)
+    ledger = Ledger()
+    ledger.topic(partitions=10)
+    producers = {id_: ledger.init(id_).producer for id_ in ("bad", "good")}
+    for id_, first in (("bad", 0), ("good", 5)):
+        for partition in range(first, first + 5):
+            ledger.write(producers[id_], 0, b"a", id_=id_, partition=partition)
+        assert ledger.end(producers[id_], commit=True, id_=id_).code == 0
+    markers = ledger.coordinator._markers
+    real = markers.append
+
+    def append(marker: Marker, partitions: Sequence[Partition], states: Sequence[Intake]) -> None:
+        if marker.producer_id == producers["bad"].id:
+            raise StoreFull("no room on disk")
+        real(marker, partitions, states)
+
+    monkeypatch.setattr(markers, "append", append)
+    failures = 0
+    for _ in range(20):
+        try:
+            ledger.coordinator.step()
+        except StoreFull:
+            failures += 1
+    good, bad = (ledger.folds.transactions.find(id_) for id_ in ("good", "bad"))
+    assert good is not None and good.state is State.COMPLETE_COMMIT
+    assert bad is not None and bad.state is State.PREPARE_COMMIT and failures > 1
+    monkeypatch.setattr(markers, "append", real)
+    while ledger.coordinator.step():
+        pass
+    assert [each.state for each in (good, bad)] == [State.COMPLETE_COMMIT] * 2

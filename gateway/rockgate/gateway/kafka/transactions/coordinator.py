@@ -222,8 +222,13 @@ class Coordinator:
         if not self._unfinished:
             return False
         transaction = self._unfinished[0]
-        if transaction.ending is None or self._write_some(transaction, transaction.ending):
-            del self._unfinished[0]
+        try:
+            if transaction.ending is None or self._write_some(transaction, transaction.ending):
+                del self._unfinished[0]
+        except Exception:
+            # One that cannot be ended now is not to hold up those behind it.
+            self._unfinished.append(self._unfinished.pop(0))
+            raise
         return bool(self._unfinished)
 
     def _aborting(self, transaction: Transaction) -> Ending:
