@@ -7,6 +7,7 @@ import pytest
 from rockgate.gateway.address import CLOSED, Address
 from rockgate.gateway.errors import BindError
 from rockgate.gateway.listener import Listener
+from rockgate.gateway.remoting.config import RemotingConfig
 
 
 class Greeter(asyncio.Protocol):
@@ -50,6 +51,26 @@ async def test_a_closed_door_has_no_socket() -> None:
     listener.close()
 
 
+@pytest.mark.row("M-02")
+async def test_a_door_reuses_its_address_and_its_connections_send_without_delay() -> None:
+    assert RemotingConfig().backlog == 1_024
+    delays: list[bool] = []
+
+    class Looking(Greeter):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            accepted = transport.get_extra_info("socket")
+            delays.append(not accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            super().connection_made(transport)
+
+    listener = Listener.bind("remoting", Address("127.0.0.1", 0))
+    assert listener._sockets[0].getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR)
+    await listener.listen(Looking, backlog=RemotingConfig().backlog)
+    assert await greeting("127.0.0.1", listener.address.port) == b"hello"
+    assert delays == [False]
+    listener.close()
+
+
+@pytest.mark.row("M-02")
 def test_an_address_in_use_is_told_with_the_flag_that_changes_it() -> None:
     taken = Listener.bind("kafka", Address("127.0.0.1", 0))
     # Binding alone does not keep a second binder with SO_REUSEADDR out; listening does.

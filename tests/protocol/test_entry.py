@@ -385,6 +385,7 @@ def test_an_empty_body_is_checked_too() -> None:
 # Limits
 
 
+@pytest.mark.row("PUT-4")
 @pytest.mark.row("U-10")
 def test_a_topic_of_127_bytes_is_version_1_and_of_128_version_2() -> None:
     assert envelope.topic_magic(b"t" * 127) == MAGIC_V1

@@ -37,6 +37,7 @@ def holding(disk: MemoryDisk, text: bytes) -> dict[str, int]:
     return {name: count for name, count in found.items() if count}
 
 
+@pytest.mark.row("MODEL-6")
 @pytest.mark.row("MODEL-3")
 def test_a_topic_is_its_queues_and_these_are_indexes_into_the_one_log_without_bodies() -> None:
     disk = MemoryDisk()

@@ -85,7 +85,8 @@ def _resolve(door: str, address: Address) -> list[tuple[socket.AddressFamily, st
 
 
 def _bound(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
-    bound = socket.socket(family, socket.SOCK_STREAM)
+    # Named as TCP: asyncio sends without delay only on sockets that say so.
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # Accepted sockets inherit it: a peer whose machine is gone is found out in the end.

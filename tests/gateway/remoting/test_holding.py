@@ -48,6 +48,7 @@ async def test_every_other_pull_is_answered_at_once(
     assert len(world.waiting) == 0 and world.hand.timers == []
 
 
+@pytest.mark.row("H-02")
 @pytest.mark.row("LP-4")
 @pytest.mark.row("LP-10")
 @pytest.mark.parametrize("asked_ms", [15_000, 20_000, 50])

@@ -23,7 +23,7 @@ class RemotingConfig:
     """Name of the cluster that this broker belongs to."""
     name_servers: str = ""
     """Other name servers to register with, as `host:port;host:port`; ours always knows us."""
-    backlog: int = field(default=512, metadata={"minimum": 1, "maximum": 65_535})
+    backlog: int = field(default=1_024, metadata={"minimum": 1, "maximum": 65_535})
     """Connections the system may hold before the server has accepted them."""
     connections_max: int = field(default=10_000, metadata={"minimum": 1, "maximum": 1_000_000})
     """Connections held at a time; one more is closed as it arrives."""
