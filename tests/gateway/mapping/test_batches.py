@@ -252,3 +252,16 @@ def test_names_of_headers_are_not_kept_without_bound() -> None:
     for _ in range(2):
         batch, _ = transcoding.batch(QUEUE, run_of(names), 1)
         assert [len(record.headers) for record in read_records(batch)] == [900] * 10
+
+
+@pytest.mark.parametrize("ends", [(-(2**63), 2**63 - 1), (2**63 - 1, -(2**63)), (-(2**63), 0)])
+def test_times_that_are_too_far_apart_are_of_two_batches(ends: tuple[int, int]) -> None:
+    sent = [Sent(b"first", born_ms=ends[0]), Sent(b"second", born_ms=ends[1])]
+    run = run_of(sent)
+    batch, count = Transcoding().batch(QUEUE, run, 3)
+    assert (count, [(r.timestamp, r.value) for r in read_records(batch)]) == (
+        1,
+        [(ends[0], b"first")],
+    )
+    batch, count = Transcoding().batch(QUEUE, run[1:], 3)
+    assert [(r.timestamp, r.value) for r in read_records(batch)] == [(ends[1], b"second")]

@@ -5,8 +5,8 @@ once; the usual envelope is read by one unpacking, and the usual property costs 
 table of names. Messages that are alike, as those of one producer often are, are put together column
 by column, in half of that time. Whatever is unusual about a message goes through
 `dictionary.read_message`. Tests compare the three. A batch ends behind the message that brings what
-came out of compressed bodies to INFLATED_BYTES_MAX, and in front of one that a thread has still to
-open.
+came out of compressed bodies to INFLATED_BYTES_MAX, in front of one that a thread has still to
+open, and in front of one whose time cannot be told by its difference from the first one's.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from rockgate.protocol.kafka.records.record import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     NO_SEQUENCE,
+    is_delta,
 )
 from rockgate.protocol.remoting.compression import compression_of
 from rockgate.protocol.remoting.errors import MalformedContent
@@ -116,6 +117,8 @@ class Transcoding:
             total, magic, offset, sys_flag, born_ms, body_size = unpack(view)
             if not count:
                 base_ms = max_ms = born_ms
+            elif not is_delta(born_ms - base_ms):
+                break
             body_end = HEAD_SIZE_V4 + body_size
             properties = OWN
             if magic == MAGIC_V1 and not sys_flag & UNUSUAL:
@@ -192,6 +195,8 @@ class Transcoding:
                 return None
         key, before, behind = shape
         base, base_ms = run.offsets[0], run.born_ms[0]
+        if not (is_delta(min(run.born_ms) - base_ms) and is_delta(max(run.born_ms) - base_ms)):
+            return None
         body_size = len(run.bodies[0])
         lead = key + _of(body_size)
         size = 1 + len(lead) + body_size + len(before) + id_size + len(behind)

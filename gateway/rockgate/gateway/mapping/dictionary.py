@@ -38,8 +38,12 @@ DROPPED: Final = b"__KAFKA_DROPPED"
 SKIPPED: Final = b"__KAFKA_SKIPPED"
 """The size of a message that no client could have taken; its body is not there."""
 
-SIZE_MAX: Final = PROPERTIES_SIZE_MAX - 1024
-"""Of the properties of one record. What is left is for those that a send-back or a move adds."""
+SIZE_MAX: Final = PROPERTIES_SIZE_MAX - 1280
+"""Of the properties of one record, and of a message when it is sent.
+
+What is left is for those that are added later: by a delay, a half message, a send-back, a dead
+letter, a move. With the longest names of topic and group they take about 1,100 bytes.
+"""
 
 SYSTEM: Final = frozenset(
     {

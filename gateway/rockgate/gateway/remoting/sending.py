@@ -22,6 +22,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from rockgate.gateway.durability import Durability
+from rockgate.gateway.mapping.dictionary import SIZE_MAX
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.topicbook import NO_SENDING, RETRY_PREFIX, TopicBook, check_name
@@ -219,11 +220,9 @@ class Sender:
         if not text:
             return b""
         properties = text.encode("utf-8", "surrogatepass")
-        if len(properties) > PROPERTIES_SIZE_MAX:
-            raise Refused(
-                ResponseCode.MESSAGE_ILLEGAL,
-                f"properties of {len(properties)} bytes, {PROPERTIES_SIZE_MAX} are allowed",
-            )
+        # What a consumer gives back has some of what is added already.
+        is_again = header.topic.startswith(RETRY_PREFIX)
+        _check_size(len(properties), PROPERTIES_SIZE_MAX if is_again else SIZE_MAX)
         return properties if properties[-1] == 2 else properties + b"\x02"
 
     def _queue(self, header: Header) -> tuple[Topic, Queue]:
@@ -261,6 +260,7 @@ def _checked(messages: Contents) -> Contents:
     flags, bodies, properties, is_alike = messages
     if not all(bodies[:1] if is_alike else bodies):
         raise Refused(ResponseCode.MESSAGE_ILLEGAL, "a body of the batch is empty")
+    _check_size(max(map(len, properties), default=0), SIZE_MAX)
     joined = b"".join(properties)
     # All names of delays have it: as a rule one look is enough for all of them.
     if b"DEL" in joined and any(
@@ -274,6 +274,14 @@ def _checked(messages: Contents) -> Contents:
         return messages
     ended = [each + b"\x02" if each and each[-1] != 2 else each for each in properties]
     return Contents(flags, bodies, ended)
+
+
+def _check_size(size: int, size_max: int) -> None:
+    """Refuse properties that leave no room for those that are added later."""
+    if size > size_max:
+        raise Refused(
+            ResponseCode.MESSAGE_ILLEGAL, f"properties of {size} bytes, {size_max} are allowed"
+        )
 
 
 def _not_in_batches() -> Refused:

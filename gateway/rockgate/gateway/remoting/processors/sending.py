@@ -12,6 +12,8 @@ Behaviour
 Departs from RocketMQ
 - A batch has at most 4,096 messages, as many as our own client puts into one; RocketMQ bounds its
   bytes only, and so do we besides.
+- Properties take at most 31,487 bytes, and 32,767 in RocketMQ: what a delay, a send-back or a move
+  adds later has room, so nothing is taken that could not be delivered.
 - sysFlag bits that are not the client's to set are ignored.
 - A reply finds whoever asked by its request too: RocketMQ knows it from its first heartbeat on.
 """
