@@ -135,7 +135,7 @@ def counting(keeping: Keeping, monkeypatch: pytest.MonkeyPatch) -> dict[str, Cou
     put(store.snapshotting, "tick", "snapshot")
     store.epochs.is_awaited = True
     monkeypatch.setattr("rockgate.store.upkeep.begin_epoch", lambda *_: counted["epoch"]())
-    monkeypatch.setattr("rockgate.store.upkeep.catch_up", lambda *_: counted["keys"]())
+    put(store.key_feed, "step", "keys")
     return counted
 
 
