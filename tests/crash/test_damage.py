@@ -13,7 +13,7 @@ from tests.seeds import seeded
 
 from rockgate.protocol.entry import EntryError
 from rockgate.store.clock import ManualClock
-from rockgate.store.errors import FormatTooNew, StoreCorrupt
+from rockgate.store.errors import FormatTooNew, SettingChanged, StoreCorrupt
 from rockgate.store.files import Directory
 from rockgate.store.memoryfiles import MemoryDisk
 from rockgate.store.store import Store
@@ -131,5 +131,7 @@ def test_a_store_without_its_queue_indexes_makes_them_again() -> None:
 def test_a_segment_size_that_changed_is_refused_by_name() -> None:
     disk, _ = stopped(seeded())
     config = replace(CONFIG, segment_bytes=2 * CONFIG.segment_bytes)
-    with pytest.raises(StoreCorrupt, match="segment_bytes 8192, the setting is 16384 now"):
+    with pytest.raises(SettingChanged, match="segment_bytes 8192, the setting is 16384 now") as no:
         Store(disk.killed().root(), config, ManualClock())
+    assert "damaged" not in str(no.value)
+    assert "set store.segment_bytes to 8192" in str(no.value)

@@ -11,7 +11,7 @@ from tests.store.pages import fields, table
 
 from rockgate.store import checkpoint
 from rockgate.store.checkpoint import Checkpoint, CheckpointFile
-from rockgate.store.errors import StoreCorrupt
+from rockgate.store.errors import SettingChanged, StoreCorrupt
 from rockgate.store.files import PAGE_SIZE, Directory
 from rockgate.store.memoryfiles import MemoryDisk, Operation, PowerCut
 
@@ -39,8 +39,13 @@ def damage(directory: Directory, at: int) -> None:
 @pytest.mark.row("S-08")
 def test_a_missing_file_means_that_nothing_is_known_to_be_safe() -> None:
     root = MemoryDisk().root()
-    assert read(root) == Checkpoint(0, 0, 0, 0, SEGMENT)
+    file = CheckpointFile(root, SEGMENT)
+    assert file.newest == Checkpoint(0, 0, 0, 0, SEGMENT)
+    assert file.is_blank
+    assert root.names() == [], "a size that is wrong must not get into a file"
+    file.make()
     assert root.names() == ["checkpoint"]
+    assert read(root) == Checkpoint(0, 0, 0, 0, SEGMENT)
 
 
 @pytest.mark.row("S-08")
@@ -61,6 +66,7 @@ def test_slots_are_written_in_turn_each_in_a_page_of_its_own() -> None:
     disk = MemoryDisk()
     root = disk.root()
     file = CheckpointFile(root, SEGMENT)
+    file.make()
     written = []
     for number in range(1, 5):
         before = root.open("checkpoint").read(0, 2 * PAGE_SIZE)
@@ -120,8 +126,8 @@ def test_a_file_cut_short_is_not_taken_for_a_new_store(size: int) -> None:
 @pytest.mark.row("S-06")
 def test_another_segment_size_than_the_log_was_made_with_is_refused() -> None:
     root = MemoryDisk().root()
-    read(root)
-    with pytest.raises(StoreCorrupt, match="made with segment_bytes 65536, the setting is 131072"):
+    write(CheckpointFile(root, SEGMENT), 1)
+    with pytest.raises(SettingChanged, match="made with segment_bytes 65536, the setting is 131"):
         read(root, 2 * SEGMENT)
     assert read(root).segment_bytes == SEGMENT
 

@@ -68,6 +68,7 @@ class Parts:
         self.disk = disk
         self.clock = ManualClock()
         self.file = CheckpointFile(root, SEGMENT)
+        self.file.make()
         segments = Segments(root.child("commitlog"), SEGMENT, 4_096)
         segments.start_at(0)
         self.log = CommitLog(segments, self.clock)

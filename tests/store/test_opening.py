@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from random import Random
 
 import pytest
+from tests.store.inspected import furnished
+from tests.store.keeping import Keeping
 from tests.store.logs import SEGMENT, draft, new_log, numbers
 
 from rockgate.protocol.entry import Entry
@@ -13,10 +16,11 @@ from rockgate.store.checkpoint import CheckpointFile
 from rockgate.store.clock import ManualClock
 from rockgate.store.commitlog import CommitLog
 from rockgate.store.dispatch import Derived
-from rockgate.store.errors import StoreCorrupt
+from rockgate.store.errors import SettingChanged, StoreCorrupt
 from rockgate.store.memoryfiles import MemoryDisk, Operation
 from rockgate.store.opening import ABORT, Found, find_log, replay
 from rockgate.store.segments import Segments, segment_name
+from rockgate.store.store import Store
 
 
 def stopped(disk: MemoryDisk, count: int, *, flushed: int, is_clean: bool) -> CommitLog:
@@ -210,3 +214,49 @@ def test_a_replay_refuses_damage_that_no_scan_has_seen() -> None:
         replay(log, log._segments, 0, log.end, [])
     assert refused.value.position == position
     assert refused.value.file.endswith(segment_name(0))
+
+
+@pytest.mark.row("S-08")
+def test_a_log_that_begins_above_0_is_scanned_if_its_checkpoint_is_lost() -> None:
+    keeping = furnished()
+    keeping.open()
+    before = {name: keeping.read(name) for name in ("short", "long")}
+    start = keeping.store.log.start
+    assert start > 0
+    keeping.store.close()
+    keeping.disk = keeping.disk.killed()
+    keeping.disk.root().remove("checkpoint")
+    keeping.open()
+    assert keeping.store.log.start == start
+    assert {name: keeping.read(name) for name in before} == before
+    keeping.reopen()
+    assert {name: keeping.read(name) for name in before} == before
+
+
+def test_a_wrong_segment_size_gets_into_no_checkpoint() -> None:
+    """The setting that is put right again must not be refused for the one that was wrong."""
+    keeping = furnished()
+    keeping.disk.root().remove("checkpoint")
+    with pytest.raises(SettingChanged):
+        Store(
+            keeping.disk.root(),
+            replace(keeping.config, segment_bytes=2 * keeping.config.segment_bytes),
+            keeping.clock,
+        )
+    keeping.open()
+
+
+@pytest.mark.parametrize("size", [0, 1, 4096])
+def test_a_prepared_segment_that_was_cut_does_not_keep_the_server_down(size: int) -> None:
+    keeping = Keeping()
+    keeping.topic("orders")
+    held = keeping.fill_segment("orders")["orders"] + keeping.fill("orders", 8)
+    keeping.store._segments.prepare(keeping.store.log.end + SEGMENT)
+    keeping.store.close()
+    keeping.disk = keeping.disk.killed()
+    commitlog = keeping.disk.root().child("commitlog")
+    *_, last = commitlog.names()
+    assert int(last) > keeping.store.log.end
+    commitlog.create(last).write(0, bytes(size))
+    keeping.open()
+    assert keeping.read("orders") == held

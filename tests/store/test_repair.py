@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.seeds import seeded
 from tests.store.inspected import flip, furnished
 from tests.store.keeping import SEGMENT, Keeping
 
 from rockgate.store.errors import CannotRepair, StoreCorrupt, StoreLocked
-from rockgate.store.inspect import check
+from rockgate.store.files import Directory
+from rockgate.store.inspect import check, inspect
 from rockgate.store.logwalk import COMMITLOG, Row, Whole
 from rockgate.store.memoryfiles import MemoryDisk, PowerCut
 from rockgate.store.repair import truncate
 from rockgate.store.segments import segment_name
+from rockgate.store.store import Store
 
 
 def filled() -> Keeping:
@@ -135,7 +139,9 @@ def test_a_position_behind_damage_is_refused() -> None:
     pieces = entries(keeping.disk)
     damage(keeping.disk, pieces[4])
     with pytest.raises(
-        CannotRepair, match=f"damaged before that, at position {pieces[4].position}"
+        CannotRepair,
+        match=f"no server could start .* damaged at position {pieces[4].position}: .*"
+        f"the log can be ended at {pieces[4].position}",
     ):
         truncate(keeping.disk.root(), pieces[9].position)
 
@@ -159,14 +165,82 @@ def test_a_directory_without_a_log_is_refused() -> None:
         truncate(MemoryDisk().root(), 0)
 
 
-def test_a_log_that_no_server_could_start_from_is_not_made_unless_forced() -> None:
+def test_a_log_that_no_server_could_start_from_is_never_made() -> None:
     keeping = furnished()
+    before = _content(keeping.disk)
     first = entries(keeping.disk)[0]
-    with pytest.raises(CannotRepair, match="no server could start"):
-        truncate(keeping.disk.root(), first.position)
-    truncate(keeping.disk.root(), first.position, is_forced=True)
-    with pytest.raises(StoreCorrupt, match="no snapshot is whole"):
-        keeping.open()
+    for is_forced in (False, True):
+        with pytest.raises(CannotRepair, match=r"no server could start .* can be ended at \d+"):
+            truncate(keeping.disk.root(), first.position, is_forced=is_forced)
+    assert _content(keeping.disk) == before
+    keeping.open()
+
+
+def test_a_log_that_can_be_ended_nowhere_is_kept_aside_whole_by_a_forced_repair() -> None:
+    keeping = furnished()
+    snapshots = keeping.disk.root().child("snapshots")
+    for name in snapshots.names():
+        snapshots.remove(name)
+    first, *_, last, _, _, _ = entries(keeping.disk)
+    for position in (first.position, last.position):
+        with pytest.raises(CannotRepair, match=r"no snapshot is whole .* ended nowhere"):
+            truncate(keeping.disk.root(), position)
+    report = inspect(keeping.disk.root())
+    assert report.refusal is not None
+    assert report.repair_at is None
+    repaired = truncate(keeping.disk.root(), first.position, is_forced=True)
+    assert (repaired.end, repaired.entry_count) == (0, 0)
+    assert repaired.lost_bytes > last.position - first.position
+    assert inspect(keeping.disk.root()).refusal is None
+    keeping.open()
+    keeping.topic("orders")
+    added = keeping.fill("orders", 3)
+    keeping.reopen()
+    assert keeping.read("orders") == added
+
+
+def test_what_a_start_does_not_read_may_stay_damaged_so_that_less_is_lost() -> None:
+    keeping = furnished()
+    pieces = entries(keeping.disk)
+    damage(keeping.disk, pieces[1])
+    [finding] = check(keeping.disk.root()).damage
+    assert finding.position == pieces[1].position
+    assert inspect(keeping.disk.root()).refusal is None
+    end = check(keeping.disk.root()).log_end
+    assert truncate(keeping.disk.root(), end).end == end
+    keeping.open()
+
+
+def test_the_size_of_segments_is_not_taken_from_the_damaged_one() -> None:
+    for size in (0, 100, 4096, SEGMENT - 1, SEGMENT + 4096):
+        keeping = filled()
+        commitlog = keeping.disk.root().child(COMMITLOG)
+        content = commitlog.open(segment_name(0)).read(0, size)
+        commitlog.create(segment_name(0)).write(0, content.ljust(size, b"\0"))
+        report = inspect(keeping.disk.root())
+        assert report.repair_at is not None, size
+        for position in {finding.position for finding in report.damage}:
+            disk = keeping.disk.killed()
+            truncate(disk.root(), position)
+            commitlog = disk.root().child(COMMITLOG)
+            assert commitlog.open(segment_name(0)).size() == SEGMENT
+            Keeping(disk).topic("new")
+
+
+def test_a_setting_that_changed_is_told_as_such_and_nothing_is_repaired() -> None:
+    keeping = filled()
+    config = replace(keeping.config, segment_bytes=2 * SEGMENT)
+
+    def opens(directory: Directory) -> Store:
+        return Store(directory, config, keeping.clock)
+
+    report = inspect(keeping.disk.root(), opens=opens)
+    assert report.is_clean
+    assert report.refusal is not None
+    assert not report.refusal.is_repairable
+    with pytest.raises(CannotRepair, match=r"set store\.segment_bytes to 8192"):
+        truncate(keeping.disk.root(), 0, opens=opens, is_forced=True)
+    keeping.open()
 
 
 def test_a_missing_segment_before_the_position_is_refused() -> None:

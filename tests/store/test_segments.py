@@ -12,7 +12,7 @@ import pytest
 from tests.budget import budget
 from tests.seeds import seeded
 
-from rockgate.store.errors import StoreCorrupt, StoreFull
+from rockgate.store.errors import SettingChanged, StoreCorrupt, StoreFull
 from rockgate.store.files import DiskDirectory
 from rockgate.store.memoryfiles import MemoryDisk, Operation, PowerCut
 from rockgate.store.segments import HASTE_WINDOWS, Segments, segment_name
@@ -306,9 +306,40 @@ def test_an_empty_directory_is_an_empty_row() -> None:
 def test_a_file_that_has_another_size_than_the_set_one_is_refused_by_name() -> None:
     disk = MemoryDisk()
     row_of(disk, 2)
-    with pytest.raises(StoreCorrupt, match="65536 bytes and segment_bytes is 131072") as refused:
+    with pytest.raises(SettingChanged, match="with segment_bytes 65536, the setting is 131072"):
         row_of(disk, size=2 * SIZE)
+    disk.root().grow(segment_name(0), SIZE + 1)
+    with pytest.raises(StoreCorrupt, match="65537 bytes, segments here have 65536") as refused:
+        row_of(disk)
     assert refused.value.file.endswith(segment_name(0))
+
+
+@pytest.mark.parametrize("size", [0, 1, 4096, SIZE - 1])
+def test_a_last_file_that_was_cut_short_gets_its_size_back(size: int) -> None:
+    disk = MemoryDisk()
+    row_of(disk, 3).row[-1].mapping.view[:4] = b"held"
+    cut(disk, segment_name(2 * SIZE), size)
+    segments = row_of(disk)
+    assert starts(segments) == [0, SIZE, 2 * SIZE]
+    assert segments.row[-1].size == SIZE
+    assert bytes(segments.row[-1].mapping.view[:4]) == b"held"[:size].ljust(4, b"\0")
+
+
+def test_a_file_that_was_cut_short_before_the_flushed_position_is_refused() -> None:
+    disk = MemoryDisk()
+    row_of(disk, 2)
+    cut(disk, segment_name(SIZE), 100)
+    segments = Segments(disk.root(), SIZE, AHEAD)
+    with pytest.raises(StoreCorrupt, match="the file has 100 bytes"):
+        segments.load(SIZE + 101)
+    segments = Segments(disk.root(), SIZE, AHEAD)
+    segments.load(SIZE + 100)
+    assert starts(segments) == [0, SIZE]
+
+
+def cut(disk: MemoryDisk, name: str, size: int) -> None:
+    content = disk.root().open(name).read(0, size)
+    disk.root().create(name).write(0, content)
 
 
 def test_a_row_with_a_file_missing_in_its_middle_is_refused() -> None:
@@ -317,7 +348,7 @@ def test_a_row_with_a_file_missing_in_its_middle_is_refused() -> None:
     disk.root().remove(segment_name(SIZE))
     with pytest.raises(StoreCorrupt, match="a file is missing") as refused:
         row_of(disk)
-    assert refused.value.position == 2 * SIZE
+    assert refused.value.position == SIZE, "the log can be ended there"
 
 
 def test_a_file_that_is_not_at_a_multiple_of_the_size_is_refused() -> None:

@@ -15,7 +15,7 @@ import struct
 from typing import NamedTuple
 from zlib import crc32
 
-from rockgate.store.errors import StoreCorrupt
+from rockgate.store.errors import SettingChanged, StoreCorrupt
 from rockgate.store.files import PAGE_SIZE, Directory, File, replace_file
 
 _NAME = "checkpoint"
@@ -74,35 +74,60 @@ class CheckpointFile:
     """The file with its two slots."""
 
     def __init__(self, directory: Directory, segment_bytes: int) -> None:
-        """Open the file; one that is not there is made, and says that nothing is safe yet."""
-        self._segment_bytes = segment_bytes
-        if _NAME not in directory.names():
-            # Whole from the start, so that a file without a whole slot is always damage.
-            replace_checkpoint(directory, Checkpoint(segment_bytes=segment_bytes))
-        self._file: File = directory.open(_NAME)
-        self.newest = self._read(f"{directory.path}/{_NAME}")
+        """Open the file; without one nothing is known to be safe.
 
-    def _read(self, path: str) -> Checkpoint:
-        found = [s for s in read_slots(self._file).values() if isinstance(s, Checkpoint)]
+        It is made by `make`, when the segments were found to have the set size: a file that named
+        another one would have the next start refuse the right setting.
+        """
+        self._directory = directory
+        self._segment_bytes = segment_bytes
+        self._file: File | None = None
+        self.newest = Checkpoint(segment_bytes=segment_bytes)
+        if _NAME in directory.names():
+            self._file = directory.open(_NAME)
+            self.newest = self._read(self._file, f"{directory.path}/{_NAME}")
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether it never named anything: the file is new, or was lost."""
+        return self.newest.sequence == 0
+
+    def make(self, flushed: int = 0) -> None:
+        """Make the file if it is not there; from then on the log counts as safe up to a position.
+
+        It is whole from the start, so that a file without a whole slot is always damage.
+        """
+        if self._file is None:
+            replace_checkpoint(self._directory, Checkpoint(segment_bytes=self._segment_bytes))
+            self._file = self._directory.open(_NAME)
+        self.newest = self.newest._replace(flushed=flushed)
+
+    def _read(self, file: File, path: str) -> Checkpoint:
+        found = [slot for slot in read_slots(file).values() if isinstance(slot, Checkpoint)]
         if not found:
             raise StoreCorrupt(path, 0, "neither slot is whole; where the log is safe is not known")
         newest = max(found)
         if newest.segment_bytes != self._segment_bytes:
-            reason = (
-                f"the log was made with segment_bytes {newest.segment_bytes}, "
-                f"the setting is {self._segment_bytes} now; set it back"
+            raise SettingChanged(
+                "store.segment_bytes",
+                made_with=newest.segment_bytes,
+                now=self._segment_bytes,
+                where=self._directory.path,
             )
-            raise StoreCorrupt(path, 0, reason)
         return newest
 
     def write(self, flushed: int, indexed: int, last_store_ms: int) -> None:
         """Make a new checkpoint durable; what it names must be on disk already."""
         sequence = self.newest.sequence + 1
         newest = Checkpoint(sequence, flushed, indexed, last_store_ms, self._segment_bytes)
+        if self._file is None:
+            self.make()
+        assert self._file is not None, "the file was made"
         self._file.write(sequence % 2 * PAGE_SIZE, _pack(newest))
         self._file.sync()
         self.newest = newest
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        if self._file is not None:
+            self._file.close()

@@ -6,6 +6,7 @@ StoreError
 ├── StoreClosed         the store is stopped or stopping
 ├── StoreLocked         another process has this data directory
 ├── StoreCorrupt        bytes that were known to be safe are not: file, position, reason
+├── SettingChanged      a setting that is fixed for the life of a data directory is another one now
 ├── FormatTooNew        written by a later release, in a format this one does not know
 ├── FlushTimeout        stored, but not known to be on disk within the time given
 ├── EntryTooLarge       an entry that no segment could hold, or that passes a limit of the format
@@ -30,6 +31,11 @@ class StoreError(Exception):
 
 class CannotRepair(Exception):
     """The log cannot be ended at that position; nothing was changed."""
+
+    def __init__(self, reason: str, instead: int | None = None) -> None:
+        super().__init__(reason)
+        self.instead = instead
+        """A lower position at which it might be possible."""
 
 
 class StoreFull(StoreError):
@@ -71,6 +77,20 @@ class StoreCorrupt(StoreError):
         self.file = file
         self.position = position
         self.reason = reason
+
+
+class SettingChanged(StoreError):
+    """A data directory was made with another value of a setting that cannot change."""
+
+    def __init__(self, setting: str, *, made_with: int, now: int, where: str) -> None:
+        name = setting.rpartition(".")[2]
+        super().__init__(
+            f"the log in {where} was made with {name} {made_with}, the setting is {now} now; "
+            f"{name} cannot change for the life of a data directory: "
+            f"set {setting} to {made_with}, or name another data directory"
+        )
+        self.setting = setting
+        self.made_with = made_with
 
 
 class FormatTooNew(StoreError):

@@ -97,6 +97,12 @@ class Directory(Protocol):
     def map(self, name: str, *, writable: bool) -> Mapping:
         """Map an existing file whole; a writable one has its blocks reserved first."""
 
+    def map_copy(self, name: str) -> Mapping:
+        """Map an existing file whole; what is written stays in this process and on no disk."""
+
+    def grow(self, name: str, size: int) -> None:
+        """Give a file a larger size durably, zeros behind what it holds; StoreFull without room."""
+
     def create(self, name: str) -> File:
         """Create an empty file, replacing what had the name."""
 
@@ -120,6 +126,9 @@ class Directory(Protocol):
 
     def unlock(self) -> None:
         """Give the directory back."""
+
+    def owner(self, name: str) -> str | None:
+        """Return which process has the directory by that lock; None if no other one has."""
 
 
 def _full(error: OSError, name: str) -> Exception:
@@ -227,6 +236,27 @@ class DiskDirectory:
             os.close(descriptor)
             raise (_full(error, name) if isinstance(error, OSError) else error) from error
 
+    def map_copy(self, name: str) -> DiskMapping:
+        """Map a file privately; its blocks stay as they are."""
+        descriptor = os.open(self._at(name), os.O_RDONLY)
+        try:
+            size = os.fstat(descriptor).st_size
+            return DiskMapping(name, descriptor, size, writable=True, private=True)
+        except (OSError, ValueError):
+            os.close(descriptor)
+            raise
+
+    def grow(self, name: str, size: int) -> None:
+        """Reserve the blocks that are missing."""
+        descriptor = os.open(self._at(name), os.O_RDWR)
+        try:
+            os.posix_fallocate(descriptor, 0, size)
+            os.fsync(descriptor)
+        except OSError as error:
+            raise _full(error, name) from error
+        finally:
+            os.close(descriptor)
+
     def create(self, name: str) -> DiskFile:
         """Create an empty file."""
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC
@@ -285,6 +315,20 @@ class DiskDirectory:
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
+
+    def owner(self, name: str) -> str | None:
+        """Try the lock as one who only reads: a directory that cannot be written has it too."""
+        try:
+            descriptor = os.open(self._at(name), os.O_RDONLY)
+        except FileNotFoundError:
+            return None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
+        finally:
+            os.close(descriptor)
+        return None
 
 
 def replace_file(directory: Directory, name: str, data: Buffer) -> None:

@@ -14,7 +14,7 @@ A directory may be inspected while a server uses it: files that go meanwhile are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -28,10 +28,17 @@ from rockgate.store.inspectfiles import (
     check_snapshots,
     read_checkpoint,
 )
-from rockgate.store.logwalk import COMMITLOG, Damaged, Filler, Row, Unwritten, Whole
-
-OnProgress = Callable[[int], None]
-"""Told how many more bytes of the log were read."""
+from rockgate.store.logwalk import (
+    COMMITLOG,
+    Damaged,
+    Filler,
+    OnProgress,
+    Row,
+    Unwritten,
+    Whole,
+)
+from rockgate.store.repair import best_position
+from rockgate.store.trial import Opener, Refusal, plain_opener, refusal_of
 
 _TELL_BYTES: Final = 16 << 20
 
@@ -51,11 +58,39 @@ class Report:
     snapshot_count: int = 0
     damage: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    owner: str | None = None
+    """Which process has the directory, if one has; then no start was tried."""
+    refusal: Refusal | None = None
+    """Why a start is refused; None if it is not."""
+    repair_at: int | None = None
+    """If a start is refused for damage: the highest position to end the log at so that it is not.
+
+    None if there is none: only an empty log can be started from.
+    """
 
     @property
     def is_clean(self) -> bool:
         """Whether nothing is damaged."""
         return not self.damage
+
+
+def inspect(
+    directory: Directory,
+    on_progress: OnProgress = lambda size: None,
+    opens: Opener | None = None,
+) -> Report:
+    """Check everything in a data directory, and try what a start on it would come to.
+
+    `opens` is how a server would open it.
+    """
+    report = check(directory, on_progress)
+    report.owner = directory.owner("lock")
+    if report.owner is None:
+        opens = opens or plain_opener(directory)
+        report.refusal = refusal_of(directory, opens)
+        if report.refusal is not None and report.refusal.is_repairable:
+            report.repair_at = best_position(directory, opens)
+    return report
 
 
 def check(directory: Directory, on_progress: OnProgress = lambda size: None) -> Report:
@@ -69,7 +104,7 @@ def check(directory: Directory, on_progress: OnProgress = lambda size: None) -> 
             reason = f"the checkpoint says the log reaches {checkpoint.flushed}, there is none"
             report.damage.append(Finding(path, checkpoint.flushed, reason))
         return report
-    row = Row(directory.child(COMMITLOG))
+    row = Row(directory.child(COMMITLOG), checkpoint.segment_bytes if checkpoint else 0)
     try:
         _check_log(row, checkpoint, report, on_progress)
         for name, checks in (("queueindex", check_indexes), ("index", check_key_files)):
@@ -91,33 +126,35 @@ def _check_log(
 ) -> None:
     report.segment_count = len(row.segments)
     report.log_start = row.start
-    report.damage += [Finding(*problem) for problem in row.problems]
-    if checkpoint is None:
+    if checkpoint is None or not checkpoint.sequence:
         report.notes.append("there is no checkpoint: nothing is known to be safe")
         checkpoint = Checkpoint(flushed=row.start)
-    for segment in row.segments:
-        if checkpoint.segment_bytes not in (0, segment.size):
-            reason = f"it has {segment.size} bytes, segments here have {checkpoint.segment_bytes}"
-            report.damage.append(Finding(row.file_at(segment.start), segment.start, reason))
     flushed = report.flushed = checkpoint.flushed
-    if not row.start <= flushed <= row.end:
-        reason = f"the log is known to reach it, and goes from {row.start} to {row.end}"
-        report.damage.append(Finding(row.path, flushed, reason))
+    for problem in row.problems:
+        is_mendable = problem.is_short and flushed <= (problem.good_to or 0)
+        reason = f"{problem.reason}; a start fills it up" if is_mendable else problem.reason
+        report.damage.append(Finding(problem.file, problem.position, reason, is_mendable))
     for damaged in _walk(row, flushed, report, on_progress):
         row.note_damage(damaged)
         reason = f"{damaged.reason}; {damaged.size} bytes up to the next whole entry"
         report.damage.append(Finding(row.file_at(damaged.position), damaged.position, reason))
+    if not row.start <= flushed <= row.end:
+        place = row.start if flushed < row.start else report.log_end
+        reason = f"the log is known to reach {flushed}, and goes from {row.start} to {row.end}"
+        report.damage.append(Finding(row.path, place, reason))
 
 
 def _walk(row: Row, flushed: int, report: Report, on_progress: OnProgress) -> Iterator[Damaged]:
     """Count the entries up to the log's end, and yield what is damaged before the flushed one."""
-    told = report.log_end = row.start
+    told = whole_to = report.log_end = row.start
     group: int | None = None
     for piece in row.walk(row.start, row.end):
         position = piece.position
         if position - told >= _TELL_BYTES:
             on_progress(position - told)
             told = position
+        if isinstance(piece, Whole | Filler):
+            whole_to = position + piece.size
         if isinstance(piece, Whole):
             report.entry_count += 1
             report.batch_count += piece.entry.is_batch
@@ -125,8 +162,13 @@ def _walk(row: Row, flushed: int, report: Report, on_progress: OnProgress) -> It
             group = None if is_last else position if group is None else group
             continue
         if group is not None and group < flushed:
-            yield Damaged(group, position - group, "a group of entries has no end")
-            group = None
+            # One finding: the log can be ended where the group begins, and not within it.
+            begin, group = group, None
+            end = position if isinstance(piece, Filler) else position + piece.size
+            cause = f", {piece.reason}" if isinstance(piece, Damaged) else ""
+            yield Damaged(begin, end - begin, f"a group of entries has no end{cause}")
+            if position < flushed:
+                continue
         if isinstance(piece, Filler) and group is None:
             continue
         if position >= flushed:
@@ -138,7 +180,7 @@ def _walk(row: Row, flushed: int, report: Report, on_progress: OnProgress) -> It
         elif isinstance(piece, Unwritten):
             yield Damaged(position, piece.size, "nothing was written there")
     else:
-        report.log_end = row.end if group is None else group
+        report.log_end = whole_to if group is None else group
     on_progress(row.end - told)
 
 

@@ -36,9 +36,12 @@ class Finding(NamedTuple):
     reason: str
     is_mendable: bool = False
     """Whether a start mends it by itself."""
+    is_in_log: bool = True
+    """Whether the position is one of the log, at which that can be ended."""
 
     def __str__(self) -> str:
-        return f"{self.file} is damaged at position {self.position}: {self.reason}"
+        place = "position" if self.is_in_log else "byte"
+        return f"{self.file} is damaged at {place} {self.position}: {self.reason}"
 
 
 class MappedFile:
@@ -89,7 +92,7 @@ def read_checkpoint(directory: Directory) -> tuple[Checkpoint | None, list[Findi
     for at, slot in slots.items():
         if isinstance(slot, str):
             reason = f"{slot}; the other slot counts" if whole else f"{slot}; so is the other slot"
-            findings.append(Finding(file.name, at, reason, bool(whole)))
+            findings.append(Finding(file.name, at, reason, bool(whole), is_in_log=False))
     return max(whole, default=None), findings
 
 
@@ -142,8 +145,10 @@ def _check_units(index: IndexFile, row: Row, log_end: int) -> Iterator[Finding]:
                 return
 
 
-def _derived(file: str, position: int, reason: str) -> Finding:
-    return Finding(file, position, f"{reason}; {_BUILT_AGAIN}", is_mendable=True)
+def _derived(file: str, position: int, reason: str, *, is_in_log: bool = True) -> Finding:
+    return Finding(
+        file, position, f"{reason}; {_BUILT_AGAIN}", is_mendable=True, is_in_log=is_in_log
+    )
 
 
 # The key index
@@ -166,14 +171,14 @@ def check_key_files(directory: Directory, row: Row, log_end: int) -> tuple[int, 
         except FileNotFoundError:
             continue
         except ValueError:
-            findings.append(_derived(path, 0, "it is empty"))
+            findings.append(_derived(path, 0, "it is empty", is_in_log=False))
             continue
         try:
             problem = _key_file_problem(KeyFile(mapping, shape, start), row, log_end)
         finally:
             mapping.close()
         if problem is not None:
-            findings.append(_derived(path, *problem))
+            findings.append(_derived(path, *problem, is_in_log=False))
     return count, findings
 
 
@@ -253,8 +258,9 @@ def check_snapshots(
             yield name, reader.header, None
         except StoreCorrupt as damage:
             reason = f"{damage.reason}; a start does with the other one"
-            yield name, None, Finding(file.name, damage.position, reason, is_mendable=True)
+            found = Finding(file.name, damage.position, reason, is_mendable=True, is_in_log=False)
+            yield name, None, found
         except FormatTooNew as error:
-            yield name, None, Finding(file.name, 0, str(error))
+            yield name, None, Finding(file.name, 0, str(error), is_in_log=False)
         finally:
             file.close()

@@ -7,15 +7,18 @@ place is certain.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import BLANK_SIZE, Entry, EntryError
-from rockgate.store.files import Directory
-from rockgate.store.segments import Segment
+from rockgate.store.files import Buffer, Directory, Mapping
+from rockgate.store.segments import Segment, usual_size
 
 COMMITLOG: Final = "commitlog"
+
+OnProgress = Callable[[int], None]
+"""Told how many more bytes of the log were read."""
 
 _MAGICS: Final = tuple(
     magic.to_bytes(4, "big")
@@ -60,35 +63,79 @@ class Unwritten(NamedTuple):
 Piece = Whole | Filler | Damaged | Unwritten
 
 
+class Problem(NamedTuple):
+    """A file that cannot be in the row, or one that is missing."""
+
+    file: str
+    position: int
+    """Where the log could be ended so that it goes."""
+    reason: str
+    good_to: int | None = None
+    """For a file of another size: the position behind the last byte that may stand in it."""
+    is_short: bool = False
+    """Whether it ends there."""
+
+
+class EmptyMapping:
+    """A file without a byte, which nobody can map."""
+
+    size = 0
+    view = memoryview(b"")
+    bare: memoryview | None = None
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def write(self, at: int, data: Buffer) -> None:
+        """There is no place to write to."""
+        raise AssertionError("an empty file is not written to")
+
+    def sync(self, at: int = 0, size: int | None = None) -> None:
+        """Nothing was written."""
+
+    def populate(self, at: int, size: int, *, coarsely: bool = False) -> None:
+        """There is nothing to make ready."""
+
+    def prefetch(self, at: int, size: int) -> None:
+        """There is nothing to bring in."""
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
 class Row:
     """The segments on disk, mapped for reading. `problems` are files that cannot be in it."""
 
-    def __init__(self, directory: Directory) -> None:
+    def __init__(self, directory: Directory, segment_bytes: int = 0) -> None:
+        """Map what is there; without a size that segments have it is what most of them have."""
         self.path = directory.path
         self.segments: list[Segment] = []
-        self.problems: list[tuple[str, int, str]] = []
-        """File, position and reason."""
+        self.problems: list[Problem] = []
         self._damaged: list[tuple[int, int]] = []
         for name in directory.names():
             if name.isdigit() and len(name) == 20:
-                self._add(directory, name)
+                self.segments.append(Segment(int(name), _mapped(directory, name)))
+        self.segment_size = segment_bytes or usual_size([each.size for each in self.segments])
+        for index, segment in enumerate(self.segments):
+            self._look_at(segment, self.segments[index - 1] if index else None)
 
-    def _add(self, directory: Directory, name: str) -> None:
-        start, path = int(name), f"{self.path}/{name}"
-        try:
-            mapping = directory.map(name, writable=False)
-        except ValueError:
-            self.problems.append((path, start, "the file is empty"))
-            return
-        if self.segments:
-            last = self.segments[-1]
-            if mapping.size != last.size:
-                reason = f"it has {mapping.size} bytes, the file before it {last.size}"
-                self.problems.append((path, start, reason))
-            if last.end < start:
-                reason = f"the file before it ends at {last.end}: a file is missing"
-                self.problems.append((path, start, reason))
-        self.segments.append(Segment(start, mapping))
+    def _look_at(self, segment: Segment, before: Segment | None) -> None:
+        start, size = segment.start, segment.size
+        path = f"{self.path}/{segment.mapping.name}"
+        if before is not None and before.start + self.segment_size < start:
+            end = before.start + self.segment_size
+            reason = f"the file before {segment.mapping.name} ends there: a file is missing"
+            self.problems.append(Problem(path, end, reason))
+        if self.segment_size and start % self.segment_size:
+            reason = f"its name is not a multiple of {self.segment_size}"
+            self.problems.append(Problem(path, start - start % self.segment_size, reason))
+        if size != self.segment_size:
+            reason = f"it has {size} bytes, segments here have {self.segment_size}"
+            good_to = start + min(size, self.segment_size)
+            is_short = size < self.segment_size
+            self.problems.append(
+                Problem(path, start, reason if size else "the file is empty", good_to, is_short)
+            )
 
     @property
     def start(self) -> int:
@@ -130,6 +177,13 @@ class Row:
         """Let go of the files."""
         for segment in self.segments:
             segment.mapping.close()
+
+
+def _mapped(directory: Directory, name: str) -> Mapping:
+    try:
+        return directory.map(name, writable=False)
+    except ValueError:
+        return EmptyMapping(name)
 
 
 def walk(segment: Segment, start: int, end: int) -> Iterator[Piece]:

@@ -64,11 +64,15 @@ def _close_aside(descriptor: int) -> None:
 class DiskMapping:
     """A mapped file on disk."""
 
-    def __init__(self, name: str, descriptor: int, size: int, *, writable: bool) -> None:
+    def __init__(
+        self, name: str, descriptor: int, size: int, *, writable: bool, private: bool = False
+    ) -> None:
         self.name = name
         self.size = size
         self._descriptor = descriptor
         access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
+        if private:
+            access = mmap.ACCESS_COPY
         self._mapped: mmap.mmap | None = mmap.mmap(descriptor, size, access=access)
         self._writable = writable
         self.view = memoryview(self._mapped)
@@ -143,3 +147,8 @@ class DiskMapping:
             os.close(descriptor)
         else:
             weakref.finalize(sliced, _close_aside, descriptor).atexit = False
+
+
+def blank(size: int) -> memoryview:
+    """Return zeroed memory that takes a page only where it is written to."""
+    return memoryview(mmap.mmap(-1, size))

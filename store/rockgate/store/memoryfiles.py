@@ -25,7 +25,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable
 from random import Random
-from typing import Literal, NamedTuple, NoReturn
+from typing import NoReturn
 
 from rockgate.store.errors import StoreFull, StoreLocked
 from rockgate.store.files import PAGE_SIZE, Buffer
@@ -33,29 +33,15 @@ from rockgate.store.memorytree import (
     Change,
     Folder,
     Keep,
+    Kind,
     Node,
     surviving_content,
     surviving_names,
 )
-
-Kind = Literal["write", "sync", "create", "allocate", "rename", "remove", "sync names", "mkdir"]
+from rockgate.store.memorytree import Operation as Operation
+from rockgate.store.memorytree import PowerCut as PowerCut
 
 UNLIMITED = 1 << 50
-
-
-class PowerCut(BaseException):
-    """The process died here. No handler for errors may catch this, so it is not an Exception."""
-
-
-class Operation(NamedTuple):
-    """One counted operation: the first has number 1."""
-
-    number: int
-    kind: Kind
-    path: str
-    size: int
-
-
 Plan = Callable[[Operation], OSError | None]
 
 
@@ -177,10 +163,6 @@ class MemoryDisk:
 # What the store sees.
 
 
-def _closed(name: str) -> ValueError:
-    return ValueError(f"{name} is closed")
-
-
 class MemoryMapping:
     """A mapped file in memory; its view is of the file's own bytes."""
 
@@ -233,7 +215,7 @@ class MemoryFile:
 
     def _open_node(self) -> Node:
         if self._node is None:
-            raise _closed(self.name)
+            raise ValueError(f"{self.name} is closed")
         return self._node
 
     def size(self) -> int:
@@ -281,7 +263,7 @@ def _sync(
     disk: MemoryDisk, path: str, node: Node | None, at: int = 0, size: int | None = None
 ) -> None:
     if node is None:
-        raise _closed(path)
+        raise ValueError(f"{path} is closed")
     error = disk.operate("sync", path, len(node.visible))
     if error:
         node.fail_sync()
@@ -342,6 +324,22 @@ class MemoryDirectory:
             raise ValueError("cannot map an empty file")
         return MemoryMapping(self._disk, self._at(name), node, writable=writable)
 
+    def map_copy(self, name: str) -> MemoryMapping:
+        """Map a copy of a file, on a disk of its own."""
+        copied = self.map(name, writable=False)
+        node = Node(bytearray(copied.view))
+        return MemoryMapping(MemoryDisk(), self._at(name), node, writable=True)
+
+    def grow(self, name: str, size: int) -> None:
+        """Put zeros behind what a file holds."""
+        node = self._node(name)
+        self._begin("allocate", name, size)
+        more = size - len(node.visible)
+        if self._disk.used + more > self._disk.capacity:
+            raise StoreFull(f"no room on disk for {name}")
+        node.visible.extend(bytes(more))
+        _sync(self._disk, self._at(name), node)
+
     def create(self, name: str) -> MemoryFile:
         """Create an empty file."""
         self._begin("create", name)
@@ -395,3 +393,7 @@ class MemoryDirectory:
         """Give the directory back."""
         if self._folder.owner is self:
             self._folder.owner = None
+
+    def owner(self, name: str) -> str | None:
+        """Say whether the directory is taken within this disk."""
+        return None if self._folder.owner in (None, self) else "1"

@@ -20,6 +20,22 @@ Keep = Literal["some", "none", "all", "prefix"]
 """What of the unsynced outlives a power cut: a random part, nothing, all, or the first so many."""
 
 
+Kind = Literal["write", "sync", "create", "allocate", "rename", "remove", "sync names", "mkdir"]
+
+
+class PowerCut(BaseException):
+    """The process died here. No handler for errors may catch this, so it is not an Exception."""
+
+
+class Operation(NamedTuple):
+    """One counted operation: the first has number 1."""
+
+    number: int
+    kind: Kind
+    path: str
+    size: int
+
+
 @dataclass(eq=False, slots=True)
 class Node:
     """A file's content, whatever its name; a file renamed or removed keeps it."""

@@ -41,13 +41,17 @@ def find_log(segments: Segments, checkpoint: CheckpointFile, directory: Director
     """Load the segments and find where the log ends; what lies behind is kept aside and zeroed."""
     was_clean = ABORT not in directory.names()
     flushed = checkpoint.newest.flushed
-    segments.load()
+    segments.load(None if checkpoint.is_blank else flushed)
+    if checkpoint.is_blank:
+        # Nothing is known to be safe: the log is read from its first entry on, wherever that is.
+        flushed = segments.start
     if not len(segments):
         if flushed:
             reason = f"the checkpoint says the log reaches {flushed}, and there is no log"
             raise StoreCorrupt(f"{directory.path}/commitlog", flushed, reason)
         segments.start_at(0)
     recovered = find_end(segments, flushed, flushed)
+    checkpoint.make(flushed)
     end, kept_bytes = recovered.end, 0
     if was_clean and end == flushed:
         # Nothing was ever written behind it, so there is nothing to look for.

@@ -11,13 +11,12 @@ An atomic group that the end cuts in two ends the log in front of the group.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import BLANK_SIZE, CONTINUES, EntryError
 from rockgate.store.errors import StoreCorrupt
-from rockgate.store.files import PAGE_SIZE, Directory
+from rockgate.store.files import PAGE_SIZE, Directory, Mapping
 from rockgate.store.segments import Segment, Segments
 from rockgate.store.walking import is_filler
 
@@ -135,12 +134,7 @@ def _why(view: memoryview, at: int, error: EntryError) -> str | None:
     return error.reason if any(envelope.peek(view, at)) else "nothing was written there"
 
 
-def clear_rest(
-    segments: Segments,
-    end: int,
-    aside: Directory,
-    before_zeroing: Callable[[], None] = lambda: None,
-) -> tuple[int, str]:
+def clear_rest(segments: Segments, end: int, aside: Directory) -> tuple[int, str]:
     """Zero what lies behind the end; return how many bytes were kept aside, and where.
 
     Segments that start behind the end are removed. What is zeroed is on disk as zeros before
@@ -151,15 +145,14 @@ def clear_rest(
         if segment.end <= end:
             continue
         at = max(0, end - segment.start)
-        last = _last_written(segment.mapping.view, at)
+        last = last_written(segment.mapping.view, at)
         if last > at:
             kept.append((segment, at, last))
     size, path = keep_aside(
         aside, end, [segment.mapping.view[at:last] for segment, at, last in kept]
     )
-    before_zeroing()
     for segment, at, last in kept:
-        _zero(segment, at, last)
+        zero(segment.mapping, at, last)
     segments.cut_after(end)
     return size, path
 
@@ -207,7 +200,7 @@ def write_again(segments: Segments, start: int, end: int) -> None:
             mapping.write(place, view[place : place + 1])
 
 
-def _last_written(view: memoryview, at: int) -> int:
+def last_written(view: memoryview, at: int) -> int:
     """Return the place behind the last byte that is not zero, `at` if there is none."""
     zeros = bytes(_STEP)
     high = len(view)
@@ -220,10 +213,11 @@ def _last_written(view: memoryview, at: int) -> int:
     return at
 
 
-def _zero(segment: Segment, at: int, end: int) -> None:
+def zero(mapping: Mapping, at: int, end: int) -> None:
+    """Overwrite a range with zeros, durably."""
     zeros = bytes(_STEP)
     while at < end:
         step = min(_STEP, end - at)
-        segment.mapping.write(at, zeros[:step])
+        mapping.write(at, zeros[:step])
         at += step
-    segment.mapping.sync()
+    mapping.sync()

@@ -10,14 +10,17 @@ This module knows files and positions. What the bytes mean is the commit log's b
 
 from __future__ import annotations
 
+import logging
 import threading
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from rockgate.store.errors import StoreCorrupt, StoreError, StoreFull
+from rockgate.store.errors import SettingChanged, StoreCorrupt, StoreError, StoreFull
 from rockgate.store.files import PAGE_SIZE, Directory, Mapping
 from rockgate.store.reserve import Kept, nothing
+
+_log = logging.getLogger(__name__)
 
 _NAME_DIGITS = 20
 _UNFINISHED = ".new"
@@ -48,6 +51,11 @@ def segment_name(start: int) -> str:
     return f"{start:0{_NAME_DIGITS}d}"
 
 
+def usual_size(sizes: Sequence[int]) -> int:
+    """Return the size that most files have, the largest of several; 0 if there are none."""
+    return max(sizes, key=lambda size: (sizes.count(size), size), default=0)
+
+
 class Segments:
     """The row of segments, oldest first."""
 
@@ -69,40 +77,68 @@ class Segments:
         # makes a file a second time: that would truncate the one in use.
         self._making = threading.Lock()
 
-    def load(self, position_max: int | None = None) -> None:
+    def load(self, flushed: int | None = None) -> None:
         """Map every file that is there; they must all have the set size and touch each other.
 
-        Files that start behind a position may be left where they are: a repair looks after them.
+        A file that was cut short gets its size back if all that is known to be safe is in it: the
+        log ends where the cut made it end, if not before. `flushed` is up to where that is, None
+        if it is not known; then only the last file may have been cut.
         """
+        names = []
         for name in self._directory.names():
             digits = name.removesuffix(_UNFINISHED)
             if not (digits.isdigit() and len(digits) == _NAME_DIGITS):
                 continue
-            if position_max is not None and int(digits) > position_max:
-                continue
             if digits != name:
                 self._directory.remove(name)
                 continue
-            self._load_one(name)
+            names.append(name)
+        sizes = [self._size_of(name) for name in names]
+        if flushed is None:
+            self._require_size(sizes)
+        for name, size in zip(names, sizes, strict=True):
+            is_safe = name == names[-1] if flushed is None else int(name) + size >= flushed
+            self._load_one(name, size, is_safe=is_safe)
 
-    def _load_one(self, name: str) -> None:
-        start = int(name)
+    def _size_of(self, name: str) -> int:
+        file = self._directory.open(name)
         try:
-            mapping = self._directory.map(name, writable=True)
-        except ValueError as error:
-            raise StoreCorrupt(self._path(name), start, "the file is empty") from error
-        if mapping.size != self.segment_size:
-            reason = (
-                f"the file has {mapping.size} bytes and segment_bytes is {self.segment_size}; "
-                "the size of a data directory's segments cannot change"
+            return file.size()
+        finally:
+            file.close()
+
+    def _require_size(self, sizes: list[int]) -> None:
+        """Refuse a setting that is not what the files were made with; no checkpoint says it."""
+        made_with = usual_size(sizes)
+        is_cut = sizes == [made_with] and made_with < self.segment_size
+        if made_with and self.segment_size not in sizes and not is_cut:
+            raise SettingChanged(
+                "store.segment_bytes",
+                made_with=made_with,
+                now=self.segment_size,
+                where=self._directory.path,
             )
+
+    def _load_one(self, name: str, size: int, *, is_safe: bool) -> None:
+        start = int(name)
+        if size < self.segment_size and is_safe:
+            _log.warning(
+                "segment was cut short file=%s bytes=%d segment_bytes=%d",
+                self._path(name),
+                size,
+                self.segment_size,
+            )
+            self._directory.grow(name, self.segment_size)
+        elif size != self.segment_size:
+            reason = f"the file has {size} bytes, segments here have {self.segment_size}"
             raise StoreCorrupt(self._path(name), start, reason)
+        mapping = self._directory.map(name, writable=True)
         if start % self.segment_size:
             reason = f"its name is not a multiple of segment_bytes, which is {self.segment_size}"
             raise StoreCorrupt(self._path(name), start, reason)
         if self._row and self._row[-1].end != start:
-            reason = f"the file before it ends at {self._row[-1].end}: a file is missing"
-            raise StoreCorrupt(self._path(name), start, reason)
+            reason = f"the file before {name} ends there: a file is missing"
+            raise StoreCorrupt(self._path(name), self._row[-1].end, reason)
         self._grow(Segment(start, mapping))
 
     def _path(self, name: str) -> str:

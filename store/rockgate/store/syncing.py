@@ -114,6 +114,8 @@ class SyncedDirectory:
         self.space = directory.space
         self.lock = directory.lock
         self.unlock = directory.unlock
+        self.owner = directory.owner
+        self.map_copy = directory.map_copy
 
     def _at(self, name: str) -> str:
         return f"{self.path}/{name}"
@@ -131,6 +133,10 @@ class SyncedDirectory:
         """Map a file whole."""
         mapping = self._directory.map(name, writable=writable)
         return SyncedMapping(mapping, self._at(name), self._syncs)
+
+    def grow(self, name: str, size: int) -> None:
+        """Give a file a larger size, durably."""
+        self._syncs.run(self._at(name), lambda: self._directory.grow(name, size))
 
     def create(self, name: str) -> SyncedFile:
         """Create an empty file."""
