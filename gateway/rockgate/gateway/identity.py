@@ -40,12 +40,24 @@ def identify(directory: Path, node_id: int | None) -> Identity:
         )
         _write(path, made)
         return made
+    _require_same(path, kept, node_id)
+    return kept
+
+
+def look(directory: Path, node_id: int | None) -> None:
+    """IdentityError if `identify` would raise it; nothing is made."""
+    path = directory / FILE_NAME
+    kept = _read(path)
+    if kept is not None:
+        _require_same(path, kept, node_id)
+
+
+def _require_same(path: Path, kept: Identity, node_id: int | None) -> None:
     if node_id is not None and node_id != kept.node_id:
         raise IdentityError(
             path=path,
             reason=f"the settings say node id {node_id}, the directory is node {kept.node_id}'s",
         )
-    return kept
 
 
 def _new_cluster_id() -> str:

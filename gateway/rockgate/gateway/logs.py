@@ -2,6 +2,9 @@
 
     2026-11-16T06:07:01.123Z info kafka.door connection refused limit=10000
 
+An event is one line, whatever its values hold; a traceback below it is set in. What a peer wrote is
+quoted besides (`rockgate.gateway.quoting.shown`), so that it cannot pass for another key.
+
 Only the server sets up logging; protocol never logs. Levels: error = somebody must act; warning = a
 peer or the disk misbehaved; info = life of the process, and peers that were closed; debug = one
 line per request.
@@ -10,8 +13,11 @@ line per request.
 import logging
 import sys
 import time
+from typing import Any
 
-VALUE_CHARS_MAX = 120
+from rockgate.gateway.quoting import one_line
+from rockgate.gateway.quoting import shown as shown
+
 _ROOM_PREFIX = "rockgate.gateway."
 
 
@@ -25,7 +31,20 @@ class LineFormatter(logging.Formatter):
         """The line without its traceback."""
         at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         name = record.name.removeprefix(_ROOM_PREFIX)
-        return f"{at}.{int(record.msecs):03d}Z {record.levelname.lower()} {name} {record.message}"
+        message = one_line(record.message)
+        return f"{at}.{int(record.msecs):03d}Z {record.levelname.lower()} {name} {message}"
+
+    def formatException(self, ei: Any) -> str:
+        """A traceback, set in, so that no line of an error's text passes for one of the log."""
+        return _set_in(super().formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:
+        """A stack, likewise."""
+        return _set_in(super().formatStack(stack_info))
+
+
+def _set_in(text: str) -> str:
+    return "\n".join(f"  {one_line(line)}" for line in text.split("\n"))
 
 
 def set_up(level: str) -> None:
@@ -37,12 +56,3 @@ def set_up(level: str) -> None:
     root.setLevel(level.upper())
     # A broken standard error must not turn into an error of the request that logged.
     logging.raiseExceptions = False
-
-
-def shown(value: str | None) -> str:
-    """A peer's text as the value of a key: bounded, and quoted where it could pass for more."""
-    if value is None:
-        return "-"
-    text = value if len(value) <= VALUE_CHARS_MAX else value[:VALUE_CHARS_MAX] + "…"
-    is_plain = text.isprintable() and text and not any(c in " =\"'" for c in text)
-    return text if is_plain else ascii(text)

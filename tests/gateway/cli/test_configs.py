@@ -55,3 +55,13 @@ def test_what_has_configs_is_listed(terminal: Terminal, name: str) -> None:
     found = terminal.json("configs", "list", "--kind", "topic")["resources"]
     assert {"kind": "topic", "name": name} in found
     assert ["broker", "1"] in terminal.rows("configs", "list")
+
+
+def test_what_flags_gave_the_server_is_shown_with_its_source(terminal: Terminal) -> None:
+    (told,) = terminal.json("configs", "describe", "broker", "1")["resources"]
+    found = {each["name"]: each for each in told["configs"]}
+    assert found["server.data_dir"]["source"] == "server"
+    assert found["kafka.listen"]["value"] == "127.0.0.1:0"
+    assert "http.connections_max" not in found, "nobody set it"
+    rows = {row[0]: row for row in terminal.rows("configs", "describe", "broker", "1")}
+    assert "server," in rows["kafka.listen"]

@@ -3,12 +3,14 @@ import os
 import signal
 import subprocess
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.gateway.cli.terminal import Terminal
 from tests.gateway.server import RunningServer
 from tests.waiting import wait_until
+
+from rockgate.gateway.cli import consume
 
 NEW_YEAR_MS = 1_767_225_600_000
 
@@ -247,3 +249,14 @@ def test_following_survives_a_restart_of_the_server(
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
         process.communicate()
+
+
+def test_a_terminal_gets_values_as_text_unless_raw_bytes_are_asked_for() -> None:
+    evil = b"one\ttwo\nthree\x1b[2J\xff" + "\u202e".encode()
+    harmless = consume._harmless(lambda chunk, record: evil, is_json=False)
+    shown = harmless(cast(Any, None), cast(Any, None)).decode()
+    assert shown == "one\ttwo\nthree\\x1b[2J\\xff\\u202e"
+    line = consume._harmless(
+        lambda chunk, record: '{"value":"\x7f\u202e"}\n'.encode(), is_json=True
+    )
+    assert line(cast(Any, None), cast(Any, None)) == b'{"value":"\\u007f\\u202e"}\n'

@@ -149,7 +149,8 @@ def test_all_or_some_of_a_group_are_sent_and_a_second_run_sends_nothing(
 ) -> None:
     dead(doors, name, f"g-{name}", "a", "b", "c")
     resend = ("dlq", "resend", "--group", f"g-{name}")
-    assert terminal.run(*resend, "--key", "b", "--dry-run") == f"would send g-{name}/0/1\n"
+    said = terminal.run(*resend, "--key", "b", "--dry-run")
+    assert said == f"would send g-{name}/0/1 to {name}/1\n"
     assert len(lying(doors, name, 1)) == 3
     terminal.run(*resend, "--key", "b", "--yes")
     assert [message.body for message in lying(doors, name, 1)][3:] == [b"b"]
@@ -206,3 +207,41 @@ def test_what_makes_no_sense_is_status_2(terminal: Terminal) -> None:
     ):
         said = terminal.run("dlq", "resend", *arguments, status=2)
         assert said.startswith(f"rockgate: {problem}"), said
+
+
+def test_a_group_that_nobody_knows_is_told_and_one_without_dead_letters_is_not(
+    doors: TwoDoors, terminal: Terminal, name: str
+) -> None:
+    said = terminal.run("dlq", "list", f"no-{name}", status=1)
+    assert f"there is no group no-{name}" in said
+    told = terminal.json("dlq", "list", f"no-{name}", status=1)
+    assert told["errors"][0]["error"] == "SUBSCRIPTION_GROUP_NOT_EXIST"
+    terminal.run("topics", "create", name)
+    reset = ("groups", "reset-offsets", f"g-{name}", "--topic", name, "--to-earliest")
+    terminal.run(*reset, "--execute")
+    assert "no such dead letters" in terminal.run("dlq", "list", f"g-{name}")
+    assert terminal.json("dlq", "list", f"g-{name}")["dead_letters"] == []
+
+
+def test_a_dry_run_refuses_what_the_run_would_refuse_and_sends_nothing(
+    doors: TwoDoors, terminal: Terminal, name: str
+) -> None:
+    dead(doors, name, f"g-{name}", "a", "b")
+    for ids, flags in (
+        ((f"g-{name}/0/0",), ("--to", f"{name}-nowhere")),
+        ((f"g-{name}/0/99",), ()),
+        ((f"g-{name}/7/0",), ()),
+        ((f"none-{name}/0/0",), ()),
+    ):
+        resend = ("dlq", "resend", *ids, *flags)
+        dry = terminal.json(*resend, "--dry-run", status=1)
+        assert dry == terminal.json(*resend, "--yes", status=1)
+        assert dry["errors"]
+    terminal.run("dlq", "resend", f"g-{name}/0/0", "--yes")
+    again = terminal.json("dlq", "resend", f"g-{name}/0/0", "--dry-run", status=1)
+    assert "sent again before" in again["errors"][0]["message"]
+    before = len(lying(doors, name, 1))
+    told = terminal.json("dlq", "resend", f"g-{name}/0/1", "--dry-run")
+    [one] = told["dead_letters"]
+    assert (one["topic"], one["is_resent"], one["offset"]) == (name, False, None)
+    assert len(lying(doors, name, 1)) == before

@@ -146,3 +146,25 @@ def test_a_file_is_read_by_lines_and_the_bad_one_is_named(
     file.write_text("t,0,5\nt,zero,5\n")
     said = terminal.run("groups", "reset-offsets", "g", "--from-file", str(file), status=2)
     assert said == "rockgate: --from-file line 2 is not topic,partition,offset: 't,zero,5'\n"
+
+
+def test_a_name_that_a_terminal_would_obey_is_shown_and_not_obeyed(
+    terminal: Terminal, name: str
+) -> None:
+    terminal.run("topics", "create", name)
+    evil = f"{name}\n\x1b[2J\u202e\x9b"
+    reset = ("groups", "reset-offsets", evil, "--topic", name, "--to-earliest")
+    terminal.run(*reset, "--execute")
+    told = [
+        terminal.run("groups", "list"),
+        terminal.run("groups", "describe", evil),
+        terminal.run("groups", "lag", evil),
+        terminal.run("groups", "list", "--json"),
+        terminal.run("groups", "describe", f"{evil}-no", status=1),
+    ]
+    for output in told:
+        assert rf"{name}\n" in output
+        assert evil not in output
+        assert all(line.isprintable() for line in output.split("\n")), output
+    assert evil in [each["group"] for each in terminal.json("groups", "list")["groups"]]
+    terminal.run("groups", "delete", evil, "--yes")

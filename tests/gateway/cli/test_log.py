@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from rockgate.gateway.cli import app
+from rockgate.protocol.kafka.records.record import Record, build_batch
 from rockgate.store.clock import ManualClock
 from rockgate.store.commitlog import Draft
 from rockgate.store.config import StoreConfig
@@ -27,7 +28,9 @@ def data(tmp_path: Path) -> Path:
     for number in range(8):
         body = b"%d" % number * 50
         if number % 4 == 3:
-            store.appender.batch(queue, body, count=3, record_ms=number)
+            records = [Record(index, number, None, body) for index in range(3)]
+            batch = build_batch(records, base_offset=0)
+            store.appender.batch(queue, batch, count=3, record_ms=number)
         else:
             draft = Draft(b"", 0, 0, body, b"KEYS\x01k%d\x02" % number, born_ms=number)
             store.appender.message(queue, draft)
@@ -72,7 +75,7 @@ def test_a_damaged_log_ends_with_1_and_names_file_position_and_reason(data: Path
     assert result.exit_code == 1
     first, *_, last = result.stdout.splitlines()
     assert first.startswith(f"{data}/commitlog/{0:020d} is damaged at position {place}: the body's")
-    assert "a server refuses to start" in last
+    assert last == f"it starts after: rockgate log repair --truncate-at {place}"
 
 
 def test_check_as_json_has_every_finding(data: Path) -> None:
@@ -106,6 +109,63 @@ def test_a_directory_that_cannot_be_written_can_be_checked(data: Path) -> None:
     finally:
         for path in [data, *data.rglob("*")]:
             path.chmod(path.stat().st_mode | 0o200)
+
+
+def test_a_clean_check_says_that_a_server_starts(data: Path) -> None:
+    last = run("check", "--data-dir", data).stdout.splitlines()[-1]
+    assert last == "a server starts with store.segment_bytes=65536"
+    report = json.loads(run("check", "--data-dir", data, "--json").stdout)
+    assert report["starts"] is True
+    assert report["refusal"] is None
+
+
+def test_a_check_beside_a_running_server_tries_no_start(data: Path, tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    result = run("check", "--data-dir", data)
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1].endswith("has the directory, so no start was tried")
+    store.close()
+
+
+def test_damage_that_a_start_does_not_meet_is_told_and_no_refusal_is_claimed(data: Path) -> None:
+    for name in ("checkpoint",):
+        content = bytearray((data / name).read_bytes())
+        newest = max((0, 4096), key=lambda at: content[at + 8 : at + 16])
+        content[newest + 20] ^= 1
+        (data / name).write_bytes(content)
+    result = run("check", "--data-dir", data)
+    assert result.exit_code == 1
+    assert "checkpoint is damaged at byte" in result.stdout
+    assert "refuses" not in result.stdout
+    assert result.stdout.splitlines()[-1].endswith("all the same")
+
+
+def test_what_check_names_at_its_end_is_what_repair_takes(data: Path, tmp_path: Path) -> None:
+    (data / "checkpoint").write_bytes(bytes(8192))
+    *_, refused, after = run("check", "--data-dir", data).stdout.splitlines()
+    assert refused.startswith("a server refuses to start: ")
+    assert after.startswith("it starts after: rockgate log repair --truncate-at ")
+    position = after.rpartition(" ")[2]
+    assert run("repair", "--data-dir", data, "--truncate-at", position).exit_code == 0
+    assert run("check", "--data-dir", data).exit_code == 0
+    store = open_store(tmp_path)
+    assert store.queues.of(store.topics.get("orders").id)[0].next_offset == 12
+    store.close()
+
+
+def test_a_segment_size_that_was_set_otherwise_is_no_damage(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROCKGATE_STORE_SEGMENT_BYTES", "8MiB")
+    result = run("check", "--data-dir", data)
+    assert result.exit_code == 1
+    assert result.stdout.startswith("clean: ")
+    last = result.stdout.splitlines()[-1]
+    assert "made with segment_bytes 65536, the setting is 8388608 now" in last
+    assert "set store.segment_bytes to 65536" in last
+    result = run("repair", "--data-dir", data, "--truncate-at", 0, "--force")
+    assert result.exit_code == 1
+    assert "set store.segment_bytes to 65536" in result.stderr
 
 
 # dump
@@ -166,7 +226,7 @@ def test_a_repair_that_is_not_possible_ends_with_1_and_says_why(data: Path) -> N
     place = positions(data)[5]
     result = run("repair", "--data-dir", data, "--truncate-at", place + 1)
     assert result.exit_code == 1
-    assert f"an entry stands at {place}" in result.stderr
+    assert f"what stands at {place} ends at" in result.stderr
 
 
 def test_a_repair_beside_a_running_server_is_refused(data: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from rockgate.gateway.cli.deferred import Deferred, group_of
+from rockgate.gateway.cli.saying import say
 
 _HERE = "rockgate.gateway.cli"
 _SERVER = "The server"
@@ -72,7 +73,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        typer.echo(f"rockgate {version('rockgate')}")
+        say(f"rockgate {version('rockgate')}")
         raise typer.Exit
 
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeVar
 
 import typer
 
+from rockgate.gateway.cli.saying import say
+
 if TYPE_CHECKING:
     from rockgate.gateway.address import Address
     from rockgate.gateway.cli.wire.cluster import Cluster
@@ -182,7 +184,7 @@ def _run(
     except KeyboardInterrupt:
         if sys.stderr.isatty():
             # The shell's prompt shall not stand behind the terminal's ^C.
-            typer.echo(err=True)
+            say(err=True)
         raise typer.Exit(0 if is_endless else INTERRUPTED_STATUS) from None
     except asyncio.CancelledError:
         raise typer.Exit(0 if is_endless else TERMINATED_STATUS) from None
@@ -224,7 +226,7 @@ def fail(errors: list[ClientError], found: Mapping[str, Any], *, is_json: bool) 
 
 def usage(problem: str) -> NoReturn:
     """End the command: what was asked makes no sense."""
-    typer.echo(f"rockgate: {problem}", err=True)
+    say(f"rockgate: {problem}", err=True)
     raise typer.Exit(USAGE_STATUS)
 
 
@@ -241,5 +243,5 @@ def confirm(question: str, *, is_sure: bool) -> None:
     if is_sure or not sys.stdin.isatty():
         return
     if not typer.confirm(question, err=True):
-        typer.echo("rockgate: nothing was changed", err=True)
+        say("rockgate: nothing was changed", err=True)
         raise typer.Exit(REFUSED_STATUS)

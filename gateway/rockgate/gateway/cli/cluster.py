@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from rockgate.gateway.cli import asking
+from rockgate.gateway.cli.saying import say
 
 if TYPE_CHECKING:
     from rockgate.gateway.cli.wire.cluster import Cluster
@@ -72,12 +73,12 @@ def describe(
     }
 
     def show() -> None:
-        typer.echo(f"cluster      {view.cluster_id}")
-        typer.echo(f"controller   {view.controller}")
-        typer.echo(f"topics       {fields['topics']}, {fields['partitions']} partitions")
+        say(f"cluster      {view.cluster_id}")
+        say(f"controller   {view.controller}")
+        say(f"topics       {fields['topics']}, {fields['partitions']} partitions")
         shown = ", ".join(f"{name}={level}" for name, level in sorted(features.items()))
-        typer.echo(f"features     {shown or '-'}")
-        typer.echo()
+        say(f"features     {shown or '-'}")
+        say()
         showing.table(
             ("broker", "host", "port", "rack"),
             [(x.node_id, x.address.host, x.address.port, x.rack) for x in view.nodes.values()],

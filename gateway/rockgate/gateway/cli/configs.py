@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rockgate.gateway.cli import asking
+from rockgate.gateway.cli.saying import say
 
 if TYPE_CHECKING:
     from rockgate.gateway.cli.wire.configs import Change, Config, Resource
@@ -214,7 +215,7 @@ def _alter(
         {"resources": [fields]},
         [error] if error else [],
         is_json=is_json,
-        show=lambda: None if error else typer.echo(done),
+        show=lambda: None if error else say(done),
     )
 
 

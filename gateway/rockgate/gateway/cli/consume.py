@@ -90,6 +90,9 @@ Format = Annotated[
 ]
 Keys = Annotated[bool, typer.Option("--keys", help="The key and a tab before the value.")]
 Headers = Annotated[bool, typer.Option("--headers", help="Headers and a tab, first.")]
+Raw = Annotated[
+    bool, typer.Option("--raw", help="The very bytes, even to a terminal, which may obey them.")
+]
 ReadCommitted = Annotated[
     bool, typer.Option("--read-committed", help="Leave out what transactions took back.")
 ]
@@ -111,6 +114,7 @@ def consume(
     format_: Format = None,
     keys: Keys = False,
     headers: Headers = False,
+    raw: Raw = False,
     read_committed: ReadCommitted = False,
     client_id: ClientId = "rockgate",
     bootstrap_server: asking.Server = asking.SERVER,
@@ -145,7 +149,7 @@ def consume(
         is_committed=read_committed,
         commits=commit,
     )
-    show = _shower(format_, keys=keys, headers=headers, is_json=json)
+    show = _shower(format_, keys=keys, headers=headers, is_json=json, is_raw=raw)
     is_endless = max_messages is None and not stops_at_end and idle_ms is None
     _hint(plan, is_endless=is_endless)
     meter = _meter()
@@ -214,8 +218,13 @@ def _time(text: str) -> int:
         return time_ms(text)
 
 
-def _shower(text: str | None, *, keys: bool, headers: bool, is_json: bool) -> Show:
-    """How a record is printed."""
+def _shower(text: str | None, *, keys: bool, headers: bool, is_json: bool, is_raw: bool) -> Show:
+    """How a record is printed: as it is, but for a terminal unless that is asked for."""
+    show = _bytes_of(text, keys=keys, headers=headers, is_json=is_json)
+    return show if is_raw or _is_redirected() else _harmless(show, is_json=is_json)
+
+
+def _bytes_of(text: str | None, *, keys: bool, headers: bool, is_json: bool) -> Show:
     from rockgate.gateway.cli import records
 
     if is_json:
@@ -229,6 +238,17 @@ def _shower(text: str | None, *, keys: bool, headers: bool, is_json: bool) -> Sh
     chosen = text or "".join(("%h\\t" * headers, "%k\\t" * keys, "%v\\n"))
     pieces = asking.checked("--format", records.parse_format, chosen)
     return lambda chunk, record: records.formatted(pieces, *chunk.place, record)
+
+
+def _harmless(show: Show, *, is_json: bool) -> Show:
+    """The same for a terminal: what it would obey is shown as escapes, but line breaks and tabs."""
+    from rockgate.gateway.quoting import for_terminal, json_for_terminal
+
+    def harmless(chunk: Chunk, record: Record) -> bytes:
+        text = show(chunk, record).decode("utf-8", "backslashreplace")
+        return (json_for_terminal(text) if is_json else for_terminal(text, "\n\t")).encode()
+
+    return harmless
 
 
 def _writer(show: Show, meter: Meter) -> Write:

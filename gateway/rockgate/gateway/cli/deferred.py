@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 
+from rockgate.gateway.cli.flags import quieted
 from rockgate.gateway.cli.rooms import Rooms
 
 
@@ -33,7 +34,7 @@ class Deferred(TyperCommand):
             assert self.name is not None
             app = typer.Typer(add_completion=False)
             app.command(epilog=module.EXAMPLES)(getattr(module, self.name))
-        return get_command(app)
+        return quieted(get_command(app))
 
 
 def group_of(*commands: Deferred) -> type[Rooms]:

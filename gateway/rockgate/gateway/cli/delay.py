@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from rockgate.gateway.cli import asking, completing
+from rockgate.gateway.cli.saying import say
 
 if TYPE_CHECKING:
     from rockgate.gateway.cli.wire.delays import Count, Cursor, Overview
@@ -183,7 +184,7 @@ def cancel(
     def show() -> None:
         for id_, each in done.items():
             if each.is_cancelled:
-                typer.echo(f"cancelled {id_}{_what(each.delayed)}")
+                say(f"cancelled {id_}{_what(each.delayed)}")
 
     asking.finish({"messages": rows}, errors, is_json=json, show=show)
 
@@ -247,7 +248,7 @@ def _show(found: Overview, details: dict[str, Delayed], cursor: Any, *, is_exact
         )
     if not found.soonest:
         return
-    typer.echo()
+    say()
     showing.table(
         ("id", "topic", "queue", "due", "in", "size", "keys", "tags", "by"),
         [_row(each, details.get(each.id), found.now_ms) for each in found.soonest],
@@ -283,7 +284,7 @@ def _show_each(rows: list[Delayed]) -> None:
 
     for number, each in enumerate(rows):
         if number:
-            typer.echo()
+            say()
         lines = [("id", each.id), ("waits", "yes" if each.is_waiting else "no")]
         if each.due_ms >= 0:
             lines.append(("due", values.time_text(each.due_ms)))

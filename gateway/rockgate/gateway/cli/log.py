@@ -14,11 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rockgate.gateway.cli import options
+from rockgate.gateway.cli.saying import say
 
 if TYPE_CHECKING:
+    from rockgate.gateway.config import Config
     from rockgate.store.dumping import DumpRow
-    from rockgate.store.files import DiskDirectory
+    from rockgate.store.files import Directory, DiskDirectory
     from rockgate.store.inspect import Report
+    from rockgate.store.state import Fold, Journal
+    from rockgate.store.topics import Topics
+    from rockgate.store.trial import Opener
 
 DAMAGED_STATUS = 1
 
@@ -37,7 +42,8 @@ rockgate log check --data-dir /srv/rockgate --json
 
 [bold]Exit status[/bold]
 
-0: nothing is damaged. 1: something is. 2: the command line makes no sense.
+0: nothing is damaged and a server starts. 1: something is damaged, or a server refuses to start.
+2: the command line makes no sense.
 """
 
 DUMP_EXAMPLES = """
@@ -71,18 +77,19 @@ def check(
 ) -> None:
     """Read everything in the data directory and report what is damaged: file, position, reason.
 
-    Nothing is changed. A server may be running.
+    Then a start is tried in memory, and if it is refused, where the log could be ended so that it
+    is not. Nothing is changed. A server may be running; then no start is tried.
     """
-    from rockgate.store.inspect import check as inspect
+    from rockgate.store.inspect import inspect
 
-    directory = _directory(config, data_dir)
+    directory, settings = _directory(config, data_dir)
     with _progress(_log_bytes(directory), "checking", is_quiet=json) as advance:
-        report = inspect(directory, advance)
+        report = inspect(directory, advance, _opener(settings))
     if json:
         _echo_json(_report_fields(report))
     else:
-        _print_report(report)
-    if not report.is_clean:
+        _print_report(report, settings)
+    if not report.is_clean or report.refusal is not None:
         raise typer.Exit(DAMAGED_STATUS)
 
 
@@ -108,7 +115,7 @@ def dump(
 
     from rockgate.store.dumping import dump as rows_of
 
-    directory = _directory(config, data_dir)
+    directory, _ = _directory(config, data_dir)
     rows = (
         row
         for row in rows_of(directory, start, end)
@@ -118,9 +125,9 @@ def dump(
         for row in islice(rows, limit):
             _echo_json(row._asdict(), indent=None)
         return
-    typer.echo(_HEADING)
+    say(_HEADING)
     for row in islice(rows, limit):
-        typer.echo(_line(row))
+        say(_line(row))
 
 
 @app.command(epilog=REPAIR_EXAMPLES)
@@ -132,43 +139,92 @@ def repair(
     config: options.ConfigFile = None,
     data_dir: options.DataDir = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Even if no server could start from what is left.")
+        bool,
+        typer.Option(
+            "--force", help="If it can be ended nowhere: keep all of it aside, leave an empty log."
+        ),
     ] = False,
     json: Json = False,
 ) -> None:
     """End the log at a position, and keep everything behind it aside in the directory `lost`.
 
     [bold]This loses whatever lies behind the position, of every topic.[/bold] It is for a log that
-    the server refuses, when there is no better copy. The server must not be running.
+    the server refuses, when there is no better copy. The server must not be running. What would
+    be left is tried first: if a server could not start from it, nothing is changed.
     """
     from rockgate.store.errors import CannotRepair, StoreError
     from rockgate.store.repair import truncate
 
-    directory = _directory(config, data_dir)
+    directory, settings = _directory(config, data_dir)
     try:
         with _progress(truncate_at, "checking", is_quiet=json) as advance:
-            done = truncate(directory, truncate_at, on_progress=advance, is_forced=force)
+            done = truncate(
+                directory,
+                truncate_at,
+                on_progress=advance,
+                is_forced=force,
+                opens=_opener(settings),
+            )
     except (CannotRepair, StoreError) as error:
         options.fail([str(error)], DAMAGED_STATUS)
     if json:
         _echo_json(done._asdict())
         return
     kept = f"; {done.lost_bytes} bytes are kept in {done.kept_in}" if done.lost_bytes else ""
-    typer.echo(f"the log ends at {done.end} now, with {done.entry_count} entries{kept}")
+    say(f"the log ends at {done.end} now, with {done.entry_count} entries{kept}")
 
 
 # The directory
 
 
-def _directory(config: Path | None, data_dir: str | None) -> DiskDirectory:
+def _directory(config: Path | None, data_dir: str | None) -> tuple[DiskDirectory, Config]:
+    """Return the directory, and the configuration of its server as far as it is known here."""
+    from dataclasses import replace
+
+    from rockgate.gateway.config.gather import DEFAULT_ORIGIN
     from rockgate.store.files import DiskDirectory
+    from rockgate.store.trial import segment_bytes_of
 
     flags = {"--data-dir": ("server.data_dir", data_dir)}
     gathered = options.gathered(config=config, flags=flags, pairs=())
     path = Path(gathered.config.server.data_dir)
     if not path.is_dir():
         options.fail([f"there is no data directory {path}"], options.USAGE_STATUS)
-    return DiskDirectory(path)
+    directory = DiskDirectory(path)
+    if gathered.origins["store.segment_bytes"] == DEFAULT_ORIGIN:
+        # The server may have a flag that was not given here; its directory says what it needs.
+        size = segment_bytes_of(directory) or gathered.config.store.segment_bytes
+        store = replace(gathered.config.store, segment_bytes=size)
+        return directory, replace(gathered.config, store=store)
+    return directory, gathered.config
+
+
+def _opener(config: Config) -> Opener:
+    """How a server with this configuration opens a data directory; its log lines are not ours."""
+    import logging
+
+    from rockgate.gateway.errors import IdentityError
+    from rockgate.gateway.identity import look
+    from rockgate.gateway.kafka.assembly import KafkaFolds
+    from rockgate.gateway.mapping.keys import record_keys
+    from rockgate.gateway.remoting.assembly import RemotingFolds
+    from rockgate.store.clock import SystemClock
+    from rockgate.store.store import Store
+    from rockgate.store.trial import CannotOpen
+
+    logging.getLogger("rockgate").addHandler(logging.NullHandler())
+
+    def folds(journal: Journal, topics: Topics) -> list[Fold]:
+        return [*KafkaFolds.make(journal, topics).all(), *RemotingFolds.make(journal).all()]
+
+    def opens(directory: Directory) -> None:
+        Store(directory, config.store, SystemClock(), folds=folds, record_keys=record_keys)
+        try:
+            look(Path(directory.path), config.server.node_id)
+        except IdentityError as error:
+            raise CannotOpen(str(error)) from error
+
+    return opens
 
 
 def _log_bytes(directory: DiskDirectory) -> int:
@@ -207,24 +263,51 @@ def _report_fields(report: Report) -> dict[str, Any]:
     fields = asdict(report)
     fields["is_clean"] = report.is_clean
     fields["damage"] = [finding._asdict() for finding in report.damage]
+    fields["starts"] = None if report.owner is not None else report.refusal is None
     return fields
 
 
-def _print_report(report: Report) -> None:
+def _print_report(report: Report, config: Config) -> None:
     for finding in report.damage:
-        typer.echo(str(finding))
+        say(str(finding))
     for note in report.notes:
-        typer.echo(f"note: {note}")
-    typer.echo(
+        say(f"note: {note}")
+    say(
         f"{'clean' if report.is_clean else 'DAMAGED'}: the log goes from {report.log_start} to "
         f"{report.log_end}, {report.flushed} of that is known to be flushed; "
         f"{report.entry_count} entries ({report.batch_count} batches) "
         f"in {report.segment_count} segments; {report.index_count} index files, "
         f"{report.key_file_count} key files, {report.snapshot_count} snapshots"
     )
-    refused = [finding for finding in report.damage if not finding.is_mendable]
-    if refused:
-        typer.echo("a server refuses to start; rockgate log repair --help says what can be done")
+    for line in _outlook(report, config):
+        say(line)
+
+
+def _outlook(report: Report, config: Config) -> Iterator[str]:
+    """What a start comes to, and what can be done about it."""
+    if report.owner is not None:
+        yield f"process {report.owner} has the directory, so no start was tried"
+        return
+    refusal = report.refusal
+    if refusal is None:
+        size = config.store.segment_bytes
+        given = (
+            f" with store.segment_bytes={size}"
+            if size != type(config.store)().segment_bytes
+            else ""
+        )
+        yield (
+            f"a server starts{given}" if report.is_clean else f"a server starts{given} all the same"
+        )
+        return
+    yield f"a server refuses to start: {refusal.reason}"
+    if refusal.is_repairable and report.repair_at is not None:
+        yield f"it starts after: rockgate log repair --truncate-at {report.repair_at}"
+    elif refusal.is_repairable:
+        yield (
+            "the log can be ended nowhere so that it starts; without a better copy there is only "
+            f"an empty log: rockgate log repair --truncate-at {report.log_start} --force"
+        )
 
 
 _HEADING = (

@@ -5,6 +5,8 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import TYPE_CHECKING, Any, Final
 
+from rockgate.gateway.cli.saying import say
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -71,12 +73,10 @@ def body_text(body: bytes | None, size: int) -> str:
 
 def echo_lines(lines: Iterable[tuple[str, str]]) -> None:
     """Print names and values, the values one under the other."""
-    import typer
-
     kept = list(lines)
     width = max(len(name) for name, _ in kept)
     for name, value in kept:
-        typer.echo(f"{name:<{width}}  {value}")
+        say(f"{name:<{width}}  {value}")
 
 
 def _text(body: bytes) -> str | None:

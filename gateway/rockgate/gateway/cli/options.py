@@ -7,6 +7,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from rockgate.gateway.cli.saying import say
 from rockgate.gateway.config import Gathered, gather
 from rockgate.gateway.config.gather import VARIABLES
 from rockgate.gateway.config.sources import (
@@ -118,5 +119,5 @@ def gathered(
 def fail(problems: Sequence[str], status: int) -> NoReturn:
     """Say each problem on a line of standard error and end the command."""
     for problem in problems:
-        typer.echo(f"rockgate: {problem}", err=True)
+        say(f"rockgate: {problem}", err=True)
     raise typer.Exit(status)

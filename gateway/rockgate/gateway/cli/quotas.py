@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rockgate.gateway.cli import asking
+from rockgate.gateway.cli.saying import say
 
 if TYPE_CHECKING:
     from rockgate.gateway.cli.wire.quotas import Entity
@@ -134,9 +135,7 @@ def alter(
         [error] if error else [],
         is_json=json,
         show=lambda: (
-            None
-            if error
-            else typer.echo(f"{what} could be altered" if dry_run else f"altered {what}")
+            None if error else say(f"{what} could be altered" if dry_run else f"altered {what}")
         ),
     )
 

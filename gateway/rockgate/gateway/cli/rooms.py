@@ -11,6 +11,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from rockgate.gateway.cli.flags import quiet, quieted
+
 GROUP = "rockgate.commands"
 PANEL = "More"
 """Where the help lists them: after the gateway's own panels."""
@@ -24,13 +26,17 @@ def found(name: str) -> EntryPoint | None:
 class Rooms(TyperGroup):
     """The gateway's commands, and behind them those of the other rooms."""
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The flags of `rockgate` itself."""
+        return quiet(super().get_params(ctx))
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A command by its name; the gateway's own win."""
         own = super().get_command(ctx, cmd_name)
         entry = found(cmd_name) if own is None else None
         if entry is None:
             return own
-        command = typer.main.get_command(entry.load())
+        command = quieted(typer.main.get_command(entry.load()))
         command.name = cmd_name
         setattr(command, "rich_help_panel", PANEL)  # noqa: B010  click's own class lacks it
         return command

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
+from rockgate.gateway.cli.saying import say
 from rockgate.gateway.cli.wire.errors import (
     ClientError,
     Declined,
@@ -20,6 +21,7 @@ from rockgate.gateway.cli.wire.errors import (
     Unreachable,
     name,
 )
+from rockgate.gateway.quoting import for_terminal, json_for_terminal
 from rockgate.protocol.remoting.codes import response_name
 
 if TYPE_CHECKING:
@@ -60,13 +62,14 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, title: str 
             no_wrap=is_number or index == 0,
         )
     for row in kept:
-        shown.add_row(*(Text("-" if cell is None else str(cell)) for cell in row))
+        shown.add_row(*(Text("-" if cell is None else for_terminal(str(cell))) for cell in row))
     if title:
-        typer.echo(title)
+        say(title)
     target = console()
     with target.capture() as printed:
         target.print(shown)
     for line in printed.get().splitlines():
+        # Cells are harmless already, and what is bold in a heading is to be obeyed.
         typer.echo(line.rstrip())
 
 
@@ -84,7 +87,7 @@ def echo_json(value: Mapping[str, Any]) -> None:
     """One JSON object, indented: for programs, and still for people."""
     from json import dumps
 
-    typer.echo(dumps(value, indent=2, ensure_ascii=False))
+    typer.echo(json_for_terminal(dumps(value, indent=2, ensure_ascii=False)))
 
 
 def error_fields(error: ClientError) -> dict[str, Any]:
@@ -116,12 +119,12 @@ def echo_error(error: ClientError) -> None:
         advice = _ADVICE.get(name(error.code), "")
     elif isinstance(error, Unreachable):
         advice = error.advice
-    typer.echo(f"rockgate: {error}" + (f"; {advice}" if advice else ""), err=True)
+    say(f"rockgate: {error}" + (f"; {advice}" if advice else ""), err=True)
 
 
 def note(text: str) -> None:
     """A remark for people, on standard error, where it disturbs no program."""
-    typer.echo(text, err=True)
+    say(text, err=True)
 
 
 def is_watched() -> bool:

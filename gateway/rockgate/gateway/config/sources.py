@@ -16,11 +16,11 @@ from rockgate.gateway.errors import ConfigError
 CONFIG_VARIABLE = "ROCKGATE_CONFIG"
 FILE_BYTES_MAX = 1 << 20
 
-# Not settings: the file's own name, where clients find a server, the test suite's counts, and what
-# Docker links and Kubernetes put into the environment of every container beside a service that is
-# called rockgate.
+# Not settings: the file's own name, where clients find a server, what the pipeline, the tests and
+# the benchmarks go by, and what Docker links and Kubernetes put into the environment of every
+# container beside a service that is called rockgate.
 _NOT_SETTINGS = re.compile(
-    "ROCKGATE_(CONFIG|BOOTSTRAP_SERVER|BUDGET|SEED"
+    "ROCKGATE_(CONFIG|BOOTSTRAP_SERVER|BROKER|CONNECTOR_JARS|BUDGET|SEED|COMPAT_.*|BENCH_.*"
     "|SERVICE_HOST|SERVICE_PORT(_.*)?|PORT|PORT_[0-9]+_(TCP|UDP)(_.*)?)"
 )
 
@@ -61,8 +61,13 @@ def from_environment(environment: Mapping[str, str], names: Mapping[str, str]) -
     return [
         Given(name=names.get(variable, variable), value=value, origin=f"environment {variable}")
         for variable, value in sorted(environment.items())
-        if variable.startswith(ENVIRONMENT_PREFIX) and not _NOT_SETTINGS.fullmatch(variable)
+        if variable.startswith(ENVIRONMENT_PREFIX) and not is_no_setting(variable)
     ]
+
+
+def is_no_setting(variable: str) -> bool:
+    """Whether a variable with our prefix is known to be for somebody else than the server."""
+    return _NOT_SETTINGS.fullmatch(variable) is not None
 
 
 def from_pairs(pairs: Sequence[str]) -> Sequence[Given]:

@@ -14,6 +14,7 @@ from typing import cast
 
 from rockgate.gateway.http.config import HttpConfig
 from rockgate.gateway.http.head import HeadReader, Refused, Request
+from rockgate.gateway.quoting import shown
 
 DROPPED_BYTES_MAX = 256 * 1024
 log = logging.getLogger(__name__)
@@ -160,7 +161,7 @@ class HttpSession(asyncio.Protocol):
 
 
 def _failed(request: Request) -> Answer:
-    log.exception("page failed path=%s", request.path)
+    log.exception("page failed path=%s", shown(request.path))
     return Answer(status=500, body=b"this page failed; the log says why\n")
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from rockgate.gateway.kafka.errors import code_of
 from rockgate.gateway.kafka.handler import Answer, Handler, Row, Shortcut
 from rockgate.gateway.kafka.peer import Call, Peer
-from rockgate.gateway.logs import shown
+from rockgate.gateway.quoting import shown
 from rockgate.gateway.stream import Disconnect
 from rockgate.protocol.kafka.connection import Exchange
 from rockgate.protocol.kafka.errors import ErrorCode, ProtocolError, UnsupportedVersion

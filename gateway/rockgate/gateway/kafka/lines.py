@@ -4,7 +4,7 @@ import logging
 
 from rockgate.gateway.kafka.peer import Peer
 from rockgate.gateway.lines import Lines
-from rockgate.gateway.logs import shown
+from rockgate.gateway.quoting import shown
 from rockgate.protocol.kafka.connection import Exchange
 from rockgate.protocol.kafka.keys import ApiKey
 

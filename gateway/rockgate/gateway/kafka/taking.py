@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from rockgate.gateway.kafka.errors import RequestError, code_of
 from rockgate.gateway.kafka.topicsettings import TopicSettings
-from rockgate.gateway.logs import shown
+from rockgate.gateway.quoting import shown
 from rockgate.gateway.stream import Disconnect
 from rockgate.protocol.kafka.errors import BatchTooLarge, ErrorCode, MalformedBatch
 from rockgate.protocol.kafka.hot.produce import TOPIC_IDS, ProducedPartition, ProducedTopic

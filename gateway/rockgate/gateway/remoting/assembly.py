@@ -35,7 +35,8 @@ from rockgate.gateway.remoting.longpolls import LongPolls
 from rockgate.gateway.remoting.nameserver import processors as nameserver
 from rockgate.gateway.remoting.nameserver.kv import KeyValues
 from rockgate.gateway.remoting.nameserver.routes import Local, Routes
-from rockgate.gateway.remoting.operating.deadletters import DeadLetterDesk
+from rockgate.gateway.remoting.nowandthen import now_and_then
+from rockgate.gateway.remoting.operating.deadletters import DeadLetterDesk, KnownGroups
 from rockgate.gateway.remoting.operating.delays import DelayDesk
 from rockgate.gateway.remoting.operating.halves import HalfDesk
 from rockgate.gateway.remoting.operating.resent import Resent
@@ -72,8 +73,6 @@ from rockgate.store.store import Store
 
 log = logging.getLogger(__name__)
 
-LOOK_MS = 5_000
-"""How often silent clients, brokers and locks are looked for."""
 HEADER_ROOM = 64 * 1024
 
 
@@ -124,6 +123,7 @@ class RemotingAssembly:
         tenancy = GroupTenancy(groups)
         self.clients = Clients(tenancy, remoting.client_expiry_ms)
         self._folds = folds
+        self._known = KnownGroups(store, self.clients, folds.settings, groups)
         resets = Resets(waiting.wake_changed)
         self.clients.on_emptied.append(resets.forget)
         self.offsets = Offsets(store.progress, tenancy, resets)
@@ -184,7 +184,7 @@ class RemotingAssembly:
         self, resources: AsyncExitStack, listener: Listener, telemetry: Telemetry
     ) -> LocalBroker:
         """Make the processors and listen; `resources` drains and closes the door again."""
-        config, loop = self._config.remoting, asyncio.get_running_loop()
+        config, loop, known = self._config.remoting, asyncio.get_running_loop(), self._known
         if not listener.address.is_closed:
             try:
                 self.topics.make_system_topics()
@@ -193,7 +193,7 @@ class RemotingAssembly:
                 log.error("some of RocketMQ's own topics are missing: %s", error)
         store, resent = self._store, self._folds.resent
         desk = DeadLetterDesk(
-            store=store, resent=resent, transcoder=self.transcoder, end=self.puller.end
+            store=store, resent=resent, transcoder=self.transcoder, end=self.puller.end, knows=known
         )
         families = self._families(str(config.advertise or listener.address), desk)
         dispatcher = Dispatcher(table(families))
@@ -383,18 +383,3 @@ class NameServerAssembly:
     def upkeep(self) -> dict[str, Callable[[], bool]]:
         """Forget brokers that were silent for too long."""
         return {"brokers": now_and_then(self._clock, self.routes.expire)}
-
-
-def now_and_then(clock: Clock, look: Callable[[int], object]) -> Callable[[], bool]:
-    """A step of upkeep that looks every few seconds, and is told the time."""
-    next_ms = 0
-
-    def step() -> bool:
-        nonlocal next_ms
-        now_ms = clock.monotonic_ms()
-        if now_ms >= next_ms:
-            next_ms = now_ms + LOOK_MS
-            look(now_ms)
-        return False
-
-    return step

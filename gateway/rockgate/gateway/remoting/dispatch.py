@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from time import perf_counter
 from typing import Any, Final, TypeAlias, cast
 
-from rockgate.gateway.logs import shown
+from rockgate.gateway.quoting import shown
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.errors import Refused, code_of
 from rockgate.gateway.stream import Disconnect

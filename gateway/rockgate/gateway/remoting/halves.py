@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from rockgate.gateway.durability import Durability
+from rockgate.gateway.quoting import shown
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.names import check_group
 from rockgate.gateway.remoting.sending import CLIENT_FLAGS, Incoming, Taken
@@ -152,7 +153,7 @@ class Halves:
         log.warning(
             "given up a half message offset=%d group=%s checks=%d",
             half.offset,
-            half.group,
+            shown(half.group),
             half.check_count,
         )
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
-from rockgate.gateway.logs import shown
 from rockgate.gateway.mapping import names
+from rockgate.gateway.quoting import shown
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.resets import Resets
 from rockgate.protocol.remoting.codes import ResponseCode

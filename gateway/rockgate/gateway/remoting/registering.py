@@ -12,6 +12,7 @@ import zlib
 
 from rockgate.gateway.address import Address
 from rockgate.gateway.mapping import names
+from rockgate.gateway.quoting import shown
 from rockgate.gateway.remoting.topicbook import TopicBook, describe
 from rockgate.protocol.errors import ProtocolError
 from rockgate.protocol.remoting import headers, javajson
@@ -104,7 +105,9 @@ class Registrar:
                 changed.clear()
                 answer = await self._ask(reader, writer, connection)
                 if answer.code:
-                    log.warning("name server refuses us address=%s: %s", address, answer.remark)
+                    log.warning(
+                        "name server refuses us address=%s: %s", address, shown(answer.remark)
+                    )
                 await self._pause(changed)
         finally:
             connection.request(

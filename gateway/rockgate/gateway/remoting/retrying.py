@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, Protocol
 
 from rockgate.gateway.mapping import names
 from rockgate.gateway.mapping.lookup import Found
+from rockgate.gateway.quoting import shown
 from rockgate.gateway.remoting.delays import KEPT_FLAGS, LEVEL, WAITING_MARKS
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.groupsettings import GroupSettings
@@ -249,9 +250,9 @@ def _count(properties: dict[str, str], times: int, times_max: int) -> None:
 def _tell(group: str, properties: Mapping[str, str]) -> None:
     log.info(
         "dead letter group=%s topic=%s origin=%s tries=%s reason=%s",
-        group,
-        properties.get(named.RETRY_TOPIC, "")[:200],
-        properties.get(named.ORIGIN_MESSAGE_ID, "")[:80],
-        properties[named.RECONSUME_TIME],
-        properties[named.DLQ_REASON],
+        shown(group),
+        shown(properties.get(named.RETRY_TOPIC, "")),
+        shown(properties.get(named.ORIGIN_MESSAGE_ID, "")),
+        shown(properties[named.RECONSUME_TIME]),
+        shown(properties[named.DLQ_REASON]),
     )

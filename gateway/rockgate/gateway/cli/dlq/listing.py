@@ -8,6 +8,7 @@ import typer
 
 from rockgate.gateway.cli import asking, completing
 from rockgate.gateway.cli.dlq import filters
+from rockgate.gateway.cli.saying import say
 
 if TYPE_CHECKING:
     from rockgate.gateway.cli.wire.deadletters import LetterId
@@ -218,7 +219,7 @@ def _show_each(letters: list[DeadLetter]) -> None:
 
     for number, each in enumerate(letters):
         if number:
-            typer.echo()
+            say()
         place = f"{each.origin_queue}/{each.origin_offset}"
         messages.echo_lines(
             [

@@ -8,6 +8,7 @@ import typer
 
 from rockgate.gateway.cli import asking, completing
 from rockgate.gateway.cli.dlq import filters
+from rockgate.gateway.cli.saying import say
 
 if TYPE_CHECKING:
     from rockgate.gateway.cli.wire.deadletters import Filter, LetterId
@@ -58,7 +59,8 @@ def resend(
         bool, typer.Option("--again", help="Also those that were sent again before.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be sent, and change nothing.")
+        bool,
+        typer.Option("--dry-run", help="Let the server check each, say what would be sent."),
     ] = False,
     yes: asking.Yes = False,
     broker: asking.Broker = None,
@@ -90,17 +92,17 @@ def resend(
     if not dry_run and named:
         question = f"Send {plural(len(named), 'dead letter')} again{where}?"
         asking.confirm(question, is_sure=yes)
-    done = [Outcome(id_, None) for id_ in named]
-    if not dry_run and named:
+    done: list[Outcome] = []
+    if named:
         done = asking.run_door(
-            lambda door: _resend(door, named, to, is_again=again),
+            lambda door: _resend(door, named, to, is_again=again, is_dry_run=dry_run),
             broker=broker,
             server=bootstrap_server,
             timeout=timeout,
             is_json=json,
         )
     asking.finish(
-        {"dead_letters": [_fields(each) for each in done]},
+        {"dead_letters": [_fields(each, is_dry_run=dry_run) for each in done]},
         [each.error for each in done if each.error is not None],
         is_json=json,
         show=lambda: _show(done, is_dry_run=dry_run),
@@ -129,7 +131,7 @@ async def _meant(door: Door, group: str, wanted: Filter, *, is_again: bool) -> l
 
 
 async def _resend(
-    door: Door, named: list[LetterId], to: str | None, *, is_again: bool
+    door: Door, named: list[LetterId], to: str | None, *, is_again: bool, is_dry_run: bool
 ) -> list[Outcome]:
     from rockgate.gateway.cli.wire import deadletters as wire
     from rockgate.gateway.cli.wire.errors import Declined, Missed
@@ -137,7 +139,7 @@ async def _resend(
     done: list[Outcome] = []
     for id_ in named:
         try:
-            told = await wire.resend(door, id_, to=to, is_again=is_again)
+            told = await wire.resend(door, id_, to=to, is_again=is_again, is_dry_run=is_dry_run)
         except Declined as no:
             done.append(Outcome(id_, None, Declined(no.code, no.message, what=str(id_))))
             continue
@@ -148,9 +150,9 @@ async def _resend(
     return done
 
 
-def _fields(each: Outcome) -> dict[str, Any]:
+def _fields(each: Outcome, *, is_dry_run: bool) -> dict[str, Any]:
     told = each.resend
-    is_resent = told is not None and told.is_resent
+    is_resent = told is not None and told.is_resent and not is_dry_run
     return {
         "id": str(each.id),
         "is_resent": is_resent,
@@ -166,8 +168,10 @@ def _show(done: list[Outcome], *, is_dry_run: bool) -> None:
     if not done:
         showing.note("no dead letter is meant by this")
     for each in done:
+        if each.resend is None or not each.resend.is_resent:
+            continue
         if is_dry_run:
-            typer.echo(f"would send {each.id}")
-        elif each.resend is not None and each.resend.is_resent:
+            say(f"would send {each.id} to {each.resend.topic}/{each.resend.queue}")
+        else:
             place = f"{each.resend.topic}/{each.resend.queue}/{each.resend.offset}"
-            typer.echo(f"sent {each.id} as {place}")
+            say(f"sent {each.id} as {place}")

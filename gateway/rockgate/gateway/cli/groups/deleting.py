@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rockgate.gateway.cli import asking, completing
+from rockgate.gateway.cli.saying import say
 
 if TYPE_CHECKING:
     from rockgate.gateway.cli.wire.cluster import Cluster
@@ -60,8 +61,13 @@ def delete(
         {"groups": [{"group": group, "is_deleted": True} for group in gone]},
         errors,
         is_json=json,
-        show=lambda: typer.echo("\n".join(f"deleted {group}" for group in gone), nl=bool(gone)),
+        show=lambda: _show_deleted(gone),
     )
+
+
+def _show_deleted(groups: list[str]) -> None:
+    for group in groups:
+        say(f"deleted {group}")
 
 
 def delete_offsets(
@@ -105,7 +111,7 @@ def delete_offsets(
 
     def show() -> None:
         if not done:
-            typer.echo(f"{group} has committed nothing there")
+            say(f"{group} has committed nothing there")
         elif rows:
             showing.table(
                 ("topic", "partition", ""),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rockgate.gateway.cli import asking, completing
+from rockgate.gateway.cli.saying import say
 
 if TYPE_CHECKING:
     from rockgate.gateway.cli.groups.standing import Standing
@@ -122,7 +123,7 @@ def describe(
     def show() -> None:
         for index, each in enumerate(found):
             if index:
-                typer.echo()
+                say()
             _show(each)
 
     asking.finish({"groups": [x.fields() for x in found]}, errors, is_json=json, show=show)
@@ -180,7 +181,7 @@ def members(
     def show() -> None:
         for index, each in enumerate(found):
             if index:
-                typer.echo()
+                say()
             _show_members(each)
 
     asking.finish({"groups": [group_fields(x) for x in found]}, errors, is_json=json, show=show)
@@ -246,13 +247,13 @@ def _show(standing: Standing) -> None:
     from rockgate.gateway.cli import showing
 
     group = standing.group
-    typer.echo(f"group        {group.group_id}")
-    typer.echo(f"state        {group.state}, {group.kind}")
-    typer.echo(f"coordinator  {group.coordinator}")
-    typer.echo(f"assignor     {group.assignor or '-'}")
-    typer.echo(f"lag          {standing.lag}")
+    say(f"group        {group.group_id}")
+    say(f"state        {group.state}, {group.kind}")
+    say(f"coordinator  {group.coordinator}")
+    say(f"assignor     {group.assignor or '-'}")
+    say(f"lag          {standing.lag}")
     if standing.lines:
-        typer.echo()
+        say()
         showing.table(
             ("topic", "partition", "committed", "end", "lag", "client", "host", "member"),
             [
@@ -269,7 +270,7 @@ def _show(standing: Standing) -> None:
             ],
         )
     if group.members:
-        typer.echo()
+        say()
         _show_members(group)
 
 
@@ -277,7 +278,7 @@ def _show_members(group: Group) -> None:
     from rockgate.gateway.cli import showing
 
     if not group.members:
-        typer.echo(f"group {group.group_id} has no members ({group.state})")
+        say(f"group {group.group_id} has no members ({group.state})")
         return
     showing.table(
         ("member", "client", "host", "instance", "partitions"),

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from rockgate.gateway.cli import asking, completing
+from rockgate.gateway.cli.saying import say
 
 if TYPE_CHECKING:
     from rockgate.gateway.cli.wire.cluster import Cluster
@@ -311,7 +312,7 @@ def _show(moves: list[Move], *, is_executed: bool, is_export: bool, has_errors: 
 
     if is_export:
         for move in moves:
-            typer.echo(f"{move.place[0]},{move.place[1]},{move.new}")
+            say(f"{move.place[0]},{move.place[1]},{move.new}")
         return
     if not moves:
         showing.note("nothing to reset: the group has committed nothing there")

@@ -106,11 +106,15 @@ async def named(cluster: Cluster, names: list[str]) -> list[str]:
     from fnmatch import fnmatchcase
 
     from rockgate.gateway.cli.wire import groups
+    from rockgate.gateway.cli.wire.errors import Missed
 
     if names and not any(set("*?[") & set(name) for name in names):
         return list(dict.fromkeys(names))
     known = [each.group_id for each in await groups.list_groups(cluster)]
-    return [each for each in known if not names or any(fnmatchcase(each, n) for n in names)]
+    meant = [each for each in known if not names or any(fnmatchcase(each, n) for n in names)]
+    if names and not meant:
+        raise Missed(f"group {', '.join(names)}", "none matches; rockgate groups list shows all")
+    return meant
 
 
 def group_fields(group: Group) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rockgate.gateway.cli import asking
+from rockgate.gateway.cli.saying import say
 from rockgate.gateway.cli.topics import options
 from rockgate.gateway.cli.values import plural
 
@@ -86,14 +87,12 @@ def create(
     def show() -> None:
         for row in rows:
             if "partitions" not in row:
-                typer.echo(f"{row['name']} is there already")
+                say(f"{row['name']} is there already")
             else:
                 count = row["partitions"]
                 known = f" with {plural(count, 'partition')}" if count > 0 else ""
                 name = row["name"]
-                typer.echo(
-                    f"{name} could be created{known}" if dry_run else f"created {name}{known}"
-                )
+                say(f"{name} could be created{known}" if dry_run else f"created {name}{known}")
 
     asking.finish({"topics": rows}, errors, is_json=json, show=show)
 
@@ -159,9 +158,7 @@ def alter(
         errors,
         is_json=json,
         show=lambda: (
-            None
-            if errors
-            else typer.echo(f"{name} could be altered" if dry_run else f"altered {name}")
+            None if errors else say(f"{name} could be altered" if dry_run else f"altered {name}")
         ),
     )
 
@@ -207,6 +204,6 @@ def delete(
     def show() -> None:
         for row in rows:
             name = row["name"]
-            typer.echo(f"deleted {name}" if row["is_deleted"] else f"{name} is not there")
+            say(f"deleted {name}" if row["is_deleted"] else f"{name} is not there")
 
     asking.finish({"topics": rows}, errors, is_json=json, show=show)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rockgate.gateway.cli import asking, completing
+from rockgate.gateway.cli.saying import say
 
 if TYPE_CHECKING:
     from rockgate.gateway.cli.wire.cluster import Cluster
@@ -65,7 +66,7 @@ def describe(
     def show() -> None:
         for index, topic in enumerate(found.topics):
             if index:
-                typer.echo()
+                say()
             _show(topic, found)
 
     rows = [_fields(topic, found) for topic in found.topics]
@@ -168,14 +169,14 @@ def _show(topic: Topic, found: Described) -> None:
     parts = fields["partitions"]
     counts = [p["end_offset"] - p["start_offset"] for p in parts if p["end_offset"] is not None]
     sizes = [p["size_bytes"] for p in parts if p["size_bytes"] is not None]
-    typer.echo(f"topic        {topic.name}")
-    typer.echo(f"id           {fields['topic_id']}")
-    typer.echo(f"partitions   {len(parts)}, {plural(topic.replication_factor, 'replica')} each")
-    typer.echo(f"records      {sum(counts)}" + (f", {size_text(sum(sizes))}" if sizes else ""))
+    say(f"topic        {topic.name}")
+    say(f"id           {fields['topic_id']}")
+    say(f"partitions   {len(parts)}, {plural(topic.replication_factor, 'replica')} each")
+    say(f"records      {sum(counts)}" + (f", {size_text(sum(sizes))}" if sizes else ""))
     settings = [f"{name}={value}" for name, value in fields["configs"].items()]
-    typer.echo(f"configs      {settings[0] if settings else 'all at their defaults'}")
+    say(f"configs      {settings[0] if settings else 'all at their defaults'}")
     for each in settings[1:]:
-        typer.echo(f"             {each}")
+        say(f"             {each}")
     has_sizes = bool(sizes)
     columns = ["partition", "leader", "epoch", "replicas", "in sync", "start", "end", "records"]
     rows = []
@@ -195,5 +196,5 @@ def _show(topic: Topic, found: Described) -> None:
             size = part["size_bytes"]
             row.append(None if size is None else size_text(size))
         rows.append(row)
-    typer.echo()
+    say()
     showing.table([*columns, "size"] if has_sizes else columns, rows)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rockgate.gateway.cli import asking, completing
+from rockgate.gateway.cli.saying import say
 
 if TYPE_CHECKING:
     from rockgate.gateway.cli.wire.cluster import Cluster
@@ -124,7 +125,7 @@ def abort(
         {"transactions": [row]},
         [error] if error else [],
         is_json=json,
-        show=lambda: None if error else typer.echo(f"aborted {text}"),
+        show=lambda: None if error else say(f"aborted {text}"),
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rockgate.gateway.cli import asking
+from rockgate.gateway.cli.saying import say
 from rockgate.gateway.cli.transactions import names
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ def _show(kind: str, halves: Halves | ClientError, found: list[Transaction]) -> 
         showing.note("Kafka's transactions: none is open")
         return
     if isinstance(halves, Halves) and halves.found:
-        typer.echo()
+        say()
     showing.table(
         ("id", "state", "producer", "epoch", "open for", "timeout", "partitions"),
         [_row(each) for each in found],
@@ -264,7 +265,7 @@ def _show_each(halves: list[HalfView], others: list[Transaction]) -> None:
     blocks += [_transaction_lines(each) for each in others]
     for number, block in enumerate(blocks):
         if number:
-            typer.echo()
+            say()
         messages.echo_lines(block)
 
 

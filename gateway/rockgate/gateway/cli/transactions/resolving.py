@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rockgate.gateway.cli import asking
+from rockgate.gateway.cli.saying import say
 from rockgate.gateway.cli.transactions import names
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def resolve(
         {"transactions": [row]},
         [error] if error else [],
         is_json=json,
-        show=lambda: None if error else typer.echo(f"{done} {_text(found)}"),
+        show=lambda: None if error else say(f"{done} {_text(found)}"),
     )
 
 

@@ -9,7 +9,7 @@ from struct import Struct
 from typing import Any, Final, TypeVar
 
 from rockgate.gateway.address import Address
-from rockgate.gateway.cli.wire.errors import NotServed, Refused, Unreachable, Unusable
+from rockgate.gateway.cli.wire.errors import NotKafka, NotServed, Refused, Unreachable, Unusable
 from rockgate.gateway.cli.wire.link import Link
 from rockgate.protocol.kafka.api import APIS
 from rockgate.protocol.kafka.connection import Response
@@ -143,7 +143,7 @@ class Broker:
         request = ApiVersionsRequest(client_software_name=SOFTWARE, client_software_version="0.1.0")
         while True:
             asked = link.ask(key, version, [*encode_buffers(request, version)])
-            response = await self._answer(asked, self._timeout_s)
+            response = await self._first_answer(asked)
             # A broker that does not know the version says so in version 0.
             (code,) = _ERROR.unpack_from(response.body) if len(response.body) >= 2 else (0,)
             is_older = code == ErrorCode.UNSUPPORTED_VERSION and version > 0
@@ -158,6 +158,16 @@ class Broker:
         if answer.error_code:
             raise Refused(answer.error_code, what=f"ApiVersions of {self.address}")
         self.finalized = {each.name: each.max_version_level for each in answer.finalized_features}
+
+    async def _first_answer(self, future: asyncio.Future[Response]) -> Response:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await future
+        except TimeoutError:
+            raise NotKafka(
+                f"{self.address} took the connection and did not answer within "
+                f"{self._timeout_s:g} s: it is busy, or not a Kafka port"
+            ) from None
 
     async def _answer(self, future: asyncio.Future[Response], seconds_max: float) -> Response:
         try:

@@ -45,14 +45,14 @@ SOURCES: Final = {
     1: "topic",
     2: "broker",
     3: "cluster default",
-    4: "file",
+    4: "server",
     5: "default",
     6: "broker logger",
     7: "client metrics",
     8: "group",
 }
 """Where a value comes from, by the number on the wire, in the words of a table."""
-_NOT_OWN: Final = frozenset({"file", "default"})
+DEFAULT: Final = "default"
 TYPES: Final = {
     1: "boolean",
     2: "string",
@@ -101,8 +101,8 @@ class Config(NamedTuple):
 
     @property
     def is_own(self) -> bool:
-        """Whether somebody set it, as opposed to a default or the server's file."""
-        return self.source not in _NOT_OWN
+        """Whether somebody set it: here, or by the server's file, environment or flags."""
+        return self.source != DEFAULT
 
 
 async def describe(

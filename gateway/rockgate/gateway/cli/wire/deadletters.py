@@ -14,8 +14,8 @@ from rockgate.protocol.remoting.bodies.operating import (
     Resend,
 )
 from rockgate.protocol.remoting.codes import RequestCode
-from rockgate.protocol.remoting.headers.kinds import NoHeader
 from rockgate.protocol.remoting.headers.operating import (
+    ListDeadLettersHeader,
     ReadDeadLettersHeader,
     ResendDeadLetterHeader,
 )
@@ -86,7 +86,7 @@ def id_of(letter: DeadLetter) -> LetterId:
 async def queues(door: Door, group: str | None = None) -> list[DeadLetterQueue]:
     """Where dead letters lie: of all groups, or of one."""
     code = RequestCode.LIST_DEAD_LETTER_QUEUES
-    found = (await door.ask(code, NoHeader(), DeadLetterQueues)).queues
+    found = (await door.ask(code, ListDeadLettersHeader(group=group), DeadLetterQueues)).queues
     kept = [each for each in found if group in (None, each.group)]
     return sorted(kept, key=lambda each: (each.group, each.queue))
 
@@ -116,9 +116,16 @@ async def show(door: Door, id_: LetterId, *, preview: int) -> DeadLetter | None:
     return next((each for each in page.letters if each.offset == id_.offset), None)
 
 
-async def resend(door: Door, id_: LetterId, *, to: str | None, is_again: bool) -> Resend:
-    """Send one of them to where it came from, or elsewhere."""
+async def resend(
+    door: Door, id_: LetterId, *, to: str | None, is_again: bool, is_dry_run: bool = False
+) -> Resend:
+    """Send one of them to where it came from, or elsewhere; or let the server check that alone."""
     header = ResendDeadLetterHeader(
-        group=id_.group, queue=id_.queue, offset=id_.offset, to=to, again=is_again
+        group=id_.group,
+        queue=id_.queue,
+        offset=id_.offset,
+        to=to,
+        again=is_again,
+        dry_run=is_dry_run,
     )
     return await door.ask(RequestCode.RESEND_DEAD_LETTER, header, Resend)

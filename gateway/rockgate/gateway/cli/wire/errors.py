@@ -2,7 +2,9 @@
 
 ClientError
 ├── Unreachable     nobody answers there, or not in time: exit status 3
-│   └── DoorUnreachable     the same of RocketMQ's door
+│   ├── NotKafka            something else than Kafka answers there
+│   └── DoorUnreachable     no answer at RocketMQ's door
+│       └── NotRocketMQ     something else than RocketMQ answers there
 ├── NotServed       the server lacks an API, or every version of it that we know: status 1
 ├── Refused         the server answered with an error code of Kafka's: status 1
 ├── Declined        the server answered with a code of RocketMQ's: status 1
@@ -24,10 +26,22 @@ class Unreachable(ClientError):
     advice = "is a server running there? --bootstrap-server or ROCKGATE_BOOTSTRAP_SERVER says where"
 
 
+class NotKafka(Unreachable):
+    """Somebody is there, and does not speak Kafka's protocol."""
+
+    advice = "--bootstrap-server or ROCKGATE_BOOTSTRAP_SERVER says which port is Kafka's"
+
+
 class DoorUnreachable(Unreachable):
     """The same of RocketMQ's door, which is found by another option."""
 
     advice = "is RocketMQ's door open there? --broker or ROCKGATE_BROKER says where it is"
+
+
+class NotRocketMQ(DoorUnreachable):
+    """Somebody is there, and does not speak RocketMQ's protocol."""
+
+    advice = "--broker or ROCKGATE_BROKER says which port is RocketMQ's"
 
 
 class NotServed(ClientError):

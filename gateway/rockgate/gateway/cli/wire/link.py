@@ -8,7 +8,8 @@ import asyncio
 from collections import deque
 from typing import Final, cast
 
-from rockgate.gateway.cli.wire.errors import Unreachable
+from rockgate.gateway.cli.wire.errors import NotKafka, Unreachable
+from rockgate.gateway.cli.wire.strangers import FIRST_BYTES, not_a_port
 from rockgate.protocol.kafka.connection import Buffer, ClientConnection, Response
 from rockgate.protocol.kafka.errors import ProtocolError
 from rockgate.protocol.kafka.keys import ApiKey
@@ -26,6 +27,8 @@ class Link(asyncio.Protocol):
         self._waiting: deque[asyncio.Future[Response]] = deque()
         self._transport: asyncio.Transport | None = None
         self._lost: Unreachable | None = None
+        self._first: bytes | None = b""
+        """How the peer began, until it gave an answer."""
         self._may_write = asyncio.Event()
         self._may_write.set()
 
@@ -37,19 +40,23 @@ class Link(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Give every answer that `data` completes to who waits for it."""
+        if self._first is not None and len(self._first) < FIRST_BYTES:
+            self._first = (self._first + data)[:FIRST_BYTES]
         try:
             while responses := self._connection.receive_data(data):
+                self._first = None
                 for response in responses:
                     future = self._waiting.popleft()
                     if not future.done():
                         future.set_result(response)
                 data = b""
         except ProtocolError as broken:
-            self._fail(f"{self._peer} does not speak Kafka's protocol: {broken}")
+            self._fail_strangely(str(broken), f"does not speak Kafka's protocol: {broken}")
 
     def connection_lost(self, error: Exception | None) -> None:
         """Tell everybody who waits."""
-        self._fail(f"{self._peer} closed the connection" + (f": {error}" if error else ""))
+        why = "closed the connection" + (f": {error}" if error else "")
+        self._fail_strangely(why, why)
 
     def pause_writing(self) -> None:
         """Let `sent` wait until the transport's buffer has room again."""
@@ -96,14 +103,21 @@ class Link(asyncio.Protocol):
         self._connection.send(key, version, buffers, has_answer=has_answer)
         self._transport.writelines(self._connection.data_to_send())
 
-    def _fail(self, reason: str) -> None:
+    def _fail_strangely(self, at_first: str, later: str) -> None:
+        """Fail; a peer that never answered may be something else altogether."""
+        if self._first is not None and self._waiting:
+            self._fail(not_a_port(self._peer, "Kafka", self._first, at_first), NotKafka)
+        else:
+            self._fail(f"{self._peer} {later}")
+
+    def _fail(self, reason: str, kind: type[Unreachable] = Unreachable) -> None:
         if self._lost is not None:
             return
-        self._lost = Unreachable(reason)
+        self._lost = kind(reason)
         self._may_write.set()
         while self._waiting:
             future = self._waiting.popleft()
             if not future.done():
-                future.set_exception(Unreachable(reason))
+                future.set_exception(kind(reason))
         if self._transport is not None:
             self._transport.close()

@@ -13,7 +13,14 @@ import msgspec
 
 from rockgate.gateway.address import Address
 from rockgate.gateway.cli.wire.broker import reason_of
-from rockgate.gateway.cli.wire.errors import Declined, DoorUnreachable, NotServed, Unusable
+from rockgate.gateway.cli.wire.errors import (
+    Declined,
+    DoorUnreachable,
+    NotRocketMQ,
+    NotServed,
+    Unusable,
+)
+from rockgate.gateway.cli.wire.strangers import FIRST_BYTES, not_a_port
 from rockgate.protocol.errors import ProtocolError
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode, request_name
@@ -36,6 +43,8 @@ class Door(asyncio.Protocol):
         self._waiting: dict[int, asyncio.Future[Command]] = {}
         self._transport: asyncio.Transport | None = None
         self._lost: DoorUnreachable | None = None
+        self._first: bytes | None = b""
+        """How the peer began, until it gave an answer."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -105,27 +114,39 @@ class Door(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Give every answer that `data` completes to who waits for it."""
+        if self._first is not None and len(self._first) < FIRST_BYTES:
+            self._first = (self._first + data)[:FIRST_BYTES]
         try:
             while commands := self._connection.receive_data(data):
+                self._first = None
                 for command in commands:
                     future = self._waiting.pop(command.opaque, None)
                     if command.is_answer and future is not None and not future.done():
                         future.set_result(command)
                 data = b""
         except ProtocolError as broken:
-            self._fail(f"{self.address} does not speak RocketMQ's protocol: {broken}")
+            self._fail_strangely(str(broken), f"does not speak RocketMQ's protocol: {broken}")
 
     def connection_lost(self, error: Exception | None) -> None:
         """Tell everybody who waits."""
-        self._fail(f"{self.address} closed the connection" + (f": {error}" if error else ""))
+        why = "closed the connection" + (f": {error}" if error else "")
+        self._fail_strangely(why, why)
 
-    def _fail(self, reason: str) -> None:
+    def _fail_strangely(self, at_first: str, later: str) -> None:
+        """Fail; a peer that never answered may be something else altogether."""
+        if self._first is not None and self._waiting:
+            reason = not_a_port(str(self.address), "RocketMQ", self._first, at_first)
+            self._fail(reason, NotRocketMQ)
+        else:
+            self._fail(f"{self.address} {later}")
+
+    def _fail(self, reason: str, kind: type[DoorUnreachable] = DoorUnreachable) -> None:
         if self._lost is not None:
             return
-        self._lost = DoorUnreachable(reason)
+        self._lost = kind(reason)
         for future in self._waiting.values():
             if not future.done():
-                future.set_exception(DoorUnreachable(reason))
+                future.set_exception(kind(reason))
         self._waiting.clear()
         if self._transport is not None:
             self._transport.close()

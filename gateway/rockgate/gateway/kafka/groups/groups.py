@@ -44,7 +44,7 @@ from rockgate.gateway.kafka.groups.members import Member
 from rockgate.gateway.kafka.groups.pending import PendingGroups
 from rockgate.gateway.kafka.groups.saving import CLASSIC, SavedGroup, SavedMember
 from rockgate.gateway.kafka.groups.waiters import Waiter
-from rockgate.gateway.logs import shown
+from rockgate.gateway.quoting import shown
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.store.errors import StoreError
 from rockgate.store.progress import Progress

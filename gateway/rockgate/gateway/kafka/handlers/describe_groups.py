@@ -61,7 +61,7 @@ class DescribeGroups:
             return DescribedGroup(
                 group_id=name,
                 error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-                error_message=f"no classic group {name[:80]!r} exists",
+                error_message=_not_found(name, is_there=shown is not None),
                 group_state="Dead",
                 authorized_operations=operations,
             )
@@ -74,6 +74,11 @@ class DescribeGroups:
             members=[_member(each, shown) for each in shown.members],
             authorized_operations=operations,
         )
+
+
+def _not_found(name: str, *, is_there: bool) -> str:
+    """Kafka's own words, which tools look for."""
+    return f"Group {name} is not a classic group." if is_there else f"Group {name} not found."
 
 
 def _member(member: Member, shown: Shown) -> DescribedGroupMember:

@@ -9,17 +9,21 @@ on purpose. The dead letter itself stays where it is until retention takes it.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
+from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.mapping import names
 from rockgate.gateway.mapping.lookup import End
 from rockgate.gateway.mapping.transcoder import Transcoder
+from rockgate.gateway.remoting.clients import Clients
 from rockgate.gateway.remoting.delays import KEPT_FLAGS
 from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.groupsettings import GroupSettings
 from rockgate.gateway.remoting.operating.resent import TOPIC, Resent
 from rockgate.gateway.remoting.operating.views import looked_at
 from rockgate.gateway.remoting.retrying import OF_THE_LOG
-from rockgate.gateway.remoting.topicbook import DLQ_PREFIX
+from rockgate.gateway.remoting.topicbook import DLQ_PREFIX, RETRY_PREFIX
 from rockgate.gateway.warming import Warming
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import MAGIC_BATCH, pack_properties, parse_properties, places
@@ -43,6 +47,7 @@ from rockgate.store.consumequeue import Queue
 from rockgate.store.queueindex import Unit
 from rockgate.store.reading import Slice
 from rockgate.store.store import Store
+from rockgate.store.topic import Topic
 from rockgate.store.topicchanges import WRITE
 
 LIMIT_MAX: Final = 200
@@ -61,21 +66,62 @@ class _Letter(NamedTuple):
     """As a pull would hand it out."""
 
 
+class KnownGroups:
+    """Says whether anything was ever heard of a group, by its name in the store."""
+
+    def __init__(
+        self, store: Store, clients: Clients, settings: GroupSettings, groups: Groups
+    ) -> None:
+        self._store = store
+        self._clients = clients
+        self._settings = settings
+        self._groups = groups
+
+    def __call__(self, group: str) -> bool:
+        """Whether it has members, settings, progress, or messages to be tried again."""
+        return (
+            self._clients.consumer_group(group) is not None
+            or self._settings.is_set(group)
+            or self._store.topics.find(RETRY_PREFIX + group) is not None
+            or next(self._store.progress.fetch_group(group), None) is not None
+            or self._groups.shown(group) is not None
+        )
+
+
 class DeadLetterDesk:
     """Answers about dead letters, and sends them again."""
 
-    def __init__(self, *, store: Store, resent: Resent, transcoder: Transcoder, end: End) -> None:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        resent: Resent,
+        transcoder: Transcoder,
+        end: End,
+        knows: Callable[[str], bool] = lambda group: True,
+    ) -> None:
         self._end = end
         self._store = store
+        self._knows = knows
         self._resent = resent
         self._transcoder = transcoder
         self._warming = Warming(store.warmth, store.log)
         self.resent_count = 0
 
-    def queues(self) -> DeadLetterQueues:
-        """Return all queues of dead letters, with how many lie there and since when."""
+    def queues(self, group: str | None = None) -> DeadLetterQueues:
+        """Return all queues of dead letters, or a group's, with how many lie there and since when.
+
+        A group that is not known is refused: one that has none is something else.
+        """
         found: list[DeadLetterQueue] = []
-        for topic in self._store.topics:
+        topics: Iterable[Topic] = self._store.topics
+        if group is not None:
+            topic = self._store.topics.find(DLQ_PREFIX + group)
+            if topic is None and not self._knows(group):
+                reason = f"there is no group {group}"
+                raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, reason)
+            topics = () if topic is None else (topic,)
+        for topic in topics:
             if not topic.name.startswith(DLQ_PREFIX):
                 continue
             for queue in self._store.queues.of(topic.id):
@@ -135,6 +181,9 @@ class DeadLetterDesk:
         if self._resent.has(queue, asked.offset) and not asked.again:
             return Resend(is_resent=False), False
         target, draft = self._draft(letter, asked.to)
+        if asked.dry_run:
+            name, number = target.topic.decode(), target.queue_id
+            return Resend(is_resent=True, topic=name, queue=number, offset=-1), False
         change = self._resent.change(queue, asked.offset, self._store.queues)
         done, _ = self._store.appender.group(
             [Intake(target, draft), Intake(None, Draft(TOPIC, 0, -1, change))]

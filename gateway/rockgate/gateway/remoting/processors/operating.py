@@ -32,6 +32,7 @@ from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers.operating import (
     DescribeHeader,
+    ListDeadLettersHeader,
     ListHalvesHeader,
     NamedHeader,
     ReadDeadLettersHeader,
@@ -112,7 +113,8 @@ class OperatorRequests:
 
     def list_dead_letter_queues(self, command: Command, caller: Caller) -> Reply:
         """31021: who has dead letters, how many and since when."""
-        return _answer(self._dead_letters.queues())
+        asked = headers.read(command, ListDeadLettersHeader)
+        return _answer(self._dead_letters.queues(asked.group))
 
     def read_dead_letters(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """31022: a page of a group's dead letters."""

@@ -117,7 +117,7 @@ REQUESTS: Final[dict[int, type[msgspec.Struct]]] = {
     RequestCode.LIST_HALVES: operating.ListHalvesHeader,
     RequestCode.DESCRIBE_HALVES: operating.DescribeHeader,
     RequestCode.RESOLVE_HALF: operating.ResolveHalfHeader,
-    RequestCode.LIST_DEAD_LETTER_QUEUES: NoHeader,
+    RequestCode.LIST_DEAD_LETTER_QUEUES: operating.ListDeadLettersHeader,
     RequestCode.READ_DEAD_LETTERS: operating.ReadDeadLettersHeader,
     RequestCode.RESEND_DEAD_LETTER: operating.ResendDeadLetterHeader,
 }

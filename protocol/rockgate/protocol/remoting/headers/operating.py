@@ -54,6 +54,13 @@ class ResolveHalfHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel
     commit: bool
 
 
+class ListDeadLettersHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """31021: who has dead letters."""
+
+    group: str | None = None
+    """Only this one, which must be there; in the store's form."""
+
+
 class ReadDeadLettersHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """31022: dead letters of a group, from an offset on."""
 
@@ -76,3 +83,5 @@ class ResendDeadLetterHeader(msgspec.Struct, frozen=True, kw_only=True, rename="
     """Another topic instead."""
     again: bool = False
     """Even if it was sent again before."""
+    dry_run: bool = False
+    """Check everything, and send nothing."""

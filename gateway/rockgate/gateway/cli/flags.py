@@ -1,0 +1,26 @@
+"""Flags in a command's help: they take no value, so no type stands beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def quiet(params: list[Any]) -> list[Any]:
+    """Take the type away from each option that is there or not, and has no value to give."""
+    for param in params:
+        if getattr(param, "is_flag", False) and param.metavar is None:
+            param.metavar = ""
+    return params
+
+
+def quieted(command: Any) -> Any:
+    """Do so in a command and in all below it, as often as they are asked: `--help` is made late."""
+    asked = command.get_params
+
+    def get_params(ctx: Any) -> list[Any]:
+        return quiet(asked(ctx))
+
+    command.get_params = get_params
+    for below in getattr(command, "commands", {}).values():
+        quieted(below)
+    return command

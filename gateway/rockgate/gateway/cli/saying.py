@@ -1,0 +1,12 @@
+"""What a command says to a person: a line at a time, and nothing that a terminal would obey."""
+
+from __future__ import annotations
+
+import typer
+
+from rockgate.gateway.quoting import for_terminal
+
+
+def say(text: str = "", *, err: bool = False) -> None:
+    """Print a line; what a server or a file put into it is shown and not obeyed."""
+    typer.echo(for_terminal(text), err=err)

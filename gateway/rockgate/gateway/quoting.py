@@ -1,0 +1,62 @@
+"""Text that others wrote, made harmless before it is shown: in log lines, and on terminals.
+
+Names of topics, groups and clients, keys, values and the errors of other servers may hold anything:
+a line break that begins a log line of its own, an escape sequence that clears the screen or sets
+its title, a mark that turns the reading direction round. One function is for a value in a log line,
+one for a whole line of the log, one for terminals, and one for JSON on its way there.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Final
+
+VALUE_CHARS_MAX: Final = 120
+
+_JOINERS: Final = frozenset("\u200c\u200d")
+"""Characters without a shape of their own that words and emoji need; they turn nothing round."""
+
+
+def shown(value: str | None) -> str:
+    """A peer's text as the value of a key in the log: bounded, quoted if it could pass for more."""
+    if value is None:
+        return "-"
+    text = value if len(value) <= VALUE_CHARS_MAX else value[:VALUE_CHARS_MAX] + "…"
+    is_plain = text.isprintable() and text and not any(c in " =\"'" for c in text)
+    return text if is_plain else ascii(text)
+
+
+def one_line(text: str) -> str:
+    """A text as one line of the log: whatever is not to be seen is written as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+def for_terminal(text: str, keeps: str = "") -> str:
+    """A text for a terminal, which does nothing but show it; `keeps` may name line breaks, tabs."""
+    if text.isprintable():
+        return text
+    return "".join(c if c in keeps or _is_shown(c) else _escaped(c) for c in text)
+
+
+def json_for_terminal(text: str) -> str:
+    """JSON that means the same and holds no character but line breaks that is not to be seen."""
+    if text.isprintable():
+        return text
+    return "".join(c if c == "\n" or _is_shown(c) else _json_escaped(c) for c in text)
+
+
+def _is_shown(character: str) -> bool:
+    if character.isprintable() or character in _JOINERS:
+        return True
+    return unicodedata.category(character) == "Zs"
+
+
+def _escaped(character: str) -> str:
+    return ascii(character)[1:-1]
+
+
+def _json_escaped(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))

@@ -1,0 +1,26 @@
+"""A step of upkeep that looks every few seconds: what a round of it costs is not paid each time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from rockgate.store.clock import Clock
+
+LOOK_MS: Final = 5_000
+"""How often silent clients, brokers and locks are looked for."""
+
+
+def now_and_then(clock: Clock, look: Callable[[int], object]) -> Callable[[], bool]:
+    """A step of upkeep that looks every few seconds, and is told the time."""
+    next_ms = 0
+
+    def step() -> bool:
+        nonlocal next_ms
+        now_ms = clock.monotonic_ms()
+        if now_ms >= next_ms:
+            next_ms = now_ms + LOOK_MS
+            look(now_ms)
+        return False
+
+    return step
