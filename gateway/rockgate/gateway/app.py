@@ -157,6 +157,7 @@ class Server:
             folds=remoting_folds,
             groups=groups,
             unstable=folds.unstable,
+            empty=folds.empty,
             waiting=waiting,
             store_host=host,
             threads=threads,

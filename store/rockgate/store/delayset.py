@@ -120,6 +120,46 @@ class OffsetSet:
                 return True
         return False
 
+    def count(self, first: int, end: int) -> int:
+        """Return how many there are from `first` on and before `end`."""
+        chunks = self._chunks
+        numbers = range(first >> 12, (end + 4095) >> 12)
+        wanted = (n for n in chunks if n in numbers) if len(numbers) > len(chunks) else numbers
+        found = 0
+        for number in wanted:
+            chunk = chunks.get(number)
+            if chunk is not None:
+                low = max(0, first - (number << 12))
+                high = min(CHUNK_BITS, end - (number << 12))
+                bits = int.from_bytes(chunk, "little") >> low
+                found += (bits & ((1 << (high - low)) - 1)).bit_count() if high > low else 0
+        return found
+
+    def forget_before(self, offset: int) -> None:
+        """Let whole chunks go of which every offset lies before one."""
+        for number in [each for each in self._chunks if (each + 1) << 12 <= offset]:
+            self._size -= self._count(number)
+            del self._chunks[number]
+
+    def numbers(self) -> list[int]:
+        """The numbers of the chunks that hold any."""
+        return list(self._chunks)
+
+    def chunk(self, number: int) -> bytes:
+        """A chunk's bits; all of them zeros if it is not there."""
+        return bytes(self._chunks.get(number, _NOTHING))
+
+    def add_chunk(self, number: int, bits: bytes) -> None:
+        """Take in what `chunk` gave; ValueError if it cannot have been that."""
+        if len(bits) != _BYTES:
+            raise ValueError(f"a chunk has {_BYTES} bytes, not {len(bits)}")
+        self._size -= self._count(number)
+        both = int.from_bytes(self._chunks.get(number, b""), "little") | int.from_bytes(
+            bits, "little"
+        )
+        self._chunks[number] = bytearray(both.to_bytes(_BYTES, "little"))
+        self._size += both.bit_count()
+
 
 def _is_row(offsets: Sequence[int]) -> bool:
     """Whether each is the next of the one before."""

@@ -165,3 +165,27 @@ def test_records_that_kafka_s_clients_delay_are_listed_shown_and_taken_back(
     assert [row["keys"] for row in left] == ["k2"]
     # What was never delayed is no message of this kind.
     assert "nothing with this id" in terminal.run("delay", "show", f"{name}/0/0", status=1)
+
+
+def test_what_a_delayed_record_leaves_behind_is_no_lag(
+    doors: TwoDoors, terminal: Terminal, name: str
+) -> None:
+    terminal.run("topics", "create", name, "-p", "1", "-c", "message.type=MIXED")
+    group = f"g-{name}"
+    terminal.run("groups", "reset-offsets", group, "--topic", name, "--to-earliest", "--execute")
+    for number in range(10):
+        terminal.run("produce", name, str(number), "--header", "TIMER_DELAY_MS=3600000")
+    terminal.run("produce", name, "readable")
+    [told] = terminal.json("groups", "describe", group)["groups"]
+    [line] = told["offsets"]
+    assert (line["committed_offset"], line["end_offset"]) == (0, 11)
+    assert (line["lag"], line["offset_lag"]) == (1, 11)
+    assert (told["lag"], told["offset_lag"]) == (1, 11)
+    shown = terminal.run("groups", "describe", group)
+    assert "lag          1, and 10 offsets that hold nothing to be read" in shown
+    [row] = terminal.json("groups", "lag", group)["groups"]
+    assert row["topics"] == [{"topic": name, "lag": 1, "offset_lag": 11}]
+    # Without the door that knows, the distance is all there is, as with any other server.
+    closed = Terminal(terminal.variables["ROCKGATE_BOOTSTRAP_SERVER"])
+    [told] = closed.json("groups", "describe", group)["groups"]
+    assert (told["lag"], told["offset_lag"]) == (11, 11)

@@ -90,7 +90,7 @@ def test_groups_are_listed_with_state_and_lag(terminal: Terminal, filled: str) -
     assert [group, "classic", "Empty"] in [row[:3] for row in terminal.rows("groups", "list")]
     listed = terminal.json("groups", "list", "--state", "stable")["groups"]
     assert group not in [each["group"] for each in listed]
-    assert terminal.rows("groups", "lag", group) == [[group, "Empty", filled, "10"]]
+    assert terminal.rows("groups", "lag", group) == [[group, "Empty", filled, "10", "10"]]
     (row,) = terminal.rows("groups", "state", group)
     assert row[:3] == [group, "classic", "Empty"]
     said = terminal.run("groups", "describe", group)

@@ -16,6 +16,7 @@ from rockgate.gateway.telemetry.config import MetricsConfig
 from rockgate.gateway.telemetry.exposition import Exposition
 from rockgate.gateway.telemetry.requests import RequestStats
 from rockgate.protocol.kafka.hot.fetch import FetchedPartition, FetchedTopic
+from rockgate.store.delaychanges import DELAY_TOPIC, encode_schedule
 from rockgate.store.progressrecords import Commit
 
 
@@ -94,7 +95,12 @@ def test_groups_are_told_with_their_lag_the_largest_first() -> None:
     progress.commit("behind", [Commit(topic.id, 0, 3), Commit(topic.id, 1, 10)])
     progress.commit("nearly", [Commit(topic.id, 0, 9)])
     progress.commit("gone", [Commit(b"?" * 16, 0, 9)])
-    source = GroupSource(groups=groups, store=admin.store, config=MetricsConfig(groups_max=1))
+    source = GroupSource(
+        groups=groups,
+        store=admin.store,
+        empty=admin.folds.empty,
+        config=MetricsConfig(groups_max=1),
+    )
     found = told(source)
     assert found['rockgate_group_lag{group="behind",topic="a"}'] == 7
     assert not any('group="nearly"' in name for name in found)
@@ -102,6 +108,13 @@ def test_groups_are_told_with_their_lag_the_largest_first() -> None:
     assert found["rockgate_group_lags_not_shown"] == 1
     assert found['rockgate_groups{state="Empty"}'] == 3
     assert found['rockgate_groups{state="Stable"}'] == 0
+    # Offsets that hold nothing are a distance, and nothing to be read.
+    [change] = encode_schedule(topic.id, 0, [(offset, 1) for offset in (1, 5, 6)])
+    admin.store.appender.append_state(DELAY_TOPIC, change)
+    found = told(source)
+    assert found['rockgate_group_lag{group="behind",topic="a"}'] == 5
+    assert found['rockgate_group_lag_offsets{group="behind",topic="a"}'] == 7
+    assert (found["rockgate_lag"], found["rockgate_lag_offsets"]) == (6, 8)
     # Records that were deleted are nobody's to catch up with.
     admin.delete_records(8, "a", 0)
     assert told(source)['rockgate_group_lag{group="behind",topic="a"}'] == 2

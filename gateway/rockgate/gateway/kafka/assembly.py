@@ -22,6 +22,7 @@ from rockgate.gateway.kafka.delaying import RecordDelays
 from rockgate.gateway.kafka.delayscheduling import HeldScheduling
 from rockgate.gateway.kafka.dispatch import Dispatcher
 from rockgate.gateway.kafka.door import KafkaDoor
+from rockgate.gateway.kafka.emptyoffsets import EmptyOffsets
 from rockgate.gateway.kafka.groups.expiry import Expiry
 from rockgate.gateway.kafka.groups.fold import SavedGroups
 from rockgate.gateway.kafka.groups.groups import Groups, new_member_id
@@ -67,18 +68,22 @@ class KafkaFolds:
     held: HeldEntries
     configs: ResourceConfigs
     quotas: KeptQuotas
+    empty: EmptyOffsets
 
     @classmethod
     def make(cls, journal: Journal, topics: Topics) -> "KafkaFolds":
         """Make them empty; the store restores them."""
+        unstable, empty = Unstable(topics), EmptyOffsets(topics)
+        unstable.on_ended.append(empty.marked)
         return cls(
             Producers(journal, topics),
             SavedGroups(journal),
             Transactions(),
-            Unstable(topics),
+            unstable,
             HeldEntries(topics),
             ResourceConfigs(journal),
             KeptQuotas(journal),
+            empty,
         )
 
     def all(self) -> list[Fold]:
@@ -91,6 +96,7 @@ class KafkaFolds:
             self.held,
             self.configs.fold,
             self.quotas.fold,
+            self.empty,
         ]
 
 
@@ -143,7 +149,9 @@ class KafkaAssembly:
             TopicSource(
                 listing=services.listing, store=self.store, traffic=traffic, config=config.metrics
             ),
-            GroupSource(groups=groups, store=self.store, config=config.metrics),
+            GroupSource(
+                groups=groups, store=self.store, empty=self.folds.empty, config=config.metrics
+            ),
             RememberedSource(
                 producers=self.folds.producers,
                 transactions=self.folds.transactions,

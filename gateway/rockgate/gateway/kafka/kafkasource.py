@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from heapq import nlargest
+from typing import NamedTuple
 
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.door import KafkaDoor
+from rockgate.gateway.kafka.emptyoffsets import EmptyOffsets
 from rockgate.gateway.kafka.groups.events import State
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.listing import Listing
@@ -95,18 +97,32 @@ class TopicSource:
         page.add(metrics.TOPIC_FETCHED, self._traffic.fetched(topic), name)
 
 
+class _Lag(NamedTuple):
+    """How far a group is behind in a topic; they compare by that."""
+
+    records: int
+    """What it can still read."""
+    offsets: int
+    """The distance to the end, which is more where offsets hold nothing."""
+    group: str
+    topic: str
+
+
 class GroupSource:
     """Tells of groups and how far behind they are."""
 
-    def __init__(self, *, groups: Groups, store: Store, config: MetricsConfig) -> None:
+    def __init__(
+        self, *, groups: Groups, store: Store, empty: EmptyOffsets, config: MetricsConfig
+    ) -> None:
         self._groups = groups
+        self._empty = empty
         self._store = store
         self._groups_max = config.groups_max
 
     def __call__(self, page: Exposition) -> Iterator[None]:
         """Tell, group by group."""
         states = Counter[str]({state.value: 0 for state in State})
-        lags: list[tuple[int, str, str]] = []
+        lags: list[_Lag] = []
         for name in list(self._groups.names()):
             shown = self._groups.shown(name)
             if shown is None:
@@ -117,24 +133,29 @@ class GroupSource:
             yield
         for state, count in states.items():
             page.add(metrics.GROUPS, count, state)
-        page.add(metrics.LAG, sum(lag for lag, *_ in lags))
-        for lag, name, topic in nlargest(self._groups_max, lags):
-            page.add(metrics.GROUP_LAG, lag, name, topic)
+        page.add(metrics.LAG, sum(each.records for each in lags))
+        page.add(metrics.LAG_OFFSETS, sum(each.offsets for each in lags))
+        for lag in nlargest(self._groups_max, lags):
+            page.add(metrics.GROUP_LAG, lag.records, lag.group, lag.topic)
+            page.add(metrics.GROUP_LAG_OFFSETS, lag.offsets, lag.group, lag.topic)
         page.add(metrics.LAGS_HIDDEN, max(0, len(lags) - self._groups_max))
 
-    def _lags(self, group: str) -> list[tuple[int, str, str]]:
+    def _lags(self, group: str) -> list[_Lag]:
         """The lag of a group by topic; what it has of topics that are gone does not count."""
-        lags: dict[bytes, int] = {}
+        lags: dict[bytes, tuple[int, int]] = {}
         for topic_id, queue_id, committed in self._store.progress.fetch_group(group):
             queue = self._store.queues.find(topic_id, queue_id)
             if queue is not None:
-                behind = max(0, queue.next_offset - max(committed.offset, queue.log_start))
-                lags[topic_id] = lags.get(topic_id, 0) + behind
+                first, end = max(committed.offset, queue.log_start), queue.next_offset
+                offsets = max(0, end - first)
+                records = offsets - self._empty.count(topic_id, queue_id, first, end)
+                before = lags.get(topic_id, (0, 0))
+                lags[topic_id] = before[0] + records, before[1] + offsets
         found = []
-        for topic_id, lag in lags.items():
+        for topic_id, (records, offsets) in lags.items():
             topic = self._store.topics.find_id(topic_id)
             if topic is not None:
-                found.append((lag, group, names.to_kafka(topic.name)))
+                found.append(_Lag(records, offsets, group, names.to_kafka(topic.name)))
         return found
 
 

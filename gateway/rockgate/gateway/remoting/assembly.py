@@ -15,6 +15,7 @@ from pathlib import Path
 from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.config import Config
 from rockgate.gateway.durability import Durability
+from rockgate.gateway.kafka.emptyoffsets import EmptyOffsets
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.gateway.listener import Listener
@@ -38,6 +39,7 @@ from rockgate.gateway.remoting.nameserver.routes import Local, Routes
 from rockgate.gateway.remoting.nowandthen import now_and_then
 from rockgate.gateway.remoting.operating.deadletters import DeadLetterDesk, KnownGroups
 from rockgate.gateway.remoting.operating.delays import DelayDesk
+from rockgate.gateway.remoting.operating.empties import EmptyDesk
 from rockgate.gateway.remoting.operating.halves import HalfDesk
 from rockgate.gateway.remoting.operating.resent import Resent
 from rockgate.gateway.remoting.processors import Families, table
@@ -105,21 +107,18 @@ class RemotingAssembly:
         folds: RemotingFolds,
         groups: Groups,
         unstable: Unstable,
+        empty: EmptyOffsets,
         waiting: Waiting,
         store_host: bytes,
         threads: BatchThreads,
     ) -> None:
         self._config = config
         self._store = store
+        self._empties = EmptyDesk(store.queues, empty)
         self._waiting = waiting
         self._store_host = store_host
         remoting = config.remoting
-        self.topics = TopicBook(
-            store.topics,
-            config.topics,
-            broker_name=remoting.broker_name,
-            cluster_name=remoting.cluster_name,
-        )
+        self.topics = _book(store, config)
         tenancy = GroupTenancy(groups)
         self.clients = Clients(tenancy, remoting.client_expiry_ms)
         self._folds = folds
@@ -333,8 +332,19 @@ class RemotingAssembly:
             delays=DelayDesk(self._store, self.puller.is_shown, self.transcoder.threads),
             halves=halves,
             dead_letters=desk,
+            empty=self._empties.count,
             durability=self.durability,
         )
+
+
+def _book(store: Store, config: Config) -> TopicBook:
+    names = config.remoting
+    return TopicBook(
+        store.topics,
+        config.topics,
+        broker_name=names.broker_name,
+        cluster_name=names.cluster_name,
+    )
 
 
 class NameServerAssembly:

@@ -269,10 +269,20 @@ GROUPS = Metric("rockgate_groups", _GAUGE, "Groups by state.", ("state",))
 GROUP_LAG = Metric(
     "rockgate_group_lag",
     _GAUGE,
-    "Records between what a group has committed and the end, by topic; the largest of all.",
+    "Records behind what a group has committed that it can read, by topic; the largest of all.",
     ("group", "topic"),
 )
-LAG = Metric("rockgate_lag", _GAUGE, "The lag of all groups together.")
+GROUP_LAG_OFFSETS = Metric(
+    "rockgate_group_lag_offsets",
+    _GAUGE,
+    "Offsets between what a group has committed and the end, by topic, with those that hold "
+    "nothing: where a delayed record was sent, and where a transaction ended.",
+    ("group", "topic"),
+)
+LAG = Metric("rockgate_lag", _GAUGE, "The records that all groups together can still read.")
+LAG_OFFSETS = Metric(
+    "rockgate_lag_offsets", _GAUGE, "The offsets that all groups together are behind."
+)
 LAGS_HIDDEN = Metric(
     "rockgate_group_lags_not_shown",
     _GAUGE,
@@ -350,7 +360,9 @@ _ALL = (
     COMMITTED_OFFSETS,
     GROUPS,
     GROUP_LAG,
+    GROUP_LAG_OFFSETS,
     LAG,
+    LAG_OFFSETS,
     LAGS_HIDDEN,
 )
 

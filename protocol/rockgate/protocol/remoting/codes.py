@@ -199,6 +199,7 @@ class RequestCode(IntEnum):
     LIST_DEAD_LETTER_QUEUES = 31021
     READ_DEAD_LETTERS = 31022
     RESEND_DEAD_LETTER = 31023
+    COUNT_EMPTY_OFFSETS = 31031
 
 
 class ResponseCode(IntEnum):

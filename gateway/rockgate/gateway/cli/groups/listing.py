@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rockgate.gateway.cli.wire.cluster import Cluster
     from rockgate.gateway.cli.wire.errors import ClientError
     from rockgate.gateway.cli.wire.groups import Group
+    from rockgate.gateway.cli.wire.remoting import Door
 
 Groups = Annotated[
     list[str],
@@ -113,12 +114,13 @@ def list_(
 
 def describe(
     groups: Groups,
+    broker: asking.Broker = None,
     bootstrap_server: asking.Server = asking.SERVER,
     timeout: asking.Timeout = asking.TIMEOUT,
     json: asking.Json = False,
 ) -> None:
     """Describe groups: state, lag in each partition, members and what they were given."""
-    found, errors = _standings(groups, bootstrap_server, timeout, is_json=json)
+    found, errors = _standings(groups, broker, bootstrap_server, timeout, is_json=json)
 
     def show() -> None:
         for index, each in enumerate(found):
@@ -131,40 +133,49 @@ def describe(
 
 def lag(
     groups: AnyGroups = None,
+    broker: asking.Broker = None,
     bootstrap_server: asking.Server = asking.SERVER,
     timeout: asking.Timeout = asking.TIMEOUT,
     json: asking.Json = False,
 ) -> None:
-    """Show how far groups are behind, by topic."""
-    from rockgate.gateway.cli import showing
-
-    found, errors = _standings(groups or [], bootstrap_server, timeout, is_json=json)
+    """Show how far groups are behind, by topic: in records that can be read, and in offsets."""
+    found, errors = _standings(groups or [], broker, bootstrap_server, timeout, is_json=json)
     rows: list[dict[str, Any]] = []
     for each in found:
-        topics: dict[str, int] = {}
+        topics: dict[str, tuple[int, int]] = {}
         for line in each.lines:
-            topics[line.place[0]] = topics.get(line.place[0], 0) + (line.lag or 0)
+            records, offsets = topics.get(line.place[0], (0, 0))
+            topics[line.place[0]] = records + (line.lag or 0), offsets + (line.offset_lag or 0)
         rows.append(
             {
                 "group": each.group.group_id,
                 "state": each.group.state,
                 "lag": each.lag,
-                "topics": [{"topic": name, "lag": count} for name, count in topics.items()],
+                "offset_lag": each.offset_lag,
+                "topics": [
+                    {"topic": name, "lag": records, "offset_lag": offsets}
+                    for name, (records, offsets) in topics.items()
+                ],
             }
         )
     asking.finish(
         {"groups": rows},
         errors,
         is_json=json,
-        show=lambda: showing.table(
-            ("group", "state", "topic", "lag"),
-            [
-                (row["group"], row["state"], topic["topic"], topic["lag"])
-                for row in rows
-                for topic in row["topics"]
-            ],
-        ),
+        show=lambda: _show_lag(rows),
     )
+
+
+def _show_lag(rows: list[dict[str, Any]]) -> None:
+    from rockgate.gateway.cli import showing
+
+    lines = [
+        (row["group"], row["state"], topic["topic"], topic["lag"], topic["offset_lag"])
+        for row in rows
+        for topic in row["topics"]
+    ]
+    if lines:
+        showing.table(("group", "state", "topic", "lag", "in offsets"), lines)
 
 
 def members(
@@ -213,14 +224,14 @@ def state(
 
 
 def _standings(
-    names: list[str], server: str, timeout: str, *, is_json: bool
+    names: list[str], broker: str | None, server: str, timeout: str, *, is_json: bool
 ) -> tuple[list[Standing], list[ClientError]]:
     from rockgate.gateway.cli.groups import standing
 
-    async def work(cluster: Cluster) -> tuple[list[Standing], list[ClientError]]:
-        return await standing.standings(cluster, await standing.named(cluster, names))
+    async def work(cluster: Cluster, door: Door) -> tuple[list[Standing], list[ClientError]]:
+        return await standing.standings(cluster, door, await standing.named(cluster, names))
 
-    return asking.run(work, server=server, timeout=timeout, is_json=is_json)
+    return asking.run_both(work, broker=broker, server=server, timeout=timeout, is_json=is_json)
 
 
 def _groups(
@@ -251,17 +262,18 @@ def _show(standing: Standing) -> None:
     say(f"state        {group.state}, {group.kind}")
     say(f"coordinator  {group.coordinator}")
     say(f"assignor     {group.assignor or '-'}")
-    say(f"lag          {standing.lag}")
+    say(f"lag          {standing.lag}" + _empties(standing))
     if standing.lines:
         say()
         showing.table(
-            ("topic", "partition", "committed", "end", "lag", "client", "host", "member"),
+            _COLUMNS,
             [
                 (
                     *line.place,
                     line.committed,
                     line.end,
                     line.lag,
+                    line.offset_lag,
                     line.owner.client_id if line.owner else None,
                     line.owner.host if line.owner else None,
                     line.owner.member_id if line.owner else None,
@@ -272,6 +284,24 @@ def _show(standing: Standing) -> None:
     if group.members:
         say()
         _show_members(group)
+
+
+_COLUMNS = (
+    "topic",
+    "partition",
+    "committed",
+    "end",
+    "lag",
+    "in offsets",
+    "client",
+    "host",
+    "member",
+)
+
+
+def _empties(standing: Standing) -> str:
+    count = standing.offset_lag - standing.lag
+    return f", and {count} offsets that hold nothing to be read" if count else ""
 
 
 def _show_members(group: Group) -> None:

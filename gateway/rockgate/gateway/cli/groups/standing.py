@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from rockgate.gateway.cli.wire.cluster import Cluster
     from rockgate.gateway.cli.wire.errors import ClientError
     from rockgate.gateway.cli.wire.groups import Group, Member
+    from rockgate.gateway.cli.wire.remoting import Door
     from rockgate.gateway.cli.wire.view import Place
 
 
@@ -20,13 +21,20 @@ class Line:
     committed: int | None
     end: int | None
     owner: Member | None
+    empty: int = 0
+    """How many of the offsets between the two hold nothing that could be read."""
 
     @property
-    def lag(self) -> int | None:
-        """How many offsets are still to be read; a commit beyond the end is no lag."""
+    def offset_lag(self) -> int | None:
+        """How far the end is away, in offsets; a commit beyond the end is no lag."""
         if self.committed is None or self.end is None:
             return None
         return max(0, self.end - self.committed)
+
+    @property
+    def lag(self) -> int | None:
+        """How many records are still to be read."""
+        return None if self.offset_lag is None else max(0, self.offset_lag - self.empty)
 
     def fields(self) -> dict[str, Any]:
         """As programs see it."""
@@ -37,6 +45,7 @@ class Line:
             "committed_offset": self.committed,
             "end_offset": self.end,
             "lag": self.lag,
+            "offset_lag": self.offset_lag,
             "member_id": owner.member_id if owner else None,
             "client_id": owner.client_id if owner else None,
             "host": owner.host if owner else None,
@@ -55,18 +64,24 @@ class Standing:
         """Of all partitions whose lag is known."""
         return sum(line.lag or 0 for line in self.lines)
 
+    @property
+    def offset_lag(self) -> int:
+        """The same in offsets, with those that hold nothing."""
+        return sum(line.offset_lag or 0 for line in self.lines)
+
     def fields(self) -> dict[str, Any]:
         """As programs see it."""
         return {
             **group_fields(self.group),
             "lag": self.lag,
+            "offset_lag": self.offset_lag,
             "offsets": [x.fields() for x in self.lines],
         }
 
 
-async def standing(cluster: Cluster, group_id: str) -> Standing:
+async def standing(cluster: Cluster, door: Door, group_id: str) -> Standing:
     """One group with its offsets; Refused if there is none."""
-    from rockgate.gateway.cli.wire import committed, groups, offsets
+    from rockgate.gateway.cli.wire import committed, emptyoffsets, groups, offsets
     from rockgate.gateway.cli.wire.errors import Refused
 
     group = await groups.describe(cluster, group_id)
@@ -74,19 +89,26 @@ async def standing(cluster: Cluster, group_id: str) -> Standing:
     done = await committed.fetch(cluster, group_id)
     places = sorted({*owners, *done})
     ends = await offsets.list_offsets(cluster, dict.fromkeys(places, offsets.LATEST))
-    lines = []
-    for place in places:
-        end = ends[place]
-        # A topic that was deleted has no end any more; its commit is worth showing all the same.
-        known = None if isinstance(end, Refused) else end.offset
-        lines.append(
-            Line(place=place, committed=done.get(place), end=known, owner=owners.get(place))
+    # A topic that was deleted has no end any more; its commit is worth showing all the same.
+    known = {place: end.offset for place, end in ends.items() if not isinstance(end, Refused)}
+    both = [place for place in places if place in known and place in done]
+    ranges = {place: (done[place], known[place]) for place in both}
+    empty = await emptyoffsets.count(cluster, door, ranges)
+    lines = [
+        Line(
+            place=place,
+            committed=done.get(place),
+            end=known.get(place),
+            owner=owners.get(place),
+            empty=(empty or {}).get(place, 0),
         )
+        for place in places
+    ]
     return Standing(group=group, lines=lines)
 
 
 async def standings(
-    cluster: Cluster, group_ids: list[str]
+    cluster: Cluster, door: Door, group_ids: list[str]
 ) -> tuple[list[Standing], list[ClientError]]:
     """Many groups one after the other; those that are not there are errors."""
     from rockgate.gateway.cli.wire.errors import Refused
@@ -95,7 +117,7 @@ async def standings(
     errors: list[ClientError] = []
     for group_id in group_ids:
         try:
-            found.append(await standing(cluster, group_id))
+            found.append(await standing(cluster, door, group_id))
         except Refused as error:
             errors.append(error)
     return found, errors

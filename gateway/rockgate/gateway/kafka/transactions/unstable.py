@@ -9,7 +9,7 @@ learns the same from the log.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -81,6 +81,8 @@ class Unstable:
         self._roster: Roster[_Queue] = Roster()
         self._queues: dict[tuple[bytes, int], _Queue] = {}
         self._by_producer: dict[int, set[tuple[bytes, int]]] = {}
+        self.on_ended: list[Callable[[tuple[bytes, int], int], None]] = []
+        """Told of each marker: its partition and its offset, which holds nothing to be read."""
         topics.on_deleted.append(self._forget_topic)
 
     # What readers ask
@@ -148,6 +150,8 @@ class Unstable:
         high_watermark: int,
     ) -> None:
         """A marker was appended; to readers it counts once they may see it."""
+        for listener in self.on_ended:
+            listener(key, offset)
         queue = self._queues.get(key)
         if queue is None:
             if not is_abort:

@@ -108,4 +108,5 @@ def table(families: Families) -> dict[RequestCode, Handle]:
         RequestCode.LIST_DEAD_LETTER_QUEUES: f.operators.list_dead_letter_queues,
         RequestCode.READ_DEAD_LETTERS: f.operators.read_dead_letters,
         RequestCode.RESEND_DEAD_LETTER: f.operators.resend_dead_letter,
+        RequestCode.COUNT_EMPTY_OFFSETS: f.operators.count_empty_offsets,
     }

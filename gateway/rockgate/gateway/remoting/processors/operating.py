@@ -1,4 +1,4 @@
-"""What operators ask by codes of our own: 3100x delays, 3101x half messages, 3102x dead letters.
+"""What operators ask by codes of our own: delays, half messages, dead letters, empty offsets.
 
 Behaviour
 - Requests are headers; 31002 and 31012 have a JSON array of ids as their body. Answers are JSON
@@ -14,7 +14,8 @@ Departs from RocketMQ
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
@@ -27,7 +28,12 @@ from rockgate.gateway.remoting.operating.deadletters import DeadLetterDesk
 from rockgate.gateway.remoting.operating.delays import DelayDesk
 from rockgate.gateway.remoting.operating.halves import HalfDesk
 from rockgate.protocol.remoting import headers
-from rockgate.protocol.remoting.bodies.operating import DelayedList, HalfList
+from rockgate.protocol.remoting.bodies.operating import (
+    DelayedList,
+    EmptyCounts,
+    HalfList,
+    OffsetRange,
+)
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers.operating import (
@@ -42,9 +48,16 @@ from rockgate.protocol.remoting.headers.operating import (
 )
 
 IDS_MAX: Final = 200
+RANGES_MAX: Final = 1_000
+RANGES_IN_A_TURN: Final = 20
 ID_SIZE_MAX: Final = 4_096
 _encode: Final = msgspec.json.Encoder().encode
+_ranges: Final = msgspec.json.Decoder(list[OffsetRange]).decode
 _ids: Final = msgspec.json.Decoder(list[str]).decode
+
+
+CountEmpty = Callable[[OffsetRange], int]
+"""How many offsets of a range hold nothing; -1 if there is no such partition."""
 
 
 class OperatorRequests:
@@ -56,11 +69,13 @@ class OperatorRequests:
         delays: DelayDesk,
         halves: HalfDesk,
         dead_letters: DeadLetterDesk,
+        empty: CountEmpty,
         durability: Durability,
     ) -> None:
         self._delays = delays
         self._halves = halves
         self._dead_letters = dead_letters
+        self._empty = empty
         self._durability = durability
 
     def scan_delays(self, command: Command, caller: Caller) -> Awaitable[Reply]:
@@ -130,6 +145,27 @@ class OperatorRequests:
     async def _resend_dead_letter(self, asked: ResendDeadLetterHeader) -> Reply:
         done, is_sync = await self._dead_letters.resend(asked)
         return await self._safe(_answer(done), is_sync=is_sync)
+
+    def count_empty_offsets(self, command: Command, caller: Caller) -> Awaitable[Reply]:
+        """31031: how many offsets of each range hold nothing that a reader could get."""
+        try:
+            ranges = _ranges(command.body)
+        except msgspec.MsgspecError as error:
+            raise Refused(
+                ResponseCode.INVALID_PARAMETER, f"the body is no list of ranges: {error}"
+            ) from error
+        if len(ranges) > RANGES_MAX:
+            reason = f"{len(ranges)} ranges, {RANGES_MAX} are the most"
+            raise Refused(ResponseCode.INVALID_PARAMETER, reason)
+        return self._count_empty_offsets(ranges)
+
+    async def _count_empty_offsets(self, ranges: list[OffsetRange]) -> Reply:
+        counts = []
+        for number, each in enumerate(ranges):
+            counts.append(self._empty(each))
+            if number % RANGES_IN_A_TURN == RANGES_IN_A_TURN - 1:
+                await asyncio.sleep(0)
+        return _answer(EmptyCounts(counts=counts))
 
     async def _safe(self, answer: Command, *, is_sync: bool = False) -> Reply:
         """The answer, once what was decided is as safe as the server's setting says."""

@@ -178,3 +178,19 @@ class Resend(msgspec.Struct, kw_only=True, rename="camel"):
     topic: str | None = None
     queue: int = -1
     offset: int = -1
+
+
+class OffsetRange(msgspec.Struct, array_like=True, frozen=True):
+    """Offsets of one partition, of which 31031 counts the empty ones."""
+
+    topic_id: str
+    """In hex, so that no other server takes it for a topic of its own."""
+    queue: int
+    first: int
+    end: int
+
+
+class EmptyCounts(msgspec.Struct, kw_only=True, rename="camel"):
+    """31031's answer: for each range how many of its offsets hold nothing; -1: no such topic."""
+
+    counts: list[int] = []

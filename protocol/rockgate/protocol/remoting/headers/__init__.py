@@ -120,6 +120,7 @@ REQUESTS: Final[dict[int, type[msgspec.Struct]]] = {
     RequestCode.LIST_DEAD_LETTER_QUEUES: operating.ListDeadLettersHeader,
     RequestCode.READ_DEAD_LETTERS: operating.ReadDeadLettersHeader,
     RequestCode.RESEND_DEAD_LETTER: operating.ResendDeadLetterHeader,
+    RequestCode.COUNT_EMPTY_OFFSETS: NoHeader,
 }
 """What each request carries in its header. What is not here is not read."""
 

@@ -1,0 +1,27 @@
+"""Offsets that hold nothing, for whoever wants to know how many records a group is behind."""
+
+from __future__ import annotations
+
+from rockgate.gateway.kafka.emptyoffsets import EmptyOffsets
+from rockgate.protocol.remoting.bodies.operating import OffsetRange
+from rockgate.store.queuetable import QueueTable
+
+
+class EmptyDesk:
+    """Counts them in ranges of offsets."""
+
+    def __init__(self, queues: QueueTable, empty: EmptyOffsets) -> None:
+        self._queues = queues
+        self._empty = empty
+
+    def count(self, asked: OffsetRange) -> int:
+        """How many offsets of a range hold nothing; -1 if there is no such partition here."""
+        try:
+            topic_id = bytes.fromhex(asked.topic_id)
+        except ValueError:
+            return -1
+        queue = self._queues.find(topic_id, asked.queue)
+        if queue is None:
+            return -1
+        first, end = max(asked.first, queue.log_start), min(asked.end, queue.next_offset)
+        return self._empty.count(topic_id, asked.queue, first, end)
