@@ -151,7 +151,8 @@ def _outcome(
     try:
         return _examine(records, header, settings, wanted, bounds, makes_rest=makes_rest)
     except (MalformedBatch, RequestError) as error:
-        return error
+        # Its frames hold what was inflated.
+        return error.with_traceback(None)
 
 
 def _examine(

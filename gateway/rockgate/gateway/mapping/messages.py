@@ -309,7 +309,7 @@ class Messages:
         return skip_records(self._data, self._marks.places[mark], index - mark * CHUNK_COUNT)
 
     def _give_up(self, index: int, damage: MalformedBatch) -> None:
-        self.damage = damage
+        self.damage = damage.with_traceback(None)
         self._count = min(self._count, index)
 
     def _records(self, at: int, first: int) -> Iterator[Record]:

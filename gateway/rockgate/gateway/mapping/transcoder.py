@@ -122,7 +122,8 @@ class Transcoder:
                 reading=self.threads.bounds,
             )
         except MalformedBatch as damage:
-            return damage
+            # Its frames hold what was inflated.
+            return damage.with_traceback(None)
 
     def _take(self, found: Slice, opened: Messages | MalformedBatch) -> Messages:
         if isinstance(opened, MalformedBatch):

@@ -98,6 +98,8 @@ def _inflate(
         try:
             written = decompress_into(data, out)
         except (cramjam.DecompressionError, OSError, ValueError) as error:
+            if isinstance(out, mmap.mmap):
+                out.close()  # whoever keeps the error keeps this frame, and would keep the memory
             # Only the text tells a full buffer from bad input; bad input is not tried again,
             # or one wrong byte would cost `size_max`.
             if _BUFFER_FULL not in str(error):
