@@ -13,6 +13,11 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND
 
 
+def thread_seconds(pid: int) -> float:
+    """Processor time that a process's first thread has used, finer than in ticks."""
+    return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0]) / 1e9
+
+
 def anonymous_bytes(pid: int) -> int:
     """Memory of its own that a process holds; pages of files it has mapped are not counted."""
     status = Path(f"/proc/{pid}/status").read_text()

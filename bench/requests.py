@@ -11,7 +11,8 @@ request. It defends: no request stalls anybody for more than 50 ms.
     python -m bench.requests --door remoting   one listener's; nothing is written
 
 A request is a row of a table: a name, a listener ("door"), and a function that makes its frames of
-the world that was loaded (`bench.requests_world`). Kafka's are in `bench.requests_kafka`, those of
+the world that was loaded (`bench.requests_world`). Kafka's are in `bench.requests_kafka`
+and `bench.requests_kafka_changes`, those of
 RocketMQ's remoting and of the name server in `bench.requests_remoting`, HTTP's here. To add one,
 add a row to its module's `REQUESTS`. Frames are sent one behind the other on one connection, each
 when the one before it was answered; all but the last are preparation and not measured. What is not
@@ -27,9 +28,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bench import requests_kafka, requests_remoting, results
+from bench import requests_kafka, requests_kafka_changes, requests_remoting, results
 from bench.peers.answers import Address
-from bench.procfs import anonymous_bytes
+from bench.procfs import anonymous_bytes, thread_seconds
 from bench.requests_world import FULL, QUICK, Request, Size, World, kafka_frame, load
 from bench.results import Bar, Report
 from bench.rockgate import RockgateServer
@@ -53,39 +54,49 @@ PAGES = (
     Request(name="HTTP /metrics", door="http", make=lambda _: [_page("/metrics")]),
     Request(name="HTTP /ready", door="http", make=lambda _: [_page("/ready")]),
 )
-REQUESTS: tuple[Request, ...] = (*requests_kafka.REQUESTS, *requests_remoting.REQUESTS, *PAGES)
+REQUESTS: tuple[Request, ...] = (
+    *requests_kafka.REQUESTS,
+    *requests_remoting.REQUESTS,
+    *PAGES,
+    *requests_kafka_changes.REQUESTS,
+)
 
 
 class Bystander(threading.Thread):
     """The second client: asks for ApiVersions without end, and keeps the longest wait."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, pid: int) -> None:
         super().__init__(daemon=True)
+        self._pid = pid
         self._connection = socket.create_connection(address, timeout=ANSWER_SECONDS_MAX)
         self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._frame = kafka_frame(ApiKey.API_VERSIONS, ApiVersionsRequest(), version=0)
-        self._longest = 0.0
+        self._longest = (0.0, 0.0)
         self._count = 0
         self._is_over = False
 
     def run(self) -> None:
         """Ask, wait, ask again."""
         while not self._is_over:
-            began = time.perf_counter()
+            busy, began = thread_seconds(self._pid), time.perf_counter()
             self._connection.sendall(self._frame)
             read_frame(self._connection)
-            self._longest = max(self._longest, time.perf_counter() - began)
+            waited = time.perf_counter() - began
+            self._longest = max(self._longest, (waited, thread_seconds(self._pid) - busy))
             self._count += 1
             time.sleep(PAUSE_SECONDS)
         self._connection.close()
 
-    def take_ms(self) -> float:
-        """The longest wait since the last call, that of the question under way included."""
+    def take_ms(self) -> tuple[float, float]:
+        """The longest wait since the last call, and what the server's loop computed in it.
+
+        That of the question under way is included.
+        """
         until = self._count + 2
         while self._count < until and self.is_alive():
             time.sleep(PAUSE_SECONDS)
-        longest, self._longest = self._longest, 0.0
-        return longest * 1000
+        longest, self._longest = self._longest, (0.0, 0.0)
+        return longest[0] * 1000, longest[1] * 1000
 
     def stop(self) -> None:
         """Ask no more."""
@@ -98,6 +109,8 @@ class Outcome:
     """What one request did."""
 
     stalls_ms: list[float] = field(default_factory=list)
+    computed_ms: list[float] = field(default_factory=list)
+    """What the loop's thread computed in each: the rest is other processes' and threads'."""
     seconds: float = 0.0
     request_bytes: int = 0
     answer_bytes: int | None = 0
@@ -113,7 +126,8 @@ class Outcome:
         verdict = "    " if self.stall_ms <= STALL_MS_MAX else "OVER"
         answer = "closed" if self.answer_bytes is None else f"{self.answer_bytes / 1e6:.2f} MB"
         return (
-            f"{verdict} {self.stall_ms:8.1f} ms  {self.seconds:6.2f} s  "
+            f"{verdict} {self.stall_ms:8.1f} ms  computed {min(self.computed_ms):7.1f} ms  "
+            f"{self.seconds:6.2f} s  "
             f"{self.request_bytes / 1e6:6.2f} MB → {answer:>9}  {name}"
         )
 
@@ -162,7 +176,9 @@ def ask(world: World, request: Request, bystander: Bystander) -> Outcome:
             except ConnectionError:
                 outcome.answer_bytes = None
             outcome.seconds = time.perf_counter() - began
-            outcome.stalls_ms.append(bystander.take_ms())
+            stall_ms, computed_ms = bystander.take_ms()
+            outcome.stalls_ms.append(stall_ms)
+            outcome.computed_ms.append(computed_ms)
         outcome.request_bytes = len(last)
     return outcome
 
@@ -176,10 +192,10 @@ def measure(size: Size, requests: Sequence[Request]) -> tuple[dict[str, Outcome]
         world = load(server.doors, size)
         notes["load, seconds"] = round(time.perf_counter() - began, 1)
         notes["memory when loaded, MB"] = round(anonymous_bytes(server.pid) / 1e6, 1)
-        bystander = Bystander(server.address)
+        bystander = Bystander(server.address, server.pid)
         bystander.start()
         time.sleep(IDLE_SECONDS)
-        notes["stall of an idle server, ms"] = round(bystander.take_ms(), 1)
+        notes["stall of an idle server, ms"] = round(bystander.take_ms()[0], 1)
         for request in requests:
             outcomes[request.name] = outcome = ask(world, request, bystander)
             print(outcome.line(request.name), flush=True)
@@ -199,7 +215,10 @@ def run(size: Size = FULL, requests: Sequence[Request] = REQUESTS) -> Report:
         notes={"topics": size.topics, "groups": size.groups, **notes},
     )
     for name, outcome in outcomes.items():
-        report.samples[f"{name}, ms"] = {"rockgate": [round(x, 1) for x in outcome.stalls_ms]}
+        report.samples[f"{name}, ms"] = {
+            "stall": [round(x, 1) for x in outcome.stalls_ms],
+            "computed by the loop in it": [round(x, 1) for x in outcome.computed_ms],
+        }
         report.bars.append(
             Bar(name=name, measured=outcome.stall_ms, at_most=STALL_MS_MAX, unit="ms")
         )

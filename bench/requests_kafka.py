@@ -1,7 +1,8 @@
 """The largest requests of Kafka's wire, for `bench.requests`: every API at its worst legal size.
 
 Three things make a request large: many different names, one name many times, and "all" where null
-stands for it. What an API can have of these has a row each.
+stands for it. What an API can have of these has a row each. Those that change something are in
+`bench.requests_kafka_changes`.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,20 +11,32 @@ from typing import Any
 from bench.requests_world import GROUP_OF_ALL, TRANSACTION_OF_ALL, WIDE, Request, World, kafka_frame
 from rockgate.protocol.kafka.api import APIS
 from rockgate.protocol.kafka.keys import ApiKey
-from rockgate.protocol.kafka.messages import create_topics as creating
+from rockgate.protocol.kafka.messages import describe_client_quotas as limits
 from rockgate.protocol.kafka.messages import describe_configs as configs
 from rockgate.protocol.kafka.messages import describe_groups as describing
+from rockgate.protocol.kafka.messages import describe_log_dirs as dirs
+from rockgate.protocol.kafka.messages import describe_producers as producing
+from rockgate.protocol.kafka.messages import describe_quorum as quorum
+from rockgate.protocol.kafka.messages import describe_topic_partitions as paging
 from rockgate.protocol.kafka.messages import describe_transactions as transactions
+from rockgate.protocol.kafka.messages import elect_leaders as electing
+from rockgate.protocol.kafka.messages import fetch as fetching
 from rockgate.protocol.kafka.messages import find_coordinator as finding
+from rockgate.protocol.kafka.messages import list_config_resources as resources
 from rockgate.protocol.kafka.messages import list_groups as listing
+from rockgate.protocol.kafka.messages import list_offsets as times
+from rockgate.protocol.kafka.messages import list_partition_reassignments as reassigned
+from rockgate.protocol.kafka.messages import list_transactions as listed
 from rockgate.protocol.kafka.messages import metadata
 from rockgate.protocol.kafka.messages import offset_fetch as offsets
+from rockgate.protocol.kafka.messages import offset_for_leader_epoch as epochs
+from rockgate.protocol.kafka.messages import update_features as features
 
 TOPIC_RESOURCE = 2
 REPEATS = 100
 
 
-def _row(
+def row(
     key: ApiKey,
     what: str,
     make: Callable[[World], Any],
@@ -46,62 +59,230 @@ def _offset_fetch_all(world: World, times: int) -> offsets.OffsetFetchRequest:
     return offsets.OffsetFetchRequest(groups=[group] * times)
 
 
-def _reading() -> Iterator[Request]:
-    """What changes nothing."""
-    yield _row(ApiKey.METADATA, "all", lambda _: metadata.MetadataRequest(topics=None))
-    yield _row(ApiKey.OFFSET_FETCH, "one group, all topics", lambda w: _offset_fetch_all(w, 1))
-    yield _row(
+def all_topics(world: World) -> list[str]:
+    """All topics that there are, and as many that are not as a request may name."""
+    return world.many(world.topics)
+
+
+def all_indexes(world: World) -> list[int]:
+    """The partitions of the wide topic, and as many that are not there as a request may name."""
+    return list(range(world.size.items))
+
+
+def _topic_reads() -> Iterator[Request]:
+    """Topics and partitions, looked at."""
+    yield row(ApiKey.METADATA, "all", lambda _: metadata.MetadataRequest(topics=None))
+    yield row(
+        ApiKey.METADATA,
+        "100,000 topics",
+        lambda w: metadata.MetadataRequest(
+            topics=[metadata.MetadataRequestTopic(name=name) for name in all_topics(w)],
+            allow_auto_topic_creation=False,
+        ),
+    )
+    yield row(
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+        "100,000 topics",
+        lambda w: paging.DescribeTopicPartitionsRequest(
+            topics=[paging.TopicRequest(name=name) for name in all_topics(w)]
+        ),
+    )
+    yield row(
+        ApiKey.LIST_OFFSETS,
+        "100,000 partitions",
+        lambda w: times.ListOffsetsRequest(
+            replica_id=-1,
+            topics=[
+                times.ListOffsetsTopic(
+                    name=WIDE,
+                    partitions=[
+                        times.ListOffsetsPartition(partition_index=index, timestamp=0)
+                        for index in all_indexes(w)
+                    ],
+                )
+            ],
+        ),
+    )
+    yield row(
+        ApiKey.OFFSET_FOR_LEADER_EPOCH,
+        "100,000 partitions",
+        lambda w: epochs.OffsetForLeaderEpochRequest(
+            topics=[
+                epochs.OffsetForLeaderTopic(
+                    topic=WIDE,
+                    partitions=[
+                        epochs.OffsetForLeaderPartition(partition=index, leader_epoch=0)
+                        for index in all_indexes(w)
+                    ],
+                )
+            ]
+        ),
+    )
+
+
+def _partition_reads() -> Iterator[Request]:
+    """Topics and partitions, looked at, continued."""
+    yield row(ApiKey.DESCRIBE_LOG_DIRS, "all", lambda _: dirs.DescribeLogDirsRequest(topics=None))
+    yield row(
+        ApiKey.DESCRIBE_PRODUCERS,
+        "100,000 partitions",
+        lambda w: producing.DescribeProducersRequest(
+            topics=[producing.TopicRequest(name=WIDE, partition_indexes=all_indexes(w))]
+        ),
+    )
+    yield row(
+        ApiKey.FETCH,
+        "a session of 100,000 partitions",
+        lambda w: fetching.FetchRequest(
+            max_wait_ms=0,
+            session_epoch=0,
+            topics=[
+                fetching.FetchTopic(
+                    topic_id=w.topic_ids[-1],
+                    partitions=[
+                        fetching.FetchPartition(
+                            partition=index, fetch_offset=0, partition_max_bytes=1 << 20
+                        )
+                        for index in all_indexes(w)
+                    ],
+                )
+            ],
+        ),
+    )
+
+
+def _offset_reads() -> Iterator[Request]:
+    """Groups, looked at."""
+    yield row(ApiKey.OFFSET_FETCH, "one group, all topics", lambda w: _offset_fetch_all(w, 1))
+    yield row(
         ApiKey.OFFSET_FETCH,
         f"one group {REPEATS} times, all topics",
         lambda w: _offset_fetch_all(w, REPEATS),
     )
-    yield _row(
+    yield row(
+        ApiKey.OFFSET_FETCH,
+        "50,000 groups, all topics",
+        lambda w: offsets.OffsetFetchRequest(
+            groups=[
+                offsets.OffsetFetchRequestGroup(group_id=name, topics=None) for name in w.groups
+            ]
+        ),
+    )
+    yield row(
+        ApiKey.OFFSET_FETCH,
+        "100,000 partitions",
+        lambda w: offsets.OffsetFetchRequest(
+            groups=[
+                offsets.OffsetFetchRequestGroup(
+                    group_id=GROUP_OF_ALL,
+                    topics=[
+                        offsets.OffsetFetchRequestTopics(
+                            topic_id=w.topic_ids[-1], partition_indexes=all_indexes(w)
+                        )
+                    ],
+                )
+            ]
+        ),
+    )
+
+
+def _group_reads() -> Iterator[Request]:
+    """Groups, looked at, continued."""
+    yield row(
         ApiKey.FIND_COORDINATOR,
         "100,000 groups",
         lambda w: finding.FindCoordinatorRequest(coordinator_keys=w.many(w.groups)),
     )
-    yield _row(
+    yield row(
+        ApiKey.FIND_COORDINATOR,
+        "100,000 share groups, refused",
+        lambda w: finding.FindCoordinatorRequest(key_type=2, coordinator_keys=w.many(w.groups)),
+    )
+    yield row(
         ApiKey.DESCRIBE_GROUPS,
         "50,000 groups",
         lambda w: describing.DescribeGroupsRequest(groups=w.groups),
     )
-    yield _row(ApiKey.LIST_GROUPS, "all", lambda _: listing.ListGroupsRequest())
-    yield _row(
+    yield row(ApiKey.LIST_GROUPS, "all", lambda _: listing.ListGroupsRequest())
+    yield row(
         ApiKey.DESCRIBE_TRANSACTIONS,
         f"one id {REPEATS} times",
         lambda _: transactions.DescribeTransactionsRequest(
             transactional_ids=[TRANSACTION_OF_ALL] * REPEATS
         ),
     )
-    yield _row(
+    yield row(
+        ApiKey.DESCRIBE_TRANSACTIONS,
+        "100,000 ids",
+        lambda w: transactions.DescribeTransactionsRequest(
+            transactional_ids=w.many(w.transactions)
+        ),
+    )
+    yield row(ApiKey.LIST_TRANSACTIONS, "all", lambda _: listed.ListTransactionsRequest())
+
+
+def _config_reads() -> Iterator[Request]:
+    """Configs and the cluster, looked at."""
+    yield row(
         ApiKey.DESCRIBE_CONFIGS,
-        "all topics",
+        "100,000 topics",
         lambda w: configs.DescribeConfigsRequest(
             resources=[
                 configs.DescribeConfigsResource(
                     resource_type=TOPIC_RESOURCE, resource_name=name, configuration_keys=None
                 )
-                for name in (*w.topics, WIDE)
+                for name in all_topics(w)
             ]
         ),
     )
-
-
-def _changing() -> Iterator[Request]:
-    """What can be asked once."""
-    yield _row(
-        ApiKey.CREATE_TOPICS,
+    yield row(ApiKey.LIST_CONFIG_RESOURCES, "all", lambda _: resources.ListConfigResourcesRequest())
+    yield row(ApiKey.DESCRIBE_CLIENT_QUOTAS, "all", lambda _: limits.DescribeClientQuotasRequest())
+    yield row(
+        ApiKey.ELECT_LEADERS, "all", lambda _: electing.ElectLeadersRequest(topic_partitions=None)
+    )
+    yield row(
+        ApiKey.LIST_PARTITION_REASSIGNMENTS,
         "100,000 topics",
-        lambda w: creating.CreateTopicsRequest(
+        lambda w: reassigned.ListPartitionReassignmentsRequest(
             topics=[
-                creating.CreatableTopic(
-                    name=f"new-{number}", num_partitions=1, replication_factor=1
-                )
-                for number in range(w.size.items)
+                reassigned.ListPartitionReassignmentsTopics(name=name, partition_indexes=[0])
+                for name in all_topics(w)
             ]
         ),
-        is_changing=True,
     )
 
 
-REQUESTS: tuple[Request, ...] = (*_reading(), *_changing())
+def _cluster_reads() -> Iterator[Request]:
+    """Configs and the cluster, looked at, continued."""
+    yield row(
+        ApiKey.DESCRIBE_QUORUM,
+        "100,000 topics",
+        lambda w: quorum.DescribeQuorumRequest(
+            topics=[
+                quorum.TopicData(
+                    topic_name=name, partitions=[quorum.PartitionData(partition_index=0)]
+                )
+                for name in all_topics(w)
+            ]
+        ),
+    )
+    yield row(
+        ApiKey.UPDATE_FEATURES,
+        "100,000 features",
+        lambda w: features.UpdateFeaturesRequest(
+            feature_updates=[
+                features.FeatureUpdateKey(feature=name, max_version_level=1)
+                for name in all_topics(w)
+            ]
+        ),
+    )
+
+
+REQUESTS: tuple[Request, ...] = (
+    *_topic_reads(),
+    *_partition_reads(),
+    *_offset_reads(),
+    *_group_reads(),
+    *_config_reads(),
+    *_cluster_reads(),
+)

@@ -1,9 +1,10 @@
 """What a connection reads, holds, and lets go, whichever protocol is spoken on it."""
 
+import gc
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.gateway import fakes
@@ -76,22 +77,39 @@ async def test_one_request_larger_than_the_room_for_many_is_still_read(new: New)
 # All connections together
 
 
-async def test_a_spent_budget_keeps_connections_from_reading_another_request(new: New) -> None:
-    clock, budget = HandClock(), Budget(200, lambda: None)
+async def test_a_spent_budget_keeps_connections_from_reading_beyond_their_allowance(
+    new: New,
+) -> None:
+    clock, budget = HandClock(), Budget(200, lambda: None, allowance=40)
     busy = new(budget=budget, clock=clock).open()
     other = new(budget=budget, clock=clock).open()
     busy.script.is_waiting = True
     busy.send(b"x" * 210)
     assert not busy.transport.reads
-    other.send(b"one")
-    assert other.answers() == [b"one"]
+    other.receive(other.frames(b"y" * 60)[:50])
     assert not other.transport.reads
     await busy.resolve(b"x" * 210)
     assert busy.transport.reads and other.transport.reads
-    assert budget.used == 0
+    other.receive(other.frames(b"y" * 60)[50:])
+    assert other.answers() == [b"y" * 60]
+    assert (budget.used, budget.incomplete) == (0, 0)
 
 
-async def test_a_request_that_has_begun_is_read_to_its_end_whatever_the_budget(new: New) -> None:
+async def test_small_requests_get_through_however_much_others_hold(new: New) -> None:
+    clock, budget = HandClock(), Budget(200, lambda: None)
+    busy = new(budget=budget, clock=clock).open()
+    other = new(budget=budget, clock=clock).open()
+    busy.script.is_waiting = True
+    busy.send(b"x" * 210)
+    for _ in range(3):
+        other.send(b"one")
+        assert other.answers() == [b"one"]
+        assert other.transport.reads
+
+
+async def test_a_small_request_that_has_begun_is_read_to_its_end_whatever_the_budget(
+    new: New,
+) -> None:
     clock, budget = HandClock(), Budget(200, lambda: None)
     busy = new(budget=budget, clock=clock).open()
     other = new(budget=budget, clock=clock).open()
@@ -103,7 +121,6 @@ async def test_a_request_that_has_begun_is_read_to_its_end_whatever_the_budget(n
     assert other.transport.reads
     other.receive(data[12:])
     assert other.answers() == [b"half a request"]
-    assert not other.transport.reads
 
 
 async def test_a_lost_connection_gives_back_what_it_held(new: New) -> None:
@@ -116,8 +133,26 @@ async def test_a_lost_connection_gives_back_what_it_held(new: New) -> None:
     assert budget.used == 0
 
 
+async def test_a_lost_connection_leaves_nothing_to_the_collector(new: New) -> None:
+    kind = type(new().session)
+    gc.collect()
+    before = sum(type(each) is kind for each in gc.get_objects())
+    gc.disable()
+    try:
+        line = new().open()
+        line.send(b"one", b"wait")
+        line.receive(line.frames(b"x" * (1 << 19))[: 1 << 18])
+        line.transport.lose()
+        line.session = line.transport.session = cast(Any, None)
+        line.script.futures.clear()
+        await turns()
+        assert sum(type(each) is kind for each in gc.get_objects()) == before
+    finally:
+        gc.enable()
+
+
 async def test_a_waiting_connection_that_is_lost_is_not_woken(new: New) -> None:
-    clock, budget = HandClock(), Budget(200, lambda: None)
+    clock, budget = HandClock(), Budget(200, lambda: None, allowance=0)
     busy = new(budget=budget, clock=clock).open()
     other = new(budget=budget, clock=clock).open()
     busy.script.is_waiting = True

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.budget import budget
 
-from rockgate.protocol.frames import LENGTH, FrameReader
+from rockgate.protocol.frames import LENGTH, MAPPED_SIZE, FrameReader
 from rockgate.protocol.kafka.errors import MalformedFrame
 
 MIB = 1024 * 1024
@@ -97,3 +97,25 @@ def test_a_large_frame_in_small_chunks_takes_little_more_than_its_size() -> None
         tracemalloc.stop()
     assert [len(frame) for frame in frames] == [size]
     assert peak < 2.5 * size
+
+
+def test_a_large_frame_is_received_where_it_stays() -> None:
+    """What came of it is moved once at most, and its memory is its own."""
+    size = 5 * MAPPED_SIZE
+    reader = FrameReader(2 * size)
+    reader.feed(LENGTH.pack(size) + b"a" * (64 << 10))
+    moved = 0
+    frames: list[memoryview] = []
+    while not frames:
+        room = reader.room()
+        if room is None:
+            frames = reader.feed(b"z" * (64 << 10))
+            continue
+        count = min(len(room), 64 << 10)
+        before = reader._view.obj
+        room[:count] = b"z" * count
+        frames = reader.filled(count)
+        moved += reader._have > MAPPED_SIZE and reader._view.obj is not before
+    assert moved == 0
+    assert len(frames[0]) == size
+    assert bytes(frames[0][:3]) + bytes(frames[0][-3:]) == b"aaazzz"

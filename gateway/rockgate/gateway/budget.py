@@ -1,32 +1,68 @@
 """Memory that requests of all connections may hold together.
 
-Above `bytes_max` no connection starts to read another request; those in the middle of one read on,
-because a request that is not whole can never be answered and its memory would never come back. At
-twice that, reading on is no way out any more and the connection that holds most must go.
+Above `bytes_max` only connections that hold less than their allowance are read from: a small
+request always gets through. What is whole is answered and comes back by itself. What is not whole
+comes back only if its client goes on, so that it may take three quarters: beyond that the largest
+request under way is broken off, and the others can be read to their ends. At twice `bytes_max`
+there is no other way out than to close the connection that holds most.
 """
 
 from collections.abc import Callable
+from typing import Final
+
+ALLOWANCE: Final = 64 << 10
+"""Bytes that a connection may hold however much the others do: what is read at once."""
+
+
+LENGTH_SIZE: Final = 4
 
 
 class Budget:
     """Counts bytes and keeps those who wait for room. Owned by the door."""
 
-    __slots__ = ("_on_overdrawn", "_waiting", "bytes_max", "used")
+    __slots__ = (
+        "_on_overdrawn",
+        "_on_overfull",
+        "_waiting",
+        "allowance",
+        "bytes_max",
+        "incomplete",
+        "incomplete_max",
+        "used",
+    )
 
-    def __init__(self, bytes_max: int, on_overdrawn: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        bytes_max: int,
+        on_overdrawn: Callable[[], None],
+        on_overfull: Callable[[], None] | None = None,
+        *,
+        allowance: int = ALLOWANCE,
+        frame_bytes_max: int = 0,
+    ) -> None:
+        """`on_overfull` breaks off the largest request that is not whole, `on_overdrawn` closes
+        the connection that holds most. One request of `frame_bytes_max` is never too much."""
         self.bytes_max = bytes_max
+        self.incomplete_max = max(bytes_max * 3 // 4, frame_bytes_max + LENGTH_SIZE)
+        self.allowance = allowance
         self.used = 0
+        self.incomplete = 0
+        """Of these, what belongs to requests that are not whole."""
         self._waiting: dict[Callable[[], None], None] = {}
         self._on_overdrawn = on_overdrawn
+        self._on_overfull = on_overfull
 
     @property
     def is_spent(self) -> bool:
-        """Whether another request must wait before it is read."""
+        """Whether those who hold more than their allowance must wait before they are read from."""
         return self.used > self.bytes_max
 
     def take(self, size: int) -> None:
-        """Count bytes that were read."""
+        """Count bytes that were read, of a request that is not whole yet."""
         self.used += size
+        self.incomplete += size
+        if self.incomplete > self.incomplete_max and self._on_overfull is not None:
+            self._on_overfull()
         if self.used > 2 * self.bytes_max:
             self._on_overdrawn()
 
@@ -34,7 +70,8 @@ class Budget:
         """Count bytes that are free again, and wake those who waited once there is real room."""
         self.used -= size
         assert self.used >= 0, f"{-self.used} bytes were given that nobody took"
-        if self._waiting and self.used <= self.bytes_max * 3 // 4:
+        # Once only what is not whole is left, waiting for more to come back would be for ever.
+        if self._waiting and self.used <= max(self.bytes_max * 3 // 4, self.incomplete):
             waiting, self._waiting = self._waiting, {}
             for resume in waiting:
                 resume()

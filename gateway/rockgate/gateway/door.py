@@ -15,6 +15,13 @@ class Kept(Protocol):
 
     held_bytes: int
 
+    @property
+    def partial_bytes(self) -> int:
+        """Bytes of requests that are not whole."""
+
+    def break_off(self, reason: str) -> None:
+        """Close at once and give back what it holds."""
+
     def drain(self) -> None:
         """Finish what was received, then close."""
 
@@ -28,9 +35,14 @@ S = TypeVar("S", bound=Kept)
 class Door(Generic[S]):
     """Keeps sessions. Owned by the app, which also owns the listener before it."""
 
-    def __init__(self, *, connections_max: int, total_bytes_max: int) -> None:
+    def __init__(self, *, connections_max: int, total_bytes_max: int, frame_bytes_max: int) -> None:
         self._connections_max = connections_max
-        self._budget = Budget(total_bytes_max, self._close_largest)
+        self._budget = Budget(
+            total_bytes_max,
+            self._close_largest,
+            self._break_off_largest,
+            frame_bytes_max=frame_bytes_max,
+        )
         self._receiving = Receiving()
         self._sessions: set[S] = set()
         self._last_id = 0
@@ -99,4 +111,12 @@ class Door(Generic[S]):
     def _close_largest(self) -> None:
         """Requests hold twice what they may: the connection that holds most has to go."""
         largest = max(self._sessions, key=lambda session: session.held_bytes)
-        largest.abort(f"it holds most of too much memory bytes={largest.held_bytes}")
+        largest.break_off(f"it holds most of too much memory bytes={largest.held_bytes}")
+
+    def _break_off_largest(self) -> None:
+        """Requests that are not whole hold most of the memory: the largest of them has to go."""
+        largest = max(self._sessions, key=lambda session: session.partial_bytes)
+        largest.break_off(
+            "requests under way hold too much memory, and its is the largest"
+            f" bytes={largest.partial_bytes}"
+        )

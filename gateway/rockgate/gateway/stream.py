@@ -8,7 +8,7 @@ Invariants
 - Reading stops while too much is in flight, unread by the client, or held by all connections
   together, so a connection's memory is bounded by its limits.
 - The bytes counted in the budget are those received and not yet answered; none stay behind when
-  the connection is lost.
+  the connection is lost, and nothing that it held outlives it: no cycle is left to be collected.
 """
 
 from __future__ import annotations
@@ -50,6 +50,9 @@ class Framed(Protocol[T]):
 
     def filled(self, count: int, /) -> list[T]:
         """So many bytes came into the room."""
+
+    def forget(self) -> None:
+        """Let go of everything that came: the connection is gone."""
 
 
 class Stream(asyncio.BufferedProtocol, Generic[T, P]):
@@ -152,6 +155,11 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
     def _lost(self) -> None:
         """Have the door forget it."""
 
+    @property
+    def partial_bytes(self) -> int:
+        """Bytes received of requests that are not whole."""
+        return self._partial_bytes
+
     # Called by the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -209,11 +217,12 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         self._is_closing = True
         if self._timer is not None:
             self._timer.cancel()
+            self._timer = None
         self._let_go()
         self._backlog.clear()
-        self._budget.forget(self._go_on)
-        self._budget.give(self.held_bytes)
-        self.held_bytes = 0
+        self._release()
+        self._connection.forget()
+        self._room = None
         self._lost()
         if self._debug:
             self._lines.disconnected(self.peer)
@@ -231,6 +240,19 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
             self._lines.cut_off(reason, self.peer)
         self._is_closing = True
         self._transport.abort()
+
+    def break_off(self, reason: str) -> None:
+        """Close at once and give back what it holds at once: others wait for it."""
+        self.abort(reason)
+        self._release()
+
+    def _release(self) -> None:
+        """Hold nothing any more."""
+        budget, held, self.held_bytes = self._budget, self.held_bytes, 0
+        budget.incomplete -= self._partial_bytes
+        self._partial_bytes = 0
+        budget.forget(self._go_on)
+        budget.give(held)
 
     # Going on
 
@@ -278,9 +300,13 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
             or self.held_bytes >= self._limits.in_flight_bytes_max
         ):
             return False
-        # In the middle of a request the budget does not stop us: Budget says why.
-        if self._budget.is_spent and not self._partial_bytes:
-            self._budget.wait(self._go_on)
+        budget = self._budget
+        if (
+            budget.is_spent
+            and self.held_bytes >= budget.allowance
+            and (budget.used > budget.incomplete or not self._partial_bytes)
+        ):
+            budget.wait(self._go_on)
             return False
         return True
 

@@ -16,6 +16,7 @@ it; memory follows the bytes that arrived, not the length that a peer only promi
 linear in the bytes, however they are split; frames that came before a broken one are never lost.
 """
 
+import mmap
 import struct
 from typing import Final, TypeAlias
 
@@ -30,7 +31,19 @@ SPARE_SIZE: Final = (1 << 20) + (64 << 10)
 """A request with one batch of the usual `max.message.bytes` fits."""
 SPARES_MAX: Final = 4
 _CAPACITY_MIN: Final = 256
+MAPPED_SIZE: Final = 4 << 20
+"""A frame of which as much has come is received in pages of its own. They cost nothing before bytes
+come into them, so that the rest of it need never be moved, and go back to the system with it."""
 _NOTHING: Final = memoryview(bytearray())
+
+
+def _mapped(size: int) -> memoryview | None:
+    """A room of so many bytes that takes memory as it is filled; None if there is none."""
+    try:
+        # Pages of our own: shared ones would be files in memory, and cost more.
+        return memoryview(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+    except (OSError, ValueError, OverflowError):
+        return None
 
 
 class Spares:
@@ -139,6 +152,10 @@ class FrameReader:
             self._finish(frames)
         return frames
 
+    def forget(self) -> None:
+        """Let go of the frame under way: nothing more will come."""
+        self._size, self._have, self._view, self._lead = -1, 0, _NOTHING, b""
+
     def _begin(self, size: int, first: memoryview) -> None:
         """Start a frame of which only the first bytes are there."""
         spare = None
@@ -166,7 +183,9 @@ class FrameReader:
     def _grow(self, needed: int) -> None:
         """Make room for what came, and twice as much as there was, up to the size of the frame."""
         capacity = min(self._size, max(needed, 2 * len(self._view), _CAPACITY_MIN))
-        grown = memoryview(bytearray(capacity))
+        grown = _mapped(self._size) if capacity >= MAPPED_SIZE else None
+        if grown is None:
+            grown = memoryview(bytearray(capacity))
         grown[: self._have] = self._view[: self._have]
         self._view = grown
 

@@ -22,6 +22,7 @@ from typing import Final
 from rockgate.store.clock import Clock
 from rockgate.store.errors import StoreError
 from rockgate.store.progresspending import Pending
+from rockgate.store.progressreading import CommittedOffsets
 from rockgate.store.progressrecords import (
     POSITION_SIZE,
     PROGRESS_TOPIC,
@@ -38,11 +39,9 @@ from rockgate.store.progressrecords import (
     pack_record,
     position_key,
     says_the_same,
-    unpack_record,
     unpack_slice,
 )
 from rockgate.store.progressslices import slices
-from rockgate.store.roster import Roster
 from rockgate.store.state import Change, Journal
 from rockgate.store.topicchanges import TOPICS_TOPIC, deleted_ids
 
@@ -53,7 +52,7 @@ _ROUND_PART: Final = 1_000
 SLICE_COST: Final = 4_000
 
 
-class Progress:
+class Progress(CommittedOffsets):
     """The fold of all committed offsets, and the only way to change them."""
 
     name: Final = "progress"
@@ -68,81 +67,18 @@ class Progress:
         coalesce_ms: int = COALESCE_MS,
         slice_cost: int = SLICE_COST,
     ) -> None:
+        super().__init__()
         self._journal = journal
         self._upkeep = upkeep or journal
         self._slice_cost = slice_cost
         self._clock = clock
         self._coalesce_ms = coalesce_ms
-        self._roster: Roster[Held] = Roster()
-        # Both lead to places in the roster.
-        self._groups: dict[str, dict[bytes, int]] = {}
-        self._topics: dict[bytes, dict[str, int]] = {}
-        self._pending = Pending()
         self._next_round_ms = 0
         self.on_removed: Callable[[Sequence[Removed]], None] = lambda removals: None
         """Told of what somebody removes: offsets that do not count yet are to go with it."""
 
     def __len__(self) -> int:
         return len(self._roster)
-
-    def fetch(self, group: str, topic_id: bytes, queue_id: int) -> Committed | None:
-        """Return what a group has committed in a queue, or None."""
-        if self._pending:
-            bare = self._pending.find(group, topic_id, queue_id)
-            if bare is not None:
-                return unpack_record(bare, 0)
-        record = self._record(group, topic_id, queue_id)
-        return None if record is None else unpack_record(record)
-
-    def fetch_group(self, group: str) -> Iterator[tuple[bytes, int, Committed]]:
-        """Return a group's topic ids, queue ids and offsets; read it before the next change."""
-        pending = self._pending
-        for place in self._groups.get(group, {}).values():
-            held = self._roster[place]
-            for queue_id, record in held.queues.items():
-                if pending and pending.find(group, held.topic_id, queue_id) is not None:
-                    continue
-                yield held.topic_id, queue_id, unpack_record(record)
-        for topic_id, queue_id, bare in pending.of(group):
-            yield topic_id, queue_id, unpack_record(bare, 0)
-
-    def topics_of(self, group: str) -> list[bytes]:
-        """Return the ids of the topics that a group has committed in, each once."""
-        ids = dict.fromkeys(self._groups.get(group, ()))
-        ids.update(dict.fromkeys(topic_id for topic_id, _, _ in self._pending.of(group)))
-        return list(ids)
-
-    def groups(self) -> Iterator[str]:
-        """Return the groups that have committed anything; read it before the next change."""
-        yield from self._groups
-        yield from (group for group in self._pending.groups() if group not in self._groups)
-
-    def groups_of(self, topic_id: bytes) -> Iterator[str]:
-        """Return the groups that have committed offsets in a topic."""
-        return iter(self._topics.get(topic_id, ()))
-
-    def page(self, place: int, count: int) -> tuple[int | None, list[tuple[Key, Committed]]]:
-        """Return about `count` appended offsets from a place on, and the next place.
-
-        Begin at place 0; None is the end. Progress may change between two pages: what is there
-        throughout is met once.
-        """
-        found: list[tuple[Key, Committed]] = []
-        for at, held in self._roster.walk(place):
-            if count <= 0:
-                return at, found
-            count -= 1
-            if held is not None:
-                found += [
-                    (Key(held.group, held.topic_id, queue_id), unpack_record(record))
-                    for queue_id, record in held.queues.items()
-                ]
-                count -= len(held.queues)
-        return None, found
-
-    def _record(self, group: str, topic_id: bytes, queue_id: int) -> bytes | None:
-        place = self._groups.get(group, {}).get(topic_id)
-        return self._roster[place].queues.get(queue_id) if place is not None else None
 
     # Changing
 

@@ -47,6 +47,16 @@ class Pending:
                 for queue_id, record in queues.items():
                     yield topic_id, queue_id, record
 
+    def topics_of(self, group: str) -> Iterator[bytes]:
+        """Return the topics that a group has records of; one may come twice."""
+        for groups in (self._waiting, self._draining):
+            yield from groups.get(group, ())
+
+    def queues_of(self, group: str, topic_id: bytes) -> Iterator[int]:
+        """Return the queues of a topic that a group has records of; one may come twice."""
+        for groups in (self._waiting, self._draining):
+            yield from groups.get(group, {}).get(topic_id, ())
+
     def groups(self) -> Iterator[str]:
         """Return the groups that have records here."""
         yield from self._waiting

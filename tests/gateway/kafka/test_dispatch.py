@@ -8,9 +8,9 @@ import pytest
 
 from rockgate.gateway.address import Address
 from rockgate.gateway.durability import Late
-from rockgate.gateway.kafka.dispatch import LARGE_SIZE, Dispatcher, Waiting
+from rockgate.gateway.kafka.dispatch import Dispatcher, Waiting
 from rockgate.gateway.kafka.errors import CODES, RequestError, code_of
-from rockgate.gateway.kafka.handler import Answer, Handler, row
+from rockgate.gateway.kafka.handler import LARGE_SIZE, Answer, Handler, Large, row
 from rockgate.gateway.kafka.peer import Call, Peer
 from rockgate.gateway.stream import Disconnect
 from rockgate.protocol.kafka.connection import ClientConnection, Exchange, ServerConnection
@@ -201,12 +201,12 @@ async def test_a_version_that_is_not_served_may_have_an_answer_instead() -> None
 def large(act: Act, **options: Any) -> Waiting:
     """What becomes of a request that is large."""
     body = encode(InitProducerIdRequest(transaction_timeout_ms=5), VERSION) + bytes(LARGE_SIZE)
-    outcome = dispatcher(act, is_bulk=True, **options).dispatch(exchange(body), PEER)
+    outcome = dispatcher(act, **options).dispatch(exchange(body), PEER)
     assert isinstance(outcome, Waiting)
     return outcome
 
 
-async def test_a_large_request_of_a_bulk_api_is_read_in_a_thread() -> None:
+async def test_a_large_request_is_read_and_answered_in_a_thread() -> None:
     threads = []
 
     def reading(body: memoryview, version: int) -> InitProducerIdRequest:
@@ -217,11 +217,77 @@ async def test_a_large_request_of_a_bulk_api_is_read_in_a_thread() -> None:
         threads.append(threading.current_thread())
         return ok(request)
 
-    outcome = large(acting, decode=reading)
+    def writing(response: InitProducerIdResponse, version: int) -> Answer:
+        threads.append(threading.current_thread())
+        return [encode(response, version)]
+
+    outcome = large(acting, decode=reading, encode=writing)
     await outcome.future
     assert read(outcome.answer()).producer_id == 5
-    assert threads[0] is not threading.main_thread()
-    assert threads[1] is threading.main_thread()
+    main = threading.main_thread()
+    assert [thread is main for thread in threads] == [False, True, False]
+
+
+async def test_the_refusal_of_a_large_request_is_made_in_a_thread_too() -> None:
+    threads = []
+
+    class Refusing(Scripted):
+        def refuse(self, request: InitProducerIdRequest, code: ErrorCode) -> InitProducerIdResponse:
+            threads.append(threading.current_thread())
+            return super().refuse(request, code)
+
+    handler = Refusing(raising(RequestError(ErrorCode.INVALID_REQUEST, "no")))
+    table = Dispatcher([row(ApiKey.INIT_PRODUCER_ID, lambda _: handler)], None)
+    body = encode(InitProducerIdRequest(transaction_timeout_ms=5), VERSION) + bytes(LARGE_SIZE)
+    outcome = table.dispatch(exchange(body), PEER)
+    assert isinstance(outcome, Waiting)
+    await outcome.future
+    assert read(outcome.answer()).error_code == ErrorCode.INVALID_REQUEST
+    assert threads and threading.main_thread() not in threads
+
+
+async def test_what_comes_behind_a_large_request_waits_until_that_has_taken_effect() -> None:
+    peer = Peer(connection_id=1, local=Address("a", 1), remote=Address("b", 2))
+    order: list[str] = []
+    peer.resume = lambda: order.append("resumed")
+    body = encode(InitProducerIdRequest(transaction_timeout_ms=5), VERSION) + bytes(LARGE_SIZE)
+
+    def act(request: InitProducerIdRequest) -> InitProducerIdResponse:
+        order.append("acted")
+        return ok(request)
+
+    outcome = dispatcher(act).dispatch(exchange(body), peer)
+    assert isinstance(outcome, Waiting)
+    assert peer.reading_count == 1
+    await outcome.future
+    assert (peer.reading_count, order) == (0, ["acted", "resumed"])
+
+
+async def test_a_large_request_that_is_cancelled_or_broken_holds_nobody_back() -> None:
+    peer = Peer(connection_id=1, local=Address("a", 1), remote=Address("b", 2))
+    body = encode(InitProducerIdRequest(transaction_timeout_ms=5), VERSION) + bytes(LARGE_SIZE)
+    cancelled = dispatcher(ok).dispatch(exchange(body), peer)
+    broken = dispatcher(ok).dispatch(exchange(b"\x00\x02\xff\xff" + bytes(LARGE_SIZE)), peer)
+    assert isinstance(cancelled, Waiting) and isinstance(broken, Waiting)
+    assert peer.reading_count == 2
+    cancelled.future.cancel()
+    await asyncio.wait([cancelled.future, broken.future])
+    assert peer.reading_count == 0
+    assert isinstance(broken.future.exception(), MalformedMessage)
+
+
+async def test_a_decoder_may_leave_a_request_to_the_thread() -> None:
+    def leave(body: memoryview, version: int) -> InitProducerIdRequest:
+        raise Large
+
+    def reading(body: memoryview, version: int) -> InitProducerIdRequest:
+        return decode(InitProducerIdRequest, version, body)
+
+    table = dispatcher(ok, decode=leave, decode_large=reading, is_bulk=False)
+    outcome = table.dispatch(exchange(), PEER)
+    assert isinstance(outcome, Waiting)
+    await outcome.future
+    assert read(outcome.answer()).producer_id == 5
 
 
 async def test_a_large_request_may_have_to_wait_as_any_other() -> None:
@@ -238,17 +304,17 @@ async def test_a_large_request_that_cannot_be_served_gets_its_code() -> None:
 
 async def test_a_large_request_that_cannot_be_read_ends_the_connection() -> None:
     body = b"\x00\x02\xff\xff" + bytes(LARGE_SIZE)
-    outcome = dispatcher(ok, is_bulk=True).dispatch(exchange(body), PEER)
+    outcome = dispatcher(ok).dispatch(exchange(body), PEER)
     assert isinstance(outcome, Waiting)
     await asyncio.wait([outcome.future])
     with pytest.raises(MalformedMessage):
         outcome.answer()
 
 
-async def test_a_small_request_of_a_bulk_api_and_a_large_one_of_another_are_plain_calls() -> None:
-    assert read(dispatcher(ok, is_bulk=True).dispatch(exchange(), PEER)).producer_id == 5
+async def test_a_small_request_is_a_plain_call() -> None:
+    assert read(dispatcher(ok).dispatch(exchange(), PEER)).producer_id == 5
     body = encode(InitProducerIdRequest(transaction_timeout_ms=5), VERSION) + bytes(LARGE_SIZE)
-    assert read(dispatcher(ok).dispatch(exchange(body), PEER)).producer_id == 5
+    assert read(dispatcher(ok, is_bulk=False).dispatch(exchange(body), PEER)).producer_id == 5
 
 
 async def test_a_bulk_answer_may_be_many_buffers() -> None:
@@ -257,7 +323,7 @@ async def test_a_bulk_answer_may_be_many_buffers() -> None:
         parts = [encode_part(MetadataResponse, topic, VERSION) for topic in topics]
         return MetadataResponse(topics=[*parts])
 
-    answer = dispatcher(wide, is_bulk=True).dispatch(exchange(), PEER)
+    answer = dispatcher(wide).dispatch(exchange(), PEER)
     assert isinstance(answer, list)
     assert len(answer) == 3
 

@@ -52,21 +52,48 @@ async def test_one_too_many_is_turned_away_with_one_line_for_all_of_them(
 async def test_the_connection_that_holds_most_goes_when_memory_is_overdrawn(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    room = Room(KafkaConfig(total_bytes_max=1 << 20))
+    room = Room(KafkaConfig(total_bytes_max=1 << 20, frame_bytes_max=2 << 20))
     small, large, other = room.connect(), room.connect(), room.connect()
-    data = large.frames(b"x" * (2 << 20))
-    large.receive(data[: 3 << 19])
-    small.receive(small.frames(b"y" * (1 << 18))[: 1 << 18])
+    large.script.is_waiting = small.script.is_waiting = other.script.is_waiting = True
+    large.send(b"x" * (3 << 19))
+    small.send(b"y" * (1 << 15))
     assert not large.transport.is_closed
-    other.receive(other.frames(b"z" * (1 << 19))[: 1 << 19])
+    # Beyond its allowance nobody reads on, so that it takes many to come that far.
+    others = [room.connect() for _ in range(8)]
+    for line in others:
+        line.receive(line.frames(b"z" * (1 << 19))[: 1 << 16])
     assert large.transport.is_lost
     assert not small.transport.is_closed and not other.transport.is_closed
     assert "holds most of too much memory" in caplog.text
-    assert room.door.held_bytes == (1 << 18) + (1 << 19)
+
+
+BODY = b"x" * ((1 << 18) - 100)
+
+
+async def test_the_largest_request_under_way_is_broken_off_and_small_ones_go_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    room = Room(KafkaConfig(total_bytes_max=1 << 20, frame_bytes_max=1 << 18))
+    halves = [room.connect() for _ in range(6)]
+    for number, line in enumerate(halves):
+        line.receive(line.frames(BODY)[: (200 + number) << 10])
+    left = [(number, line) for number, line in enumerate(halves) if not line.transport.is_lost]
+    assert 2 <= len(left) <= 3
+    assert "requests under way hold too much memory" in caplog.text
+    assert room.door.held_bytes == sum((200 + number) << 10 for number, _ in left)
+    bystander = room.connect()
+    for _ in range(3):
+        bystander.send(b"hello")
+        assert bystander.answers() == [b"hello"]
+    # Those that were left are read to their ends.
+    for number, line in left:
+        line.receive(line.frames(BODY)[(200 + number) << 10 :])
+        assert line.answers() == [BODY]
+    assert room.door.held_bytes == 0
 
 
 async def test_the_connection_that_overdraws_may_be_the_one_that_goes() -> None:
-    room = Room(KafkaConfig(total_bytes_max=1 << 20))
+    room = Room(KafkaConfig(total_bytes_max=1 << 20, frame_bytes_max=5 << 20))
     line = room.connect()
     data = line.frames(b"x" * (4 << 20))
     line.receive(data[: 2 << 20])

@@ -10,7 +10,7 @@ from rockgate.protocol.kafka.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from rockgate.protocol.kafka.schema import encode
-from rockgate.protocol.kafka.schema.codec import MEMORY_FACTOR, MEMORY_SLACK
+from rockgate.protocol.kafka.schema.codec import MEMORY_SLACK
 
 MANY = 10_000
 
@@ -56,7 +56,7 @@ def test_so_is_any_other_request_by_the_declared_codec(version: int, topics: int
     assert sum(len(topic.partitions) for topic in read.topics) == MANY
 
 
-def test_a_large_request_may_take_no_more_than_the_codec_allows_by_itself() -> None:
-    size = MEMORY_MAX
-    assert memory_max(size) == MEMORY_FACTOR * size + MEMORY_SLACK
+def test_the_objects_of_a_request_take_a_bounded_amount_of_memory_however_large_it_is() -> None:
+    for size in (MEMORY_MAX, 2 * MEMORY_MAX):
+        assert memory_max(size) == size + MEMORY_MAX + MEMORY_SLACK
     assert memory_max(1 << 20) <= MEMORY_MAX

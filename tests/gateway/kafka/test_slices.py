@@ -5,7 +5,20 @@ import pytest
 from tests.gateway.kafka.admin import answered, seen
 from tests.waiting import until
 
-from rockgate.gateway.kafka.slices import SLICE_COST, SLICE_SECONDS, Each, Slicing
+from rockgate.gateway.kafka import slices
+from rockgate.gateway.kafka.errors import RequestError
+from rockgate.gateway.kafka.slices import (
+    SLICE_COST,
+    SLICE_SECONDS,
+    SURE_STEPS,
+    Each,
+    Growing,
+    Room,
+    Slicing,
+    Steps,
+    Turn,
+    in_slices,
+)
 from rockgate.protocol.kafka.messages.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsResponse,
@@ -144,3 +157,60 @@ async def test_a_failure_in_a_later_slice_is_the_request_s() -> None:
     slicing = Slicing(DeleteTopicsResponse, DeletableTopicResult)
     with pytest.raises(ValueError, match="a"):
         slicing.work(["a"], begin, respond, VERSION)
+
+
+# Work in steps
+
+
+def _steps(count: int, log: list[int]) -> Steps[int]:
+    for number in range(count):
+        log.append(number)
+        yield
+    return count
+
+
+def test_work_of_a_few_steps_is_done_at_once() -> None:
+    assert in_slices(_steps(SURE_STEPS - 1, [])) == SURE_STEPS - 1
+
+
+async def test_long_work_lets_others_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "Turn", lambda: OverAtOnce())
+    log: list[int] = []
+    outcome = in_slices(_steps(100, log))
+    assert isinstance(outcome, Awaitable)
+    assert SURE_STEPS <= len(log) <= SURE_STEPS + 1
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    counting = asyncio.ensure_future(count())
+    assert await outcome == 100
+    counting.cancel()
+    assert turns >= 40
+
+
+class OverAtOnce(Turn):
+    """A turn that has time for one step."""
+
+    def __init__(self) -> None:
+        super().__init__(Ticks(SLICE_SECONDS / 1.5))
+
+
+async def test_an_answer_that_grows_too_large_is_refused_and_says_so() -> None:
+    room = Room(10)
+    room.take(10)
+    with pytest.raises(RequestError, match="ask for less"):
+        room.take(1)
+
+
+def test_elements_are_encoded_as_they_come() -> None:
+    growing = Growing(DeleteTopicsResponse, DeletableTopicResult, VERSION, Room())
+    for name in ("a", "b"):
+        growing.add(DeletableTopicResult(name=name))
+    [both] = growing.take()
+    assert isinstance(both, Encoded) and both.count == 2
+    assert growing.take() == []

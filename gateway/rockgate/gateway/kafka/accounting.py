@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 from rockgate.gateway.kafka.answererrors import first_error, first_partition_error
 from rockgate.gateway.kafka.ends import Dispatch, Promise
-from rockgate.gateway.kafka.handler import Answer, Encode, Row
+from rockgate.gateway.kafka.handler import Answer, Row
 from rockgate.gateway.kafka.peer import Peer
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.traffic import Traffic
@@ -150,21 +150,20 @@ def counting(
 ) -> tuple[Row[Services], ...]:
     """The table of handlers, with every response looked at as it is written."""
 
-    def counted(api_key: int, encode: Encode) -> Encode:
+    def looking(api_key: int) -> Callable[[Any], None]:
         find = first_partition_error if api_key in _HOT else first_error
         is_fetch = api_key == ApiKey.FETCH
 
-        def encode_counted(response: Any, version: int) -> Answer:
+        def look(response: Any) -> None:
             code = find(response)
             if code:
                 stats.of(api_key).count_error(code)
             if is_fetch:
                 traffic.count(response.topics)
-            return encode(response, version)
 
-        return encode_counted
+        return look
 
-    return tuple(replace(row, encode=counted(int(row.key), row.encode)) for row in rows)
+    return tuple(replace(row, look=looking(int(row.key))) for row in rows)
 
 
 def told(answer: Answer, api_key: int, version: int, wait_ms: int) -> Answer:

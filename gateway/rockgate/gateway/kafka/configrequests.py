@@ -11,8 +11,8 @@ from typing import Generic, Protocol, TypeVar
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.configaltering import KEY, Alterable, Altering, Asked, Plan, Result
 from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.repeats import once
-from rockgate.gateway.kafka.slices import Slicing
+from rockgate.gateway.kafka.repeats import once_in_steps
+from rockgate.gateway.kafka.slices import Slicing, Steps, in_slices
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.schema import Encoded
 
@@ -49,11 +49,14 @@ class ConfigRequests(Generic[Asked, Result, Response]):
         self._response: Callable[..., Response] = response
         self._result: Callable[..., Result] = result
         self._plan = plan
-        self._slicing = Slicing(response, result)
+        self._slicing = Slicing(response, result, is_changing=True)
 
     def handle(self, request: ConfigsRequest[Asked], call: Call) -> Response | Awaitable[Response]:
         """Change configs, or only say whether they could be."""
-        asked, repeated = once(request.resources, KEY)
+        return in_slices(self._steps(request, call))
+
+    def _steps(self, request: ConfigsRequest[Asked], call: Call) -> Steps[Response]:
+        asked, repeated = yield from once_in_steps(request.resources, KEY)
 
         def begin() -> Altering[Asked, Result]:
             return Altering(

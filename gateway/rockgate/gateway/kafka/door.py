@@ -23,7 +23,9 @@ class KafkaDoor(Door[Session]):
     ) -> None:
         """`is_welcome` says whether one more connection may come from an address."""
         super().__init__(
-            connections_max=config.connections_max, total_bytes_max=config.total_bytes_max
+            connections_max=config.connections_max,
+            total_bytes_max=config.total_bytes_max,
+            frame_bytes_max=config.frame_bytes_max,
         )
         self._limits = Limits.of(config)
         self._dispatch = dispatch

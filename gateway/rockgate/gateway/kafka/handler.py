@@ -12,9 +12,7 @@ from rockgate.gateway.kafka.peer import Call
 from rockgate.protocol.kafka.api import APIS, ApiKey
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.schema import decode as decode_declared
-from rockgate.protocol.kafka.schema import encode as encode_declared
 from rockgate.protocol.kafka.schema import encode_buffers
-from rockgate.protocol.kafka.schema.codec import MEMORY_FACTOR as USUAL_FACTOR
 from rockgate.protocol.kafka.schema.codec import MEMORY_SLACK as USUAL_SLACK
 from rockgate.protocol.kafka.versions import Versions
 
@@ -24,6 +22,8 @@ Answer: TypeAlias = list[Buffer]
 Decode: TypeAlias = Callable[[memoryview, int], Any]
 Encode: TypeAlias = Callable[[Any, int], Answer]
 
+LARGE_SIZE = 32 << 10
+"""Bytes of a request that are worth a thread: reading them takes some five milliseconds."""
 MEMORY_FACTOR = 16
 MEMORY_MAX = 64 << 20
 
@@ -36,11 +36,15 @@ def memory_max(size: int) -> int:
     """The most memory that a request of so many bytes may take once it is decoded.
 
     A partition of a dozen bytes becomes an object of two hundred, and a request for ten thousand of
-    them is ordinary, so this is more than the codec allows by itself. Beyond a bound, which holds a
-    hundred thousand, it is no more than that.
+    them is ordinary, so this is more than the codec allows by itself. What its texts and blobs take
+    comes on top; but beyond a bound, which holds some hundred thousand of anything, a larger
+    request may not be one of more things.
     """
-    usual = USUAL_FACTOR * size + USUAL_SLACK
-    return max(usual, min(MEMORY_FACTOR * size + USUAL_SLACK, MEMORY_MAX))
+    return size + min(MEMORY_FACTOR * size, MEMORY_MAX) + USUAL_SLACK
+
+
+class Large(Exception):
+    """Raised by a `decode`, with nothing done, that leaves a request to a thread."""
 
 
 Shortcut: TypeAlias = Callable[[memoryview, int], Answer | None]
@@ -81,8 +85,11 @@ class Row(Generic[Services]):
     shortcut: Callable[[Handler[Any, Any]], Shortcut] | None
     """Where a handler has a way around decoding and encoding for what is asked most."""
     is_bulk: bool
-    """Whether a large request is read beside the loop. What comes behind it on the connection may
-    take effect before it does."""
+    """Whether every large request is read beside the loop."""
+    decode_large: Decode | None = None
+    """How a request is read beside the loop, where that is another way."""
+    look: Callable[[Any], None] | None = None
+    """Called with every response before it is written, by who counts."""
 
 
 def row(
@@ -94,7 +101,8 @@ def row(
     encode: Encode | None = None,
     answer_unknown_version: Callable[[], Answer] | None = None,
     shortcut: Callable[[Any], Shortcut] | None = None,
-    is_bulk: bool = False,
+    is_bulk: bool = True,
+    decode_large: Decode | None = None,
 ) -> Row[Services]:
     """A row that serves what is declared, by the declared codec, unless it is told otherwise."""
     api = APIS[key]
@@ -113,16 +121,13 @@ def row(
                 api.request, version, body, memory_max=memory_max(len(body))
             )
         ),
-        encode=encode or (_encode_bulk if is_bulk else _encode),
+        encode=encode or _encode,
         answer_unknown_version=answer_unknown_version,
         shortcut=shortcut,
         is_bulk=is_bulk,
+        decode_large=decode_large,
     )
 
 
 def _encode(response: Any, version: int) -> Answer:
-    return [encode_declared(response, version)]
-
-
-def _encode_bulk(response: Any, version: int) -> Answer:
     return [*encode_buffers(response, version)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rockgate.gateway.clock import Clock, Timer
-from rockgate.gateway.kafka.peer import Peer
+from rockgate.gateway.kafka.peer import Peer, do_nothing
 
 
 class Mute:
@@ -34,6 +34,11 @@ class Mute:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def forget(self) -> None:
+        """Wait no longer, and for nobody: the connection is gone."""
+        self.end()
+        self._go_on = do_nothing
 
     def _arm(self) -> None:
         self._timer = self._clock.call_later(self._until - self._clock.time(), self._look)

@@ -1,5 +1,7 @@
 """Who is calling: a connection's other end, and a request's particulars. Values, no services."""
 
+from collections.abc import Callable
+
 from rockgate.gateway.address import Address
 
 ANONYMOUS = "ANONYMOUS"
@@ -12,7 +14,9 @@ class Peer:
     __slots__ = (
         "connection_id",
         "local",
+        "reading_count",
         "remote",
+        "resume",
         "software",
         "software_version",
         "throttle_ms",
@@ -32,9 +36,17 @@ class Peer:
         """Who it is, for quotas."""
         self.throttle_ms = 0
         """How long the session shall read nothing from it, once its next answer has left."""
+        self.reading_count = 0
+        """Requests of it that a thread reads yet; those behind them are not started meanwhile."""
+        self.resume: Callable[[], None] = do_nothing
+        """Called when there is one less of these."""
 
     def __str__(self) -> str:
         return f"connection={self.connection_id} peer={self.remote}"
+
+
+def do_nothing() -> None:
+    """What is done for a peer without a session."""
 
 
 class Call:

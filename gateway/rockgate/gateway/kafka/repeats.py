@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TypeVar
 
+PIECE_COUNT = 500
 Item = TypeVar("Item")
 Key = TypeVar("Key", bound=Hashable)
 
@@ -21,6 +22,27 @@ def once(
         return items, frozenset()
     repeated = frozenset(each for each, count in Counter(keys).items() if count > 1)
     return dict(zip(keys, items, strict=True)).values(), repeated
+
+
+def once_in_steps(
+    items: Sequence[Item], key: Callable[[Item], Key]
+) -> Generator[None, None, tuple[Collection[Item], AbstractSet[Key]]]:
+    """The same as `once`, for work in slices: it lets go of the loop every so many items."""
+    seen: set[Key] = set()
+    for at in range(0, len(items), PIECE_COUNT):
+        seen.update(map(key, items[at : at + PIECE_COUNT]))
+        yield
+    if len(seen) == len(items):
+        return items, frozenset()
+    counts: Counter[Key] = Counter()
+    first: dict[Key, Item] = {}
+    for at in range(0, len(items), PIECE_COUNT):
+        some = items[at : at + PIECE_COUNT]
+        keys = list(map(key, some))
+        counts.update(keys)
+        first.update(zip(keys, some, strict=True))
+        yield
+    return first.values(), frozenset(each for each, count in counts.items() if count > 1)
 
 
 def merged(topics: Iterable[tuple[str, Iterable[int]]]) -> dict[str, list[int]]:

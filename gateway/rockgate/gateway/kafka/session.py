@@ -20,7 +20,7 @@ from rockgate.gateway.kafka import lines
 from rockgate.gateway.kafka.ends import Dispatch, Promise, Sessions
 from rockgate.gateway.kafka.handler import Answer
 from rockgate.gateway.kafka.mute import Mute
-from rockgate.gateway.kafka.peer import Peer
+from rockgate.gateway.kafka.peer import Peer, do_nothing
 from rockgate.gateway.limits import Limits
 from rockgate.gateway.receiving import Receiving
 from rockgate.gateway.stream import LENGTH_SIZE, WRITE_SIZE, Disconnect, Stream
@@ -69,10 +69,12 @@ class Session(Stream[Exchange, Peer]):
 
     def _begin(self, local: Address, remote: Address) -> bool:
         self.peer = Peer(connection_id=self.connection_id, local=local, remote=remote)
+        self.peer.resume = self._go_on
         return self._sessions.opened(self)
 
     def _let_go(self) -> None:
-        self._mute.end()
+        self._mute.forget()
+        self.peer.resume = do_nothing
         waiting, self._waiting = self._waiting, {}
         for each in waiting.values():
             each.future.cancel()
@@ -96,8 +98,11 @@ class Session(Stream[Exchange, Peer]):
 
     def _accept(self, exchanges: list[Exchange]) -> None:
         if exchanges:
+            whole = 0
             for exchange in exchanges:
-                self._partial_bytes -= exchange.size + LENGTH_SIZE
+                whole += exchange.size + LENGTH_SIZE
+            self._partial_bytes -= whole
+            self._budget.incomplete -= whole
             self._backlog.extend(exchanges)
             # What is left over has begun with the last bytes, at the earliest.
             self._watch.frame_at = self._watch.read_at
@@ -120,7 +125,12 @@ class Session(Stream[Exchange, Peer]):
             if unwritten >= write_size or self._unsent_bytes >= unread_bytes_max:
                 self._write()
                 unwritten = 0
-            if self._is_unread or self._mute.is_on or self._unsent_bytes >= unread_bytes_max:
+            if (
+                self._is_unread
+                or self._mute.is_on
+                or self.peer.reading_count
+                or self._unsent_bytes >= unread_bytes_max
+            ):
                 self._write()
                 return
             unwritten += self._start(backlog.popleft())

@@ -19,7 +19,9 @@ class RemotingDoor(Door[Session]):
 
     def __init__(self, config: RemotingConfig, dispatch: Dispatch, clock: Clock) -> None:
         super().__init__(
-            connections_max=config.connections_max, total_bytes_max=config.total_bytes_max
+            connections_max=config.connections_max,
+            total_bytes_max=config.total_bytes_max,
+            frame_bytes_max=config.frame_bytes_max,
         )
         self._limits = Limits.of(config)
         self._dispatch = dispatch

@@ -137,11 +137,15 @@ class Session(Stream[Command, Peer]):
             self._commands.dropped_bytes = 0
             lines.dropped(dropped, self.peer)
             self._partial_bytes -= dropped
+            self._budget.incomplete -= dropped
             self.held_bytes -= dropped
             self._budget.give(dropped)
         if commands:
+            whole = 0
             for command in commands:
-                self._partial_bytes -= command.size + LENGTH_SIZE
+                whole += command.size + LENGTH_SIZE
+            self._partial_bytes -= whole
+            self._budget.incomplete -= whole
             self._backlog.extend(commands)
             self._watch.frame_at = self._watch.read_at
 

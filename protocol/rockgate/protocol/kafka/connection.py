@@ -120,6 +120,12 @@ class ServerConnection:
         """Requests handed out whose answers have not left yet."""
         return len(self._in_flight)
 
+    def forget(self) -> None:
+        """Let go of everything that came: the connection is gone."""
+        self._reader.forget()
+        self._waiting.clear()
+        self._in_flight.clear()
+
     # Sending
 
     def respond(self, exchange: Exchange, buffers: list[Buffer]) -> None:

@@ -97,6 +97,10 @@ class Connection:
             self.raise_broken()
         return commands
 
+    def forget(self) -> None:
+        """Let go of everything that came: the connection is gone."""
+        self._reader.forget()
+
     def raise_broken(self) -> None:
         """Raise what broke the stream, if something did."""
         error = self._error or self._reader.error

@@ -169,3 +169,33 @@ async def test_many_partitions_are_looked_at_in_turns_and_told_alike(version: in
     assert {("orders", at): found["orders", at] for at in few} == fetch(
         world, version, {"orders": few}
     )
+
+
+def test_a_group_that_is_named_a_hundred_times_is_answered_once() -> None:
+    world = Coordinator()
+    world.topic()
+    world.commit(5)
+    group = OffsetFetchRequestGroup(group_id="g", topics=None)
+    request = OffsetFetchRequest(groups=[group] * 100)
+    answer = world.ask(request, OffsetFetchResponse, 9)
+    [found] = answer.groups
+    assert [topic.name for topic in found.topics] == ["orders"]
+
+
+def test_what_is_asked_of_a_group_at_several_places_is_answered_together() -> None:
+    world = Coordinator()
+    asked = [
+        OffsetFetchRequestGroup(
+            group_id="g",
+            topics=[OffsetFetchRequestTopics(name=name, partition_indexes=[index, index])],
+        )
+        for name, index in (("orders", 0), ("orders", 1), ("orders", 0), ("other", 0))
+    ]
+    [found] = world.ask(OffsetFetchRequest(groups=asked), OffsetFetchResponse, 9).groups
+    told = {
+        topic.name: [
+            each.partition_index for each in topic.partitions if not isinstance(each, Encoded)
+        ]
+        for topic in found.topics
+    }
+    assert told == {"orders": [0, 1], "other": [0]}

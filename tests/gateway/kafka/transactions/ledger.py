@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from tests.gateway.kafka.world import NOW_MS, World, call
 
 from rockgate.gateway.durability import Durability
+from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.handlers.add_offsets_to_txn import AddOffsetsToTxn
@@ -170,8 +171,12 @@ class Ledger(World):
     def send(self, key: ApiKey, request: Any, version: int) -> Any:
         """What the handler answers, as it would arrive; a future stays one."""
         received = decode(APIS[key].request, version, encode(request, version))
-        answer = self.handlers[key].handle(received, call(version))
-        return answer
+        handler = self.handlers[key]
+        try:
+            return handler.handle(received, call(version))
+        except RequestError as error:
+            # As dispatch does.
+            return handler.refuse(received, error.code)
 
     def crash(self) -> None:
         """Die with nothing but the page cache left, and start again."""

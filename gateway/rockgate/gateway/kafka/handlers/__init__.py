@@ -68,9 +68,11 @@ HANDLERS: tuple[Row[Services], ...] = (
         ),
         decode=produce.decode,
         encode=produce.encode,
+        decode_large=produce.decode_large,
         shortcut=lambda handler: handler.shortcut,
+        is_bulk=False,
     ),
-    row(ApiKey.FETCH, services.fetch, decode=fetch.decode, encode=fetch.encode, is_bulk=True),
+    row(ApiKey.FETCH, services.fetch, decode=fetch.decode, encode=fetch.encode),
     row(ApiKey.LIST_OFFSETS, services.list_offsets),
     row(
         ApiKey.METADATA,
@@ -83,7 +85,6 @@ HANDLERS: tuple[Row[Services], ...] = (
             config=s.topics_config,
             durability=Durability(s.store),
         ),
-        is_bulk=True,
     ),
     row(
         ApiKey.OFFSET_COMMIT,
@@ -99,7 +100,6 @@ HANDLERS: tuple[Row[Services], ...] = (
         lambda s: OffsetFetch(
             topics=s.store.topics, progress=s.store.progress, transactions=s.transactions
         ),
-        is_bulk=True,
     ),
     row(
         ApiKey.FIND_COORDINATOR,
@@ -127,7 +127,6 @@ HANDLERS: tuple[Row[Services], ...] = (
             durability=Durability(s.store),
             throttling=s.throttling,
         ),
-        is_bulk=True,
     ),
     row(
         ApiKey.DELETE_TOPICS,
@@ -137,7 +136,6 @@ HANDLERS: tuple[Row[Services], ...] = (
             durability=Durability(s.store),
             throttling=s.throttling,
         ),
-        is_bulk=True,
     ),
     row(ApiKey.DELETE_RECORDS, lambda s: DeleteRecords(s.store)),
     row(
@@ -181,19 +179,16 @@ HANDLERS: tuple[Row[Services], ...] = (
             broker_configs=s.broker_configs,
             configs=s.configs,
         ),
-        is_bulk=True,
     ),
     row(
         ApiKey.ALTER_CONFIGS,
         lambda s: AlterConfigs(alterable=services.alterable(s), durability=Durability(s.store)),
-        is_bulk=True,
     ),
     row(
         ApiKey.ALTER_REPLICA_LOG_DIRS,
         lambda s: AlterReplicaLogDirs(listing=s.listing, path=s.data_dir),
-        is_bulk=True,
     ),
-    row(ApiKey.DESCRIBE_LOG_DIRS, services.describe_log_dirs, is_bulk=True),
+    row(ApiKey.DESCRIBE_LOG_DIRS, services.describe_log_dirs),
     row(
         ApiKey.CREATE_PARTITIONS,
         lambda s: CreatePartitions(
@@ -203,25 +198,22 @@ HANDLERS: tuple[Row[Services], ...] = (
             durability=Durability(s.store),
             throttling=s.throttling,
         ),
-        is_bulk=True,
     ),
     row(
         ApiKey.DELETE_GROUPS,
         lambda s: DeleteGroups(groups=s.groups, durability=Durability(s.store)),
     ),
-    row(ApiKey.ELECT_LEADERS, lambda s: ElectLeaders(s.listing), is_bulk=True),
+    row(ApiKey.ELECT_LEADERS, lambda s: ElectLeaders(s.listing)),
     row(
         ApiKey.INCREMENTAL_ALTER_CONFIGS,
         lambda s: IncrementalAlterConfigs(
             alterable=services.alterable(s, BROKER_LOGGER=LoggerLevels()),
             durability=Durability(s.store),
         ),
-        is_bulk=True,
     ),
     row(
         ApiKey.ALTER_PARTITION_REASSIGNMENTS,
         lambda s: AlterPartitionReassignments(listing=s.listing, node_id=s.identity.node_id),
-        is_bulk=True,
     ),
     row(ApiKey.LIST_PARTITION_REASSIGNMENTS, lambda _: ListPartitionReassignments()),
     row(
@@ -231,12 +223,10 @@ HANDLERS: tuple[Row[Services], ...] = (
     row(
         ApiKey.DESCRIBE_CLIENT_QUOTAS,
         lambda s: DescribeClientQuotas(s.quotas),
-        is_bulk=True,
     ),
     row(
         ApiKey.ALTER_CLIENT_QUOTAS,
         lambda s: AlterClientQuotas(quotas=s.quotas, durability=Durability(s.store)),
-        is_bulk=True,
     ),
     row(
         ApiKey.DESCRIBE_QUORUM,
@@ -252,7 +242,6 @@ HANDLERS: tuple[Row[Services], ...] = (
     row(
         ApiKey.DESCRIBE_PRODUCERS,
         lambda s: DescribeProducers(listing=s.listing, producers=s.producers, unstable=s.unstable),
-        is_bulk=True,
     ),
     row(
         ApiKey.DESCRIBE_TRANSACTIONS,
@@ -267,7 +256,6 @@ HANDLERS: tuple[Row[Services], ...] = (
         lambda s: ListConfigResources(
             listing=s.listing, node_id=s.identity.node_id, configs=s.configs
         ),
-        is_bulk=True,
     ),
     row(
         ApiKey.DESCRIBE_TOPIC_PARTITIONS,
@@ -276,6 +264,5 @@ HANDLERS: tuple[Row[Services], ...] = (
             node_id=s.identity.node_id,
             leader_epoch=s.store.epochs.current,
         ),
-        is_bulk=True,
     ),
 )

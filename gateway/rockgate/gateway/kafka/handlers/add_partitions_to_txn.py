@@ -13,13 +13,14 @@ Versions
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable
+from typing import Final, TypeVar
 
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.errors import RequestError, coordinator_code
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.slices import Steps, in_slices
 from rockgate.gateway.kafka.transactions.answers import fenced_code
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.transaction import Partition, Producer
@@ -38,7 +39,11 @@ _MANY = 4
 _ABORTABLE = 5
 _FENCED = 2
 
+PIECE_COUNT: Final = 500
+"""Partitions that are added as one change; more of them with other requests in between."""
+T = TypeVar("T")
 Codes = Callable[[str, int], ErrorCode]
+Resolved = tuple[dict[tuple[str, int], Partition], set[tuple[str, int]]]
 
 
 class AddPartitionsToTxn:
@@ -51,65 +56,69 @@ class AddPartitionsToTxn:
 
     def handle(
         self, request: AddPartitionsToTxnRequest, call: Call
-    ) -> AddPartitionsToTxnResponse | asyncio.Future[AddPartitionsToTxnResponse]:
+    ) -> AddPartitionsToTxnResponse | Awaitable[AddPartitionsToTxnResponse]:
         """Add them, or say why not."""
-        if call.version < _MANY:
+        return in_slices(self._steps(request, call.version))
+
+    def _steps(
+        self, request: AddPartitionsToTxnRequest, version: int
+    ) -> Steps[AddPartitionsToTxnResponse]:
+        if version < _MANY:
             producer = Producer(
                 request.v3_and_below_producer_id, request.v3_and_below_producer_epoch
             )
-            codes = self._add(
-                request.v3_and_below_transactional_id,
-                producer,
-                request.v3_and_below_topics,
-                call.version,
+            topics = request.v3_and_below_topics
+            codes = yield from self._add(
+                request.v3_and_below_transactional_id, producer, topics, version
             )
-            topics = _results(request.v3_and_below_topics, codes)
-            response = AddPartitionsToTxnResponse(results_by_topic_v3_and_below=topics)
-            return self._durability.after_changes(response)
-        results = []
+            results = yield from _results(topics, codes)
+            return self._durability.after_changes(
+                AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)
+            )
+        response = AddPartitionsToTxnResponse(results_by_transaction=[])
         for each in request.transactions:
             producer = Producer(each.producer_id, each.producer_epoch)
             work = self._verify if each.verify_only else self._add
-            codes = work(each.transactional_id, producer, each.topics, call.version)
-            results.append(
+            codes = yield from work(each.transactional_id, producer, each.topics, version)
+            results = yield from _results(each.topics, codes)
+            response.results_by_transaction.append(
                 AddPartitionsToTxnResult(
-                    transactional_id=each.transactional_id,
-                    topic_results=_results(each.topics, codes),
+                    transactional_id=each.transactional_id, topic_results=results
                 )
             )
-        return self._durability.after_changes(
-            AddPartitionsToTxnResponse(results_by_transaction=results)
-        )
+        return self._durability.after_changes(response)
 
     def refuse(
         self, request: AddPartitionsToTxnRequest, code: ErrorCode
     ) -> AddPartitionsToTxnResponse:
         """Say the same of every partition, and from v4 of the whole."""
         code = coordinator_code(code)
-        topics = _results(request.v3_and_below_topics, lambda name, index: code)
+        topics = _finish(_results(request.v3_and_below_topics, lambda name, index: code))
         return AddPartitionsToTxnResponse(error_code=code, results_by_topic_v3_and_below=topics)
 
     def _add(
         self, id_: str, producer: Producer, topics: list[AddPartitionsToTxnTopic], version: int
-    ) -> Codes:
-        partitions, unknown = self._resolve(topics)
+    ) -> Generator[None, None, Codes]:
+        partitions, unknown = yield from self._resolve(topics)
         if unknown:
             return lambda name, index: (
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 if (name, index) in unknown
                 else ErrorCode.OPERATION_NOT_ATTEMPTED
             )
-        code = ErrorCode.NONE
+        code, found = ErrorCode.NONE, list(partitions.values())
         try:
-            self._coordinator.add(id_, producer, partitions.values())
+            for at in range(0, len(found) or 1, PIECE_COUNT):
+                self._coordinator.add(id_, producer, found[at : at + PIECE_COUNT])
+                yield
         except RequestError as error:
             code = fenced_code(error.code, version >= _FENCED)
         return lambda name, index: code
 
     def _verify(
         self, id_: str, producer: Producer, topics: list[AddPartitionsToTxnTopic], version: int
-    ) -> Codes:
-        partitions, unknown = self._resolve(topics)
+    ) -> Generator[None, None, Codes]:
+        partitions, unknown = yield from self._resolve(topics)
         absent = (
             ErrorCode.TRANSACTION_ABORTABLE
             if version >= _ABORTABLE
@@ -129,7 +138,7 @@ class AddPartitionsToTxn:
 
     def _resolve(
         self, topics: Iterable[AddPartitionsToTxnTopic]
-    ) -> tuple[dict[tuple[str, int], Partition], set[tuple[str, int]]]:
+    ) -> Generator[None, None, Resolved]:
         """Return the partitions by name and index, and those that are not there."""
         known: dict[tuple[str, int], Partition] = {}
         unknown: set[tuple[str, int]] = set()
@@ -140,21 +149,34 @@ class AddPartitionsToTxn:
                     unknown.add((asked.name, index))
                 else:
                     known[asked.name, index] = topic.id, index
+                yield
         return known, unknown
 
 
 def _results(
     topics: Iterable[AddPartitionsToTxnTopic], code: Codes
-) -> list[AddPartitionsToTxnTopicResult]:
-    return [
-        AddPartitionsToTxnTopicResult(
-            name=topic.name,
-            results_by_partition=[
+) -> Generator[None, None, list[AddPartitionsToTxnTopicResult]]:
+    results = []
+    for topic in topics:
+        partitions: list[AddPartitionsToTxnPartitionResult] = []
+        results.append(
+            AddPartitionsToTxnTopicResult(name=topic.name, results_by_partition=partitions)
+        )
+        for index in topic.partitions:
+            partitions.append(
                 AddPartitionsToTxnPartitionResult(
                     partition_index=index, partition_error_code=code(topic.name, index)
                 )
-                for index in topic.partitions
-            ],
-        )
-        for topic in topics
-    ]
+            )
+            yield
+    return results
+
+
+def _finish(work: Generator[None, None, T]) -> T:
+    """Do it all at once."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as done:
+            value: T = done.value
+            return value

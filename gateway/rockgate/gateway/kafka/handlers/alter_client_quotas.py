@@ -48,7 +48,7 @@ class AlterClientQuotas:
     def __init__(self, *, quotas: KeptQuotas, durability: Durability) -> None:
         self._quotas = quotas
         self._durability = durability
-        self._slicing = Slicing(AlterClientQuotasResponse, EntryResult)
+        self._slicing = Slicing(AlterClientQuotasResponse, EntryResult, is_changing=True)
 
     def handle(
         self, request: AlterClientQuotasRequest, call: Call

@@ -16,14 +16,13 @@ from collections.abc import Awaitable, Sequence
 
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.slices import Each, Slicing
+from rockgate.gateway.kafka.slices import Steps, in_slices
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     ReassignablePartition,
     ReassignablePartitionResponse,
-    ReassignableTopic,
     ReassignableTopicResponse,
 )
 from rockgate.store.topic import Topic
@@ -35,34 +34,36 @@ class AlterPartitionReassignments:
     def __init__(self, *, listing: Listing, node_id: int) -> None:
         self._listing = listing
         self._node_id = node_id
-        self._slicing = Slicing(AlterPartitionReassignmentsResponse, ReassignableTopicResponse)
 
     def handle(
         self, request: AlterPartitionReassignmentsRequest, call: Call
     ) -> AlterPartitionReassignmentsResponse | Awaitable[AlterPartitionReassignmentsResponse]:
         """Check each partition, in slices if there are many."""
-        return self._slicing.work(
-            request.topics,
-            lambda: Each(self._topic),
-            lambda topics: AlterPartitionReassignmentsResponse(
-                allow_replication_factor_change=request.allow_replication_factor_change,
-                error_message=None,
-                responses=topics,
-            ),
-            call.version,
+        return in_slices(self._steps(request))
+
+    def _steps(
+        self, request: AlterPartitionReassignmentsRequest
+    ) -> Steps[AlterPartitionReassignmentsResponse]:
+        response = AlterPartitionReassignmentsResponse(
+            allow_replication_factor_change=request.allow_replication_factor_change,
+            error_message=None,
+            responses=[],
         )
+        for asked in request.topics:
+            partitions: list[ReassignablePartitionResponse] = []
+            response.responses.append(
+                ReassignableTopicResponse(name=asked.name, partitions=partitions)
+            )
+            for each in asked.partitions:
+                partitions.append(self._partition(self._listing.find(asked.name), each))
+                yield
+        return response
 
     def refuse(
         self, request: AlterPartitionReassignmentsRequest, code: ErrorCode
     ) -> AlterPartitionReassignmentsResponse:
         """One error for all of it."""
         return AlterPartitionReassignmentsResponse(error_code=code, error_message=code.meaning)
-
-    def _topic(self, asked: ReassignableTopic) -> ReassignableTopicResponse:
-        topic = self._listing.find(asked.name)
-        return ReassignableTopicResponse(
-            name=asked.name, partitions=[self._partition(topic, each) for each in asked.partitions]
-        )
 
     def _partition(
         self, topic: Topic | None, asked: ReassignablePartition

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.slices import Each, Slicing
+from rockgate.gateway.kafka.slices import Steps, in_slices
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -40,18 +40,28 @@ class AlterReplicaLogDirs:
     def __init__(self, *, listing: Listing, path: str) -> None:
         self._listing = listing
         self._path = path
-        self._slicing = Slicing(AlterReplicaLogDirsResponse, AlterReplicaLogDirTopicResult)
 
     def handle(
         self, request: AlterReplicaLogDirsRequest, call: Call
     ) -> AlterReplicaLogDirsResponse | Awaitable[AlterReplicaLogDirsResponse]:
-        """Check each partition, in slices if there are many topics."""
-        return self._slicing.work(
-            (Asked(each.path, topic) for each in request.dirs for topic in each.topics),
-            lambda: Each(self._topic),
-            lambda results: AlterReplicaLogDirsResponse(results=results),
-            call.version,
-        )
+        """Check each partition, in slices if there are many."""
+        return in_slices(self._steps(request))
+
+    def _steps(self, request: AlterReplicaLogDirsRequest) -> Steps[AlterReplicaLogDirsResponse]:
+        response = AlterReplicaLogDirsResponse(results=[])
+        for asked in request.dirs:
+            for named in asked.topics:
+                partitions: list[AlterReplicaLogDirPartitionResult] = []
+                response.results.append(
+                    AlterReplicaLogDirTopicResult(topic_name=named.name, partitions=partitions)
+                )
+                for index in named.partitions:
+                    code = self._code(asked.path, named.name, index)
+                    partitions.append(
+                        AlterReplicaLogDirPartitionResult(partition_index=index, error_code=code)
+                    )
+                    yield
+        return response
 
     def refuse(
         self, request: AlterReplicaLogDirsRequest, code: ErrorCode
@@ -63,17 +73,12 @@ class AlterReplicaLogDirs:
             ]
         )
 
-    def _topic(self, asked: Asked) -> AlterReplicaLogDirTopicResult:
-        if asked.path != self._path:
-            return _result(asked.topic, lambda _: ErrorCode.LOG_DIR_NOT_FOUND)
-        topic = self._listing.find(asked.topic.name)
-        count = topic.queue_count if topic is not None else 0
-
-        def code_of(index: int) -> ErrorCode:
-            is_there = 0 <= index < count
-            return ErrorCode.NONE if is_there else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-        return _result(asked.topic, code_of)
+    def _code(self, path: str, name: str, index: int) -> ErrorCode:
+        if path != self._path:
+            return ErrorCode.LOG_DIR_NOT_FOUND
+        topic = self._listing.find(name)
+        is_there = topic is not None and 0 <= index < topic.queue_count
+        return ErrorCode.NONE if is_there else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _result(

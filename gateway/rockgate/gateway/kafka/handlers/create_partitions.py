@@ -58,7 +58,9 @@ class CreatePartitions:
         self._listing = listing
         self._replicas = replicas
         self._durability = durability
-        self._slicing = Slicing(CreatePartitionsResponse, CreatePartitionsTopicResult)
+        self._slicing = Slicing(
+            CreatePartitionsResponse, CreatePartitionsTopicResult, is_changing=True
+        )
 
     def handle(
         self, request: CreatePartitionsRequest, call: Call

@@ -83,7 +83,7 @@ class CreateTopics:
         self._partitions = config.partitions
         self._durability = durability
         self._configs = ConfigList(defaults)
-        self._slicing = Slicing(CreateTopicsResponse, CreatableTopicResult)
+        self._slicing = Slicing(CreateTopicsResponse, CreatableTopicResult, is_changing=True)
 
     def handle(
         self, request: CreateTopicsRequest, call: Call

@@ -2,7 +2,7 @@
 
 Behaviour
 - A group without members goes with all its offsets. NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, each by
-  itself.
+  itself. Many are deleted some at a time, with other requests in between.
 
 Versions
 - v2: flexible.
@@ -10,18 +10,23 @@ Versions
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Awaitable
+from typing import Final
 
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.errors import coordinator_code
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.slices import Steps, in_slices
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
 )
+
+PIECE_COUNT: Final = 20
+"""Groups that are deleted as one change."""
 
 
 class DeleteGroups:
@@ -33,18 +38,20 @@ class DeleteGroups:
 
     def handle(
         self, request: DeleteGroupsRequest, call: Call
-    ) -> DeleteGroupsResponse | asyncio.Future[DeleteGroupsResponse]:
+    ) -> DeleteGroupsResponse | Awaitable[DeleteGroupsResponse]:
         """Delete what can be deleted."""
-        names = list(dict.fromkeys(request.groups_names))
-        codes = self._groups.delete(names)
-        return self._durability.after_changes(
-            DeleteGroupsResponse(
-                results=[
-                    DeletableGroupResult(group_id=name, error_code=code)
-                    for name, code in zip(names, codes, strict=True)
-                ]
-            )
-        )
+        return in_slices(self._steps(list(dict.fromkeys(request.groups_names))))
+
+    def _steps(self, names: list[str]) -> Steps[DeleteGroupsResponse]:
+        response = DeleteGroupsResponse(results=[])
+        for at in range(0, len(names), PIECE_COUNT):
+            some = names[at : at + PIECE_COUNT]
+            response.results += [
+                DeletableGroupResult(group_id=name, error_code=code)
+                for name, code in zip(some, self._groups.delete(some), strict=True)
+            ]
+            yield
+        return self._durability.after_changes(response)
 
     def refuse(self, request: DeleteGroupsRequest, code: ErrorCode) -> DeleteGroupsResponse:
         """The same error for every group."""
@@ -52,6 +59,6 @@ class DeleteGroups:
         return DeleteGroupsResponse(
             results=[
                 DeletableGroupResult(group_id=name, error_code=code)
-                for name in request.groups_names
+                for name in dict.fromkeys(request.groups_names)
             ]
         )

@@ -6,8 +6,8 @@ Behaviour
 - An offset below -1 or past the high watermark is OFFSET_OUT_OF_RANGE.
 - A topic that is only compacted is POLICY_VIOLATION, one of the server's own
   INVALID_TOPIC_EXCEPTION.
-- All partitions of a request are one change of state, on disk before the answer where the flush
-  setting says so.
+- Up to PIECE_COUNT partitions are one change of state, and more of them several with other requests
+  in between; all are on disk before the answer where the flush setting says so.
 
 Versions
 - v2: flexible.
@@ -23,6 +23,7 @@ from collections.abc import Awaitable
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.slices import Steps, in_slices
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.delete_records import (
     DeleteRecordsPartition,
@@ -37,6 +38,7 @@ from rockgate.store.topic import Topic
 
 HIGH_WATERMARK = -1
 UNKNOWN_OFFSET = -1
+PIECE_COUNT = 100
 
 
 class DeleteRecords:
@@ -50,32 +52,46 @@ class DeleteRecords:
         self, request: DeleteRecordsRequest, call: Call
     ) -> DeleteRecordsResponse | Awaitable[DeleteRecordsResponse]:
         """Check every partition, move those that can be moved, and say where each starts now."""
-        starts: dict[Topic, dict[int, int]] = {}
-        answers: list[tuple[DeleteRecordsPartitionResult, Queue]] = []
-        topics = []
+        return in_slices(self._steps(request))
+
+    def _steps(self, request: DeleteRecordsRequest) -> Steps[DeleteRecordsResponse]:
+        response = DeleteRecordsResponse(topics=[])
+        answers: list[tuple[DeleteRecordsPartitionResult, Topic, Queue, int]] = []
+        has_changes = False
         for asked in request.topics:
-            topic = self._store.topics.find(names.to_store(asked.name))
-            results = []
+            results: list[DeleteRecordsPartitionResult] = []
+            response.topics.append(DeleteRecordsTopicResult(name=asked.name, partitions=results))
             for each in asked.partitions:
                 result = DeleteRecordsPartitionResult(
                     partition_index=each.partition_index, low_watermark=UNKNOWN_OFFSET
                 )
                 results.append(result)
+                topic = self._store.topics.find(names.to_store(asked.name))
                 found = self._check(topic, each)
                 if isinstance(found, ErrorCode):
                     result.error_code = found
-                    continue
-                queue, offset = found
-                assert topic is not None, "a queue was found in it"
-                moved = starts.setdefault(topic, {})
-                moved[queue.queue_id] = max(offset, moved.get(queue.queue_id, 0))
-                answers.append((result, queue))
-            topics.append(DeleteRecordsTopicResult(name=asked.name, partitions=results))
+                else:
+                    assert topic is not None, "a queue was found in it"
+                    answers.append((result, topic, *found))
+                if len(answers) >= PIECE_COUNT:
+                    self._move(answers)
+                    answers, has_changes = [], True
+                    yield
+                elif not answers:
+                    yield
+        self._move(answers)
+        is_changed = has_changes or bool(answers)
+        return self._durability.after_changes(response) if is_changed else response
+
+    def _move(self, answers: list[tuple[DeleteRecordsPartitionResult, Topic, Queue, int]]) -> None:
+        """Let logs start where they shall, and say where they do."""
+        starts: dict[Topic, dict[int, int]] = {}
+        for _, topic, queue, offset in answers:
+            moved = starts.setdefault(topic, {})
+            moved[queue.queue_id] = max(offset, moved.get(queue.queue_id, 0))
         self._store.topics.advance_log_starts(starts)
-        for result, queue in answers:
+        for result, _, queue, _ in answers:
             result.low_watermark = queue.log_start
-        response = DeleteRecordsResponse(topics=topics)
-        return self._durability.after_changes(response) if answers else response
 
     def refuse(self, request: DeleteRecordsRequest, code: ErrorCode) -> DeleteRecordsResponse:
         """Say the same of every partition."""

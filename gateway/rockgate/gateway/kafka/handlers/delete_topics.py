@@ -13,7 +13,7 @@ Versions
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
 from typing import TypeAlias
@@ -24,8 +24,8 @@ from rockgate.gateway.kafka.errors import RequestError, explain
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.quotas.throttling import Throttling
-from rockgate.gateway.kafka.repeats import once
-from rockgate.gateway.kafka.slices import Slicing
+from rockgate.gateway.kafka.repeats import once_in_steps
+from rockgate.gateway.kafka.slices import Slicing, Steps, in_slices
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.delete_topics import (
     DeletableTopicResult,
@@ -56,14 +56,17 @@ class DeleteTopics:
         self._throttling = throttling
         self._listing = listing
         self._durability = durability
-        self._slicing = Slicing(DeleteTopicsResponse, DeletableTopicResult)
+        self._slicing = Slicing(DeleteTopicsResponse, DeletableTopicResult, is_changing=True)
 
     def handle(
         self, request: DeleteTopicsRequest, call: Call
     ) -> DeleteTopicsResponse | Awaitable[DeleteTopicsResponse]:
         """Delete what is there."""
-        asked, repeated = once(_asked(request, call.version), KEY)
-        repeated |= self._named_both_ways(asked)
+        return in_slices(self._steps(request, call))
+
+    def _steps(self, request: DeleteTopicsRequest, call: Call) -> Steps[DeleteTopicsResponse]:
+        asked, repeated = yield from once_in_steps(_asked(request, call.version), KEY)
+        repeated |= yield from self._named_both_ways(asked)
 
         def begin() -> Deleting:
             return Deleting(self, repeated, call)
@@ -116,7 +119,9 @@ class DeleteTopics:
         """Delete topics that are there."""
         self._topics.delete(topics)
 
-    def _named_both_ways(self, asked: Collection[DeleteTopicState]) -> AbstractSet[Key]:
+    def _named_both_ways(
+        self, asked: Collection[DeleteTopicState]
+    ) -> Generator[None, None, AbstractSet[Key]]:
         """Topics that are given by name and by id: the names, and the ids."""
         ids = {each.topic_id for each in asked if each.name is None}
         if not ids:
@@ -126,6 +131,7 @@ class DeleteTopics:
             topic = self._listing.find(each.name) if each.name is not None else None
             if topic is not None and topic.id in ids:
                 found |= {(each.name, ZERO_UUID), (None, topic.id)}
+            yield
         return found
 
 

@@ -3,6 +3,7 @@
 Behaviour
 - Subscriptions and the protocol are shown while a group is stable. Assignments are shown as they
   were last given, during a rebalance too.
+- A group that is named twice is described once; many groups, or many members, in slices.
 - A group that does not exist is "Dead" without an error, and from v6 GROUP_ID_NOT_FOUND. So is one
   that has members of another kind.
 
@@ -12,11 +13,14 @@ Versions
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Collection
+
 from rockgate.gateway.kafka.errors import coordinator_code
 from rockgate.gateway.kafka.groups.events import State
 from rockgate.gateway.kafka.groups.groups import Groups, Kind, Shown
 from rockgate.gateway.kafka.groups.members import Member
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.slices import Growing, Room, Turn
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_groups import (
     DescribedGroup,
@@ -26,6 +30,8 @@ from rockgate.protocol.kafka.messages.describe_groups import (
 )
 
 _NOT_FOUND = 6
+SLICE_COUNT = 100
+"""Groups and members that are described at once; more of them in slices."""
 NOT_ASKED = -(1 << 31)
 GROUP_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
 """Read, delete, describe, describe and alter configs: all, as nobody is kept from anything."""
@@ -37,43 +43,79 @@ class DescribeGroups:
     def __init__(self, groups: Groups) -> None:
         self._groups = groups
 
-    def handle(self, request: DescribeGroupsRequest, call: Call) -> DescribeGroupsResponse:
+    def handle(
+        self, request: DescribeGroupsRequest, call: Call
+    ) -> DescribeGroupsResponse | Awaitable[DescribeGroupsResponse]:
         """Describe each."""
         operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
-        return DescribeGroupsResponse(
-            groups=[self._describe(name, call.version, operations) for name in request.groups]
-        )
+        wanted = dict.fromkeys(request.groups)
+        size = len(wanted)
+        if size <= SLICE_COUNT:
+            size += sum(map(self._groups.shown_members, wanted))
+        if size > SLICE_COUNT:
+            return self._in_turns(wanted, call.version, operations)
+        groups = []
+        for name in wanted:
+            shown = self._groups.shown(name)
+            group = _describe(name, shown, call.version, operations)
+            if shown is not None:
+                group.members = [_member(each, shown) for each in shown.members]
+            groups.append(group)
+        return DescribeGroupsResponse(groups=groups)
+
+    async def _in_turns(
+        self, wanted: Collection[str], version: int, operations: int
+    ) -> DescribeGroupsResponse:
+        """Describe many, with other requests in between."""
+        turn, room = Turn(), Room()
+        groups = Growing(DescribeGroupsResponse, DescribedGroup, version, room)
+        for name in wanted:
+            shown = self._groups.shown(name)
+            group = _describe(name, shown, version, operations)
+            if shown is not None and shown.members:
+                members = Growing(DescribeGroupsResponse, DescribedGroupMember, version, Room())
+                for each in shown.members:
+                    members.add(_member(each, shown))
+                    if turn.is_over:
+                        await turn.next()
+                group.members = members.take()
+            groups.add(group)
+            if turn.is_over:
+                await turn.next()
+        return DescribeGroupsResponse(groups=groups.take())
 
     def refuse(self, request: DescribeGroupsRequest, code: ErrorCode) -> DescribeGroupsResponse:
         """The same error for every group."""
         code = coordinator_code(code)
         return DescribeGroupsResponse(
-            groups=[DescribedGroup(group_id=name, error_code=code) for name in request.groups]
+            groups=[
+                DescribedGroup(group_id=name, error_code=code)
+                for name in dict.fromkeys(request.groups)
+            ]
         )
 
-    def _describe(self, name: str, version: int, operations: int) -> DescribedGroup:
-        shown = self._groups.shown(name)
-        if shown is None or shown.kind is not Kind.CLASSIC:
-            if version < _NOT_FOUND:
-                return DescribedGroup(
-                    group_id=name, group_state="Dead", authorized_operations=operations
-                )
+
+def _describe(name: str, shown: Shown | None, version: int, operations: int) -> DescribedGroup:
+    """A group without its members."""
+    if shown is None or shown.kind is not Kind.CLASSIC:
+        if version < _NOT_FOUND:
             return DescribedGroup(
-                group_id=name,
-                error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-                error_message=_not_found(name, is_there=shown is not None),
-                group_state="Dead",
-                authorized_operations=operations,
+                group_id=name, group_state="Dead", authorized_operations=operations
             )
-        is_stable = shown.state is State.STABLE
         return DescribedGroup(
             group_id=name,
-            group_state=shown.state.value,
-            protocol_type=shown.protocol_type,
-            protocol_data=shown.protocol_name if is_stable else "",
-            members=[_member(each, shown) for each in shown.members],
+            error_code=ErrorCode.GROUP_ID_NOT_FOUND,
+            error_message=_not_found(name, is_there=shown is not None),
+            group_state="Dead",
             authorized_operations=operations,
         )
+    return DescribedGroup(
+        group_id=name,
+        group_state=shown.state.value,
+        protocol_type=shown.protocol_type,
+        protocol_data=shown.protocol_name if shown.state is State.STABLE else "",
+        authorized_operations=operations,
+    )
 
 
 def _not_found(name: str, *, is_there: bool) -> str:

@@ -21,7 +21,7 @@ from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.producers import Producer, Producers
 from rockgate.gateway.kafka.repeats import merged
-from rockgate.gateway.kafka.slices import Each, Slicing
+from rockgate.gateway.kafka.slices import Steps, in_slices
 from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_producers import (
@@ -43,18 +43,23 @@ class DescribeProducers:
         self._listing = listing
         self._producers = producers
         self._unstable = unstable
-        self._slicing = Slicing(DescribeProducersResponse, TopicResponse)
 
     def handle(
         self, request: DescribeProducersRequest, call: Call
     ) -> DescribeProducersResponse | Awaitable[DescribeProducersResponse]:
-        """Describe each partition, in slices if there are many topics."""
-        return self._slicing.work(
-            _merged(request).items(),
-            lambda: Each(self._topic),
-            lambda topics: DescribeProducersResponse(topics=topics),
-            call.version,
-        )
+        """Describe each partition, in slices if there are many."""
+        return in_slices(self._steps(request))
+
+    def _steps(self, request: DescribeProducersRequest) -> Steps[DescribeProducersResponse]:
+        response = DescribeProducersResponse(topics=[])
+        for name, indexes in _merged(request).items():
+            partitions: list[PartitionResponse] = []
+            response.topics.append(TopicResponse(name=name, partitions=partitions))
+            for index in indexes:
+                # A topic may go between two slices: it is looked up for each.
+                partitions.append(self._partition(name, self._listing.find(name), index))
+                yield
+        return response
 
     def refuse(
         self, request: DescribeProducersRequest, code: ErrorCode
@@ -65,13 +70,6 @@ class DescribeProducers:
                 TopicResponse(name=name, partitions=[_refused(index, code) for index in indexes])
                 for name, indexes in _merged(request).items()
             ]
-        )
-
-    def _topic(self, asked: tuple[str, list[int]]) -> TopicResponse:
-        name, indexes = asked
-        topic = self._listing.find(name)
-        return TopicResponse(
-            name=name, partitions=[self._partition(name, topic, index) for index in indexes]
         )
 
     def _partition(self, name: str, topic: Topic | None, index: int) -> PartitionResponse:

@@ -3,7 +3,8 @@
 Behaviour
 - The quorum of the metadata log, `__cluster_metadata`-0, is this node: leader and only voter, as
   far as the commit log goes, since the start's epoch.
-- A request for anything else, or for more, is UNKNOWN_TOPIC_OR_PARTITION for all of it.
+- A request for anything else, or for more, is UNKNOWN_TOPIC_OR_PARTITION for all of it; one of
+  more than NAMED_MAX topics and partitions is INVALID_REQUEST as a whole.
 
 Versions
 - v1: times of replicas.  v2: directories and addresses.
@@ -16,6 +17,7 @@ Departs from Kafka
 from __future__ import annotations
 
 from rockgate.gateway.kafka.advertised import Advertised
+from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.peer import Call
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_quorum import (
@@ -33,6 +35,7 @@ from rockgate.store.store import Store
 
 METADATA = "__cluster_metadata"
 LISTENER = "PLAINTEXT"
+NAMED_MAX = 1_000
 _ALL = [TopicData(topic_name=METADATA, partitions=[PartitionData(partition_index=0)])]
 
 
@@ -46,6 +49,13 @@ class DescribeQuorum:
 
     def handle(self, request: DescribeQuorumRequest, call: Call) -> DescribeQuorumResponse:
         """Describe this node."""
+        named_count = len(request.topics)
+        if named_count <= NAMED_MAX:
+            named_count += sum(len(topic.partitions) for topic in request.topics)
+        if named_count > NAMED_MAX:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, f"there is one quorum, and {named_count} were asked for"
+            )
         if request.topics != _ALL:
             return DescribeQuorumResponse(topics=_unknown(request))
         address = self._advertised.address_for(call.peer)

@@ -12,7 +12,10 @@ Behaviour
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator
+from bisect import bisect_left
+from collections.abc import Awaitable, Iterator, Sequence
+from heapq import merge
+from itertools import groupby, islice
 from typing import NamedTuple
 
 from rockgate.gateway.kafka import names
@@ -21,7 +24,7 @@ from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.partitionruns import PartitionRun
 from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.slices import Each, Slicing
+from rockgate.gateway.kafka.slices import Each, Slicing, Steps, in_slices
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_topic_partitions import (
     Cursor,
@@ -35,6 +38,7 @@ from rockgate.store.topic import Topic
 
 PAGE_MAX = 2_000
 """Partitions in one response at the most, as in Kafka."""
+PIECE_COUNT = 1_000
 
 
 class Entry(NamedTuple):
@@ -49,25 +53,31 @@ class Entry(NamedTuple):
 class Page:
     """Walks over names until it is full, and then knows where the next one begins."""
 
-    def __init__(self, listing: Listing, request: DescribeTopicPartitionsRequest) -> None:
+    def __init__(
+        self,
+        listing: Listing,
+        request: DescribeTopicPartitionsRequest,
+        pieces: Sequence[Sequence[str]],
+    ) -> None:
+        """`pieces` are the names that are asked for, each piece sorted."""
         self._listing = listing
         self._left = max(1, min(request.response_partition_limit, PAGE_MAX))
         self._cursor = request.cursor
         self._is_all = not request.topics
-        self._names = self._asked(request)
+        self._names = self._asked(pieces)
         self.next_cursor: Cursor | None = None
 
-    def _asked(self, request: DescribeTopicPartitionsRequest) -> Iterator[str]:
+    def _asked(self, pieces: Sequence[Sequence[str]]) -> Iterator[str]:
         start = self._cursor.topic_name if self._cursor is not None else ""
         if self._is_all:
             return self._listing.names_from(start)
-        asked = {topic.name for topic in request.topics if topic.name >= start}
-        if self._cursor is not None and start not in asked:
+        if self._cursor is not None and not any(_has(piece, start) for piece in pieces):
             shown = start[: names.NAME_SIZE_MAX]
             raise RequestError(
                 ErrorCode.INVALID_REQUEST, f"the cursor's topic {shown!r} is not asked for"
             )
-        return iter(sorted(asked))
+        ahead = (islice(piece, bisect_left(piece, start), None) for piece in pieces)
+        return (name for name, _ in groupby(merge(*ahead)))
 
     def __iter__(self) -> Iterator[Entry]:
         for name in self._names:
@@ -91,6 +101,11 @@ class Page:
                 return
 
 
+def _has(piece: Sequence[str], name: str) -> bool:
+    at = bisect_left(piece, name)
+    return at < len(piece) and piece[at] == name
+
+
 class DescribeTopicPartitions:
     """Describes topics page by page."""
 
@@ -109,7 +124,18 @@ class DescribeTopicPartitions:
         """Describe one page."""
         if request.cursor is not None and request.cursor.partition_index < 0:
             raise RequestError(ErrorCode.INVALID_REQUEST, "the cursor's partition is negative")
-        page = Page(self._listing, request)
+        return in_slices(self._steps(request, call))
+
+    def _steps(
+        self, request: DescribeTopicPartitionsRequest, call: Call
+    ) -> Steps[DescribeTopicPartitionsResponse]:
+        # To sort a hundred thousand names at once takes long; in pieces they are merged as needed.
+        pieces = []
+        for at in range(0, len(request.topics), PIECE_COUNT):
+            some = request.topics[at : at + PIECE_COUNT]
+            pieces.append(sorted({topic.name for topic in some}))
+            yield
+        page = Page(self._listing, request, pieces)
 
         def respond(
             topics: list[DescribeTopicPartitionsResponseTopic | Encoded],

@@ -2,16 +2,21 @@
 
 Behaviour
 - The partitions of a transaction are those that were added to it, written or not.
+- An id that is named twice is described once; many ids, or many partitions, in slices.
 - An id that is not known is TRANSACTIONAL_ID_NOT_FOUND, an empty one INVALID_REQUEST.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Collection, Iterable, Iterator
+from typing import Final
+
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.errors import coordinator_code
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.slices import Growing, Room, Turn
 from rockgate.gateway.kafka.transactions.fold import Transactions
-from rockgate.gateway.kafka.transactions.transaction import Transaction
+from rockgate.gateway.kafka.transactions.transaction import Partition, Transaction
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -20,6 +25,9 @@ from rockgate.protocol.kafka.messages.describe_transactions import (
     TransactionState,
 )
 from rockgate.store.topics import Topics
+
+SLICE_COUNT: Final = 200
+"""Ids and partitions that are described at once; more of them in slices."""
 
 
 class DescribeTransactions:
@@ -31,10 +39,43 @@ class DescribeTransactions:
 
     def handle(
         self, request: DescribeTransactionsRequest, call: Call
-    ) -> DescribeTransactionsResponse:
+    ) -> DescribeTransactionsResponse | Awaitable[DescribeTransactionsResponse]:
         """Describe each."""
-        states = [self._describe(id_) for id_ in request.transactional_ids]
+        ids = dict.fromkeys(request.transactional_ids)
+        size = 0
+        for id_ in ids:
+            found = self._transactions.find(id_)
+            size += 1 if found is None else 1 + len(found.partitions)
+            if size > SLICE_COUNT:
+                return self._in_turns(ids, call.version)
+        states = []
+        for id_ in ids:
+            found = self._transactions.find(id_)
+            state = _describe(id_, found)
+            if found is not None:
+                by_topic = _by_topic(found.partitions)
+                state.topics = [*self._topic_data(by_topic)]
+            states.append(state)
         return DescribeTransactionsResponse(transaction_states=states)
+
+    async def _in_turns(self, ids: Collection[str], version: int) -> DescribeTransactionsResponse:
+        """Describe many, with other requests in between."""
+        turn = Turn()
+        states = Growing(DescribeTransactionsResponse, TransactionState, version, Room())
+        for id_ in ids:
+            found = self._transactions.find(id_)
+            state = _describe(id_, found)
+            if found is not None:
+                topics = Growing(DescribeTransactionsResponse, TopicData, version, Room())
+                for each in self._topic_data(_by_topic(found.partitions)):
+                    topics.add(each)
+                    if turn.is_over:
+                        await turn.next()
+                state.topics = topics.take()
+            states.add(state)
+            if turn.is_over:
+                await turn.next()
+        return DescribeTransactionsResponse(transaction_states=states.take())
 
     def refuse(
         self, request: DescribeTransactionsRequest, code: ErrorCode
@@ -42,33 +83,38 @@ class DescribeTransactions:
         """Say the same of every id."""
         code = coordinator_code(code)
         return DescribeTransactionsResponse(
-            transaction_states=[_unknown(id_, code) for id_ in request.transactional_ids]
+            transaction_states=[
+                _unknown(id_, code) for id_ in dict.fromkeys(request.transactional_ids)
+            ]
         )
 
-    def _describe(self, id_: str) -> TransactionState:
-        transaction = self._transactions.find(id_)
-        if transaction is None:
-            code = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND if id_ else ErrorCode.INVALID_REQUEST
-            return _unknown(id_, code)
-        return TransactionState(
-            transactional_id=id_,
-            transaction_state=transaction.state.value,
-            transaction_timeout_ms=transaction.timeout_ms,
-            transaction_start_time_ms=transaction.start_ms,
-            producer_id=transaction.producer.id,
-            producer_epoch=transaction.producer.epoch,
-            topics=self._partitions(transaction),
-        )
+    def _topic_data(self, by_topic: dict[bytes, list[int]]) -> Iterator[TopicData]:
+        for topic_id, queue_ids in by_topic.items():
+            topic = self._topics.find_id(topic_id)
+            if topic is not None:
+                yield TopicData(topic=names.to_kafka(topic.name), partitions=sorted(queue_ids))
 
-    def _partitions(self, transaction: Transaction) -> list[TopicData]:
-        by_topic: dict[bytes, list[int]] = {}
-        for topic_id, queue_id in sorted(transaction.partitions):
-            by_topic.setdefault(topic_id, []).append(queue_id)
-        return [
-            TopicData(topic=names.to_kafka(topic.name), partitions=queue_ids)
-            for topic_id, queue_ids in by_topic.items()
-            if (topic := self._topics.find_id(topic_id)) is not None
-        ]
+
+def _describe(id_: str, transaction: Transaction | None) -> TransactionState:
+    """An id without its partitions."""
+    if transaction is None:
+        code = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND if id_ else ErrorCode.INVALID_REQUEST
+        return _unknown(id_, code)
+    return TransactionState(
+        transactional_id=id_,
+        transaction_state=transaction.state.value,
+        transaction_timeout_ms=transaction.timeout_ms,
+        transaction_start_time_ms=transaction.start_ms,
+        producer_id=transaction.producer.id,
+        producer_epoch=transaction.producer.epoch,
+    )
+
+
+def _by_topic(partitions: Iterable[Partition]) -> dict[bytes, list[int]]:
+    by_topic: dict[bytes, list[int]] = {}
+    for topic_id, queue_id in partitions:
+        by_topic.setdefault(topic_id, []).append(queue_id)
+    return dict(sorted(by_topic.items()))
 
 
 def _unknown(id_: str, code: ErrorCode) -> TransactionState:

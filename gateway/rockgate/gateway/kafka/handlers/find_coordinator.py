@@ -2,6 +2,7 @@
 
 Behaviour
 - There is one node, so it coordinates every group and every transactional id.
+- A key that is named twice is answered once; many keys are answered in slices.
 - Share groups have no coordinator here until they exist: INVALID_REQUEST, with the reason as the
   error message, so that a client stops at once instead of asking on.
 
@@ -11,9 +12,13 @@ Versions
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import Any
+
 from rockgate.gateway.identity import Identity
 from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.slices import Each, Slicing
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.find_coordinator import (
     Coordinator,
@@ -34,39 +39,54 @@ class FindCoordinator:
     def __init__(self, *, identity: Identity, advertised: Advertised) -> None:
         self._node_id = identity.node_id
         self._advertised = advertised
+        self._slicing = Slicing(FindCoordinatorResponse, Coordinator)
 
-    def handle(self, request: FindCoordinatorRequest, call: Call) -> FindCoordinatorResponse:
+    def handle(
+        self, request: FindCoordinatorRequest, call: Call
+    ) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
         """Name this node, once for each key."""
         if request.key_type not in (GROUP, TRANSACTION):
             reason = _REFUSALS.get(request.key_type, f"there is no key type {request.key_type}")
-            return self._refuse(request, ErrorCode.INVALID_REQUEST, reason)
+            return self._refuse(request, call, reason)
         address = self._advertised.address_for(call.peer)
         node_id, host, port = self._node_id, address.host, address.port
-        return FindCoordinatorResponse(
-            node_id=node_id,
-            host=host,
-            port=port,
-            coordinators=[
-                Coordinator(key=key, node_id=node_id, host=host, port=port)
-                for key in request.coordinator_keys
-            ],
-        )
+
+        def answer(key: str) -> Coordinator:
+            return Coordinator(key=key, node_id=node_id, host=host, port=port)
+
+        def respond(coordinators: list[Any]) -> FindCoordinatorResponse:
+            return FindCoordinatorResponse(
+                node_id=node_id, host=host, port=port, coordinators=coordinators
+            )
+
+        keys = dict.fromkeys(request.coordinator_keys)
+        return self._slicing.work(keys, lambda: Each(answer), respond, call.version)
 
     def refuse(self, request: FindCoordinatorRequest, code: ErrorCode) -> FindCoordinatorResponse:
         """The same error for every key."""
-        return self._refuse(request, code, code.meaning)
+        refuse = _refusing(code, code.meaning)
+        return _refused(code, code.meaning, [*map(refuse, dict.fromkeys(request.coordinator_keys))])
 
-    @staticmethod
     def _refuse(
-        request: FindCoordinatorRequest, code: ErrorCode, reason: str
-    ) -> FindCoordinatorResponse:
-        return FindCoordinatorResponse(
-            error_code=code,
-            error_message=reason,
-            node_id=-1,
-            port=-1,
-            coordinators=[
-                Coordinator(key=key, node_id=-1, port=-1, error_code=code, error_message=reason)
-                for key in request.coordinator_keys
-            ],
+        self, request: FindCoordinatorRequest, call: Call, reason: str
+    ) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
+        code = ErrorCode.INVALID_REQUEST
+        refuse = _refusing(code, reason)
+        return self._slicing.work(
+            dict.fromkeys(request.coordinator_keys),
+            lambda: Each(refuse),
+            lambda coordinators: _refused(code, reason, coordinators),
+            call.version,
         )
+
+
+def _refusing(code: ErrorCode, reason: str) -> Callable[[str], Coordinator]:
+    return lambda key: Coordinator(
+        key=key, node_id=-1, port=-1, error_code=code, error_message=reason
+    )
+
+
+def _refused(code: ErrorCode, reason: str, coordinators: list[Any]) -> FindCoordinatorResponse:
+    return FindCoordinatorResponse(
+        error_code=code, error_message=reason, node_id=-1, port=-1, coordinators=coordinators
+    )

@@ -12,19 +12,25 @@ Versions
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
+from typing import Final
 
 from rockgate.gateway.kafka.groups.events import Leave, Leaver, Left
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.groups.waiters import Waiter, later
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.slices import Turn
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
+    MemberIdentity,
     MemberResponse,
 )
 
 _MANY = 3
+PIECE_COUNT: Final = 200
+"""Members that leave at once; more of them in pieces, with other requests in between."""
 
 
 class LeaveGroup:
@@ -35,33 +41,50 @@ class LeaveGroup:
 
     def handle(
         self, request: LeaveGroupRequest, call: Call
-    ) -> LeaveGroupResponse | asyncio.Future[LeaveGroupResponse]:
+    ) -> LeaveGroupResponse | Awaitable[LeaveGroupResponse]:
         """Let members go."""
         if not request.group_id:
             return LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID)
         is_one = call.version < _MANY
-        if is_one:
-            leavers = [Leaver(request.member_id, None)]
-        else:
-            leavers = [Leaver(each.member_id, each.group_instance_id) for each in request.members]
+        if len(request.members) > PIECE_COUNT:
+            return self._leave_in_turns(request)
+        leavers = [Leaver(request.member_id, None)] if is_one else _leavers(request.members)
         waiter: Waiter[Left] = Waiter()
         outcome = self._groups.leave(request.group_id, Leave(waiter=waiter, leavers=leavers))
 
         def respond(codes: Left) -> LeaveGroupResponse:
             if is_one:
                 return LeaveGroupResponse(error_code=codes[0])
-            members = [
-                MemberResponse(
-                    member_id=leaver.member_id,
-                    group_instance_id=leaver.instance_id,
-                    error_code=code,
-                )
-                for leaver, code in zip(leavers, codes, strict=True)
-            ]
-            return LeaveGroupResponse(members=members)
+            return LeaveGroupResponse(members=_told(leavers, codes))
 
         return later(outcome, respond)
+
+    async def _leave_in_turns(self, request: LeaveGroupRequest) -> LeaveGroupResponse:
+        """Let many go, some at a time, with other requests in between."""
+        turn, members = Turn(), []
+        for at in range(0, len(request.members), PIECE_COUNT):
+            some = _leavers(request.members[at : at + PIECE_COUNT])
+            waiter: Waiter[Left] = Waiter()
+            outcome = self._groups.leave(request.group_id, Leave(waiter=waiter, leavers=some))
+            codes = await outcome if isinstance(outcome, asyncio.Future) else outcome
+            members += _told(some, codes)
+            if turn.is_over:
+                await turn.next()
+        return LeaveGroupResponse(members=members)
 
     def refuse(self, request: LeaveGroupRequest, code: ErrorCode) -> LeaveGroupResponse:
         """One error for all of it."""
         return LeaveGroupResponse(error_code=code)
+
+
+def _leavers(members: list[MemberIdentity]) -> list[Leaver]:
+    return [Leaver(each.member_id, each.group_instance_id) for each in members]
+
+
+def _told(leavers: list[Leaver], codes: Left) -> list[MemberResponse]:
+    return [
+        MemberResponse(
+            member_id=leaver.member_id, group_instance_id=leaver.instance_id, error_code=code
+        )
+        for leaver, code in zip(leavers, codes, strict=True)
+    ]

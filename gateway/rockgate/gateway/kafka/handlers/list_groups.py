@@ -10,12 +10,12 @@ Versions
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Iterable
 
 from rockgate.gateway.kafka.errors import coordinator_code
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.slices import Growing, Room, Turn
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.list_groups import (
     ListedGroup,
@@ -24,7 +24,9 @@ from rockgate.protocol.kafka.messages.list_groups import (
 )
 
 SLICE_COUNT = 500
-"""Groups looked at before others get their turn."""
+"""Groups that are listed at once; more of them in slices."""
+PIECE_COUNT = 50
+"""Of these, how many are looked at before the clock."""
 
 
 class ListGroups:
@@ -40,18 +42,23 @@ class ListGroups:
         names = list(self._groups.names())
         if len(names) <= SLICE_COUNT:
             return ListGroupsResponse(groups=self._list(names, request))
-        return self._list_many(names, request)
+        return self._list_many(names, request, call.version)
 
     def refuse(self, request: ListGroupsRequest, code: ErrorCode) -> ListGroupsResponse:
         """One error for all of it."""
         return ListGroupsResponse(error_code=coordinator_code(code))
 
-    async def _list_many(self, names: list[str], request: ListGroupsRequest) -> ListGroupsResponse:
-        listed: list[ListedGroup] = []
-        for at in range(0, len(names), SLICE_COUNT):
-            listed += self._list(names[at : at + SLICE_COUNT], request)
-            await asyncio.sleep(0)
-        return ListGroupsResponse(groups=listed)
+    async def _list_many(
+        self, names: list[str], request: ListGroupsRequest, version: int
+    ) -> ListGroupsResponse:
+        turn = Turn()
+        listed = Growing(ListGroupsResponse, ListedGroup, version, Room())
+        for at in range(0, len(names), PIECE_COUNT):
+            for group in self._list(names[at : at + PIECE_COUNT], request):
+                listed.add(group)
+            if turn.is_over:
+                await turn.next()
+        return ListGroupsResponse(groups=listed.take())
 
     def _list(self, names: Iterable[str], request: ListGroupsRequest) -> list[ListedGroup]:
         states = {each.lower() for each in request.states_filter}

@@ -15,11 +15,13 @@ Departs from Kafka
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from rockgate.gateway.kafka.errors import coordinator_code
 from rockgate.gateway.kafka.patterns import compile_pattern
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.slices import Growing, Room, Turn
 from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.transaction import State, Transaction
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -30,6 +32,9 @@ from rockgate.protocol.kafka.messages.list_transactions import (
 )
 from rockgate.store.clock import Clock
 
+SLICE_COUNT: Final = 500
+"""Ids that are looked at at once; more of them in slices."""
+PIECE_COUNT: Final = 50
 _STATES: Final = frozenset(state.value for state in State)
 
 
@@ -40,7 +45,9 @@ class ListTransactions:
         self._transactions = transactions
         self._clock = clock
 
-    def handle(self, request: ListTransactionsRequest, call: Call) -> ListTransactionsResponse:
+    def handle(
+        self, request: ListTransactionsRequest, call: Call
+    ) -> ListTransactionsResponse | Awaitable[ListTransactionsResponse]:
         """List those that pass."""
         pattern = None
         if request.transactional_id_pattern:
@@ -60,19 +67,41 @@ class ListTransactions:
                 and (pattern is None or pattern.fullmatch(each.id) is not None)
             )
 
-        return ListTransactionsResponse(
-            unknown_state_filters=sorted(wanted - _STATES),
-            transaction_states=[
-                TransactionState(
-                    transactional_id=each.id,
-                    producer_id=each.producer.id,
-                    transaction_state=each.state.value,
-                )
-                for each in self._transactions.all()
-                if passes(each)
-            ],
-        )
+        response = ListTransactionsResponse(unknown_state_filters=sorted(wanted - _STATES))
+        place, found = self._transactions.page(0, SLICE_COUNT)
+        response.transaction_states = [_state(each) for each in found if passes(each)]
+        if place is None:
+            return response
+        return self._go_on(place, response, passes, call.version)
+
+    async def _go_on(
+        self,
+        place: int | None,
+        response: ListTransactionsResponse,
+        passes: Callable[[Transaction], bool],
+        version: int,
+    ) -> ListTransactionsResponse:
+        """List the rest, with other requests in between."""
+        turn = Turn()
+        listed = Growing(ListTransactionsResponse, TransactionState, version, Room())
+        while place is not None:
+            if turn.is_over:
+                await turn.next()
+            place, found = self._transactions.page(place, PIECE_COUNT)
+            for each in found:
+                if passes(each):
+                    listed.add(_state(each))
+        response.transaction_states += listed.take()
+        return response
 
     def refuse(self, request: ListTransactionsRequest, code: ErrorCode) -> ListTransactionsResponse:
         """An error and no ids."""
         return ListTransactionsResponse(error_code=coordinator_code(code))
+
+
+def _state(transaction: Transaction) -> TransactionState:
+    return TransactionState(
+        transactional_id=transaction.id,
+        producer_id=transaction.producer.id,
+        transaction_state=transaction.state.value,
+    )

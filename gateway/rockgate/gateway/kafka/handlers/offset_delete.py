@@ -10,7 +10,8 @@ Behaviour
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Awaitable
+from typing import Final
 
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
@@ -18,16 +19,19 @@ from rockgate.gateway.kafka.errors import RequestError, coordinator_code
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.groups.subscription import subscribed
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.slices import Steps, in_slices
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.offset_delete import (
     OffsetDeleteRequest,
-    OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
 from rockgate.store.progress import Key
 from rockgate.store.store import Store
+
+PIECE_COUNT: Final = 200
+"""Offsets that are forgotten as one change; more of them with other requests in between."""
 
 
 class OffsetDelete:
@@ -41,7 +45,7 @@ class OffsetDelete:
 
     def handle(
         self, request: OffsetDeleteRequest, call: Call
-    ) -> OffsetDeleteResponse | asyncio.Future[OffsetDeleteResponse]:
+    ) -> OffsetDeleteResponse | Awaitable[OffsetDeleteResponse]:
         """Forget what may be forgotten."""
         shown = self._groups.shown(request.group_id)
         if shown is None:
@@ -49,30 +53,43 @@ class OffsetDelete:
         read = subscribed(shown)
         if read is None:
             raise RequestError(ErrorCode.NON_EMPTY_GROUP, "its members are no consumers")
+        return in_slices(self._steps(request, read))
+
+    def _steps(
+        self, request: OffsetDeleteRequest, read: frozenset[str]
+    ) -> Steps[OffsetDeleteResponse]:
+        response = OffsetDeleteResponse(topics=[])
         keys: list[Key] = []
-        topics = [self._take(request.group_id, each, read, keys) for each in request.topics]
-        response = OffsetDeleteResponse(topics=topics)
-        if not keys:
-            return response
-        self._progress.remove(keys)
-        return self._durability.after_changes(response)
+        has_changes = False
+        for asked in request.topics:
+            partitions: list[OffsetDeleteResponsePartition] = []
+            response.topics.append(
+                OffsetDeleteResponseTopic(name=asked.name, partitions=partitions)
+            )
+            for each in asked.partitions:
+                partitions.append(
+                    self._take(request.group_id, asked.name, each.partition_index, read, keys)
+                )
+                if len(keys) >= PIECE_COUNT:
+                    self._progress.remove(keys)
+                    keys, has_changes = [], True
+                yield
+        if keys:
+            self._progress.remove(keys)
+        return self._durability.after_changes(response) if keys or has_changes else response
 
     def refuse(self, request: OffsetDeleteRequest, code: ErrorCode) -> OffsetDeleteResponse:
         """One error for all of it."""
         return OffsetDeleteResponse(error_code=coordinator_code(code))
 
     def _take(
-        self, group: str, asked: OffsetDeleteRequestTopic, read: frozenset[str], keys: list[Key]
-    ) -> OffsetDeleteResponseTopic:
-        topic = self._topics.find(names.to_store(asked.name))
-        partitions = []
-        for each in asked.partitions:
-            index, code = each.partition_index, ErrorCode.NONE
-            if topic is None or not 0 <= index < topic.queue_count:
-                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            elif asked.name in read:
-                code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-            else:
-                keys.append(Key(group, topic.id, index))
-            partitions.append(OffsetDeleteResponsePartition(partition_index=index, error_code=code))
-        return OffsetDeleteResponseTopic(name=asked.name, partitions=partitions)
+        self, group: str, name: str, index: int, read: frozenset[str], keys: list[Key]
+    ) -> OffsetDeleteResponsePartition:
+        topic, code = self._topics.find(names.to_store(name)), ErrorCode.NONE
+        if topic is None or not 0 <= index < topic.queue_count:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        elif name in read:
+            code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+        else:
+            keys.append(Key(group, topic.id, index))
+        return OffsetDeleteResponsePartition(partition_index=index, error_code=code)

@@ -4,6 +4,9 @@ Behaviour
 - What was never committed is offset -1 without an error, of an unknown group or partition too:
   clients begin by asking for it.
 - Null topics are all that the group has committed in.
+- A group that is named twice is answered once, for all that was asked of it; so is a topic of it.
+- More than SLICE_COUNT partitions are looked up in slices, with other requests in between; those of
+  a null are counted too.
 - A client that wants stable offsets only (v7) is told UNSTABLE_OFFSET_COMMIT for a partition while
   a transaction that is not over would commit one there.
 
@@ -15,13 +18,13 @@ Versions
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.errors import coordinator_code
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.slices import Growing, Room, Turn
 from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.offset_fetch import (
@@ -35,13 +38,16 @@ from rockgate.protocol.kafka.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from rockgate.protocol.kafka.schema import ZERO_UUID, encode_part, join
+from rockgate.protocol.kafka.schema import ZERO_UUID
 from rockgate.store.progress import Committed, Progress
 from rockgate.store.topics import Topics
 
-SLICE_COUNT = 1_000
-"""Partitions looked at before others get their turn."""
-_Topics = Sequence[OffsetFetchRequestTopic | OffsetFetchRequestTopics] | None
+SLICE_COUNT = 500
+"""Partitions that are looked up at once; more of them in slices."""
+PIECE_COUNT = 100
+"""Of these, how many before the clock is looked at."""
+_Asked = OffsetFetchRequestTopic | OffsetFetchRequestTopics
+_Topics = Sequence[_Asked] | None
 _Ask = tuple[str, _Topics]
 _Told = OffsetFetchResponseTopic | OffsetFetchResponseTopics
 _GROUPS = 8
@@ -75,21 +81,15 @@ class _Looking:
 
     def told(self, found: _Found, partitions: list[Any] | None = None) -> _Told:
         """What is said of a topic."""
-        partitions = self._partitions(found) if partitions is None else partitions
+        partitions = self.partitions(found) if partitions is None else partitions
         if self.version < _GROUPS:
             return OffsetFetchResponseTopic(name=found.name, partitions=partitions)
         return OffsetFetchResponseTopics(
             name=found.name, topic_id=found.topic_id, partitions=partitions
         )
 
-    def encoded(self, found: _Found) -> list[Any]:
-        """The partitions of a topic as bytes."""
-        parts = [
-            encode_part(OffsetFetchResponse, each, self.version) for each in self._partitions(found)
-        ]
-        return [join(parts[0].struct, self.version, parts)] if parts else []
-
-    def _partitions(self, found: _Found) -> list[Any]:
+    def partitions(self, found: _Found) -> list[Any]:
+        """What is said of its partitions."""
         partition = (
             OffsetFetchResponsePartition
             if self.version < _GROUPS
@@ -114,9 +114,82 @@ class _Looking:
         return OffsetFetchResponse(groups=groups)
 
 
-def _count(topics: _Topics) -> int:
-    """How many partitions were asked for; what a null asks for is seldom much."""
-    return sum(len(each.partition_indexes) for each in topics or ())
+class _Telling:
+    """The answer to a large request as it grows: partitions, then topics, then groups as bytes."""
+
+    def __init__(self, looking: _Looking) -> None:
+        version = looking.version
+        is_many = version >= _GROUPS
+        self._looking = looking
+        self._group = ""
+        self._found: _Found | None = None
+        self._partitions = Growing[Any](
+            OffsetFetchResponse,
+            OffsetFetchResponsePartitions if is_many else OffsetFetchResponsePartition,
+            version,
+            Room(),
+        )
+        self._topics = Growing[Any](
+            OffsetFetchResponse,
+            OffsetFetchResponseTopics if is_many else OffsetFetchResponseTopic,
+            version,
+            Room(),
+        )
+        self._groups = Growing(OffsetFetchResponse, OffsetFetchResponseGroup, version, Room())
+
+    def begin(self, group: str) -> None:
+        """What follows is of this group."""
+        self._group = group
+
+    def add(self, found: _Found) -> None:
+        """More of the group."""
+        if found.is_first:
+            self._end_topic()
+        self._found = found
+        for each in self._looking.partitions(found):
+            self._partitions.add(each)
+
+    def end(self) -> None:
+        """That was all of the group."""
+        self._end_topic()
+        if self._looking.version >= _GROUPS:
+            topics = self._topics.take()
+            self._groups.add(OffsetFetchResponseGroup(group_id=self._group, topics=topics))
+
+    def _end_topic(self) -> None:
+        found, self._found = self._found, None
+        if found is not None:
+            self._topics.add(self._looking.told(found, self._partitions.take()))
+
+    def response(self) -> OffsetFetchResponse:
+        """The whole."""
+        if self._looking.version < _GROUPS:
+            return OffsetFetchResponse(topics=self._topics.take())
+        return OffsetFetchResponse(groups=self._groups.take())
+
+
+def _merged(asks: list[_Ask]) -> list[_Ask]:
+    """Each group once, and of each group each topic and partition once."""
+    by_group: dict[str, _Topics] = {}
+    for group, topics in asks:
+        before = by_group.get(group, ())
+        by_group[group] = None if topics is None or before is None else [*before, *topics]
+    return [(group, topics and _once(topics)) for group, topics in by_group.items()]
+
+
+def _once(topics: Sequence[_Asked]) -> Sequence[_Asked]:
+    keys = [(topic.name, getattr(topic, "topic_id", b"")) for topic in topics]
+    if len(set(keys)) < len(keys):
+        first: dict[tuple[str, bytes], _Asked] = {}
+        for key, topic in zip(keys, topics, strict=True):
+            kept = first.setdefault(key, topic)
+            if kept is not topic:
+                kept.partition_indexes += topic.partition_indexes
+        topics = list(first.values())
+    for topic in topics:
+        if len(topic.partition_indexes) > 1:
+            topic.partition_indexes = list(dict.fromkeys(topic.partition_indexes))
+    return topics
 
 
 class OffsetFetch:
@@ -134,8 +207,9 @@ class OffsetFetch:
         asks: list[_Ask] = [(request.group_id, request.topics)]
         if call.version >= _GROUPS:
             asks = [(each.group_id, each.topics) for each in request.groups]
+        asks = _merged(asks)
         looking = _Looking(call.version, request.require_stable)
-        if sum(_count(topics) for _, topics in asks) > SLICE_COUNT:
+        if self._is_large(asks):
             return self._in_turns(asks, looking)
         answers = [
             (group, [looking.told(found) for found in self._fetch(group, topics, looking)])
@@ -143,19 +217,31 @@ class OffsetFetch:
         ]
         return looking.response(answers)
 
+    def _is_large(self, asks: list[_Ask]) -> bool:
+        left = SLICE_COUNT
+        for group, topics in asks:
+            if topics is None:
+                left -= self._progress.count(group, left)
+            else:
+                left -= sum(len(each.partition_indexes) for each in topics)
+            left -= 1
+            if left < 0:
+                return True
+        return False
+
     async def _in_turns(self, asks: list[_Ask], looking: _Looking) -> OffsetFetchResponse:
         """Tell of many partitions, with other requests in between."""
-        answers = []
+        turn, telling = Turn(), _Telling(looking)
         for group, topics in asks:
-            told: list[_Told] = []
+            telling.begin(group)
             for found in self._fetch(group, topics, looking):
-                if told and not found.is_first:
-                    told[-1].partitions.extend(looking.encoded(found))
-                else:
-                    told.append(looking.told(found, looking.encoded(found)))
-                await asyncio.sleep(0)
-            answers.append((group, told))
-        return looking.response(answers)
+                telling.add(found)
+                if turn.is_over:
+                    await turn.next()
+            telling.end()
+            if turn.is_over:
+                await turn.next()
+        return telling.response()
 
     def refuse(self, request: OffsetFetchRequest, code: ErrorCode) -> OffsetFetchResponse:
         """The error for the whole, or for each group."""
@@ -174,14 +260,14 @@ class OffsetFetch:
             yield from self._fetch_all(group, looking.is_stable)
             return
         for each in asked:
-            for at in range(0, len(each.partition_indexes) or 1, SLICE_COUNT):
-                indexes = each.partition_indexes[at : at + SLICE_COUNT]
+            for at in range(0, len(each.partition_indexes) or 1, PIECE_COUNT):
+                indexes = each.partition_indexes[at : at + PIECE_COUNT]
                 yield self._find(group, each, indexes, looking)._replace(is_first=at == 0)
 
     def _find(
         self,
         group: str,
-        asked: OffsetFetchRequestTopic | OffsetFetchRequestTopics,
+        asked: _Asked,
         indexes: Iterable[int],
         looking: _Looking,
     ) -> _Found:
@@ -210,11 +296,18 @@ class OffsetFetch:
         ]
 
     def _fetch_all(self, group: str, stable: bool) -> Iterator[_Found]:
-        by_topic: dict[bytes, list[tuple[int, Committed]]] = {}
-        for topic_id, queue_id, committed in self._progress.fetch_group(group):
-            by_topic.setdefault(topic_id, []).append((queue_id, committed))
-        for topic_id, offsets in by_topic.items():
+        fetch = self._progress.fetch
+        for topic_id in self._progress.topics_of(group):
             topic = self._topics.find_id(topic_id)
-            if topic is not None and names.is_visible(topic.name):
+            if topic is None or not names.is_visible(topic.name):
+                continue
+            name = names.to_kafka(topic.name)
+            indexes = sorted(self._progress.queues_of(group, topic_id))
+            for at in range(0, len(indexes), PIECE_COUNT):
+                offsets = [
+                    (index, committed)
+                    for index in indexes[at : at + PIECE_COUNT]
+                    if (committed := fetch(group, topic_id, index)) is not None
+                ]
                 offsets = self._stable(group, topic_id, offsets) if stable else offsets
-                yield _Found(names.to_kafka(topic.name), topic_id, sorted(offsets))
+                yield _Found(name, topic_id, offsets, is_first=at == 0)

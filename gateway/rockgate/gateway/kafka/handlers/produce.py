@@ -38,6 +38,7 @@ from rockgate.gateway.kafka.examining import Examining, Heavy, Outcome
 from rockgate.gateway.kafka.firstbatches import RETRIABLE, FirstBatches
 from rockgate.gateway.kafka.handler import Answer
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.producerequests import PIECE_COUNT, decode, decode_large, is_large
 from rockgate.gateway.kafka.producers import Producers
 from rockgate.gateway.kafka.taking import (
     Buffer,
@@ -73,6 +74,8 @@ from rockgate.store.errors import StoreError
 from rockgate.store.store import Store
 from rockgate.store.topic import Topic
 
+__all__ = ["Produce", "Produced", "decode", "decode_large", "encode"]
+
 _ACKS = (-1, 0, 1)
 _TELL_LOG_START = (
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
@@ -87,11 +90,6 @@ class Produced(NamedTuple):
     topics: list[ProducedTopic]
     is_silent: bool = False
     """Whether the client asked for no answer."""
-
-
-def decode(body: memoryview, version: int) -> ProduceRequest:
-    """Read a request by hand."""
-    return hot.decode_request(version, body)
 
 
 def encode(produced: Produced, version: int) -> Answer:
@@ -138,7 +136,7 @@ class Produce:
         if request.acks not in _ACKS:
             return self.refuse(request, ErrorCode.INVALID_REQUIRED_ACKS)
         ready: dict[int, Outcome] = {}
-        if self._is_to_wait(request, call.version, ready):
+        if is_large(request) or self._is_to_wait(request, call.version, ready):
             # The connection's own buffer may be used again before this is done.
             for data in request.topic_data:
                 for each in data.partition_data:
@@ -195,6 +193,8 @@ class Produce:
                 finally:
                     self._examining.ready = {}
                 durable_at = self._durable_at
+                if len(partitions) % PIECE_COUNT == 0:
+                    await asyncio.sleep(0)
         produced = self._answer(request, topics, durable_at)
         return produced if isinstance(produced, Produced) else await produced
 

@@ -14,13 +14,14 @@ Versions
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Awaitable
 
 from rockgate.gateway.address import is_this_machine
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.errors import RequestError, explain
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.slices import Steps, in_slices
 from rockgate.gateway.kafka.transactions.markers import Markers
 from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -60,19 +61,27 @@ class WriteTxnMarkers:
 
     def handle(
         self, request: WriteTxnMarkersRequest, call: Call
-    ) -> WriteTxnMarkersResponse | asyncio.Future[WriteTxnMarkersResponse]:
+    ) -> WriteTxnMarkersResponse | Awaitable[WriteTxnMarkersResponse]:
         """Write each marker where it ends something."""
         peer = call.peer
         if not self._accepts_all and not is_this_machine(peer.local, peer.remote):
-            return self.refuse(request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        results = [
-            WritableTxnMarkerResult(
-                producer_id=each.producer_id,
-                topics=[self._write_topic(each, topic) for topic in each.topics],
+            raise RequestError(
+                ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "markers come from this machine only"
             )
-            for each in request.markers
-        ]
-        return self._durability.after_changes(WriteTxnMarkersResponse(markers=results))
+        return in_slices(self._steps(request))
+
+    def _steps(self, request: WriteTxnMarkersRequest) -> Steps[WriteTxnMarkersResponse]:
+        response = WriteTxnMarkersResponse(markers=[])
+        for each in request.markers:
+            result = WritableTxnMarkerResult(producer_id=each.producer_id, topics=[])
+            response.markers.append(result)
+            for named in each.topics:
+                codes: list[ErrorCode] = []
+                for index in named.partition_indexes:
+                    codes.append(self._write_one(each, named.name, index))
+                    yield
+                result.topics.append(_results(named, codes))
+        return self._durability.after_changes(response)
 
     def refuse(self, request: WriteTxnMarkersRequest, code: ErrorCode) -> WriteTxnMarkersResponse:
         """Say the same of every partition."""
@@ -89,19 +98,12 @@ class WriteTxnMarkers:
             ]
         )
 
-    def _write_topic(
-        self, asked: WritableTxnMarker, named: WritableTxnMarkerTopic
-    ) -> WritableTxnMarkerTopicResult:
-        topic = self._topics.find(names.to_store(named.name))
-        codes = []
-        for index in named.partition_indexes:
-            code = ErrorCode.NONE
-            try:
-                self._write(asked, topic, index)
-            except (RequestError, StoreError) as error:
-                code, _ = explain(error)
-            codes.append(code)
-        return _results(named, codes)
+    def _write_one(self, asked: WritableTxnMarker, name: str, index: int) -> ErrorCode:
+        try:
+            self._write(asked, self._topics.find(names.to_store(name)), index)
+        except (RequestError, StoreError) as error:
+            return explain(error)[0]
+        return ErrorCode.NONE
 
     def _write(self, asked: WritableTxnMarker, topic: Topic | None, index: int) -> None:
         if topic is None or not 0 <= index < topic.queue_count:

@@ -53,17 +53,22 @@ _FLEXIBLE_PARTITION: Final = Struct(">iBBB")
 
 def decode_request(version: int, data: Buffer) -> ProduceRequest:
     """The request in `data`, records as views of it; errors are those of `schema.decode`."""
+    request = walk_request(version, data)
+    return decode(ProduceRequest, version, data) if request is None else request
+
+
+def walk_request(version: int, data: Buffer) -> ProduceRequest | None:
+    """The request in `data`, if it is one of the usual; None leaves it to the declared codec."""
     view = memoryview(data).toreadonly()
-    request = None
     try:
         if FLEXIBLE <= version <= VERSION_MAX:
-            request = _walk_flexible(view, version >= TOPIC_IDS)
-        elif VERSION_MIN <= version < FLEXIBLE:
-            request = _walk_plain(view)
+            return _walk_flexible(view, version >= TOPIC_IDS)
+        if VERSION_MIN <= version < FLEXIBLE:
+            return _walk_plain(view)
     except (struct.error, IndexError, ValueError):
         # Whatever this walk stumbles over is read, or refused by name, by the declared codec.
-        request = None
-    return decode(ProduceRequest, version, data) if request is None else request
+        pass
+    return None
 
 
 def _walk_plain(view: memoryview) -> ProduceRequest | None:

@@ -12,6 +12,7 @@ from rockgate.protocol.kafka.schema import (
     Int16,
     Int32,
     NullableString,
+    SlicedArray,
     String,
     field,
     message,
@@ -49,7 +50,7 @@ class DescribedGroup:
     group_state: str = field(String)
     protocol_type: str = field(String)
     protocol_data: str = field(String)
-    members: list[DescribedGroupMember] = field(Array(DescribedGroupMember))
+    members: list[DescribedGroupMember] = field(SlicedArray(DescribedGroupMember))
     authorized_operations: int = field(Int32, "3+", default=-(1 << 31))
 
 
@@ -58,4 +59,4 @@ class DescribeGroupsResponse:
     """The groups asked for."""
 
     throttle_time_ms: int = field(Int32, "1+")
-    groups: list[DescribedGroup] = field(Array(DescribedGroup))
+    groups: list[DescribedGroup] = field(SlicedArray(DescribedGroup))

@@ -6,6 +6,7 @@ from rockgate.protocol.kafka.schema import (
     Int16,
     Int32,
     Int64,
+    SlicedArray,
     String,
     field,
     message,
@@ -39,7 +40,7 @@ class TransactionState:
     transaction_start_time_ms: int = field(Int64)
     producer_id: int = field(Int64)
     producer_epoch: int = field(Int16)
-    topics: list[TopicData] = field(Array(TopicData))
+    topics: list[TopicData] = field(SlicedArray(TopicData))
 
 
 @message(key=ApiKey.DESCRIBE_TRANSACTIONS, versions="0", flexible="0+")
@@ -47,4 +48,4 @@ class DescribeTransactionsResponse:
     """The transactional ids asked for."""
 
     throttle_time_ms: int = field(Int32)
-    transaction_states: list[TransactionState] = field(Array(TransactionState))
+    transaction_states: list[TransactionState] = field(SlicedArray(TransactionState))

@@ -11,6 +11,7 @@ from rockgate.protocol.kafka.schema import (
     Int16,
     Int32,
     NullableString,
+    SlicedArray,
     String,
     field,
     message,
@@ -49,4 +50,4 @@ class FindCoordinatorResponse:
     node_id: int = field(Int32, "0-3")
     host: str = field(String, "0-3")
     port: int = field(Int32, "0-3")
-    coordinators: list[Coordinator] = field(Array(Coordinator), "4+")
+    coordinators: list[Coordinator] = field(SlicedArray(Coordinator), "4+")

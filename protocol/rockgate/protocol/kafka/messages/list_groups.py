@@ -8,6 +8,7 @@ from rockgate.protocol.kafka.schema import (
     Array,
     Int16,
     Int32,
+    SlicedArray,
     String,
     field,
     message,
@@ -39,4 +40,4 @@ class ListGroupsResponse:
 
     throttle_time_ms: int = field(Int32, "1+")
     error_code: int = field(Int16)
-    groups: list[ListedGroup] = field(Array(ListedGroup))
+    groups: list[ListedGroup] = field(SlicedArray(ListedGroup))

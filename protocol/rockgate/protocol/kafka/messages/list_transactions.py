@@ -10,6 +10,7 @@ from rockgate.protocol.kafka.schema import (
     Int32,
     Int64,
     NullableString,
+    SlicedArray,
     String,
     field,
     message,
@@ -43,4 +44,4 @@ class ListTransactionsResponse:
     throttle_time_ms: int = field(Int32)
     error_code: int = field(Int16)
     unknown_state_filters: list[str] = field(Array(String))
-    transaction_states: list[TransactionState] = field(Array(TransactionState))
+    transaction_states: list[TransactionState] = field(SlicedArray(TransactionState))

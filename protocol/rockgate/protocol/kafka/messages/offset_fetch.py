@@ -15,6 +15,7 @@ from rockgate.protocol.kafka.schema import (
     Int64,
     Nullable,
     NullableString,
+    SlicedArray,
     String,
     Uuid,
     field,
@@ -110,7 +111,7 @@ class OffsetFetchResponseGroup:
     """The offsets of one group."""
 
     group_id: str = field(String)
-    topics: list[OffsetFetchResponseTopics] = field(Array(OffsetFetchResponseTopics))
+    topics: list[OffsetFetchResponseTopics] = field(SlicedArray(OffsetFetchResponseTopics))
     error_code: int = field(Int16)
 
 
@@ -119,6 +120,6 @@ class OffsetFetchResponse:
     """Committed offsets; the single-group fields up to v7, `groups` from v8."""
 
     throttle_time_ms: int = field(Int32, "3+")
-    topics: list[OffsetFetchResponseTopic] = field(Array(OffsetFetchResponseTopic), "1-7")
+    topics: list[OffsetFetchResponseTopic] = field(SlicedArray(OffsetFetchResponseTopic), "1-7")
     error_code: int = field(Int16, "2-7")
-    groups: list[OffsetFetchResponseGroup] = field(Array(OffsetFetchResponseGroup), "8+")
+    groups: list[OffsetFetchResponseGroup] = field(SlicedArray(OffsetFetchResponseGroup), "8+")

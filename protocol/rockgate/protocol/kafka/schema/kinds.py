@@ -113,6 +113,11 @@ def Array(element: Kind[T] | type[T], *, encoded: bool = False) -> Kind[Any]:
     return ArrayOf(kind_of(element), encoded)
 
 
+def SlicedArray(element: Kind[T] | type[T]) -> Kind[list[T]]:
+    """A list that may be encoded piece by piece, for who reads it a list of `element`."""
+    return ArrayOf(kind_of(element), True)
+
+
 def Nullable(kind: Kind[T] | type[T], versions: str = "0+") -> Kind[T | None]:
     """The same kind, or None in the versions given."""
     return OrNull(kind_of(kind), Versions.parse(versions))

@@ -1,0 +1,396 @@
+"""The largest requests of Kafka's wire that change something, for `bench.requests`.
+
+They come behind those of `bench.requests_kafka`, in an order in which each finds what it needs:
+topics are deleted last.
+"""
+
+from collections.abc import Iterator
+
+from bench.requests_kafka import TOPIC_RESOURCE, all_indexes, all_topics, row
+from bench.requests_world import GROUP_OF_ALL, WIDE, Request, World
+from rockgate.protocol.kafka.keys import ApiKey
+from rockgate.protocol.kafka.messages import add_partitions_to_txn as adding
+from rockgate.protocol.kafka.messages import alter_client_quotas as quotas
+from rockgate.protocol.kafka.messages import alter_configs as altering
+from rockgate.protocol.kafka.messages import alter_partition_reassignments as reassigning
+from rockgate.protocol.kafka.messages import alter_replica_log_dirs as moving
+from rockgate.protocol.kafka.messages import create_partitions as growing
+from rockgate.protocol.kafka.messages import create_topics as creating
+from rockgate.protocol.kafka.messages import delete_groups as dissolving
+from rockgate.protocol.kafka.messages import delete_records as cutting
+from rockgate.protocol.kafka.messages import delete_topics as deleting
+from rockgate.protocol.kafka.messages import describe_client_quotas as limits
+from rockgate.protocol.kafka.messages import incremental_alter_configs as incremental
+from rockgate.protocol.kafka.messages import join_group as joining
+from rockgate.protocol.kafka.messages import leave_group as leaving
+from rockgate.protocol.kafka.messages import offset_commit as committing
+from rockgate.protocol.kafka.messages import offset_delete as forgetting
+from rockgate.protocol.kafka.messages import produce as writing
+from rockgate.protocol.kafka.messages import sync_group as syncing
+from rockgate.protocol.kafka.messages import txn_offset_commit as pending
+from rockgate.protocol.kafka.messages import write_txn_markers as markers
+from rockgate.protocol.kafka.records.record import Record, build_batch
+
+
+def _joining() -> Iterator[Request]:
+    """What changes groups and transactions."""
+    yield row(
+        ApiKey.JOIN_GROUP,
+        "90 MB of metadata",
+        lambda _: joining.JoinGroupRequest(
+            group_id="heavy",
+            session_timeout_ms=30_000,
+            rebalance_timeout_ms=30_000,
+            protocol_type="consumer",
+            protocols=[joining.JoinGroupRequestProtocol(name="range", metadata=bytes(90 << 20))],
+        ),
+        is_changing=True,
+    )
+    yield row(
+        ApiKey.JOIN_GROUP,
+        "100,000 protocols",
+        lambda w: joining.JoinGroupRequest(
+            group_id="manifold",
+            session_timeout_ms=30_000,
+            rebalance_timeout_ms=30_000,
+            protocol_type="consumer",
+            protocols=[
+                joining.JoinGroupRequestProtocol(name=name, metadata=b"") for name in all_topics(w)
+            ],
+        ),
+        is_changing=True,
+    )
+    yield row(
+        ApiKey.SYNC_GROUP,
+        "100,000 assignments",
+        lambda w: syncing.SyncGroupRequest(
+            group_id="heavy",
+            generation_id=1,
+            member_id="nobody",
+            assignments=[
+                syncing.SyncGroupRequestAssignment(member_id=name, assignment=b"")
+                for name in all_topics(w)
+            ],
+        ),
+        is_changing=True,
+    )
+
+
+def _committing() -> Iterator[Request]:
+    """More of it."""
+    yield row(
+        ApiKey.LEAVE_GROUP,
+        "100,000 members",
+        lambda w: leaving.LeaveGroupRequest(
+            group_id=GROUP_OF_ALL,
+            members=[leaving.MemberIdentity(member_id=name) for name in all_topics(w)],
+        ),
+        is_changing=True,
+    )
+    yield row(
+        ApiKey.OFFSET_COMMIT,
+        "100,000 partitions",
+        lambda w: _commit_wide(w),
+        version=9,
+        is_changing=True,
+    )
+    yield row(
+        ApiKey.OFFSET_DELETE,
+        "100,000 partitions",
+        lambda w: forgetting.OffsetDeleteRequest(
+            group_id=GROUP_OF_ALL,
+            topics=[
+                forgetting.OffsetDeleteRequestTopic(
+                    name=WIDE,
+                    partitions=[
+                        forgetting.OffsetDeleteRequestPartition(partition_index=index)
+                        for index in all_indexes(w)
+                    ],
+                )
+            ],
+        ),
+        is_changing=True,
+    )
+    yield row(
+        ApiKey.ADD_PARTITIONS_TO_TXN,
+        "100,000 partitions, most unknown",
+        lambda w: _add_partitions(w, 1, all_indexes(w)),
+        version=3,
+        is_changing=True,
+    )
+
+
+def _transacting() -> Iterator[Request]:
+    """More of it."""
+    yield row(
+        ApiKey.ADD_PARTITIONS_TO_TXN,
+        "10,000 partitions",
+        lambda w: _add_partitions(w, 1, list(range(w.size.partitions))),
+        version=3,
+        is_changing=True,
+    )
+    yield row(ApiKey.TXN_OFFSET_COMMIT, "100,000 partitions", _txn_commit, is_changing=True)
+    yield row(
+        ApiKey.WRITE_TXN_MARKERS,
+        "100,000 partitions",
+        lambda w: markers.WriteTxnMarkersRequest(
+            markers=[
+                markers.WritableTxnMarker(
+                    producer_id=w.producers[2][0],
+                    producer_epoch=w.producers[2][1],
+                    transaction_result=True,
+                    topics=[
+                        markers.WritableTxnMarkerTopic(name=WIDE, partition_indexes=all_indexes(w))
+                    ],
+                )
+            ]
+        ),
+        is_changing=True,
+    )
+    yield row(
+        ApiKey.DELETE_GROUPS,
+        "50,000 groups",
+        lambda w: dissolving.DeleteGroupsRequest(groups_names=w.groups),
+        is_changing=True,
+    )
+
+
+def _commit_wide(world: World) -> committing.OffsetCommitRequest:
+    return committing.OffsetCommitRequest(
+        group_id="committer",
+        topics=[
+            committing.OffsetCommitRequestTopic(
+                name=WIDE,
+                partitions=[
+                    committing.OffsetCommitRequestPartition(
+                        partition_index=index, committed_offset=1, committed_metadata="x" * 100
+                    )
+                    for index in all_indexes(world)
+                ],
+            )
+        ],
+    )
+
+
+def _add_partitions(
+    world: World, number: int, indexes: list[int]
+) -> adding.AddPartitionsToTxnRequest:
+    producer_id, producer_epoch = world.producers[number]
+    return adding.AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=world.transactions[number],
+        v3_and_below_producer_id=producer_id,
+        v3_and_below_producer_epoch=producer_epoch,
+        v3_and_below_topics=[adding.AddPartitionsToTxnTopic(name=WIDE, partitions=indexes)],
+    )
+
+
+def _txn_commit(world: World) -> pending.TxnOffsetCommitRequest:
+    producer_id, producer_epoch = world.producers[3]
+    return pending.TxnOffsetCommitRequest(
+        transactional_id=world.transactions[3],
+        group_id="transactional",
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        topics=[
+            pending.TxnOffsetCommitRequestTopic(
+                name=WIDE,
+                partitions=[
+                    pending.TxnOffsetCommitRequestPartition(
+                        partition_index=index, committed_offset=1, committed_metadata=""
+                    )
+                    for index in all_indexes(world)
+                ],
+            )
+        ],
+    )
+
+
+def _produce(world: World, indexes: list[int], records: bytes) -> writing.ProduceRequest:
+    return writing.ProduceRequest(
+        acks=1,
+        timeout_ms=30_000,
+        topic_data=[
+            writing.TopicProduceData(
+                topic_id=world.topic_ids[-1],
+                partition_data=[
+                    writing.PartitionProduceData(index=index, records=records) for index in indexes
+                ],
+            )
+        ],
+    )
+
+
+def _writing() -> Iterator[Request]:
+    """Produce."""
+    batch = bytes(build_batch([Record(0, 0, None, b"x")], base_offset=0))
+    yield row(
+        ApiKey.PRODUCE,
+        "10,000 batches",
+        lambda w: _produce(w, list(range(w.size.partitions)), batch),
+        is_changing=True,
+    )
+    yield row(
+        ApiKey.PRODUCE,
+        "100,000 empty batches, refused",
+        lambda w: _produce(w, all_indexes(w), b""),
+        is_changing=True,
+    )
+    yield row(
+        ApiKey.PRODUCE,
+        "one batch of 95 MB, refused",
+        lambda w: _produce(w, [0], bytes(95 << 20)),
+        is_changing=True,
+    )
+
+
+def _topic_changes() -> Iterator[Request]:
+    """What changes topics and configs, and in the end deletes them."""
+    yield row(
+        ApiKey.CREATE_TOPICS,
+        "100,000 topics",
+        lambda w: creating.CreateTopicsRequest(
+            topics=[
+                creating.CreatableTopic(
+                    name=f"new-{number}", num_partitions=1, replication_factor=1
+                )
+                for number in range(w.size.items)
+            ]
+        ),
+        is_changing=True,
+    )
+    yield row(
+        ApiKey.CREATE_PARTITIONS,
+        "100,000 topics",
+        lambda w: growing.CreatePartitionsRequest(
+            topics=[
+                growing.CreatePartitionsTopic(name=name, count=2, assignments=None)
+                for name in all_topics(w)
+            ]
+        ),
+        is_changing=True,
+    )
+    yield row(
+        ApiKey.ALTER_CONFIGS,
+        "100,000 topics",
+        lambda w: altering.AlterConfigsRequest(
+            resources=[
+                altering.AlterConfigsResource(
+                    resource_type=TOPIC_RESOURCE,
+                    resource_name=name,
+                    configs=[altering.AlterableConfig(name="retention.ms", value="1000000")],
+                )
+                for name in all_topics(w)
+            ]
+        ),
+        is_changing=True,
+    )
+    yield row(
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        "100,000 topics",
+        lambda w: incremental.IncrementalAlterConfigsRequest(
+            resources=[
+                incremental.AlterConfigsResource(
+                    resource_type=TOPIC_RESOURCE,
+                    resource_name=name,
+                    configs=[
+                        incremental.AlterableConfig(
+                            name="retention.ms", config_operation=0, value="2000000"
+                        )
+                    ],
+                )
+                for name in all_topics(w)
+            ]
+        ),
+        is_changing=True,
+    )
+
+
+def _config_changes() -> Iterator[Request]:
+    """What changes topics and configs, and in the end deletes them, continued."""
+    yield row(
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        "100,000 partitions",
+        lambda w: reassigning.AlterPartitionReassignmentsRequest(
+            topics=[
+                reassigning.ReassignableTopic(
+                    name=WIDE,
+                    partitions=[
+                        reassigning.ReassignablePartition(partition_index=index, replicas=None)
+                        for index in all_indexes(w)
+                    ],
+                )
+            ]
+        ),
+        is_changing=True,
+    )
+    yield row(
+        ApiKey.ALTER_REPLICA_LOG_DIRS,
+        "100,000 partitions",
+        lambda w: moving.AlterReplicaLogDirsRequest(
+            dirs=[
+                moving.AlterReplicaLogDir(
+                    path="/nowhere",
+                    topics=[moving.AlterReplicaLogDirTopic(name=WIDE, partitions=all_indexes(w))],
+                )
+            ]
+        ),
+        is_changing=True,
+    )
+
+
+def _deleting() -> Iterator[Request]:
+    """What changes topics and configs, and in the end deletes them, continued."""
+    yield row(
+        ApiKey.DELETE_RECORDS,
+        "100,000 partitions",
+        lambda w: cutting.DeleteRecordsRequest(
+            topics=[
+                cutting.DeleteRecordsTopic(
+                    name=WIDE,
+                    partitions=[
+                        cutting.DeleteRecordsPartition(partition_index=index, offset=-1)
+                        for index in all_indexes(w)
+                    ],
+                )
+            ]
+        ),
+        is_changing=True,
+    )
+    yield row(
+        ApiKey.ALTER_CLIENT_QUOTAS,
+        "50,000 clients",
+        lambda w: quotas.AlterClientQuotasRequest(
+            entries=[
+                quotas.EntryData(
+                    entity=[quotas.EntityData(entity_type="client-id", entity_name=name)],
+                    ops=[quotas.OpData(key="producer_byte_rate", value=1e6)],
+                )
+                for name in w.groups
+            ]
+        ),
+        is_changing=True,
+    )
+    yield row(
+        ApiKey.DESCRIBE_CLIENT_QUOTAS,
+        "all of 50,000",
+        lambda _: limits.DescribeClientQuotasRequest(),
+    )
+    yield row(
+        ApiKey.DELETE_TOPICS,
+        "100,000 topics",
+        lambda w: deleting.DeleteTopicsRequest(
+            topics=[deleting.DeleteTopicState(name=name) for name in all_topics(w)]
+        ),
+        is_changing=True,
+    )
+
+
+REQUESTS: tuple[Request, ...] = (
+    *_writing(),
+    *_joining(),
+    *_committing(),
+    *_transacting(),
+    *_topic_changes(),
+    *_config_changes(),
+    *_deleting(),
+)

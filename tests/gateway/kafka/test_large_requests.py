@@ -1,0 +1,171 @@
+"""No request holds the loop, however much it names: every API at its largest, turn by turn.
+
+What is measured is what the loop's thread computes between two turns of a task that only wants its
+turn, so a busy machine makes nothing fail. The rows are those of the benchmark, on less.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from bench import requests_kafka, requests_kafka_changes
+from bench.requests_world import (
+    GROUP_OF_ALL,
+    TRANSACTION_OF_ALL,
+    WIDE,
+    Request,
+    Size,
+)
+from bench.requests_world import World as Loaded
+from tests.gateway.kafka.admin import IDENTITY
+from tests.gateway.kafka.world import World, call
+
+from rockgate.gateway.address import Address
+from rockgate.gateway.config.gather import gather
+from rockgate.gateway.kafka.advertised import Advertised
+from rockgate.gateway.kafka.assembly import KafkaAssembly
+from rockgate.gateway.kafka.dispatch import Dispatcher
+from rockgate.gateway.kafka.handlers import HANDLERS
+from rockgate.gateway.kafka.quotas.throttling import Throttling
+from rockgate.gateway.kafka.transactions.transaction import Producer
+from rockgate.gateway.telemetry.telemetry import Telemetry
+from rockgate.protocol.errors import ProtocolError
+from rockgate.protocol.kafka.connection import ServerConnection
+from rockgate.store.config import StoreConfig
+from rockgate.store.progress import Commit
+from rockgate.store.topicchanges import NewTopic
+
+SIZE = Size(topics=1_000, groups=1_500, transactions=10, partitions=1_500, items=15_000)
+TURN_MS_MAX = 25.0
+"""A slice is two milliseconds and what it changes; all at once, the requests take 15 to 600."""
+ROUNDS = 2
+STORE = StoreConfig(segment_bytes=64 << 20, populate_ahead_bytes=1 << 16, key_index=False)
+
+
+class Server:
+    """Every handler of the server over a store in memory, loaded."""
+
+    def __init__(self, resources: AsyncExitStack, folder: Path) -> None:
+        self._turns = Turns()
+        resources.callback(self._turns.stop)
+        world = World(STORE)
+        config = gather().config
+        config = replace(
+            config,
+            server=replace(config.server, data_dir=folder),
+            groups=replace(config.groups, initial_delay_ms=0),
+        )
+        assembly = KafkaAssembly(
+            config=config,
+            identity=IDENTITY,
+            store=world.store,
+            folds=world.folds,
+            waiting=world.waiting,
+            telemetry=Telemetry(),
+        )
+        loop = asyncio.get_running_loop()
+        throttling = Throttling(kept=world.folds.quotas, config=config.quotas, clock=loop)
+        bound = Address("b", 1)
+        advertised = Advertised(configured=None, bound=bound)
+        services = assembly._services(
+            advertised, bound, assembly.make_groups(resources), throttling
+        )
+        self._dispatcher = Dispatcher(HANDLERS, services)
+        self.loaded = Loaded(doors={}, size=SIZE)
+        self._load(world, assembly)
+
+    def _load(self, world: World, assembly: KafkaAssembly) -> None:
+        loaded, store = self.loaded, world.store
+        names = [f"topic-{number:05d}" for number in range(SIZE.topics - 1)]
+        news = [NewTopic(name=name, queue_count=1) for name in names]
+        news.append(NewTopic(name=WIDE, queue_count=SIZE.partitions))
+        topics = [topic for new in news for topic in store.topics.create_many([new])]
+        loaded.topics = [topic.name for topic in topics]
+        loaded.topic_ids = [topic.id for topic in topics]
+        loaded.groups = [f"group-{number:05d}" for number in range(SIZE.groups - 1)]
+        for name in loaded.groups:
+            store.progress.commit(name, [Commit(topics[0].id, 0, 1)])
+        loaded.groups.append(GROUP_OF_ALL)
+        store.progress.commit(GROUP_OF_ALL, [Commit(topic.id, 0, 1) for topic in topics])
+        loaded.transactions = [f"txn-{number}" for number in range(SIZE.transactions)]
+        coordinator = assembly.coordinator
+        for name in loaded.transactions:
+            producer = coordinator.init(name, 600_000, None)
+            loaded.producers.append((producer.id, producer.epoch))
+        first = Producer(*loaded.producers[0])
+        coordinator.add(TRANSACTION_OF_ALL, first, [(topic.id, 0) for topic in topics])
+
+    async def longest_turn_ms(self, request: Request) -> float:
+        """What the loop's thread computed in the longest turn that a request took."""
+        (frame,) = request.make(self.loaded)
+        (exchange,) = ServerConnection().receive_data(frame)
+        # From here on in a turn of its own.
+        await asyncio.sleep(0)
+        self._turns.longest = 0.0
+        outcome = self._dispatcher.dispatch(exchange, call(0).peer)
+        if not isinstance(outcome, list):
+            await asyncio.wait([outcome.future])
+            # One that is refused as a whole, by a closed connection, is answered too.
+            with contextlib.suppress(ProtocolError):
+                outcome.answer()
+        await asyncio.sleep(0)
+        return self._turns.longest * 1000
+
+
+class Turns:
+    """Times the turns of the running loop by the clock of its thread."""
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+        self._loop = cast(Any, asyncio.get_running_loop())
+        self._run = self._loop._run_once
+        self._loop._run_once = self._timed
+
+    def _timed(self) -> None:
+        before = time.thread_time()
+        self._run()
+        self.longest = max(self.longest, time.thread_time() - before)
+
+    def stop(self) -> None:
+        """Time no more."""
+        del self._loop._run_once
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[Server]:
+    async with AsyncExitStack() as resources:
+        made = Server(resources, tmp_path)
+        # A collection looks at all that this process ever imported, and would be measured too.
+        gc.disable()
+        yield made
+        gc.enable()
+
+
+# Large by their bytes alone is what streams have to do with.
+ROWS = [
+    row
+    for row in (*requests_kafka.REQUESTS, *requests_kafka_changes.REQUESTS)
+    if " MB" not in row.name
+]
+
+
+async def test_no_request_holds_the_loop_however_much_it_names(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    over = {}
+    for row in ROWS:
+        rounds = 1 if row.is_changing else ROUNDS
+        longest = min([await server.longest_turn_ms(row) for _ in range(rounds)])
+        if longest > TURN_MS_MAX:
+            over[row.name] = round(longest, 1)
+    assert not over
+    assert "request failed" not in caplog.text
