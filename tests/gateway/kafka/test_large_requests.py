@@ -30,6 +30,7 @@ from tests.gateway.kafka.admin import IDENTITY
 from tests.gateway.kafka.world import World, call
 
 from rockgate.gateway.address import Address
+from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.config.gather import gather
 from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.assembly import KafkaAssembly
@@ -71,6 +72,7 @@ class Server:
             folds=world.folds,
             waiting=world.waiting,
             telemetry=Telemetry(),
+            threads=BatchThreads(),
         )
         loop = asyncio.get_running_loop()
         throttling = Throttling(kept=world.folds.quotas, config=config.quotas, clock=loop)

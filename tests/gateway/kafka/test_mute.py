@@ -44,3 +44,22 @@ def test_a_wait_can_be_ended() -> None:
     world.begin(500)
     world.mute.end()
     assert not world.mute.is_on and world.clock.timers == []
+
+
+def test_it_is_looked_at_now_and_then_while_it_lasts() -> None:
+    clock, looks = HandClock(), list[float]()
+    mute = Mute(clock, lambda: None, lambda: looks.append(clock.now))
+    peer = call(0).peer
+    peer.throttle_ms = 2_500
+    mute.begin(peer)
+    clock.advance(10)
+    assert looks == [1001.0, 1002.0] and not mute.is_on
+
+
+def test_a_wait_that_was_ended_does_not_lengthen_the_next() -> None:
+    world = World()
+    world.begin(60_000)
+    world.mute.end()
+    world.begin(500)
+    world.clock.advance(0.6)
+    assert not world.mute.is_on

@@ -1,4 +1,6 @@
 import logging
+import socket
+from typing import Any, cast
 
 import pytest
 from tests.gateway.kafka.fakes import Line
@@ -111,3 +113,35 @@ async def test_a_client_that_has_to_wait_does_not_hold_up_a_stop(line: Line) -> 
     assert line.answers() == [b"greedy", b"second"]
     assert line.transport.is_lost
     assert line.clock.timers == []
+
+
+# Told to wait
+
+
+def muted(line: Line, wait_ms: int) -> None:
+    line.session.peer.throttle_ms = wait_ms
+    line.session._mute.begin(line.session.peer)
+
+
+async def test_a_client_that_hangs_up_while_it_waits_is_noticed() -> None:
+    line = Line().open()
+    ours, theirs = socket.socketpair()
+    with ours:
+        cast(Any, line.transport)._extra["socket"] = ours
+        muted(line, 60_000)
+        line.send(b"hello")
+        line.clock.advance(5)
+        assert not line.transport.is_lost and line.answers() == []
+        theirs.close()
+        line.clock.advance(1)
+        assert line.transport.is_lost
+        assert line.budget.used == 0
+
+
+async def test_a_wait_ends_when_quotas_change() -> None:
+    line = Line().open()
+    muted(line, 60_000)
+    line.send(b"hello")
+    assert line.answers() == []
+    line.session.unmute()
+    assert line.answers() == [b"hello"]

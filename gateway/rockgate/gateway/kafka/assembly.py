@@ -144,6 +144,7 @@ class KafkaAssembly:
             loop,
             is_welcome=throttling.is_welcome,
         )
+        quotas.on_changed.append(door.unmute)
         self.telemetry.sources += [
             RequestSource(stats=stats, door=door, throttling=throttling),
             TopicSource(

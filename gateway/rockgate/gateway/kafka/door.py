@@ -45,6 +45,11 @@ class KafkaDoor(Door[Session]):
             receiving=self._receiving,
         )
 
+    def unmute(self) -> None:
+        """Let nobody wait any longer: the quotas are others now."""
+        for session in list(self._sessions):
+            session.unmute()
+
     def opened(self, session: Session) -> bool:
         """Keep a new session, unless its address has had too many of late."""
         return self._is_welcome(session.remote_host) and super().opened(session)

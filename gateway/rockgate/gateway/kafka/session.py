@@ -16,6 +16,7 @@ from typing import Any
 from rockgate.gateway.address import Address
 from rockgate.gateway.budget import Budget
 from rockgate.gateway.clock import Clock
+from rockgate.gateway.hangup import has_hung_up
 from rockgate.gateway.kafka import lines
 from rockgate.gateway.kafka.ends import Dispatch, Promise, Sessions
 from rockgate.gateway.kafka.handler import Answer
@@ -63,7 +64,7 @@ class Session(Stream[Exchange, Peer]):
         self._waiting: dict[Exchange, Promise] = {}
         # Answered, but perhaps behind an earlier request that is not.
         self._unsent_bytes = 0
-        self._mute = Mute(clock, self._go_on)
+        self._mute = Mute(clock, self._go_on, self._leave_if_gone)
 
     # Beginning and ending
 
@@ -88,6 +89,17 @@ class Session(Stream[Exchange, Peer]):
     def remote_host(self) -> str:
         """Where the connection comes from."""
         return self.peer.remote.host
+
+    def unmute(self) -> None:
+        """Wait no longer: what was waited for has changed."""
+        if self._mute.is_on:
+            self._mute.end()
+            self._go_on()
+
+    def _leave_if_gone(self) -> None:
+        """Close if the client has hung up, which nobody hears who does not read."""
+        if not self._is_closing and has_hung_up(self._transport.get_extra_info("socket")):
+            self.abort()
 
     def drain(self) -> None:
         """Read nothing more, answer what was received, then close."""

@@ -48,9 +48,9 @@ class World(Admin):
 @pytest.mark.parametrize("version", [0, 1])
 async def test_quotas_are_set_and_removed_one_by_one(version: int) -> None:
     world = World()
-    assert await world.alter((CLIENT, [(PRODUCE, 5.0), (FETCH, 6.0)]), version=version) == [0]
-    assert await world.alter((CLIENT, [(PRODUCE, 7.0), (FETCH, None)]), version=version) == [0]
-    assert dict(world.quotas.items()) == {(("client-id", "c"),): {PRODUCE: 7.0}}
+    assert await world.alter((CLIENT, [(PRODUCE, 500.0), (FETCH, 600.0)]), version=version) == [0]
+    assert await world.alter((CLIENT, [(PRODUCE, 700.0), (FETCH, None)]), version=version) == [0]
+    assert dict(world.quotas.items()) == {(("client-id", "c"),): {PRODUCE: 700.0}}
     assert await world.alter((CLIENT, [(PRODUCE, None), ("unknown", None)])) == [0]
     assert len(world.quotas) == 0
 
@@ -59,35 +59,35 @@ async def test_each_entity_succeeds_or_fails_alone() -> None:
     world = World()
     invalid = ErrorCode.INVALID_REQUEST
     codes = await world.alter(
-        (CLIENT, [(PRODUCE, 5.0)]),
-        ([("nobody", "x")], [(PRODUCE, 5.0)]),
-        ([("user", None), ("client-id", "c")], [(PRODUCE, 6.0)]),
-        ([("ip", "10.0.0.1")], [(PRODUCE, 6.0)]),
-        ([("client-id", "d")], [(PRODUCE, 5.0), ("unknown", 5.0)]),
-        ([("client-id", "e")], [(PRODUCE, 5.0), (PRODUCE, 6.0)]),
+        (CLIENT, [(PRODUCE, 500.0)]),
+        ([("nobody", "x")], [(PRODUCE, 500.0)]),
+        ([("user", None), ("client-id", "c")], [(PRODUCE, 600.0)]),
+        ([("ip", "10.0.0.1")], [(PRODUCE, 600.0)]),
+        ([("client-id", "d")], [(PRODUCE, 500.0), ("unknown", 500.0)]),
+        ([("client-id", "e")], [(PRODUCE, 500.0), (PRODUCE, 600.0)]),
         ([("client-id", "f")], []),
     )
     assert codes == [0, invalid, 0, invalid, invalid, invalid, 0]
     assert dict(world.quotas.items()) == {
-        (("client-id", "c"),): {PRODUCE: 5.0},
-        (("client-id", "c"), ("user", None)): {PRODUCE: 6.0},
+        (("client-id", "c"),): {PRODUCE: 500.0},
+        (("client-id", "c"), ("user", None)): {PRODUCE: 600.0},
     }
 
 
 async def test_an_entity_that_is_named_twice_stays_as_it_is() -> None:
     world = World()
-    both = (CLIENT, [(PRODUCE, 5.0)]), (CLIENT, [(PRODUCE, 6.0)])
+    both = (CLIENT, [(PRODUCE, 500.0)]), (CLIENT, [(PRODUCE, 600.0)])
     assert await world.alter(*both) == [ErrorCode.INVALID_REQUEST]
     assert len(world.quotas) == 0
     user = [("user", "u"), ("client-id", "c")]
-    codes = await world.alter((user, [(PRODUCE, 5.0)]), (user[::-1], [(PRODUCE, 6.0)]))
+    codes = await world.alter((user, [(PRODUCE, 500.0)]), (user[::-1], [(PRODUCE, 600.0)]))
     assert codes == [0, ErrorCode.INVALID_REQUEST]
 
 
 async def test_only_to_validate_changes_nothing() -> None:
     world = World()
-    wrong = ([("client-id", "")], [(PRODUCE, 5.0)])
-    codes = await world.alter((CLIENT, [(PRODUCE, 5.0)]), wrong, dry=True)
+    wrong = ([("client-id", "")], [(PRODUCE, 500.0)])
+    codes = await world.alter((CLIENT, [(PRODUCE, 500.0)]), wrong, dry=True)
     assert codes == [0, ErrorCode.INVALID_REQUEST]
     assert len(world.quotas) == 0
 

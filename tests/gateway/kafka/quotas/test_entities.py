@@ -38,7 +38,7 @@ def test_what_is_no_entity_is_refused(parts: list[Part], reason: str) -> None:
 @pytest.mark.parametrize(
     ("entity", "quota", "value"),
     [
-        (CLIENT, "producer_byte_rate", 1.0),
+        (CLIENT, "producer_byte_rate", 100.0),
         (CLIENT, "consumer_byte_rate", 2.0**62),
         (CLIENT, "request_percentage", 0.5),
         (CLIENT, "controller_mutation_rate", 2.5),
@@ -56,6 +56,7 @@ def test_quotas_are_numbers_above_zero(entity: tuple[Part, ...], quota: str, val
     ("entity", "quota", "value", "reason"),
     [
         (CLIENT, "producer_byte_rate", 1.5, "whole number"),
+        (CLIENT, "producer_byte_rate", 99.0, "the least is 100"),
         (CLIENT, "producer_byte_rate", 1e300, "whole number"),
         (ADDRESS, "connection_creation_rate", 5.5, "whole number"),
         (CLIENT, "connection_creation_rate", 5.0, "no quota connection_creation_rate for users"),

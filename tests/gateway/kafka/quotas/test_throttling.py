@@ -144,3 +144,10 @@ def test_those_who_went_quiet_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(world.throttling._clients) <= 10
     # Who has been here lately is remembered.
     assert world.charge(PRODUCE, "client-999", request=0) > 0
+
+
+def test_nobody_waits_longer_than_the_windows_remember() -> None:
+    world = World().set(CLIENT, producer_byte_rate=1.0)
+    assert world.charge(PRODUCE, request=10**12) == 11_000
+    told = world.throttling.throttled["producer_byte_rate"]
+    assert (told.count, told.total_ms) == (1, 11_000)

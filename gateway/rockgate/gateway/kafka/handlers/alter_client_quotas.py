@@ -13,7 +13,7 @@ Versions
 
 Departs from Kafka
 - An address is given as such: names are not looked up.
-- A quota that is not a number is refused.
+- A quota that is not a number is refused, and a byte rate below 100 bytes a second.
 """
 
 from __future__ import annotations

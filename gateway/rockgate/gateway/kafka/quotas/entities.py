@@ -29,6 +29,8 @@ CONNECTIONS: Final = "connection_creation_rate"
 _OF_CLIENTS: Final = frozenset({PRODUCER_BYTES, CONSUMER_BYTES, REQUEST_PERCENTAGE, MUTATIONS})
 _OF_ADDRESSES: Final = frozenset({CONNECTIONS})
 _WHOLE: Final = frozenset({PRODUCER_BYTES, CONSUMER_BYTES, CONNECTIONS})
+_LEAST: Final = {PRODUCER_BYTES: 100.0, CONSUMER_BYTES: 100.0}
+"""Bytes a second: the smallest Produce there can be has about as many."""
 _LONG_MAX: Final = (1 << 63) - 1
 NAME_CHARS_MAX: Final = 1_000
 
@@ -79,3 +81,8 @@ def check_quota(entity: Entity, quota: str, value: float) -> None:
         raise refuse(f"{quota} wants a number above 0, not {value}")
     if quota in _WHOLE and (value > _LONG_MAX or value != int(value)):
         raise refuse(f"{quota} wants a whole number of at most 63 bits, not {value}")
+    if value < _LEAST.get(quota, 0.0):
+        raise refuse(
+            f"{quota} of {value:g} lets no request through that a client could send;"
+            f" the least is {_LEAST[quota]:g}"
+        )

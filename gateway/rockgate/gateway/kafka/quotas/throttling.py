@@ -26,6 +26,10 @@ from rockgate.protocol.kafka.keys import ApiKey
 
 _CLIENTS_MAX: Final = 10_000
 """Clients whose quotas are remembered; one more and all are looked up again."""
+_WAIT_MS_MAX: Final = (1 << 31) - 1
+"""What an answer has room for."""
+_MUTATION_WAIT_MS_MAX: Final = 600_000
+"""A bucket remembers more than the windows; but nobody is told to wait longer than this."""
 _SWEEP_MIN: Final = 1_000
 _PRODUCE, _FETCH = int(ApiKey.PRODUCE), int(ApiKey.FETCH)
 
@@ -63,6 +67,8 @@ class Throttling:
         self._clients: dict[tuple[str, str], _Client] = {}
         self._rates: dict[tuple[str, str, str], Rate] = {}
         self._buckets: dict[tuple[str, str], tuple[float, Bucket]] = {}
+        # After all windows without a byte nothing is left that a client could wait for.
+        self._wait_ms_max = min(config.window_count * config.window_ms, _WAIT_MS_MAX)
         self._sweep_at = _SWEEP_MIN
         self.throttled = {
             quota: Throttled()
@@ -111,9 +117,7 @@ class Throttling:
     ) -> int:
         limit, rate = limited
         rate.record(value, now_ms)
-        wait_ms = rate.throttle_ms(limit, now_ms)
-        if most_ms:
-            wait_ms = min(wait_ms, most_ms)
+        wait_ms = min(rate.throttle_ms(limit, now_ms), most_ms or self._wait_ms_max)
         self._note(quota, wait_ms)
         return wait_ms
 
@@ -159,6 +163,7 @@ class Throttling:
             self._hold(call.peer, bucket.throttle_ms(limit))
 
     def _hold(self, peer: Peer, wait_ms: int) -> None:
+        wait_ms = min(wait_ms, _MUTATION_WAIT_MS_MAX)
         self._note(MUTATIONS, wait_ms)
         peer.throttle_ms = max(peer.throttle_ms, wait_ms)
 
