@@ -9,8 +9,11 @@ from tests.gateway.remoting.client import Client
 from tests.gateway.server import RunningServer
 from tests.waiting import wait_until
 
+from rockgate.gateway.remoting import clients as clients_module
+from rockgate.gateway.remoting import locks as locks_module
 from rockgate.gateway.remoting.clients import Client as Registered
 from rockgate.gateway.remoting.clients import Clients
+from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.locks import Locks
 from rockgate.protocol.remoting import javajson
 from rockgate.protocol.remoting.bodies.clients import ConsumerData, SubscriptionData
@@ -315,3 +318,41 @@ def test_a_body_that_is_no_json_is_refused_and_the_connection_lives(broker: Clie
     for code in (34, 41, 42, 46, 200):
         for body in (b"", b"{", b"[]", b"\xff\xff"):
             assert broker.ask(code, {}, body).code == ResponseCode.INVALID_PARAMETER
+
+
+def test_what_heartbeats_keep_is_bounded_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clients_module, "BEATS_BYTES_MAX", 1_000)
+    monkeypatch.setattr(clients_module, "MEMBERSHIPS_MAX", 3)
+    clients, one, other = Clients(Free(), 1_000), Line(), Line()
+    first: Any = one
+    second: Any = other
+    clients.reserve(first, 600, 1, 10)
+    clients.reserve(first, 900, 1, 10)
+    with pytest.raises(Refused, match="heartbeats of all clients pass 1000 bytes"):
+        clients.reserve(second, 200, 1, 10)
+    clients.lost(first)
+    clients.reserve(second, 200, 3, 10)
+    for group in ("a", "b", "c"):
+        clients.produce(group, Registered("id", second, "JAVA", 1, 0))
+    clients.reserve(second, 200, 3, 10)
+    with pytest.raises(Refused, match="more than 3 clients are in groups"):
+        clients.reserve(first, 200, 1, 10)
+    clients.leave(second, producer="a", consumer=None)
+    clients.reserve(first, 200, 1, 10)
+    clients.lost(second)
+    assert clients.expire(10**9) == 0
+
+
+def test_locks_that_nobody_renewed_are_forgotten_over_several_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(locks_module, "TURN_SECONDS", 1e-9)
+    locks = locks_module.Locks(expiry_ms=10)
+    queue = MessageQueue(broker_name="b", queue_id=0, topic="t")
+    for number in range(5):
+        assert locks.lock(f"g{number}", "c", [queue], 0) == [queue]
+    locks.expire(11)
+    assert 0 < locks._count < 5, "some, and others have their turn"
+    for _ in range(5):
+        locks.expire(11)
+    assert locks._count == 0

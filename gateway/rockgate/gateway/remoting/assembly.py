@@ -143,6 +143,7 @@ class RemotingAssembly:
             asks=self.clients.asks,
         )
         self.locks = Locks(remoting.lock_expiry_ms)
+        self.clients.notices.later = asyncio.get_running_loop().call_soon
         self.polls = LongPolls(
             connection_max=remoting.waiting_pulls_max, bytes_max=remoting.waiting_bytes_max
         )

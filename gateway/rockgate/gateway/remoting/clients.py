@@ -17,10 +17,12 @@ from typing import Protocol
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.names import CLIENT_ID_CHARS_MAX
+from rockgate.gateway.remoting.notices import Notices
 from rockgate.protocol.remoting.bodies.clients import ConsumerData, SubscriptionData
-from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
+from rockgate.protocol.remoting.codes import ResponseCode
 
 BROADCASTING = "BROADCASTING"
+MEMBERSHIPS_MAX = 200_000
 BEATS_BYTES_MAX = 64 << 20
 """Heartbeats of all clients: a hundred thousand of the usual size."""
 
@@ -76,6 +78,9 @@ class Clients:
         """Told of a group whose last consumer is gone."""
         self._askers: dict[str, Caller] = {}
         self._asker_ids: dict[Caller, str] = {}
+        self.notices = Notices(self._callers)
+        self._membership_count = 0
+        """Clients in groups: one in a thousand groups counts a thousand times."""
         self._beats: dict[Caller, int] = {}
         self._beaten_bytes = 0
         """Bytes of every connection's last heartbeat: what it says is kept."""
@@ -131,14 +136,19 @@ class Clients:
 
     # Heartbeats
 
-    def reserve(self, caller: Caller, beat_bytes: int, groups_max: int) -> None:
+    def reserve(self, caller: Caller, beat_bytes: int, group_count: int, groups_max: int) -> None:
         """Make sure that what a heartbeat says may be kept; SYSTEM_BUSY if it is too much."""
         beaten = self._beaten_bytes - self._beats.get(caller, 0) + beat_bytes
         if beaten > BEATS_BYTES_MAX:
             raise Refused(
                 ResponseCode.SYSTEM_BUSY, f"heartbeats of all clients pass {BEATS_BYTES_MAX} bytes"
             )
-        if len(self._groups_of.get(caller, ())) > groups_max:
+        known = len(self._groups_of.get(caller, ()))
+        if self._membership_count + max(0, group_count - known) > MEMBERSHIPS_MAX:
+            raise Refused(
+                ResponseCode.SYSTEM_BUSY, f"more than {MEMBERSHIPS_MAX} clients are in groups"
+            )
+        if known > groups_max:
             raise Refused(
                 ResponseCode.INVALID_PARAMETER, f"a client in more than {groups_max} groups"
             )
@@ -150,6 +160,7 @@ class Clients:
         known = self._producers.setdefault(group, {}).get(client.caller)
         if known is None:
             self._producers[group][client.caller] = client
+            self._membership_count += 1
             self._groups_of.setdefault(client.caller, {})[group] = None
             callers = self._producing.setdefault(client.client_id, {})
             callers[client.caller] = callers.get(client.caller, 0) + 1
@@ -168,6 +179,7 @@ class Clients:
         has_changed = known is None or known.client_id != client.client_id
         if known is None:
             group.members[client.caller] = client
+            self._membership_count += 1
             self._groups_of.setdefault(client.caller, {})[data.group_name] = None
         else:
             known.client_id = client.client_id
@@ -175,7 +187,7 @@ class Clients:
         if self._subscribe(group, data):
             has_changed = True
         if has_changed and notifies and data.message_model != BROADCASTING:
-            self._notify(group)
+            self.notices.add(group.name)
         return has_changed
 
     def _subscribe(self, group: Group, data: ConsumerData) -> bool:
@@ -250,6 +262,7 @@ class Clients:
         client = members.pop(caller, None)
         if client is None:
             return
+        self._membership_count -= 1
         if not members:
             del self._producers[name]
         callers = self._producing[client.client_id]
@@ -263,15 +276,16 @@ class Clients:
         group = self._consumers.get(name)
         if group is None or group.members.pop(caller, None) is None:
             return
+        self._membership_count -= 1
         if group.members:
             if group.data.message_model != BROADCASTING:
-                self._notify(group)
+                self.notices.add(name)
         else:
             del self._consumers[name]
             self._tenancy.give_back(name)
             for listener in self.on_emptied:
                 listener(name)
 
-    def _notify(self, group: Group) -> None:
-        for caller in group.members:
-            caller.tell(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {"consumerGroup": group.name})
+    def _callers(self, name: str) -> list[Caller]:
+        group = self._consumers.get(name)
+        return [] if group is None else list(group.members)

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from rockgate.gateway.timeslice import TimeSlice
 from rockgate.protocol.remoting.bodies.queues import MessageQueue
 
-LOCKS_MAX = 200_000
+LOCKS_MAX = 100_000
+TURN_SECONDS = 0.005
 
 
 class _Lock(NamedTuple):
@@ -25,6 +27,8 @@ class Locks:
         self._expiry_ms = expiry_ms
         self._groups: dict[str, dict[MessageQueue, _Lock]] = {}
         self._count = 0
+        self._unseen: list[str] = []
+        """Groups that are still to be looked at for what has expired."""
 
     def lock(
         self, group: str, client_id: str, queues: Iterable[MessageQueue], now_ms: int
@@ -63,10 +67,17 @@ class Locks:
         )
 
     def expire(self, now_ms: int) -> None:
-        """Forget locks that nobody renewed."""
-        for group, held in list(self._groups.items()):
+        """Forget locks that nobody renewed, of some groups; a further call goes on with others."""
+        if not self._unseen:
+            self._unseen = list(self._groups)
+        share = TimeSlice(TURN_SECONDS)
+        while self._unseen:
+            group = self._unseen.pop()
+            held = self._groups.get(group, {})
             for queue in [q for q, lock in held.items() if now_ms - lock.at_ms > self._expiry_ms]:
                 del held[queue]
                 self._count -= 1
             if not held:
-                del self._groups[group]
+                self._groups.pop(group, None)
+            if share.is_over():
+                return

@@ -81,15 +81,16 @@ class ClientRequests:
         now_ms = self._clock.monotonic_ms()
         if beat.without_sub and beat.heartbeat_fingerprint:
             return _beaten(not self._clients.touch(caller, now_ms))
-        if len(beat.consumer_data_set) + len(beat.producer_data_set) > GROUPS_MAX:
+        count = len(beat.consumer_data_set) + len(beat.producer_data_set)
+        if count > GROUPS_MAX:
             raise Refused(
                 ResponseCode.INVALID_PARAMETER, f"a heartbeat of more than {GROUPS_MAX} groups"
             )
         _check_names(beat)
-        self._clients.reserve(caller, len(command.body), GROUPS_MAX)
+        self._clients.reserve(caller, len(command.body), count, GROUPS_MAX)
         client = Client(beat.client_id, caller, command.language, command.version, now_ms)
         beats = self._beats(beat, client)
-        if len(beat.consumer_data_set) + len(beat.producer_data_set) > GROUPS_AT_ONCE:
+        if count > GROUPS_AT_ONCE:
             return _beaten_later(beats)
         return _answer_beat([name for name in beats if name])
 
