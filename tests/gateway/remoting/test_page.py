@@ -11,9 +11,12 @@ PAGE = (Path(__file__).parents[3] / "docs" / "remoting.md").read_text(encoding="
 
 
 class Anything:
-    """Has every attribute."""
+    """Has every attribute, and can be called."""
 
     def __getattr__(self, name: str) -> Any:
+        return Anything()
+
+    def __call__(self, *arguments: Any) -> Any:
         return Anything()
 
 
