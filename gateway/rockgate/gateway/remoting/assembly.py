@@ -144,9 +144,7 @@ class RemotingAssembly:
         )
         self.locks = Locks(remoting.lock_expiry_ms)
         self.clients.notices.later = asyncio.get_running_loop().call_soon
-        self.polls = LongPolls(
-            connection_max=remoting.waiting_pulls_max, bytes_max=remoting.waiting_bytes_max
-        )
+        self.polls = LongPolls(remoting.waiting_pulls_max, remoting.waiting_bytes_max)
         self.halves = Halves(store=store, halves=folds.halves, durability=self.durability)
         self.sender.on_kind[MessageKind.HALF] = self.halves.prepare
         self.delays = Delays(

@@ -18,7 +18,7 @@ POLL_BYTES: Final = 5_000
 class LongPolls:
     """The pulls that wait, counted."""
 
-    def __init__(self, *, connection_max: int, bytes_max: int) -> None:
+    def __init__(self, connection_max: int, bytes_max: int) -> None:
         self._connection_max = connection_max
         self._bytes_max = bytes_max
         self._counts: dict[Caller, int] = {}
