@@ -43,7 +43,7 @@ docs: $(VENV)/.dev ## Write the generated pages again (the house tests fail whil
 
 compat: $(VENV)/.dev ## Every real client against the server; writes docs/compatibility.md (ARGS="compat-tests/kafkajs": one)
 	status=0; ROCKGATE_BUDGET=long ROCKGATE_COMPAT_RESULTS=$(CURDIR)/compat-tests/results.json \
-	  $(BIN)/python -m pytest -m "long or not long" $(or $(ARGS),compat-tests) || status=$$?; \
+	  $(BIN)/python -m pytest -m "long or not long" $(or $(ARGS),compat-tests tests/differential) || status=$$?; \
 	[ -n "$(ARGS)" ] || $(MAKE) compat-spark-next || status=$$?; \
 	$(BIN)/python -m docs.generate; exit $$status
 

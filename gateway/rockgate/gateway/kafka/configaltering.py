@@ -13,6 +13,7 @@ from enum import IntEnum
 from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
+from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.brokerconfigs import BrokerConfig
 from rockgate.gateway.kafka.configchecks import GROUPS, TOPICS, ConfigTable
 from rockgate.gateway.kafka.errors import RequestError, explain
@@ -128,6 +129,10 @@ class TopicResources:
             raise RequestError(ErrorCode.INVALID_REQUEST, "a topic resource has a name")
         topic = self._listing.find(name)
         if topic is None:
+            if not names.is_legal(name):
+                raise RequestError(
+                    ErrorCode.INVALID_TOPIC_EXCEPTION, "no topic can have such a name"
+                )
             raise RequestError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no topic of this name"
             )
@@ -230,15 +235,24 @@ class Altering(Generic[Asked, Result]):
                     ErrorCode.INVALID_REQUEST, "the resource is named more than once"
                 )
             resources = self._alterable.of(asked)
-            config = resources.config(name)
-            _check_once(asked.configs)
-            planned = self._plan(resources, config, asked)
+            planned = self._planned_for(resources, asked)
         except RequestError as error:
             self._outcomes.append((asked, error))
             return 0
         self._planned.setdefault(asked.resource_type, (resources, {}))[1][name] = planned
         self._outcomes.append((asked, None))
         return resources.cost(name)
+
+    def _planned_for(self, resources: Resources, asked: Asked) -> Mapping[str, str]:
+        try:
+            config = resources.config(asked.resource_name)
+        except RequestError as missing:
+            if missing.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                # Kafka tells of a wrong config first, and then that there is no such topic.
+                self._plan(resources, {}, asked)
+            raise
+        _check_once(asked.configs)
+        return self._plan(resources, config, asked)
 
     def finish(self) -> Sequence[Result]:
         """Alter all that passed."""

@@ -121,7 +121,9 @@ class DeleteRecords:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if topic.is_internal:
             return ErrorCode.INVALID_TOPIC_EXCEPTION
-        if "delete" not in topic.config.get("cleanup.policy", "delete"):
+        # An empty policy keeps everything until somebody cuts it off.
+        policy = topic.config.get("cleanup.policy", "delete")
+        if "compact" in policy and "delete" not in policy:
             return ErrorCode.POLICY_VIOLATION
         queue = queues[asked.partition_index]
         high_watermark = self._store.reader.high_watermark(queue)

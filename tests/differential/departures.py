@@ -1,0 +1,97 @@
+"""Where we answer otherwise on purpose: the step, the two answers, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from tests.differential.player import Answer, Step
+
+
+class Departure(NamedTuple):
+    """One kind of difference that is no fault."""
+
+    step: str
+    is_meant: Callable[[Step, Answer, Answer], bool]
+    """Whether a difference between their answer and ours is this one."""
+    reason: str
+    is_lasting: bool = False
+    """Whether the two servers differ from then on, so that the rest cannot be compared."""
+
+
+DEPARTURES: tuple[Departure, ...] = (
+    Departure(
+        "forget",
+        lambda step, theirs, ours: (theirs, ours) == ("NONE", "GROUP_ID_NOT_FOUND"),
+        "a group of which nothing is left is gone here at once, and in Kafka when it is next "
+        "looked at, within ten minutes",
+    ),
+    Departure(
+        "produce",
+        lambda step, theirs, ours: (
+            step[3] > 0 and (theirs, ours) == ("OUT_OF_ORDER_SEQUENCE_NUMBER", "NONE")
+        ),
+        "a partition that a transaction only added gets no marker here, so its producer is not "
+        "known there and may begin anywhere; Kafka's marker makes it begin from 0",
+        is_lasting=True,
+    ),
+    *(
+        Departure(
+            step,
+            lambda step, theirs, ours: _code(theirs) == 29 and _code(ours) == 1,
+            "a queue that a topic does not have is SYSTEM_ERROR here, as in RocketMQ 4.9; 5.5 says "
+            "INVALID_PARAMETER, and clients do not tell the two apart",
+        )
+        for step in ("pull", "send", "half")
+    ),
+    Departure(
+        "pull",
+        lambda step, theirs, ours: _code(theirs) == 29 and _code(ours) in (0, 19, 21),
+        "a topic that is given fewer queues is written to in those, and what lies in the others "
+        "is still read here: a Kafka client has seen them as partitions",
+    ),
+    *(
+        Departure(
+            step,
+            lambda step, theirs, ours: _code(ours) in (1, 17) and _code(theirs) in (0, 22),
+            "of a topic or a queue that is not there nothing is told here; RocketMQ answers with "
+            "offset 0, or that nothing was committed",
+        )
+        for step in ("ends", "at", "committed")
+    ),
+    Departure(
+        "get",
+        lambda step, theirs, ours: (
+            step[2] == "min.insync.replicas" and theirs[1][0][:2] == ours[1][0][:2]
+        ),
+        "Kafka keeps this default with the cluster's dynamic configs; ours is a plain default",
+    ),
+)
+
+
+def differences(
+    sequence: Sequence[Step], theirs: Sequence[Answer], ours: Sequence[Answer]
+) -> list[str]:
+    """What differs and is not meant to, a line each."""
+    found = []
+    for number, (step, expected, answer) in enumerate(zip(sequence, theirs, ours, strict=True)):
+        if expected == answer:
+            continue
+        meant = _meant(step, expected, answer)
+        if meant is None:
+            found.append(f"step {number} {step}: theirs {expected}, ours {answer}")
+        elif meant.is_lasting:
+            break
+    return found
+
+
+def _code(answer: Answer) -> Answer:
+    """The code of an answer of RocketMQ's wire."""
+    return answer[0] if isinstance(answer, list) and answer else answer
+
+
+def _meant(step: Step, theirs: Answer, ours: Answer) -> Departure | None:
+    for each in DEPARTURES:
+        if each.step == step[0] and each.is_meant(step, theirs, ours):
+            return each
+    return None

@@ -1,0 +1,29 @@
+"""The real thing for a kind of sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from bench.peers.kafka import KafkaPeer
+from bench.peers.rocketmq import RocketMQPeer
+from tests.differential.player import Address
+
+
+class Peer(NamedTuple):
+    """A server that runs."""
+
+    name: str
+    address: Address
+
+
+@contextmanager
+def running(door: str) -> Iterator[Peer]:
+    """Apache Kafka, or Apache RocketMQ's broker for RocketMQ's wire."""
+    if door == "kafka":
+        with KafkaPeer() as kafka:
+            yield Peer(f"Apache Kafka {kafka.version}", kafka.address)
+    else:
+        with RocketMQPeer() as rocketmq:
+            yield Peer(f"Apache RocketMQ {rocketmq.version}", rocketmq.broker)

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from tests.differential.departures import differences
+from tests.differential.player import Step
+
+
+def test_equal_answers_are_no_difference() -> None:
+    assert differences([["end", "a1", True]], [["NONE"]], [["NONE"]]) == []
+
+
+def test_a_difference_is_told_with_its_step_and_both_answers() -> None:
+    found = differences([["x"], ["forget"]], ["A", "NONE"], ["A", "UNKNOWN_SERVER_ERROR"])
+    assert found == ["step 1 ['forget']: theirs NONE, ours UNKNOWN_SERVER_ERROR"]
+
+
+def test_what_departs_on_purpose_is_passed_over() -> None:
+    sequence: list[Step] = [["forget"], ["commit", 1]]
+    assert differences(sequence, ["NONE", "A"], ["GROUP_ID_NOT_FOUND", "B"]) == [
+        "step 1 ['commit', 1]: theirs A, ours B"
+    ]
+
+
+def test_after_a_lasting_departure_nothing_is_compared() -> None:
+    sequence: list[Step] = [["produce", "a1", 1, 1], ["read", 1, True]]
+    theirs, ours = ["OUT_OF_ORDER_SEQUENCE_NUMBER", []], ["NONE", [1]]
+    assert differences(sequence, theirs, ours) == []
