@@ -88,7 +88,7 @@ def test_the_sdk_imports_with_the_base_install_alone(bare: Path) -> None:
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("arguments", [[], ["serve"], ["--help"]])
+@pytest.mark.parametrize("arguments", [[], ["serve"]])
 def test_the_command_without_the_server_extra_exits_2_and_says_what_to_install(
     bare: Path, arguments: list[str]
 ) -> None:
@@ -96,6 +96,13 @@ def test_the_command_without_the_server_extra_exits_2_and_says_what_to_install(
     assert result.returncode == 2, result.stderr
     assert re.search(r"pip install .rockgate\[server\]", result.stderr)
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("flag", ["--help", "--version"])
+def test_help_and_version_need_no_extra(bare: Path, flag: str) -> None:
+    result = run_bare(bare, "-m", "rockgate.gateway", flag)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "rockgate" in result.stdout
 
 
 def names_in(wheel: Path) -> set[str]:

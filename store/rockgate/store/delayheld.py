@@ -127,6 +127,13 @@ class HeldEntries:
         key, base = next(iter(self._ready))
         return self._roster[self._places[key][base]]
 
+    def put_last(self, item: Held) -> None:
+        """Let an item that cannot be scheduled now wait behind the others that are ready."""
+        place = item.key, item.base
+        if place in self._ready:
+            del self._ready[place]
+            self._ready[place] = None
+
     def all(self) -> list[Held]:
         """Return every item, for those who look."""
         return [held for _, held in self._roster.walk() if held is not None]

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from tests.gateway.kafka.delayed import Postponing, delayed, plain
 from tests.gateway.kafka.fetcher import Answer, Asked, Fetcher
 from tests.gateway.kafka.world import NOW_MS
 
-from rockgate.gateway.kafka import delaying, examining
+from rockgate.gateway.delay.opening import open_batch
+from rockgate.gateway.kafka import delaying, delayscheduling, examining
 from rockgate.gateway.kafka.handlers.fetch import Fetched
 from rockgate.gateway.kafka.timesearch import TimeSearch
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import DELAYED, get_property, properties_of
-from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.errors import ErrorCode, MalformedBatch
 from rockgate.protocol.kafka.records.batch import Compression, read_header
 from rockgate.protocol.kafka.records.record import Record, build_batch
 from rockgate.store.config import StoreConfig
@@ -429,6 +431,33 @@ def test_a_batch_with_very_many_delayed_records_is_scheduled_little_by_little(
     assert seen == [2, 4, 6, 7]
     world.ripen(1_000)
     assert world.values() == [b"%d" % number for number in range(7)]
+
+
+def test_a_held_batch_that_is_damaged_waits_behind_the_others_and_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for module in (examining, delaying):
+        monkeypatch.setattr(module, "WAITS_MAX", 1)
+    world = mixed()
+    for number in range(3):
+        world.put(*[delayed(b"%d" % number, 1_000)] * 2)
+    damaged: list[bytes] = []
+
+    def damage(body: memoryview, **more: Any) -> Any:
+        if not damaged or bytes(body) == damaged[0]:
+            damaged[:] = [bytes(body)]
+            raise MalformedBatch("a flipped bit")
+        return open_batch(body, **more)
+
+    monkeypatch.setattr("rockgate.gateway.kafka.delayscheduling.open_batch", damage)
+    for _ in range(5):
+        world.ripen(delayscheduling.RETRY_MS)
+    assert world.values() == [b"1", b"1", b"2", b"2"]
+    assert sum("wait for a repair" in record.message for record in caplog.records) == 1
+    monkeypatch.setattr("rockgate.gateway.kafka.delayscheduling.open_batch", open_batch)
+    world.ripen(delayscheduling.RETRY_MS)
+    world.ripen(1_000)
+    assert world.values() == [b"1", b"1", b"2", b"2", b"0", b"0"]
 
 
 def heavy(world: Postponing, count: int = 2_000, ms: int = 1_000) -> bytes:

@@ -14,7 +14,7 @@ from rockgate.gateway.delay.opening import Opened, open_batch, open_politely, wa
 from rockgate.protocol.entry import body_of
 from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
 from rockgate.protocol.kafka.records.bounds import LIGHT, WIDEST, is_heavy
-from rockgate.store.delayheld import HELD_TOPIC, Held, HeldEntries, Kind, Scheduled, encode
+from rockgate.store.delayheld import HELD_TOPIC, Held, HeldEntries, Key, Kind, Scheduled, encode
 from rockgate.store.errors import StoreError
 from rockgate.store.queueindex import Unit
 from rockgate.store.reading import Slice
@@ -23,6 +23,8 @@ from rockgate.store.store import Store
 STEP_RECORDS: Final = 500
 RETRY_MS: Final = 1_000
 """How long to wait after a full disk, or one that failed."""
+
+TOLD_MAX: Final = 1_000
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +47,8 @@ class HeldScheduling:
         """The batch under way, and where it lies."""
         self._is_opening = False
         self._not_before_ms = 0
+        self._told: set[tuple[Key, int]] = set()
+        """What was told to be damaged."""
 
     def step(self) -> bool:
         """Schedule some records; say whether to be called again soon."""
@@ -55,6 +59,9 @@ class HeldScheduling:
             return False
         try:
             return self._go_on(item)
+        except _Unreadable as error:
+            self._pass_over(item, error)
+            return False
         except StoreError as error:
             log.warning("delayed records are not scheduled yet reason=%s", error)
             self._not_before_ms = self._clock.monotonic_ms() + RETRY_MS
@@ -66,7 +73,7 @@ class HeldScheduling:
             log.error("a batch that was held is gone queue=%d offset=%d", item.key[1], item.base)
             self._append(item, [], item.done_count, is_last=True)
             return True
-        opened = self._open(found)
+        opened = self._open(found, item)
         if opened is None:
             return True
         first = item.done_count
@@ -80,6 +87,16 @@ class HeldScheduling:
         if is_last:
             self._position, self._opened = -1, None
         return True
+
+    def _pass_over(self, item: Held, reason: _Unreadable) -> None:
+        """Try a damaged batch again later, behind the others, and tell of it once."""
+        if (item.key, item.base) not in self._told:
+            if len(self._told) >= TOLD_MAX:
+                self._told.clear()
+            self._told.add((item.key, item.base))
+            log.error("delayed records wait for a repair reason=%s", reason)
+        self._held.put_last(item)
+        self._not_before_ms = self._clock.monotonic_ms() + RETRY_MS
 
     def _find(self, item: Held) -> Slice | None:
         queue = self._queues.find(*item.key)
@@ -95,7 +112,7 @@ class HeldScheduling:
         schedule = self._deliveries.schedule(item.key, waits)
         self._appender.append_states([*schedule, (HELD_TOPIC, said)])
 
-    def _open(self, found: Slice) -> Opened | None:
+    def _open(self, found: Slice, item: Held) -> Opened | None:
         """Return the batch, opened; None if a job does that now."""
         unit, view = found
         if self._position == unit.position and self._opened is not None:
@@ -112,10 +129,10 @@ class HeldScheduling:
             pass
         except MalformedBatch as damage:
             raise _unreadable(unit, damage) from damage
-        self._open_later(unit, view)
+        self._open_later(unit, view, item)
         return self._opened if self._position == unit.position else None
 
-    def _open_later(self, unit: Unit, view: memoryview) -> None:
+    def _open_later(self, unit: Unit, view: memoryview, item: Held) -> None:
         chunks = self._warmth.plan([(unit.position, unit.size)], self._log.end)
         opened: list[Opened] = []
 
@@ -130,12 +147,15 @@ class HeldScheduling:
             if failure is None:
                 self._position, self._opened = unit.position, opened[0]
             else:
-                log.error("%s", _unreadable(unit, failure))
-                self._not_before_ms = self._clock.monotonic_ms() + RETRY_MS
+                self._pass_over(item, _unreadable(unit, failure))
 
         self._is_opening = True
         self._deliveries.jobs().submit(work, done)
 
 
-def _unreadable(unit: Unit, damage: Exception) -> StoreError:
-    return StoreError(f"the batch at position {unit.position} is not readable: {damage}")
+class _Unreadable(StoreError):
+    """A batch that was held is damaged."""
+
+
+def _unreadable(unit: Unit, damage: Exception) -> _Unreadable:
+    return _Unreadable(f"the batch at position {unit.position} is not readable: {damage}")
