@@ -8,6 +8,7 @@ from tests.store.keymodel import ModelLog
 from rockgate.protocol.entry import TRANSACTION_ROLLBACK
 from rockgate.store.keyfile import Shape
 from rockgate.store.keyindex import KeyIndex
+from rockgate.store.keywaiting import BATCHED_MAX, WAITING_MAX
 from rockgate.store.memoryfiles import MemoryDisk
 
 Work = Callable[[], None]
@@ -24,7 +25,7 @@ class World:
         self.index.soon = self.index.later = self.asked_for.append
 
     def opened(self) -> KeyIndex:
-        index = KeyIndex(self.disk.root(), Shape(50, 5_000))
+        index = KeyIndex(self.disk.root(), Shape(50, 20_000))
         self.resumed = index.recover(log_end=self.log.end, rebuild_from=self.log.start)
         return index
 
@@ -124,11 +125,6 @@ def test_a_rollback_and_a_message_without_keys_are_passed_over(world: World) -> 
     assert world.index.last_position == -1
 
 
-def test_as_many_as_a_turn_may_take_are_put_at_once(world: World) -> None:
-    positions = world.put(*(b"%d" % number for number in range(1_000)))
-    assert world.index.last_position == positions[-1]
-
-
 def test_a_checkpoint_counts_what_waits(world: World) -> None:
     positions = world.put(b"a")
     world.index.reached(world.log.end)
@@ -145,3 +141,32 @@ def test_what_waits_is_not_counted_as_on_disk(world: World) -> None:
     index = world.opened()
     assert kept[0] <= world.resumed <= waits[0], "a start puts it again from here"
     assert index.query(b"orders", b"b", load=world.log.load, limit=9) == []
+
+
+def test_a_large_batch_is_put_over_several_turns_in_the_order_of_the_log(world: World) -> None:
+    keys = [b"k%d" % number for number in range(2 * WAITING_MAX + 5)]
+    positions = world.put(*keys)
+    reached = []
+    while world.asked_for:
+        world.turn()
+        reached.append(positions.index(world.index.last_position) + 1)
+    assert reached == [WAITING_MAX, 2 * WAITING_MAX, len(keys)]
+    assert [world.found(key) for key in keys] == [[position] for position in positions]
+
+
+def test_what_is_put_behind_a_batch_under_way_comes_behind_it(world: World) -> None:
+    positions = world.put(*(b"k%d" % number for number in range(WAITING_MAX + 2)))
+    world.turn()
+    behind = world.log.append(b"orders", [b"z"])
+    world.index.put(b"orders", [b"z"], behind, world.log.store_ms)
+    assert world.index.last_position == behind
+    assert world.found(b"k%d" % (WAITING_MAX + 1)) == [positions[-1]]
+    world.turn()
+    assert world.found(b"z") == [behind]
+
+
+def test_batches_that_wait_are_bounded(world: World) -> None:
+    positions: list[int] = []
+    while len(positions) < BATCHED_MAX:
+        positions += world.put(*(b"k%d" % number for number in range(1_000)))
+    assert world.index.last_position == positions[-1]

@@ -36,7 +36,7 @@ from rockgate.store.files import Directory
 from rockgate.store.keyfile import KeyFile, Shape
 from rockgate.store.keyloading import Load
 from rockgate.store.keyrow import load_row, name_of
-from rockgate.store.keywaiting import FEW, WAITING_MAX, KeysWaiting, Run, run
+from rockgate.store.keywaiting import BATCHED_MAX, FEW, WAITING_MAX, KeysWaiting, Run, run
 
 _log = logging.getLogger(__name__)
 
@@ -160,6 +160,9 @@ class KeyIndex:
         """
         if self._waiting.count:
             self.settle()
+        self._put_next(topic, keys, position, store_ms)
+
+    def _put_next(self, topic: bytes, keys: Sequence[bytes], position: int, store_ms: int) -> None:
         if not keys or position <= self._last or self.missed_from is not None:
             return
         if self._put(topic, keys, position, store_ms):
@@ -206,19 +209,25 @@ class KeyIndex:
         Not now but `soon`, when they have been answered; whoever needs them first settles that.
         """
         self._waiting.add_all(topic, properties, positions, store_ms)
-        if self._waiting.count >= WAITING_MAX:
+        if self._waiting.count >= BATCHED_MAX:
             self.settle()
         elif not self._is_settled_soon:
             self._is_settled_soon = True
-            self.soon(self.settle)
+            self.soon(self._settle_some)
 
-    def settle(self) -> None:
-        """Put all that waits."""
+    def _settle_some(self) -> None:
         self._is_settled_soon = False
-        for topic, properties, positions, store_ms in self._waiting.take():
+        self.settle(WAITING_MAX)
+        if self._waiting.count and not self._is_settled_soon:
+            self._is_settled_soon = True
+            self.soon(self._settle_some)
+
+    def settle(self, count_max: int | None = None) -> None:
+        """Put what waits: all of it, or so many messages."""
+        for topic, properties, positions, store_ms in self._waiting.take(count_max):
             if len(positions) < FEW:
                 for each, position in zip(properties, positions, strict=True):
-                    self.put(topic, keys_of(each), position, store_ms)
+                    self._put_next(topic, keys_of(each), position, store_ms)
                 continue
             keys, places = keys_of_all(properties, positions)
             file = self._row[-1]
@@ -229,7 +238,7 @@ class KeyIndex:
                 or file.count + len(keys) > file.shape.entry_count
             ):
                 for position, those in groupby(zip(keys, places, strict=True), itemgetter(1)):
-                    self.put(topic, [key for key, _ in those], position, store_ms)
+                    self._put_next(topic, [key for key, _ in those], position, store_ms)
                 continue
             file.position = places[0]
             file.put_all(topic, keys, places, store_ms)

@@ -11,7 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 WAITING_MAX: Final = 1_000
-"""How many messages may wait: about a millisecond's work."""
+"""How many single messages may wait, and how many of a batch are put in one turn: what takes a few
+milliseconds at most."""
+BATCHED_MAX: Final = 16_000
+"""How many messages of batches may wait."""
 FEW: Final = 6
 """Messages up to which each is put for itself in less time than together."""
 
@@ -59,9 +62,20 @@ class KeysWaiting:
         self._shared = None
         self._groups.append((topic, properties, positions, store_ms))
 
-    def take(self) -> list[Group]:
-        """Return all that waits, which then waits no more."""
-        groups, self._groups = self._groups, []
+    def take(self, count_max: int | None = None) -> list[Group]:
+        """Return what waits, the oldest first and so many at most; that waits no more."""
         self._shared = None
-        self.count = 0
-        return groups
+        if count_max is None or self.count <= count_max:
+            groups, self._groups = self._groups, []
+            self.count = 0
+            return groups
+        taken: list[Group] = []
+        self.count -= count_max
+        while count_max:
+            topic, properties, positions, store_ms = self._groups.pop(0)
+            taken.append((topic, properties[:count_max], positions[:count_max], store_ms))
+            if len(positions) > count_max:
+                rest = topic, properties[count_max:], positions[count_max:], store_ms
+                self._groups.insert(0, rest)
+            count_max = max(0, count_max - len(positions))
+        return taken
