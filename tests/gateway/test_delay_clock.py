@@ -1,0 +1,245 @@
+"""Clocks that are set: times of day follow the wall clock, delays follow the time that passes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+import pytest
+from tests.gateway.kafka.delayed import Postponing
+from tests.gateway.remoting.test_delays import DelayWorld
+
+from rockgate.store.clock import ManualClock
+
+MINUTE_MS: Final = 60_000
+HOUR_MS: Final = 60 * MINUTE_MS
+DAY_MS: Final = 24 * HOUR_MS
+BELIEVED_MS: Final = 5 * MINUTE_MS
+AT = pytest.mark.parametrize("name", ["TIMER_DELIVER_MS", "__STARTDELIVERTIME"])
+AFTER = pytest.mark.parametrize(
+    ("name", "value", "delay_ms"),
+    [
+        ("DELAY", "18", 2 * HOUR_MS),
+        ("TIMER_DELAY_SEC", "7200", 2 * HOUR_MS),
+        ("TIMER_DELAY_MS", "5400001", 5_400_001),
+    ],
+)
+
+
+class Door(Protocol):
+    """One side of the server, to which something is sent that waits."""
+
+    clock: ManualClock
+
+    def put_off(self, body: bytes, marks: Mapping[str, str]) -> None: ...
+
+    def came(self) -> list[bytes]: ...
+
+    def restart(self, how: str) -> None: ...
+
+    def ripen(self, milliseconds: int) -> None: ...
+
+
+class RocketmqDoor(DelayWorld):
+    def put_off(self, body: bytes, marks: Mapping[str, str]) -> None:
+        self.send(marks, body)
+
+    def came(self) -> list[bytes]:
+        return self.bodies()
+
+    def restart(self, how: str) -> None:
+        if how == "kill":
+            self.kill()
+        else:
+            self.store.close()
+            self.open()
+
+
+class KafkaDoor(Postponing):
+    def put_off(self, body: bytes, marks: Mapping[str, str]) -> None:
+        self.put((b"now", {}), (body, dict(marks)))
+
+    def came(self) -> list[bytes]:
+        return [value for value in self.values() if value != b"now"]
+
+    def restart(self, how: str) -> None:
+        if how == "kill":
+            self.crash()
+        else:
+            self.reopen()
+
+
+@pytest.fixture(params=["rocketmq", "kafka"])
+def door(request: pytest.FixtureRequest) -> Door:
+    if request.param == "rocketmq":
+        return RocketmqDoor()
+    world = KafkaDoor()
+    world.mixed()
+    return world
+
+
+def pass_time(door: Door, milliseconds: int, parts: int = 10) -> None:
+    """Let time pass in steps, as a server looks again and again."""
+    for part in range(parts):
+        door.ripen(milliseconds * (part + 1) // parts - milliseconds * part // parts)
+
+
+def comes_after(door: Door, milliseconds: int) -> None:
+    """The one that waits is due in so long, and not a millisecond sooner."""
+    pass_time(door, milliseconds - 1)
+    assert door.came() == []
+    door.ripen(1)
+    assert door.came() == [b"one"]
+
+
+def at(door: Door, name: str, milliseconds: int) -> None:
+    """Send something for a time of day, so far from what the wall clock says."""
+    door.put_off(b"one", {name: str(door.clock.now_ms() + milliseconds)})
+
+
+# A clock that was a day ahead at the start, and is set back
+
+
+@AT
+def test_a_time_of_day_is_kept_at_once_when_a_wrong_clock_was_set_back(
+    door: Door, name: str
+) -> None:
+    door.clock.step(DAY_MS)
+    door.restart("clean")
+    door.ripen(1_000)
+    door.clock.step(-DAY_MS)
+    door.ripen(0)
+    at(door, name, 2 * HOUR_MS)
+    door.ripen(0)
+    comes_after(door, 2 * HOUR_MS)
+
+
+@AT
+def test_what_waits_for_a_time_of_day_moves_with_a_clock_that_is_set_back(
+    door: Door, name: str
+) -> None:
+    at(door, name, 2 * HOUR_MS)
+    door.ripen(HOUR_MS)
+    door.clock.step(-DAY_MS)
+    comes_after(door, DAY_MS + HOUR_MS)
+
+
+@AT
+@pytest.mark.parametrize("how", ["clean", "kill"])
+def test_a_time_of_day_is_kept_over_a_restart_with_a_clock_that_was_set_back(
+    door: Door, name: str, how: str
+) -> None:
+    door.clock.step(DAY_MS)
+    door.restart(how)
+    at(door, name, -DAY_MS + HOUR_MS)
+    door.clock.step(-DAY_MS)
+    door.ripen(0)
+    door.restart(how)
+    comes_after(door, HOUR_MS)
+
+
+@AT
+def test_a_clock_that_is_back_for_a_second_delays_nothing(door: Door, name: str) -> None:
+    at(door, name, 3_000)
+    door.clock.step(-DAY_MS)
+    door.ripen(1_000)
+    door.clock.step(DAY_MS)
+    comes_after(door, 2_000)
+
+
+# A clock that is a day ahead
+
+
+@AT
+def test_a_clock_that_is_a_day_ahead_for_a_second_releases_nothing(door: Door, name: str) -> None:
+    at(door, name, HOUR_MS)
+    door.clock.step(DAY_MS)
+    door.ripen(1_000)
+    assert door.came() == []
+    door.clock.step(-DAY_MS)
+    comes_after(door, HOUR_MS - 1_000)
+
+
+@AT
+def test_a_clock_that_is_a_day_ahead_for_good_is_believed_after_five_minutes(
+    door: Door, name: str
+) -> None:
+    at(door, name, HOUR_MS)
+    door.clock.step(DAY_MS)
+    door.ripen(0)
+    comes_after(door, BELIEVED_MS)
+
+
+@AT
+def test_of_a_clock_that_is_ahead_for_good_later_times_of_day_are_exact(
+    door: Door, name: str
+) -> None:
+    door.clock.step(DAY_MS)
+    door.ripen(0)
+    at(door, name, HOUR_MS)
+    comes_after(door, HOUR_MS)
+
+
+# Delays are so long after the send, whatever the clock says
+
+
+@AFTER
+@pytest.mark.parametrize("step", [DAY_MS, -DAY_MS])
+def test_a_delay_does_not_move_when_the_clock_is_set_for_good(
+    door: Door, name: str, value: str, delay_ms: int, step: int
+) -> None:
+    door.put_off(b"one", {name: value})
+    door.ripen(MINUTE_MS)
+    door.clock.step(step)
+    comes_after(door, delay_ms - MINUTE_MS)
+
+
+@AFTER
+@pytest.mark.parametrize("step", [DAY_MS, -DAY_MS])
+def test_a_delay_that_is_sent_when_the_clock_was_just_set_is_as_long(
+    door: Door, name: str, value: str, delay_ms: int, step: int
+) -> None:
+    door.clock.step(step)
+    door.put_off(b"one", {name: value})
+    comes_after(door, delay_ms)
+
+
+@AFTER
+@pytest.mark.parametrize("how", ["clean", "kill"])
+def test_after_a_restart_a_clock_that_was_set_back_holds_a_delay_for_its_own_length_at_most(
+    door: Door, name: str, value: str, delay_ms: int, how: str
+) -> None:
+    door.clock.step(DAY_MS)
+    door.restart(how)
+    door.put_off(b"one", {name: value})
+    door.ripen(MINUTE_MS)
+    door.clock.step(-DAY_MS)
+    door.restart(how)
+    left = -(-delay_ms // MINUTE_MS) * MINUTE_MS
+    comes_after(door, left)
+
+
+@AFTER
+def test_a_delay_is_as_long_over_a_restart_after_the_clock_was_set(
+    door: Door, name: str, value: str, delay_ms: int
+) -> None:
+    door.clock.step(DAY_MS)
+    door.restart("clean")
+    door.ripen(1_000)
+    door.clock.step(-DAY_MS)
+    pass_time(door, BELIEVED_MS + MINUTE_MS)
+    door.put_off(b"one", {name: value})
+    door.ripen(MINUTE_MS)
+    door.restart("kill")
+    comes_after(door, delay_ms - MINUTE_MS)
+
+
+def test_delays_and_times_of_day_come_in_one_order(door: Door) -> None:
+    now_ms = door.clock.now_ms()
+    door.put_off(b"3", {"TIMER_DELAY_MS": "3000"})
+    door.put_off(b"1", {"TIMER_DELIVER_MS": str(now_ms + 1_000)})
+    door.put_off(b"2", {"TIMER_DELAY_MS": "2000"})
+    door.put_off(b"3 too", {"TIMER_DELIVER_MS": str(now_ms + 3_000)})
+    door.put_off(b"3 as well", {"TIMER_DELAY_MS": "3000"})
+    door.ripen(HOUR_MS)
+    assert door.came() == [b"1", b"2", b"3", b"3 too", b"3 as well"]
