@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 import pytest
+from tests.gateway.kafka import world as world_of_kafka
 from tests.gateway.kafka.delayed import Postponing
 from tests.gateway.remoting.test_delays import DelayWorld
 
+from rockgate.gateway.delay.headers import Terms
+from rockgate.gateway.remoting.config import RemotingConfig
+from rockgate.gateway.remoting.delaylevels import read_levels
 from rockgate.store.clock import ManualClock
 
 MINUTE_MS: Final = 60_000
@@ -70,11 +74,13 @@ class KafkaDoor(Postponing):
 
 
 @pytest.fixture(params=["rocketmq", "kafka"])
-def door(request: pytest.FixtureRequest) -> Door:
+def door(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Door:
     if request.param == "rocketmq":
         return RocketmqDoor()
+    levels_ms = read_levels(RemotingConfig().delay_levels)
+    monkeypatch.setattr(world_of_kafka, "TERMS", Terms(levels_ms, 365 * DAY_MS))
     world = KafkaDoor()
-    world.mixed()
+    world.mixed(message_timestamp_type="LogAppendTime")
     return world
 
 

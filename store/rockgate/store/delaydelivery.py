@@ -108,7 +108,7 @@ class Deliveries:
         if self._is_fetching:
             return FETCHING_MS
         next_ms = self._delay.next_due_ms
-        return 1 << 62 if next_ms is None else max(0, next_ms - self._clock.now_ms())
+        return 1 << 62 if next_ms is None else max(0, next_ms - self._clock.day_ms())
 
     def append(self, queue: Queue, draft: Draft, waits: Sequence[tuple[int, int]]) -> Appended:
         """Append an entry of which offsets wait, given as (index in the entry, due time).
@@ -136,7 +136,7 @@ class Deliveries:
         """Deliver some of what is due; say whether there is more to do at once."""
         if self._is_fetching:
             return False
-        now_ms = self._clock.now_ms()
+        now_ms = self._clock.day_ms()
         is_turning = self._delay.turn(now_ms, TURN_WORK)
         if self.redeliver is None:
             return is_turning

@@ -23,8 +23,9 @@ from rockgate.store.delaychanges import (
 )
 from rockgate.store.delayitems import pack_items, unpack_items
 from rockgate.store.delayset import OffsetSet
+from rockgate.store.delaytimes import due_ms
 from rockgate.store.delayunits import FILE_UNITS, NONE, Fields, Units
-from rockgate.store.delaywheel import Wheel
+from rockgate.store.delaywheels import Wheels
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.files import Directory
 from rockgate.store.state import Change, Journal, check_format
@@ -34,8 +35,6 @@ from rockgate.store.topics import Topics
 
 _FORMAT: Final = 1
 _SLICE_UNITS: Final = 2_000
-_BACK_MS: Final = 30 * 86_400_000
-"""How far back the wheel begins: what came due while nobody served lies in rows as well."""
 _NEVER: Final = 1 << 62
 _SNAPSHOT: Final = "the delays of a snapshot"
 
@@ -113,7 +112,7 @@ class Delay:
         self._queues: list[tuple[Key, OffsetSet]] = []
         self._sequence = 0
         self.waiting_count = 0
-        self._wheel: Wheel | None = None
+        self._wheels = Wheels(self.units, self._clock)
 
     # Asking
 
@@ -135,9 +134,10 @@ class Delay:
     def all(self) -> Iterator[Waiting]:
         """Yield everything that waits, in no order. The caller may pause between two."""
         for some in self._walk():
-            for due_ms, _, offset, number, _ in some:
+            for when, _, offset, number, _ in some:
                 if number != NONE and offset in self._queues[number][1]:
-                    yield Waiting(*self._queues[number][0], offset, due_ms)
+                    due = self._wheels.told_ms(when)
+                    yield Waiting(*self._queues[number][0], offset, due)
 
     def _walk(self) -> Iterator[list[Fields]]:
         """Yield the units that there are now, a slice at a time; those that come later are not met.
@@ -160,12 +160,12 @@ class Delay:
             return [], -1
         some = self.units.some(start, count)
         end = start + len(some)
-        queues = self._queues
+        queues, told_ms = self._queues, self._wheels.told_ms
         if offset >= 0:
             some = [each for each in some if each[2] == offset]
         found = [
-            _new(Listed, (due_ms, sequence, *queues[number][0], at))
-            for due_ms, sequence, at, number, _ in some
+            _new(Listed, (told_ms(when), sequence, *queues[number][0], at))
+            for when, sequence, at, number, _ in some
             if number != NONE and at in queues[number][1]
         ]
         return found, (end if end < len(self.units) else -1)
@@ -195,13 +195,14 @@ class Delay:
 
     def _schedule(self, scheduled: Scheduled) -> None:
         number = self._number((scheduled.topic_id, scheduled.queue_id))
-        offsets, wheel = self._queues[number][1], self.wheel
+        offsets, wheels = self._queues[number][1], self._wheels
         is_sooner = False
-        for offset, due_ms in scheduled.waits:
+        wheels.look()
+        for offset, when in scheduled.waits:
             if offsets.add(offset):
-                wheel.add(due_ms, self._sequence, offset, number)
+                wheels.add(when, self._sequence, offset, number)
                 self.waiting_count += 1
-                is_sooner = is_sooner or due_ms < self.looks_at_ms
+                is_sooner = is_sooner or due_ms(when) < self.looks_at_ms
             self._sequence += 1
         if is_sooner:
             self.on_sooner()
@@ -234,44 +235,36 @@ class Delay:
     # Coming due: for whoever delivers
 
     @property
-    def wheel(self) -> Wheel:
-        """The wheel; it begins to turn when there is something to wait for."""
-        if self._wheel is None:
-            self._wheel = Wheel(self.units, self._clock.now_ms() - _BACK_MS)
-        return self._wheel
-
-    @property
     def next_due_ms(self) -> int | None:
-        """When to look again; None if nothing waits."""
-        return self.wheel.next_ms if self.units.used_count else None
+        """When to look again, as a time of day; None if nothing waits."""
+        return self._wheels.next_ms if self.units.used_count else None
 
-    def late_ms(self, now_ms: int) -> int:
+    def late_ms(self) -> int:
         """Return for how long the next item is due; 0 if it is not, or none is near."""
-        first_ms = self._wheel.first_ms if self._wheel is not None else None
-        return 0 if first_ms is None else max(0, now_ms - first_ms)
+        return self._wheels.late_ms()
 
     def take(self, now_ms: int) -> Due | None:
-        """Return the next item that is due; None if there is none yet.
+        """Return the next item that is due at a time of day; None if there is none yet.
 
         It still waits. Its unit is the caller's, to be given back or freed.
         """
         if not self.units.used_count:
             return None
-        while (unit := self.wheel.pop(now_ms)) is not None:
-            due_ms, sequence, offset, number, _ = self.units.read(unit)
+        while (unit := self._wheels.pop(now_ms)) is not None:
+            when, sequence, offset, number, _ = self.units.read(unit)
             key, offsets = self._queues[number]
             if offset in offsets:
-                return Due(unit, sequence, Waiting(*key, offset, due_ms))
+                return Due(unit, sequence, Waiting(*key, offset, self._wheels.told_ms(when)))
             self.units.free(unit)
         return None
 
     def give_back(self, due: Due, not_before_ms: int) -> None:
-        """Let an item that could not be delivered come up again at a time."""
-        self.wheel.put(due.unit, not_before_ms, due.sequence)
+        """Let an item that could not be delivered come up again at a time of day."""
+        self._wheels.put(due.unit, not_before_ms, due.sequence)
 
     def turn(self, now_ms: int, work: int) -> bool:
-        """Let the wheel turn; say whether there is more to do at once."""
-        return bool(self.units.used_count) and self.wheel.turn(now_ms, work)
+        """Let the wheels turn; say whether there is more to do at once."""
+        return bool(self.units.used_count) and self._wheels.turn(now_ms, work)
 
     # The fold
 
@@ -283,10 +276,12 @@ class Delay:
             start += len(columns[0])
             waits = self._which(columns[2], columns[3])
             kept = columns if all(waits) else [list(compress(each, waits)) for each in columns]
-            dues_ms, sequences, offsets, numbers = kept
+            whens, sequences, offsets, numbers = kept
+            self._wheels.look()
             table = {number: index for index, number in enumerate(dict.fromkeys(numbers))}
             keys = [self._queues[number][0] for number in table]
-            items = pack_items(dues_ms, sequences, offsets, [table[number] for number in numbers])
+            indexes = [table[number] for number in numbers]
+            items = pack_items(self._wheels.told_all(whens), sequences, offsets, indexes)
             yield bytes((_FORMAT,)) + _encode(_Slice(keys, items))
 
     def _which(self, offsets: list[int], numbers: list[int]) -> list[bool]:
@@ -313,7 +308,7 @@ class Delay:
         """Take a slice's items in, column by column: a start waits for this."""
         if not found.items:
             return
-        dues_ms, sequences, offsets, indexes = unpack_items(found.items)
+        whens, sequences, offsets, indexes = unpack_items(found.items)
         numbers = [self._number(key) for key in found.queues]
         for index in range(len(numbers)):
             own: Sequence[int] = offsets
@@ -325,7 +320,8 @@ class Delay:
             if len(kept) != had + len(own):
                 raise StoreCorrupt(_SNAPSHOT, 0, "something waits twice")
         queues = [numbers[index] for index in indexes]
-        self.wheel.add_all(dues_ms, sequences, offsets, queues)
+        self._wheels.look()
+        self._wheels.add_all(whens, sequences, offsets, queues)
         self.waiting_count += len(offsets)
         self._sequence = max(self._sequence, max(sequences) + 1)
 

@@ -12,10 +12,10 @@ from array import array
 from collections.abc import Sequence
 from typing import Final
 
+from rockgate.store.delaytimes import DUE_MAX, MINUTE_MS
 from rockgate.store.delayunits import NONE, Units
 
 MINUTES: Final = 366 * 24 * 60
-MINUTE_MS: Final = 60_000
 SECONDS: Final = 256
 """Rows for seconds; of these at most a minute and LEAD_SECONDS are used."""
 LEAD_SECONDS: Final = 20
@@ -27,6 +27,7 @@ _EMPTY_ROWS: Final = 8
 _LINK_BITS: Final = 32
 _UNIT_MASK: Final = (1 << _LINK_BITS) - 1
 _DUE_SHIFT: Final = 96
+_SEQUENCE_MASK: Final = (1 << 64) - 1
 
 
 class Wheel:
@@ -45,29 +46,32 @@ class Wheel:
         """Rows that are being taken apart: the earliest time in it, and its next unit."""
         self._near: list[int] = []
 
-    def add(self, due_ms: int, sequence: int, offset: int, queue: int) -> None:
+    def add(self, when: int, sequence: int, offset: int, queue: int) -> None:
         """Fill a unit and put it where it will be found at its time."""
-        minute = due_ms // MINUTE_MS
+        minute = (when & DUE_MAX) // MINUTE_MS
         if self._minute <= minute < self._minute + self._length:
             at = minute % self._length
             rows = self._minutes
-            rows[at] = self._units.add(due_ms, sequence, offset, queue, rows[at])
+            rows[at] = self._units.add(when, sequence, offset, queue, rows[at])
         else:
-            self.put(self._units.add(due_ms, sequence, offset, queue), due_ms, sequence)
+            self.put(self._units.add(when, sequence, offset, queue), when & DUE_MAX, sequence)
 
     def add_all(
         self,
-        dues_ms: Sequence[int],
+        whens: Sequence[int],
         sequences: Sequence[int],
         offsets: Sequence[int],
         queues: Sequence[int],
     ) -> None:
         """Do what `add` does for many, which is much less work if units were never freed yet."""
         low, length = self._minute, self._length
+        dues_ms = whens
+        if max(whens, default=0) > DUE_MAX:
+            dues_ms = [when & DUE_MAX for when in whens]
         first = min(dues_ms, default=0) // MINUTE_MS
         last = max(dues_ms, default=0) // MINUTE_MS
         if first < low or last >= low + length:
-            for each in zip(dues_ms, sequences, offsets, queues, strict=True):
+            for each in zip(whens, sequences, offsets, queues, strict=True):
                 self.add(*each)
             return
         rows, begin = self._minutes, len(self._units)
@@ -82,7 +86,7 @@ class Wheel:
                 at = due_ms // MINUTE_MS % length
                 following.append(rows[at])
                 rows[at] = unit
-        self._units.fill(dues_ms, sequences, offsets, queues, following)
+        self._units.fill(whens, sequences, offsets, queues, following)
 
     def put(self, unit: int, at_ms: int, sequence: int) -> None:
         """Put a unit where it will be found at a time; what is past is found next."""
@@ -137,8 +141,8 @@ class Wheel:
         start_ms, unit = self._taken.pop()
         done = 0
         while unit != NONE and done < work:
-            due_ms, sequence, _, _, following = self._units.read(unit)
-            self.put(unit, due_ms, sequence)
+            when, sequence, _, _, following = self._units.read(unit)
+            self.put(unit, when & DUE_MAX, sequence)
             unit = following
             done += 1
         if unit != NONE:
@@ -154,16 +158,19 @@ class Wheel:
         if not near:
             return None
         due_ms = near[0] >> _DUE_SHIFT
-        if due_ms > now_ms or not self._has_seen(due_ms):
+        if due_ms > now_ms or not self.has_seen(due_ms):
             return None
         return heapq.heappop(near) & _UNIT_MASK
 
     @property
-    def first_ms(self) -> int | None:
-        """The earliest time in the near window; None if nothing is there."""
-        return self._near[0] >> _DUE_SHIFT if self._near else None
+    def first(self) -> tuple[int, int] | None:
+        """Time and sequence of the first in the near window; None if nothing is there."""
+        if not self._near:
+            return None
+        key = self._near[0]
+        return key >> _DUE_SHIFT, key >> _LINK_BITS & _SEQUENCE_MASK
 
-    def _has_seen(self, due_ms: int) -> bool:
+    def has_seen(self, due_ms: int) -> bool:
         """Whether everything that is due by a time is in the heap."""
         if self._second * 1000 <= due_ms:
             return False

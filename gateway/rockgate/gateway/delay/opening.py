@@ -77,9 +77,9 @@ def waits_within(terms: Terms, now_ms: int) -> Wanted[Asked]:
 def waits_of(
     opened: Opened, terms: Terms, now_ms: int, first: int = 0, count: int | None = None
 ) -> Sequence[tuple[int, int]]:
-    """Return index and due time of records that wait, from the `first` of them on."""
+    """Return index of records that wait and when they are due, from the `first` of them on."""
     end = len(opened.indexes) if count is None else first + count
     return [
-        (index, terms.due_ms(Wait._make(asked), now_ms))
+        (index, terms.when(Wait._make(asked), now_ms))
         for index, asked in zip(opened.indexes[first:end], opened.found[first:end], strict=True)
     ]

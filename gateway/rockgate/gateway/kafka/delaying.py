@@ -79,7 +79,7 @@ class RecordDelays:
         now_ms = self._deliveries.now_ms()
         if not header.is_transactional and waits.total <= WAITS_MAX:
             due = [
-                (index, self._terms.due_ms(Wait._make(asked), now_ms))
+                (index, self._terms.when(Wait._make(asked), now_ms))
                 for index, asked in zip(waits.indexes, waits.asked, strict=True)
             ]
             appended = self._deliveries.append(queue, draft, due)

@@ -36,6 +36,7 @@ from rockgate.protocol.entry import (
     parse_properties,
 )
 from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.store import delaytimes
 from rockgate.store.appending import Intake
 from rockgate.store.commitlog import Draft
 from rockgate.store.consumequeue import Queue
@@ -118,26 +119,28 @@ class Delays:
         level = _number(properties, LEVEL)
         if level is not None and level > 0:
             level = min(level, len(self._levels_ms))
-            due_ms = self._deliveries.now_ms() + self._levels_ms[level - 1]
+            when = delaytimes.after(self._deliveries.now_ms(), self._levels_ms[level - 1])
             waiting = self._queue(LEVELS_TOPIC, level - 1)
         else:
-            at_ms = self._time(properties)
-            if at_ms is None:
+            at = self._time(properties)
+            if at is None:
                 return [Intake(queue, draft)]
-            due_ms = at_ms
+            when = at
             waiting = self._queue(TIMES_TOPIC, 0)
         real = ((REAL_TOPIC, queue.topic.decode()), (REAL_QUEUE, str(queue.queue_id)))
         marked = draft._replace(properties=draft.properties + pack_properties(real))
-        return self._deliveries.intakes(waiting, marked, [(0, due_ms)])
+        return self._deliveries.intakes(waiting, marked, [(0, when)])
 
     def _time(self, properties: dict[str, str]) -> int | None:
-        """Return when a message is to be delivered; None if it does not say."""
+        """Return for a schedule when a message is to be delivered; None if it does not say."""
         now_ms = self._deliveries.now_ms()
-        seconds = _number(properties, FROM_NOW_S)
-        if seconds is not None:
-            at_ms = now_ms + seconds * 1_000
+        delay_ms: int | None = None
+        if (seconds := _number(properties, FROM_NOW_S)) is not None:
+            delay_ms = seconds * 1_000
         elif (milliseconds := _number(properties, FROM_NOW_MS)) is not None:
-            at_ms = now_ms + milliseconds
+            delay_ms = milliseconds
+        if delay_ms is not None:
+            at_ms = now_ms + delay_ms
         else:
             times = [_number(properties, name) for name in AT_MS]
             given = [each for each in times if each is not None]
@@ -150,7 +153,7 @@ class Delays:
                 f"timer message illegal, the delay time of {at_ms - now_ms} ms is bigger than the"
                 f" max delay {self._delay_ms_max} ms",
             )
-        return max(at_ms, 0)
+        return delaytimes.at(at_ms) if delay_ms is None else delaytimes.after(now_ms, delay_ms)
 
     def _queue(self, name: str, index: int) -> Queue:
         queues = self._store.queues.of(self._store.topics.get(name).id)

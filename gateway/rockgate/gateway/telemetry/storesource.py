@@ -51,7 +51,7 @@ class StoreSource:
         deliveries = self._store.deliveries
         page.add(metrics.DELAY_WAITING, self._store.delay.waiting_count)
         page.add(metrics.DELAY_BYTES, self._store.delay.units.size)
-        page.add(metrics.DELAY_LATE, self._store.delay.late_ms(deliveries.now_ms()) / 1_000)
+        page.add(metrics.DELAY_LATE, self._store.delay.late_ms() / 1_000)
         page.add(metrics.DELAY_DELIVERED, deliveries.delivered_count)
         page.add(metrics.DELAY_PUT_OFF, deliveries.put_off_count)
         page.add(metrics.DELAY_DROPPED, deliveries.dropped_count)
