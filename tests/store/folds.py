@@ -15,6 +15,7 @@ from rockgate.store.delaychanges import DELAY_TOPIC, Ended, encode_ended, encode
 from rockgate.store.delaychanges import Kind as DelayKind
 from rockgate.store.delayfold import Delay
 from rockgate.store.delayheld import HELD_TOPIC, HeldEntries
+from rockgate.store.delaytimes import after
 from rockgate.store.epochs import TOPIC as EPOCH_TOPIC
 from rockgate.store.epochs import Epochs
 from rockgate.store.halfchanges import HALF_TOPIC
@@ -260,7 +261,10 @@ def _delay_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
         if not offsets:
             continue
         if what == "schedule":
-            waits = [(offset, offset * 1_000) for offset in offsets]
+            waits = [
+                (offset, after(0, offset * 1_000) if offset % 2 else offset * 1_000)
+                for offset in offsets
+            ]
             parts = encode_schedule(topic_id(topic), queue_id, waits)
             bodies += [(DELAY_TOPIC, body) for body in parts]
         else:

@@ -1,5 +1,6 @@
 """Schedules, recalls, restarts and a clock that steps, at random, beside a list that says what
-must come out: everything once, nothing early, in the order of time and scheduling."""
+must come out: everything once, nothing early, in the order of time and scheduling. A clock that is
+back holds up what waits for a time of day, and no delay."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from tests.budget import budget
 from tests.store.waiting_store import WaitingStore
 
 from rockgate.store.commitlog import Draft
+from rockgate.store.delaytimes import DUE_MAX, after, due_ms
 from rockgate.store.steadyclock import LASTS_MS
 
 LEVELS_MS = (1_000, 5_000, 60_000, 3_600_000)
@@ -20,8 +22,16 @@ LEVELS_MS = (1_000, 5_000, 60_000, 3_600_000)
 @dataclass
 class Item:
     body: bytes
-    due_ms: int
+    when: int
     offset: int
+
+    @property
+    def due_ms(self) -> int:
+        return due_ms(self.when)
+
+    @property
+    def is_delay(self) -> bool:
+        return self.when > DUE_MAX
 
 
 class DelayMachine(RuleBasedStateMachine):
@@ -33,15 +43,15 @@ class DelayMachine(RuleBasedStateMachine):
         self.out: list[bytes] = []
         self.number = 0
 
-    def _schedule(self, due_ms: int) -> None:
+    def _schedule(self, when: int) -> None:
         body = b"%06d" % self.number
         self.number += 1
-        self.waiting.append(Item(body, due_ms, self.world.schedule(body, due_ms)))
+        self.waiting.append(Item(body, when, self.world.schedule(body, when)))
 
     @rule(delay_ms=st.sampled_from(LEVELS_MS), count=st.integers(1, 5))
     def schedule_by_level(self, delay_ms: int, count: int) -> None:
         for _ in range(count):
-            self._schedule(self.world.store.deliveries.now_ms() + delay_ms)
+            self._schedule(after(self.world.store.deliveries.now_ms(), delay_ms))
 
     @rule(delay_ms=st.integers(-5_000, 7_200_000))
     def schedule_for_any_time(self, delay_ms: int) -> None:
@@ -54,10 +64,13 @@ class DelayMachine(RuleBasedStateMachine):
         bodies = [b"%06d" % (self.number + index) for index in range(4)]
         self.number += 4
         now_ms = self.world.store.deliveries.now_ms()
-        waits = [(index, now_ms + delays_ms[index]) for index in range(count)]
+        waits = [
+            (index, after(now_ms, delays_ms[index]) if index % 2 else now_ms + delays_ms[index])
+            for index in range(count)
+        ]
         draft = Draft(b"", 0, 0, b",".join(bodies), batch_count=4)
         base = self.world.store.deliveries.append(self.world.queue("later"), draft, waits).offset
-        self.waiting += [Item(bodies[index], due_ms, base + index) for index, due_ms in waits]
+        self.waiting += [Item(bodies[index], when, base + index) for index, when in waits]
 
     @rule(data=st.data())
     def recall(self, data: st.DataObject) -> None:
@@ -105,8 +118,13 @@ class DelayMachine(RuleBasedStateMachine):
         """Let the server look once: what is due comes out, by time and then by scheduling."""
         self.world.deliver()
         assert self.world.store.deliveries.now_ms() == self.steady_ms
-        due = [item for item in self.waiting if item.due_ms <= self.steady_ms]
-        self.waiting = [item for item in self.waiting if item.due_ms > self.steady_ms]
+        day_ms = min(self.steady_ms, self.world.clock.now_ms())
+        due = [
+            item
+            for item in self.waiting
+            if item.due_ms <= (self.steady_ms if item.is_delay else day_ms)
+        ]
+        self.waiting = [item for item in self.waiting if item not in due]
         self.out += [item.body for item in sorted(due, key=lambda item: item.due_ms)]
         assert self.world.delivered() == self.out
 

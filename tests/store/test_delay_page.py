@@ -8,12 +8,13 @@ from tests.house.checkout import ROOT
 
 from rockgate.store import (
     delaydelivery,
-    delayfold,
     delaygiven,
     delayheld,
     delayset,
+    delaytimes,
     delayunits,
     delaywheel,
+    delaywheels,
     steadyclock,
 )
 from rockgate.store.delaychanges import DELAY_TOPIC, Kind, encode_schedule
@@ -60,10 +61,12 @@ def test_the_numbers_are_those_of_the_code() -> None:
     assert delaywheel.MINUTES == 366 * 24 * 60 and "366 days" in PAGE
     assert delaywheel.LEAD_SECONDS == 20 and "Twenty seconds" in PAGE
     assert delaywheel.NEAR_MAX == 4096 and "4,096 due items" in PAGE
-    assert delayfold._BACK_MS == 30 * 86_400_000 and "thirty days back" in PAGE
+    assert delaywheels._BACK_MS == 30 * 86_400_000 and "thirty days back" in PAGE
     assert (delaydelivery.COUNT_MAX, delaydelivery.BYTES_MAX) == (64, 256 << 10)
     assert "64 due items (256 KiB)" in PAGE
     assert delaydelivery.RETRY_MS == 10_000 and "after ten seconds" in PAGE
     assert delaygiven.ORIGIN.decode() in PAGE
-    assert (steadyclock.STEP_MS, steadyclock.LASTS_MS) == (60_000, 3_600_000)
-    assert "more than a minute" in PAGE and "lasted for an hour" in PAGE
+    assert (steadyclock.STEP_MS, steadyclock.LASTS_MS) == (60_000, 300_000)
+    assert "a minute or more" in PAGE and "lasted for five minutes" in PAGE
+    assert delaytimes.DUE_BITS == 43 and "lower 43" in PAGE
+    assert delaytimes.MINUTES_MAX == 1_048_575 and "1,048,575 minutes" in PAGE

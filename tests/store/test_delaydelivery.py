@@ -13,6 +13,7 @@ from rockgate.protocol.entry import DELAYED, MOVED, body_of, get_property, prope
 from rockgate.store.appending import Intake
 from rockgate.store.commitlog import Draft
 from rockgate.store.delaydelivery import COUNT_MAX, RETRY_MS
+from rockgate.store.delaytimes import after
 from rockgate.store.delayunits import FILE_UNITS, UNIT
 from rockgate.store.errors import StoreCorrupt, StoreFull, UnknownTopic
 from rockgate.store.memoryfiles import MemoryDisk
@@ -330,16 +331,50 @@ def test_a_month_s_delay_that_ends_on_a_full_disk_comes_when_there_is_room() -> 
 @pytest.mark.row("U-12")
 @pytest.mark.row("Y-03")
 @pytest.mark.parametrize("step", [DAY_MS, -DAY_MS])
-def test_a_step_of_the_clock_neither_hurries_nor_holds_up(world: WaitingStore, step: int) -> None:
-    world.schedule(b"one", world.store.deliveries.now_ms() + 10_000)
+def test_a_step_of_the_clock_neither_hurries_a_delay_nor_holds_it_up(
+    world: WaitingStore, step: int
+) -> None:
+    world.schedule(b"one", after(world.store.deliveries.now_ms(), 10_000))
     world.clock.step(step)
-    world.schedule(b"two", world.store.deliveries.now_ms() + 20_000)
+    world.schedule(b"two", after(world.store.deliveries.now_ms(), 20_000))
     world.ripen(9_999)
     assert world.delivered() == []
     world.ripen(1)
     assert world.delivered() == [b"one"]
     world.ripen(10_000)
     assert world.delivered() == [b"one", b"two"]
+
+
+@pytest.mark.parametrize("step", [DAY_MS, -DAY_MS])
+def test_what_is_put_off_comes_again_after_ten_seconds_though_the_clock_was_set(
+    world: WaitingStore, step: int
+) -> None:
+    world.refuses = True
+    world.schedule(b"day", world.clock.now_ms())
+    world.schedule(b"delay", after(world.store.deliveries.now_ms(), 0))
+    world.clock.step(step)
+    world.deliver()
+    world.clock.step(-step)
+    world.refuses = False
+    world.ripen(RETRY_MS)
+    assert sorted(world.delivered()) == [b"day", b"delay"]
+
+
+def test_many_that_are_held_by_a_clock_that_was_set_back_hold_up_no_delay(
+    world: WaitingStore,
+) -> None:
+    for number in range(3 * COUNT_MAX):
+        world.schedule(b"day %d" % number, world.clock.now_ms() + 1_000)
+    world.deliver()
+    world.clock.step(-DAY_MS)
+    world.schedule(b"delay", after(world.store.deliveries.now_ms(), 2_000))
+    world.ripen(2_000)
+    assert world.delivered() == [b"delay"]
+    assert not world.store.deliveries.step()
+    assert world.store.deliveries.wait_ms() > 0
+    assert world.store.deliveries.put_off_count == 0
+    world.ripen(DAY_MS)
+    assert len(world.delivered()) == 1 + 3 * COUNT_MAX
 
 
 def test_the_store_says_when_to_come_again(world: WaitingStore) -> None:
