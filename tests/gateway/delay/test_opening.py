@@ -3,6 +3,7 @@
 from rockgate.gateway.delay.headers import Terms, wait_of
 from rockgate.gateway.delay.opening import asked_of, open_batch, open_politely, waits_of
 from rockgate.protocol.kafka.records.record import Record, build_batch
+from rockgate.store.delaytimes import after
 
 TERMS = Terms((1_000, 5_000), 86_400_000)
 RECORDS = [
@@ -15,8 +16,8 @@ RECORDS = [
 def test_records_that_wait_are_told_with_the_time_they_are_due() -> None:
     body = build_batch(RECORDS, base_offset=0)
     for opened in (open_batch(body), open_politely(body)):
-        assert waits_of(opened, TERMS, 1_000) == [(1, 1_070), (2, 6_000)]
-        assert waits_of(opened, TERMS, 1_000, 1, 1) == [(2, 6_000)]
+        assert waits_of(opened, TERMS, 1_000) == [(1, after(1_000, 70)), (2, after(1_000, 5_000))]
+        assert waits_of(opened, TERMS, 1_000, 1, 1) == [(2, after(1_000, 5_000))]
 
 
 def test_what_a_record_asks_for_is_held_as_a_plain_tuple() -> None:
