@@ -4,8 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.budget import budget
 
+from rockgate.store.delaytimes import MINUTE_MS
 from rockgate.store.delayunits import Units
-from rockgate.store.delaywheel import LEAD_SECONDS, MINUTE_MS, NEAR_MAX, SECONDS, Wheel
+from rockgate.store.delaywheel import LEAD_SECONDS, NEAR_MAX, SECONDS, Wheel
 from rockgate.store.memoryfiles import MemoryDisk
 
 START_MS = 1_700_000_030_000
