@@ -1,5 +1,6 @@
 import contextlib
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -9,6 +10,8 @@ import pytest
 from tests.gateway.server import RunningServer, command, environment
 from tests.waiting import wait_until
 
+from rockgate.gateway.app import OWN_FILES, fitted
+from rockgate.gateway.config.gather import gather
 from rockgate.protocol.kafka.connection import ClientConnection
 from rockgate.protocol.kafka.keys import ApiKey
 
@@ -122,7 +125,7 @@ def test_a_bad_delay_level_fails_the_start_by_name(tmp_path: Path, level: str) -
 
 def test_connections_leave_descriptors_for_the_servers_own_files(tmp_path: Path) -> None:
     with RunningServer(tmp_path, settings=["max.connections=1000000"]) as server:
-        (limit,) = re.findall(r"limited by open files max=(\d+) wanted=1000000", server.log)
+        (limit,) = re.findall(r"limited by open files max=(\d+) wanted=1\d{6}\b", server.log)
         assert 0 < int(limit) < 1_000_000
 
 
@@ -168,3 +171,16 @@ def test_settings_come_from_the_environment_too(tmp_path: Path) -> None:
     server._bound.pop("kafka")
     with server:
         assert "kafka=off" in server.ready_line
+
+
+def test_connections_of_all_listeners_fit_the_open_files_of_the_system() -> None:
+    config = gather().config
+    assert fitted(config, 1_000_000) is config
+    assert fitted(config, resource.RLIM_INFINITY) is config
+    small = fitted(config, 1_024)
+    counts = [
+        section.connections_max
+        for section in (small.kafka, small.remoting, small.remoting, small.http)
+    ]
+    assert sum(counts) <= 1_024 - OWN_FILES and min(counts) >= 1
+    assert small.kafka.connections_max == small.remoting.connections_max > 100

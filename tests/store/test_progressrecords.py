@@ -115,8 +115,8 @@ def test_what_no_record_can_hold_is_refused() -> None:
 
 
 def test_a_group_name_is_text_of_bounded_length() -> None:
-    for group in ("", "g", "%RETRY%g", "组" * 10_000):
+    for group in ("", "g", "%RETRY%g", "组" * 333, "x" * 1_000):
         check_group(group)
-    for group in ("x" * 32768, "\ud800"):
+    for group in ("x" * 1_001, "组" * 334, "\ud800"):
         with pytest.raises(InvalidGroup):
             check_group(group)

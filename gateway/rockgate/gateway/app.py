@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -106,7 +107,7 @@ class Server:
     """Everything of one process. `phase` is starting, ready or stopping."""
 
     def __init__(self, config: Config) -> None:
-        self.config = config
+        self.config = fitted(config, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
         self.phase = "starting"
         self.addresses: dict[str, Address] = {}
         self._failing: Callable[[], str] = lambda: ""
@@ -177,7 +178,7 @@ class Server:
         loop = asyncio.get_running_loop()
         resources.callback(Ticking(lambda: store.upkeep() | steps.run(), loop).stop)
         resources.callback(Delivering(store.deliveries, store.delay, loop).stop)
-        await kafka.open(resources, kafka_listener, groups, _connections_max(config))
+        await kafka.open(resources, kafka_listener, groups, config.kafka.connections_max)
         store.topics.on_created.append(Freezer(lambda: len(store.topics)).made)
         tune_collector()
         self.phase = "ready"
@@ -223,12 +224,24 @@ def _raise_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _connections_max(config: Config) -> int:
-    """As many connections as the settings allow and the system has descriptors for."""
-    files_max, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    possible = max(1, files_max - config.http.connections_max - OWN_FILES)
-    wanted = config.kafka.connections_max
-    if files_max != resource.RLIM_INFINITY and possible < wanted:
-        log.info("connections are limited by open files max=%d wanted=%d", possible, wanted)
-        return possible
-    return wanted
+def fitted(config: Config, files_max: int) -> Config:
+    """The settings with no more connections than there are descriptors for, at all listeners.
+
+    If there are too few, each listener gets its share of them.
+    """
+    # The name server has as many as RocketMQ's own listener.
+    listeners = {"kafka": 1, "remoting": 2, "http": 1}
+    wanted = {each: getattr(config, each).connections_max for each in listeners}
+    possible = max(sum(listeners.values()), files_max - OWN_FILES)
+    total = sum(count * listeners[each] for each, count in wanted.items())
+    if files_max == resource.RLIM_INFINITY or total <= possible:
+        return config
+    log.info("connections are limited by open files max=%d wanted=%d", possible, total)
+    shares = {each: max(1, count * possible // total) for each, count in wanted.items()}
+    return replace(
+        config,
+        **{
+            each: replace(getattr(config, each), connections_max=share)
+            for each, share in shares.items()
+        },
+    )

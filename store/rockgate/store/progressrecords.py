@@ -35,7 +35,7 @@ from rockgate.store.topicchanges import QUEUE_COUNT_MAX
 PROGRESS_TOPIC: Final = b"rmq_sys_rockgate_progress"
 FORMAT: Final = 1
 
-GROUP_SIZE_MAX: Final = 32767
+GROUP_SIZE_MAX: Final = 1_000
 METADATA_SIZE_MAX: Final = 32767
 OFFSET_MAX: Final = (1 << 63) - 1
 

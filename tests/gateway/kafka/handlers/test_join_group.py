@@ -55,6 +55,9 @@ async def test_a_member_joins_in_every_version(version: int) -> None:
     ("asked", "code"),
     [
         ({"group_id": ""}, ErrorCode.INVALID_GROUP_ID),
+        ({"group_id": "g" * 1_001}, ErrorCode.INVALID_GROUP_ID),
+        ({"member_id": "m" * 1_001}, ErrorCode.INVALID_REQUEST),
+        ({"protocol_type": "c" * 1_001}, ErrorCode.INVALID_REQUEST),
         ({"session_timeout_ms": 5_999}, ErrorCode.INVALID_SESSION_TIMEOUT),
         ({"session_timeout_ms": 1_800_001}, ErrorCode.INVALID_SESSION_TIMEOUT),
         ({"member_id": "x"}, ErrorCode.UNKNOWN_MEMBER_ID),

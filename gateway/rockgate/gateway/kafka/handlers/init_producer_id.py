@@ -36,7 +36,7 @@ from rockgate.protocol.kafka.messages.init_producer_id import (
 )
 
 _FENCED = 4
-ID_SIZE_MAX = 10_000
+ID_SIZE_MAX = 1_000
 
 
 class InitProducerId:

@@ -11,6 +11,7 @@ Versions
   v8: a reason, which is not kept.  v9: a static leader that is back may keep the assignment.
 
 Departs from Kafka
+- A group id of more than 1,000 characters is INVALID_GROUP_ID, other ids as long INVALID_REQUEST.
 - What a member says of itself is bounded: more than a mebibyte of subscriptions is INVALID_REQUEST.
 - groups.members_max has a default; Kafka's group.max.size has none.
 """
@@ -31,6 +32,9 @@ from rockgate.protocol.kafka.messages.join_group import (
 )
 
 PROTOCOLS_BYTES_MAX = 1 << 20
+ID_CHARS_MAX = 1_000
+CLIENT_ID_CHARS_MAX = 255
+"""What is kept of a client id; member ids are made of it."""
 _NULL_NAMES = 7
 
 
@@ -48,6 +52,11 @@ class JoinGroup:
         size = sum(len(each.name) + len(each.metadata) for each in request.protocols)
         if size > PROTOCOLS_BYTES_MAX:
             return self.refuse(request, ErrorCode.INVALID_REQUEST)
+        if len(request.group_id) > ID_CHARS_MAX:
+            return self.refuse(request, ErrorCode.INVALID_GROUP_ID)
+        ids = (request.member_id, request.group_instance_id or "", request.protocol_type)
+        if max(map(len, ids)) > ID_CHARS_MAX:
+            return self.refuse(request, ErrorCode.INVALID_REQUEST)
         waiter: Waiter[Joined] = Waiter()
         outcome = self._groups.join(
             request.group_id,
@@ -55,7 +64,7 @@ class JoinGroup:
                 waiter=waiter,
                 member_id=request.member_id,
                 instance_id=request.group_instance_id,
-                client_id=call.client_id or "",
+                client_id=(call.client_id or "")[:CLIENT_ID_CHARS_MAX],
                 client_host=f"/{call.peer.remote.host}",
                 session_ms=request.session_timeout_ms,
                 rebalance_ms=(
