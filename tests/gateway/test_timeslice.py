@@ -4,8 +4,8 @@ from rockgate.gateway.timeslice import TimeSlice
 
 
 def test_a_share_is_over_when_this_thread_has_worked_that_long() -> None:
-    share = TimeSlice(0.002)
     began = time.thread_time()
+    share = TimeSlice(0.002)
     while not share.is_over():
         pass
     assert time.thread_time() - began >= 0.002

@@ -51,7 +51,7 @@ def test_programs_get_json_even_when_nobody_is_there() -> None:
 
 def test_a_server_that_says_nothing_is_given_up_in_time(silent: str) -> None:
     said = Terminal(silent).run("topics", "list", "--timeout", "100ms", status=3)
-    assert f"{silent} did not answer within 0.1 s" in said
+    assert f"{silent} took the connection and did not answer within 0.1 s" in said
 
 
 def test_a_name_that_nobody_knows_is_said() -> None:

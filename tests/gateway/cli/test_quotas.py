@@ -30,7 +30,7 @@ def test_defaults_and_pairs_are_entities_of_their_own(terminal: Terminal, name: 
 
 
 def test_a_dry_run_changes_nothing(terminal: Terminal, name: str) -> None:
-    change = ("--user", name, "--set", "producer_byte_rate=1")
+    change = ("--user", name, "--set", "producer_byte_rate=1000")
     assert (
         terminal.run("quotas", "alter", *change, "--dry-run") == f"user {name} could be altered\n"
     )

@@ -29,6 +29,7 @@ CODES: Mapping[type[Exception], ErrorCode] = {
     store.StoreLocked: ErrorCode.KAFKA_STORAGE_ERROR,
     store.StoreCorrupt: ErrorCode.KAFKA_STORAGE_ERROR,
     store.FormatTooNew: ErrorCode.KAFKA_STORAGE_ERROR,
+    store.SettingChanged: ErrorCode.KAFKA_STORAGE_ERROR,
     store.FlushTimeout: ErrorCode.REQUEST_TIMED_OUT,
     store.EntryTooLarge: ErrorCode.MESSAGE_TOO_LARGE,
     store.UnknownTopic: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,

@@ -23,11 +23,22 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 @asynccontextmanager
 async def listening(serve: Serve) -> AsyncIterator[Address]:
     """A server that treats each connection so."""
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    writers: list[asyncio.StreamWriter] = []
+
+    async def noted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
+        await serve(reader, writer)
+
+    server = await asyncio.start_server(noted, "127.0.0.1", 0)
     try:
         yield Address("127.0.0.1", server.sockets[0].getsockname()[1])
     finally:
         server.close()
+        for writer in writers:
+            # Whoever says nothing has not closed it, and the loop ends with the test.
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
 
 
 def saying(data: bytes, *, is_first: bool = False) -> Serve:

@@ -16,5 +16,4 @@ class TransactionsConfig:
     offsets_bytes_max: int = field(
         default=32 << 20, metadata={"minimum": 1 << 16, "maximum": 1 << 32}
     )
-    """How much all open transactions may have to commit of offsets: 256 bytes and the metadata for
-    each. One transaction may have an eighth of it."""
+    """Offsets that open transactions may hold, 256 bytes and metadata each; one an eighth of it."""
