@@ -4,6 +4,7 @@ import resource
 import signal
 import socket
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -184,3 +185,9 @@ def test_connections_of_all_listeners_fit_the_open_files_of_the_system() -> None
     ]
     assert sum(counts) <= 1_024 - OWN_FILES and min(counts) >= 1
     assert small.kafka.connections_max == small.remoting.connections_max > 100
+
+
+def test_a_listener_that_wants_few_connections_has_them_whatever_others_want() -> None:
+    config = gather().config
+    modest = replace(config, kafka=replace(config.kafka, connections_max=5))
+    assert fitted(modest, 1_024).kafka.connections_max == 5

@@ -227,7 +227,7 @@ def _raise_file_limit() -> None:
 def fitted(config: Config, files_max: int) -> Config:
     """The settings with no more connections than there are descriptors for, at all listeners.
 
-    If there are too few, each listener gets its share of them.
+    If there are too few, those that want the most get less, and who wants few has them.
     """
     # The name server has as many as RocketMQ's own listener.
     listeners = {"kafka": 1, "remoting": 2, "http": 1}
@@ -237,11 +237,16 @@ def fitted(config: Config, files_max: int) -> Config:
     if files_max == resource.RLIM_INFINITY or total <= possible:
         return config
     log.info("connections are limited by open files max=%d wanted=%d", possible, total)
-    shares = {each: max(1, count * possible // total) for each, count in wanted.items()}
+    enough, level = 1, max(wanted.values())
+    while enough < level:
+        middle = (enough + level + 1) // 2
+        used = sum(min(count, middle) * listeners[each] for each, count in wanted.items())
+        enough, level = (middle, level) if used <= possible else (enough, middle - 1)
     return replace(
         config,
         **{
-            each: replace(getattr(config, each), connections_max=share)
-            for each, share in shares.items()
+            each: replace(getattr(config, each), connections_max=level)
+            for each, count in wanted.items()
+            if count > level
         },
     )
