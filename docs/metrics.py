@@ -13,7 +13,13 @@ INTRODUCTION = """\
 
 `http://HOST:PORT/metrics` of the HTTP door (`http.listen`) tells these to Prometheus, in its text
 format. Counting costs a request a few additions; the rest is put together when somebody asks, a
-little at a time, so that a page of a thousand groups holds nobody up.
+little at a time, so that a page of a hundred thousand groups holds nobody up.
+
+What a page costs is nearly all lag: each pair of a group and a topic that it has offsets in is
+looked at, 15 µs or so of processor time, whether it has a series or not. With 10,000 topics and
+50,000 groups in 60,000 such pairs that is about a second for a page, in pieces of 2 ms
+(`rockgate_scrape_seconds`); with a thousand pairs it is 15 ms. Where there are very many, a page
+each minute is enough.
 
 Topics and groups are many, so the series about them are bounded (`metrics.topics_max`,
 `metrics.groups_max`), and others say how many are not shown. The names of errors, APIs and

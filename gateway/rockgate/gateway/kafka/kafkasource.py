@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from heapq import nlargest
+from heapq import heappop, heappush, heapreplace
 from typing import NamedTuple
 
 from rockgate.gateway.kafka import names
@@ -108,6 +108,25 @@ class _Lag(NamedTuple):
     topic: str
 
 
+class _Lags:
+    """The lags met so far: all of them added up, and the largest."""
+
+    def __init__(self, shown_max: int) -> None:
+        self._shown_max = shown_max
+        self.count = self.records = self.offsets = 0
+        self.largest: list[_Lag] = []
+        """A heap, its least at the top."""
+
+    def add(self, lag: _Lag) -> None:
+        self.count += 1
+        self.records += lag.records
+        self.offsets += lag.offsets
+        if len(self.largest) < self._shown_max:
+            heappush(self.largest, lag)
+        elif self.largest and lag > self.largest[0]:
+            heapreplace(self.largest, lag)
+
+
 class GroupSource:
     """Tells of groups and how far behind they are."""
 
@@ -122,41 +141,53 @@ class GroupSource:
     def __call__(self, page: Exposition) -> Iterator[None]:
         """Tell, group by group."""
         states = Counter[str]({state.value: 0 for state in State})
-        lags: list[_Lag] = []
+        lags = _Lags(self._groups_max)
         for name in list(self._groups.names()):
             shown = self._groups.shown(name)
             if shown is None:
                 # It went while others were looked at.
                 continue
             states[shown.state.value] += 1
-            lags += self._lags(name)
+            yield from self._behind(name, lags)
             yield
         for state, count in states.items():
             page.add(metrics.GROUPS, count, state)
-        page.add(metrics.LAG, sum(each.records for each in lags))
-        page.add(metrics.LAG_OFFSETS, sum(each.offsets for each in lags))
-        for lag in nlargest(self._groups_max, lags):
+        page.add(metrics.LAG, lags.records)
+        page.add(metrics.LAG_OFFSETS, lags.offsets)
+        page.add(metrics.LAGS_HIDDEN, lags.count - len(lags.largest))
+        shown_lags: list[_Lag] = []
+        while lags.largest:
+            shown_lags.append(heappop(lags.largest))
+            yield
+        for lag in reversed(shown_lags):
             page.add(metrics.GROUP_LAG, lag.records, lag.group, lag.topic)
             page.add(metrics.GROUP_LAG_OFFSETS, lag.offsets, lag.group, lag.topic)
-        page.add(metrics.LAGS_HIDDEN, max(0, len(lags) - self._groups_max))
+            yield
 
-    def _lags(self, group: str) -> list[_Lag]:
-        """The lag of a group by topic; what it has of topics that are gone does not count."""
-        lags: dict[bytes, tuple[int, int]] = {}
-        for topic_id, queue_id, committed in self._store.progress.fetch_group(group):
-            queue = self._store.queues.find(topic_id, queue_id)
-            if queue is not None:
+    def _behind(self, group: str, lags: _Lags) -> Iterator[None]:
+        """Find the lag of a group by topic; what it has of topics that are gone does not count.
+
+        Offsets may be committed and topics deleted at every pause.
+        """
+        store = self._store
+        for topic_id in store.progress.topics_of(group):
+            topic = store.topics.find_id(topic_id)
+            if topic is None:
+                continue
+            records = offsets = 0
+            for index, queue_id in enumerate(store.progress.queues_of(group, topic_id)):
+                if index % _PIECE == _PIECE - 1:
+                    yield
+                queue = store.queues.find(topic_id, queue_id)
+                committed = store.progress.fetch(group, topic_id, queue_id)
+                if queue is None or committed is None:
+                    continue
                 first, end = max(committed.offset, queue.log_start), queue.next_offset
-                offsets = max(0, end - first)
-                records = offsets - self._empty.count(topic_id, queue_id, first, end)
-                before = lags.get(topic_id, (0, 0))
-                lags[topic_id] = before[0] + records, before[1] + offsets
-        found = []
-        for topic_id, (records, offsets) in lags.items():
-            topic = self._store.topics.find_id(topic_id)
-            if topic is not None:
-                found.append(_Lag(records, offsets, group, names.to_kafka(topic.name)))
-        return found
+                if first < end:
+                    offsets += end - first
+                    records += end - first - self._empty.count(topic_id, queue_id, first, end)
+            lags.add(_Lag(records, offsets, group, names.to_kafka(topic.name)))
+            yield
 
 
 def _error_name(code: int) -> str:
