@@ -16,6 +16,7 @@ import msgspec
 
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.roster import Roster
+from rockgate.store.slicing import Measured, pack_array, sliced
 from rockgate.store.state import Change, check_format
 from rockgate.store.topicchanges import TOPICS_TOPIC, deleted_ids
 from rockgate.store.topics import Topics
@@ -231,16 +232,13 @@ class HeldEntries:
 
     def snapshot(self) -> Iterator[bytes]:
         """Hand out all items, about a thousand to a slice."""
-        saved: list[Held] = []
-        looked = 0
+        for saved in sliced(self._encoded(), self._slice_items):
+            yield bytes((_FORMAT,)) + pack_array(saved)
+
+    def _encoded(self) -> Iterator[Measured[bytes]]:
         for _, held in self._roster.walk():
-            looked += 1
-            if held is not None:
-                saved.append(held)
-            if looked >= self._slice_items:
-                yield bytes((_FORMAT,)) + _encode(saved)
-                saved, looked = [], 0
-        yield bytes((_FORMAT,)) + _encode(saved)
+            item = None if held is None else _encode(held)
+            yield 1, len(item or b""), item
 
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace everything by what the slices hold."""

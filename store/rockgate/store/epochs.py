@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from rockgate.store.errors import StoreCorrupt
+from rockgate.store.slicing import sliced
 from rockgate.store.state import Change, check_format
 
 TOPIC = b"rmq_sys_rockgate_epoch"
@@ -20,6 +21,7 @@ TOPIC = b"rmq_sys_rockgate_epoch"
 _FORMAT = 1
 _CHANGE = struct.Struct(">BI")
 _ITEM = struct.Struct(">IQ")
+_SLICE_ITEMS = 2_000
 
 
 class Epoch(NamedTuple):
@@ -74,8 +76,10 @@ class Epochs:
             self._epochs.append(Epoch(number, change.position))
 
     def snapshot(self) -> Iterator[bytes]:
-        """Hand out all of it: there is one per start."""
-        yield bytes([_FORMAT]) + b"".join(_ITEM.pack(*epoch) for epoch in self._epochs)
+        """Hand out all of it: there is one per start, and the first are never let go."""
+        items = ((1, _ITEM.size, _ITEM.pack(*epoch)) for epoch in self._epochs)
+        for part in sliced(items, _SLICE_ITEMS):
+            yield bytes([_FORMAT]) + b"".join(part)
 
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace the epochs."""

@@ -24,6 +24,7 @@ from rockgate.store.halfchanges import (
 )
 from rockgate.store.halfoutcomes import Outcomes
 from rockgate.store.roster import Roster
+from rockgate.store.slicing import Measured, pack_array, sliced
 from rockgate.store.state import Change, check_format
 
 _SLICE_PLACES: Final = 1_000
@@ -139,18 +140,15 @@ class HalfMessages:
 
         In this order, so that one that is decided meanwhile is in one slice or the other.
         """
-        halves: list[Half] = []
-        looked = 0
-        for _, half in self._roster.walk():
-            looked += 1
-            if half is not None:
-                halves.append(half)
-            if looked >= self._slice_places:
-                yield _VERSION + _encode(halves)
-                halves, looked = [], 0
-        yield _VERSION + _encode(halves)
+        for halves in sliced(self._encoded(), self._slice_places):
+            yield _VERSION + pack_array(halves)
         for first, part in self._outcomes.slices(_SLICE_OUTCOMES):
             yield _VERSION + _encode(Endings(first, part))
+
+    def _encoded(self) -> Iterator[Measured[bytes]]:
+        for _, half in self._roster.walk():
+            item = None if half is None else _encode(half)
+            yield 1, len(item or b""), item
 
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace everything by what the slices hold."""

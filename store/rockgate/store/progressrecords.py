@@ -29,6 +29,7 @@ from rockgate.store.errors import (
     StoreCorrupt,
     UnknownQueue,
 )
+from rockgate.store.slicing import pack_array
 from rockgate.store.state import CHANGE_SIZE_MAX, Change, check_format
 from rockgate.store.topicchanges import QUEUE_COUNT_MAX
 
@@ -213,9 +214,14 @@ def check_group(group: str) -> None:
 # Slices of a snapshot
 
 
-def pack_slice(helds: Sequence[Held]) -> bytes:
-    """Return one slice: records with their positions."""
-    return bytes((FORMAT,)) + _encoder.encode(helds)
+def encode_held(held: Held) -> bytes:
+    """Return records with their positions as they lie in a slice."""
+    return _encoder.encode(held)
+
+
+def pack_slice(helds: Sequence[bytes]) -> bytes:
+    """Return one slice of records that are encoded."""
+    return bytes((FORMAT,)) + pack_array(helds)
 
 
 def unpack_slice(data: bytes) -> list[Held]:

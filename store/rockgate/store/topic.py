@@ -135,6 +135,11 @@ def _pieces(offsets: dict[int, int], queue_count: int) -> Iterator[dict[int, int
         yield {queue_id: offsets[queue_id] for queue_id in ids if queue_id in offsets}
 
 
+def size_of(piece: Piece) -> int:
+    """Return what a piece takes in a slice."""
+    return len(_encoder.encode(piece))
+
+
 def pack_slice(version: int, pieces: Sequence[Piece]) -> bytes:
     """Return one slice of a snapshot."""
     topics = [piece for piece in pieces if isinstance(piece, Saved)]

@@ -23,8 +23,9 @@ from rockgate.store.errors import (
     UnknownTopic,
 )
 from rockgate.store.roster import Roster
+from rockgate.store.slicing import Measured, sliced
 from rockgate.store.state import Change, Journal
-from rockgate.store.topic import Piece, Topic, pack_slice, save, unpack_slice
+from rockgate.store.topic import Piece, Topic, pack_slice, save, size_of, unpack_slice
 from rockgate.store.topicchanges import (
     TOPICS_TOPIC,
     ConfigSet,
@@ -299,21 +300,16 @@ class Topics:
 
     def snapshot(self) -> Iterator[bytes]:
         """Hand out all topics, some thousand items of work to a slice."""
-        pieces: list[Piece] = []
-        cost = 0
-        for _, topic in self._roster.walk():
-            cost += 1
-            for piece_cost, piece in save(topic) if topic is not None else ():
-                pieces.append(piece)
-                cost += piece_cost
-                if cost >= self._slice_cost:
-                    yield pack_slice(self.version, pieces)
-                    pieces, cost = [], 0
-            if cost >= self._slice_cost:
-                yield pack_slice(self.version, pieces)
-                pieces, cost = [], 0
         # The last slice is there even when it is empty, for its version.
-        yield pack_slice(self.version, pieces)
+        found: Iterator[list[Piece]] = sliced(self._pieces(), self._slice_cost)
+        for pieces in found:
+            yield pack_slice(self.version, pieces)
+
+    def _pieces(self) -> Iterator[Measured[Piece]]:
+        for _, topic in self._roster.walk():
+            yield 1, 0, None
+            for cost, piece in save(topic) if topic is not None else ():
+                yield cost, size_of(piece), piece
 
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace all topics by those of a snapshot; no listener is called."""

@@ -20,6 +20,7 @@ from rockgate.store.delaychanges import DELAY_TOPIC, Kind, decode
 from rockgate.store.delayset import OffsetSet
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.roster import Roster
+from rockgate.store.slicing import Measured, pack_array, sliced
 from rockgate.store.state import Change, check_format
 from rockgate.store.topic import Topic
 from rockgate.store.topics import Topics
@@ -118,16 +119,17 @@ class EmptyOffsets:
 
     def snapshot(self) -> Iterator[bytes]:
         """Hand out the chunks of all partitions."""
-        saved: list[_Saved] = []
+        for saved in sliced(self._encoded(), self._slice_chunks):
+            yield _VERSION + pack_array(saved)
+
+    def _encoded(self) -> Iterator[Measured[bytes]]:
         for _, queue in self._roster.walk():
+            yield 1, 0, None
             if queue is None:
                 continue
             for number in queue.offsets.numbers():
-                saved.append(_Saved(*queue.key, number, queue.offsets.chunk(number)))
-                if len(saved) >= self._slice_chunks:
-                    yield _VERSION + _encode(saved)
-                    saved = []
-        yield _VERSION + _encode(saved)
+                item = _encode(_Saved(*queue.key, number, queue.offsets.chunk(number)))
+                yield 1, len(item), item
 
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace everything by what the slices hold."""

@@ -14,6 +14,7 @@ import msgspec
 
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.roster import Roster
+from rockgate.store.slicing import Measured, pack_array, sliced
 from rockgate.store.state import CHANGE_SIZE_MAX, Change, Journal, check_format
 
 FORMAT: Final = 1
@@ -135,17 +136,16 @@ class KeyedFold(Generic[K, V]):
 
     def snapshot(self) -> Iterator[bytes]:
         """Hand out all records, some hundred to a slice."""
-        part: list[tuple[K, V, int]] = []
-        places = 0
+        for part in sliced(self._encoded(), self._slice_places):
+            yield bytes((FORMAT,)) + pack_array(part)
+
+    def _encoded(self) -> Iterator[Measured[bytes]]:
         for _, record in self._roster.walk():
-            places += 1
-            if record is not None:
-                part.append((record.key, record.value, record.position))
-            if places >= self._slice_places:
-                yield bytes((FORMAT,)) + self._encode(part)
-                part, places = [], 0
-        if part:
-            yield bytes((FORMAT,)) + self._encode(part)
+            if record is None:
+                yield 1, 0, None
+                continue
+            item = self._encode((record.key, record.value, record.position))
+            yield 1, len(item), item
 
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace everything by what the slices hold."""
@@ -168,6 +168,4 @@ class KeyedFold(Generic[K, V]):
 
 def _body(items: Sequence[bytes]) -> bytes:
     """A change of items that are encoded already."""
-    count = len(items)
-    head = bytes((0x90 | count,)) if count < 16 else b"\xdd" + count.to_bytes(4, "big")
-    return bytes((FORMAT,)) + head + b"".join(items)
+    return bytes((FORMAT,)) + pack_array(items)

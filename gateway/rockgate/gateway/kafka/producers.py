@@ -32,6 +32,7 @@ from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.records.batch import BatchHeader, read_header
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.roster import Roster
+from rockgate.store.slicing import Measured, sliced
 from rockgate.store.state import Change, Journal, check_format
 from rockgate.store.topic import Topic
 from rockgate.store.topics import Topics
@@ -47,6 +48,8 @@ _ENDED = -1
 """In place of a first sequence: what was written up to the last one was of an ended transaction."""
 _RESERVED = struct.Struct(">BQ")
 _SLICE_ITEMS = 1_000
+_SAVED_SIZE_MAX = 66 + WINDOW * 20
+"""What a producer takes in a snapshot at most: its queue and numbers, and each batch's."""
 
 
 class Producer:
@@ -306,25 +309,23 @@ class Producers:
 
     def snapshot(self) -> Iterator[bytes]:
         """Hand out all producers, some thousand to a slice."""
-        saved: list[_Saved] = []
-        looked = 0
+        for saved in sliced(self._saved(), _SLICE_ITEMS):
+            yield _encode(_Slice(_FORMAT, self._reserved, saved))
+
+    def _saved(self) -> Iterator[Measured[_Saved]]:
         for _, producer in self._roster.walk():
-            looked += 1
-            if producer is not None:
-                saved.append(
-                    _Saved(
-                        *producer.queue,
-                        producer.producer_id,
-                        producer.epoch,
-                        producer.last_ms,
-                        producer.position,
-                        list(producer.batches),
-                    )
-                )
-            if looked >= _SLICE_ITEMS:
-                yield _encode(_Slice(_FORMAT, self._reserved, saved))
-                saved, looked = [], 0
-        yield _encode(_Slice(_FORMAT, self._reserved, saved))
+            if producer is None:
+                yield 1, 0, None
+                continue
+            saved = _Saved(
+                *producer.queue,
+                producer.producer_id,
+                producer.epoch,
+                producer.last_ms,
+                producer.position,
+                list(producer.batches),
+            )
+            yield 1, _SAVED_SIZE_MAX, saved
 
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace everything by what the slices hold."""

@@ -13,7 +13,7 @@ hundred thousand byte strings.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
@@ -22,12 +22,12 @@ import msgspec
 from rockgate.gateway.kafka.groups.saving import SavedGroup, pack, unpack
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.roster import Roster
+from rockgate.store.slicing import Measured, pack_array, sliced
 from rockgate.store.state import CHANGE_SIZE_MAX, Change, Journal, check_format
 
 TOPIC: Final = b"rmq_sys_rockgate_groups"
 FORMAT: Final = 1
 _HEAD: Final = struct.Struct(">qq")
-_SLICE_BYTES: Final = 256 << 10
 _SLICE_PLACES: Final = 1_000
 _REMOVALS_BYTES_MAX: Final = CHANGE_SIZE_MAX // 2
 
@@ -172,22 +172,13 @@ class SavedGroups:
 
     def snapshot(self) -> Iterator[bytes]:
         """Hand out all records, some hundred kilobytes to a slice."""
-        part: list[tuple[str, bytes]] = []
-        places = size = 0
-        for _, held in self._roster.walk():
-            places += 1
-            if held is not None:
-                part.append((held.name, held.data))
-                size += len(held.data)
-            if places >= self._slice_places or size >= _SLICE_BYTES:
-                yield self._pack_slice(part)
-                part, places, size = [], 0, 0
-        if part:
-            yield self._pack_slice(part)
+        for part in sliced(self._encoded(), self._slice_places):
+            yield bytes((FORMAT,)) + pack_array(part)
 
-    @staticmethod
-    def _pack_slice(part: Sequence[tuple[str, bytes]]) -> bytes:
-        return bytes((FORMAT,)) + _encode(part)
+    def _encoded(self) -> Iterator[Measured[bytes]]:
+        for _, held in self._roster.walk():
+            item = None if held is None else _encode((held.name, held.data))
+            yield 1, len(item or b""), item
 
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace everything by what the slices hold."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
 
 from rockgate.gateway.kafka.transactions.changes import FORMAT, TOPIC, Kind, decode
-from rockgate.gateway.kafka.transactions.pending import FIXED_SIZE, PendingOffsets
+from rockgate.gateway.kafka.transactions.pending import PendingOffsets, size_of
 from rockgate.gateway.kafka.transactions.transaction import (
     PREPARED,
     Ending,
@@ -21,10 +22,15 @@ from rockgate.gateway.kafka.transactions.transaction import (
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.progressrecords import Removed
 from rockgate.store.roster import Roster
+from rockgate.store.slicing import Measured, pack_array, sliced
 from rockgate.store.state import Change, check_format
 
 _SLICE_COST: Final = 2_000
 _VERSION: Final = bytes((FORMAT,))
+_PIECE_PARTITIONS: Final = 1_500
+_PIECE_GROUPS: Final = 50
+_PIECE_OFFSETS_BYTES: Final = 48 << 10
+"""What a piece of a transaction holds: together less than a slice, with the largest names."""
 
 
 class _Saved(msgspec.Struct, array_like=True, frozen=True):
@@ -189,18 +195,16 @@ class Transactions:
         del self._ids[transaction.id]
 
     def snapshot(self) -> Iterator[bytes]:
-        """Hand out all transactional ids; a large transaction counts as many."""
-        saved: list[_Saved] = []
-        cost = 0
+        """Hand out all transactional ids; a large transaction is several pieces."""
+        for saved in sliced(self._encoded(), self._slice_cost):
+            yield _VERSION + pack_array(saved)
+
+    def _encoded(self) -> Iterator[Measured[bytes]]:
         for _, each in self._roster.walk():
-            cost += 1
-            if each is not None:
-                saved.append(_save(each))
-                cost += len(each.partitions) + each.offsets_size // FIXED_SIZE
-            if cost >= self._slice_cost:
-                yield _VERSION + _encode(saved)
-                saved, cost = [], 0
-        yield _VERSION + _encode(saved)
+            yield 1, 0, None
+            for cost, piece in _pieces(each) if each is not None else ():
+                item = _encode(piece)
+                yield cost, len(item), item
 
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace everything by what the slices hold."""
@@ -217,8 +221,11 @@ class Transactions:
     def _load(self, saved: _Saved) -> None:
         known = self._ids.get(saved.id)
         if known is not None:
+            if known.position == saved.position:
+                self._load_more(known, saved)
+                return
             # It was removed and came again between two slices: the later one counts.
-            if known.position >= saved.position:
+            if known.position > saved.position:
                 return
             self._drop(known)
         transaction = self._add(Transaction(saved.id))
@@ -226,9 +233,12 @@ class Transactions:
         transaction.producer, transaction.last = saved.producer, saved.last
         transaction.timeout_ms, transaction.start_ms = saved.timeout_ms, saved.start_ms
         transaction.changed_ms, transaction.position = saved.changed_ms, saved.position
-        transaction.partitions = set(saved.partitions)
-        transaction.groups = set(saved.groups)
         transaction.ending = saved.ending
+        self._load_more(transaction, saved)
+
+    def _load_more(self, transaction: Transaction, saved: _Saved) -> None:
+        transaction.partitions.update(saved.partitions)
+        transaction.groups.update(saved.groups)
         for group, offsets in saved.offsets.items():
             for offset in offsets:
                 if offset.position < 0:
@@ -247,7 +257,48 @@ class Transactions:
         return [each for each in self._ids.values() if each.state in PREPARED]
 
 
-def _save(transaction: Transaction) -> _Saved:
+def _pieces(transaction: Transaction) -> Iterator[tuple[int, _Saved]]:
+    """Return a transaction in pieces of one moment, each with what it costs.
+
+    Most are one. Each piece has a part of what the transaction is made of, and all else.
+    """
+    pending = [
+        (group, each) for group, found in transaction.offsets.items() for each in found.values()
+    ]
+    left = len(transaction.partitions) + len(transaction.groups) + len(pending)
+    partitions, groups = iter(list(transaction.partitions)), iter(list(transaction.groups))
+    offsets = iter(pending)
+    whole = _head(transaction)
+    while True:
+        piece = msgspec.structs.replace(
+            whole,
+            partitions=sorted(islice(partitions, _PIECE_PARTITIONS)),
+            groups=sorted(islice(groups, _PIECE_GROUPS)),
+            offsets=_some(offsets),
+        )
+        cost = len(piece.partitions) + len(piece.groups) + sum(map(len, piece.offsets.values()))
+        yield 1 + cost, piece
+        left -= cost
+        if not left:
+            return
+
+
+def _some(offsets: Iterator[tuple[str, PendingOffset]]) -> dict[str, list[PendingOffset]]:
+    """Take pending offsets off, by group, until they are enough for a piece."""
+    found: dict[str, list[PendingOffset]] = {}
+    size = 0
+    for group, offset in offsets:
+        if group not in found:
+            found[group] = []
+            size += 4 * len(group)
+        found[group].append(offset)
+        size += size_of(offset)
+        if size >= _PIECE_OFFSETS_BYTES:
+            break
+    return found
+
+
+def _head(transaction: Transaction) -> _Saved:
     return _Saved(
         id=transaction.id,
         state=transaction.state.value,
@@ -257,8 +308,8 @@ def _save(transaction: Transaction) -> _Saved:
         start_ms=transaction.start_ms,
         changed_ms=transaction.changed_ms,
         position=transaction.position,
-        partitions=sorted(transaction.partitions),
-        groups=sorted(transaction.groups),
-        offsets={group: list(each.values()) for group, each in transaction.offsets.items()},
+        partitions=[],
+        groups=[],
+        offsets={},
         ending=transaction.ending,
     )

@@ -21,6 +21,7 @@ from rockgate.protocol.kafka.records.batch import read_header
 from rockgate.protocol.kafka.records.control import MarkerType, read_marker
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.roster import Roster
+from rockgate.store.slicing import Measured, pack_array, sliced
 from rockgate.store.state import Change, check_format
 from rockgate.store.topic import Topic
 from rockgate.store.topics import Topics
@@ -226,26 +227,29 @@ class Unstable:
 
     def snapshot(self) -> Iterator[bytes]:
         """Hand out all partitions; one with many aborted transactions is several pieces."""
-        saved: list[_Saved] = []
-        cost = 0
+        for saved in sliced(self._encoded(), self._slice_cost):
+            yield _VERSION + pack_array(saved)
+
+    def _encoded(self) -> Iterator[Measured[bytes]]:
         for _, queue in self._roster.walk():
-            cost += 1
-            told = -1
-            while queue is not None:
-                start = bisect_left(queue.aborted, told + 1, key=_last)
-                part = queue.aborted[start : start + self._slice_cost]
-                saved.append(_Saved(*queue.key, list(queue.open.items()), part))
-                cost += len(queue.open) + len(part)
-                if cost >= self._slice_cost:
-                    yield _VERSION + _encode(saved)
-                    saved, cost = [], 0
-                if len(part) < self._slice_cost:
-                    break
-                told = part[-1].last
-            if cost >= self._slice_cost:
-                yield _VERSION + _encode(saved)
-                saved, cost = [], 0
-        yield _VERSION + _encode(saved)
+            yield 1, 0, None
+            for piece in self._pieces(queue) if queue is not None else ():
+                item = _encode(piece)
+                yield 1 + len(piece.open) + len(piece.aborted), len(item), item
+
+    def _pieces(self, queue: _Queue) -> Iterator[_Saved]:
+        """What is open at one moment, and then what was aborted, which only ever grows."""
+        opened = list(queue.open.items())
+        count, told = self._slice_cost, -1
+        for at in range(0, len(opened), count):
+            yield _Saved(*queue.key, opened[at : at + count], [])
+        while True:
+            start = bisect_left(queue.aborted, told + 1, key=_last)
+            part = queue.aborted[start : start + count]
+            if not part:
+                return
+            yield _Saved(*queue.key, [], part)
+            told = part[-1].last
 
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace everything by what the slices hold."""

@@ -1,0 +1,305 @@
+"""No slice of a snapshot is large, whatever lies in the folds: every one that a server has is here.
+
+A slice is taken in one turn of the loop, so that its size is how long others wait.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from rockgate.gateway.kafka import emptyoffsets, producers, resourceconfigs
+from rockgate.gateway.kafka.assembly import KafkaFolds
+from rockgate.gateway.kafka.groups import fold as groups
+from rockgate.gateway.kafka.groups.saving import SAVED_SIZE_MAX
+from rockgate.gateway.kafka.quotas import kept as quotas
+from rockgate.gateway.kafka.quotas.entities import NAME_CHARS_MAX
+from rockgate.gateway.kafka.transactions import changes as transactions
+from rockgate.gateway.kafka.transactions.transaction import Offset, Producer
+from rockgate.gateway.kafka.transactions.unstable import Unstable
+from rockgate.gateway.mapping.keys import record_keys
+from rockgate.gateway.remoting import groupsettings
+from rockgate.gateway.remoting.assembly import RemotingFolds
+from rockgate.gateway.remoting.operating import resent
+from rockgate.gateway.remoting.processors.groups import SETTINGS_BYTES_MAX
+from rockgate.protocol.kafka.records.batch import BatchHeader
+from rockgate.store import delayheld, halfchanges
+from rockgate.store.clock import ManualClock
+from rockgate.store.config import StoreConfig
+from rockgate.store.delaychanges import DELAY_TOPIC, encode_schedule
+from rockgate.store.epochs import TOPIC as EPOCHS
+from rockgate.store.epochs import Epochs
+from rockgate.store.memoryfiles import MemoryDisk
+from rockgate.store.progressrecords import (
+    GROUP_SIZE_MAX,
+    METADATA_SIZE_MAX,
+    PROGRESS_TOPIC,
+    Commit,
+    Held,
+    encode_commits,
+    pack_record,
+)
+from rockgate.store.slicing import SLICE_BYTES
+from rockgate.store.state import CHANGE_SIZE_MAX, Change, Fold, Journal
+from rockgate.store.store import Store
+from rockgate.store.topicchanges import (
+    CONFIG_SIZE_MAX,
+    NAME_SIZE_MAX,
+    TOPICS_TOPIC,
+    Created,
+    Kind,
+    LogStarts,
+    encode,
+)
+from rockgate.store.topics import Topics
+
+LONG: Final = (1 << 62) - 1
+OVERHEAD: Final = 64
+"""A slice's own bytes around its items."""
+SECONDS_MAX: Final = 0.02
+
+pack = msgspec.msgpack.encode
+Bodies = Iterable[tuple[bytes, bytes]]
+
+
+def name(number: int, size: int) -> str:
+    return f"{number:08d}".ljust(size, "n")
+
+
+def topic_id(number: int) -> bytes:
+    return number.to_bytes(16, "big")
+
+
+def keyed(topic: bytes, items: Sequence[tuple[Any, Any]]) -> Bodies:
+    return [(topic, bytes((1,)) + pack([item])) for item in items]
+
+
+# What fills each fold: as many of the largest that there may be as make several slices.
+
+
+def epochs(fold: Any) -> Bodies:
+    numbering = Epochs()
+    for position in range(30_000):
+        body = numbering.next_change()
+        numbering.apply(Change(position, 0, EPOCHS, 0, -1, 0, b"", memoryview(body)))
+        yield EPOCHS, body
+
+
+def topics(fold: Any) -> Bodies:
+    for number in range(60):
+        size = CONFIG_SIZE_MAX - 10 if number % 20 == 0 else 16 << 10
+        config = {"key": "v" * size}
+        created = Created(name(number, NAME_SIZE_MAX), topic_id(number), 4, 6, False, config)
+        yield from ((TOPICS_TOPIC, body) for body in encode(Kind.CREATE, [created]))
+    many = Created("many", topic_id(99), 100_000, 6, False, {})
+    starts = LogStarts(topic_id(99), {queue_id: LONG for queue_id in range(60_000)})
+    for kind, item in ((Kind.CREATE, many), (Kind.LOG_STARTS, starts)):
+        yield from ((TOPICS_TOPIC, body) for body in encode(kind, [item]))
+
+
+def progress(fold: Any) -> Bodies:
+    def held(group: str, topic: bytes, queue_ids: Iterable[int], metadata: str) -> Held:
+        records = {
+            queue_id: pack_record(Commit(topic, queue_id, LONG, 5, metadata), 0)
+            for queue_id in queue_ids
+        }
+        return Held(group, topic, records)
+
+    large = "m" * METADATA_SIZE_MAX
+    helds = [held(name(n, GROUP_SIZE_MAX), topic_id(1), [0], "") for n in range(2_000)]
+    helds.append(held("many", topic_id(2), range(20_000), ""))
+    helds.append(held("large", topic_id(3), range(200), large))
+    helds.append(held("both", topic_id(4), range(2_100), large[:1_000]))
+    return ((PROGRESS_TOPIC, body) for body in encode_commits(helds))
+
+
+def delay(fold: Any) -> Bodies:
+    for number in range(6_000):
+        bodies = encode_schedule(topic_id(number), 99_999, [(LONG, LONG)])
+        yield from ((DELAY_TOPIC, body) for body in bodies)
+
+
+def held_entries(fold: Any) -> Bodies:
+    for number in range(4_000):
+        hold = delayheld.Hold(topic_id(number), 99_999, LONG - 9, LONG, LONG, LONG)
+        yield delayheld.HELD_TOPIC, delayheld.encode(delayheld.Kind.HOLD, hold)
+
+
+def halves(fold: Any) -> Bodies:
+    for number in range(2_000):
+        prepared = halfchanges.Prepared(number * 900, name(number, GROUP_SIZE_MAX), LONG)
+        yield halfchanges.HALF_TOPIC, halfchanges.encode(prepared)
+
+
+def known_producers(fold: Any) -> Bodies:
+    assert isinstance(fold, producers.Producers)
+    for number in range(3_000 * producers.WINDOW):
+        batch, producer = divmod(number, 3_000)
+        first = (1 << 30) * (batch > 0) + batch
+        header = BatchHeader(0, 0, 0, 2, 0, 0, 0, 0, 0, LONG - producer, 32_000, first, 1)
+        fold.record(topic_id(producer), 99_999, header, offset=LONG, position=number, store_ms=LONG)
+    return []
+
+
+def saved_groups(fold: Any) -> Bodies:
+    for number in range(1_010):
+        data = bytes(SAVED_SIZE_MAX if number % 500 == 9 else 100)
+        body = bytes((groups.FORMAT, groups.Kind.SAVE))
+        yield groups.TOPIC, body + pack((name(number, GROUP_SIZE_MAX), data))
+
+
+def known_transactions(fold: Any) -> Bodies:
+    kind = transactions.Kind
+
+    def change(how: transactions.Kind, what: transactions.AnyChange) -> tuple[bytes, bytes]:
+        return transactions.TOPIC, transactions.encode(how, what)
+
+    for number in range(1_000):
+        init = transactions.Init(name(number, 1_000), Producer(5, 0), Producer(5, 0), LONG)
+        yield change(kind.INIT, init)
+    id_ = name(7, 1_000)
+    for number in range(20):
+        partitions = [(topic_id(number), list(range(90_000, 95_000)))]
+        names = [name(number * 100 + n, GROUP_SIZE_MAX) for n in range(100)]
+        yield change(kind.ADD, transactions.Add(id_, partitions, names))
+        large = [Offset(topic_id(1), number * 20 + n, LONG, 5, "m" * 32_767) for n in range(20)]
+        yield change(kind.OFFSETS, transactions.Offsets(id_, name(1, 1_000), large))
+        small = [Offset(topic_id(1), n, LONG, 5, "") for n in range(200)]
+        yield change(kind.OFFSETS, transactions.Offsets(id_, name(number + 9, 1_000), small))
+
+
+def unstable(fold: Any) -> Bodies:
+    assert isinstance(fold, Unstable)
+    key = topic_id(1), 99_999
+    for number in range(20_000):
+        first, last = LONG - 80_000 + 2 * number, LONG - 79_999 + 2 * number
+        fold.ended(key, LONG, first=first, offset=last, is_abort=True, high_watermark=LONG)
+    for number in range(20_000):
+        fold.wrote(*key, LONG - number, LONG - 30_000 + number)
+    return []
+
+
+def configs(fold: Any) -> Bodies:
+    items = [((32, name(n, GROUP_SIZE_MAX)), {"key": "v" * 32_767}) for n in range(100)]
+    return keyed(resourceconfigs.TOPIC, items)
+
+
+def known_quotas(fold: Any) -> Bodies:
+    kinds, values = ("user", "client-id"), dict.fromkeys(("a_rate", "b_rate", "c_rate"), 1e300)
+    names = [name(n, NAME_CHARS_MAX) for n in range(600)]
+    return keyed(quotas.TOPIC, [([(kind, each) for kind in kinds], values) for each in names])
+
+
+def settings(fold: Any) -> Bodies:
+    items = [(name(n, 255), bytes(SETTINGS_BYTES_MAX)) for n in range(200)]
+    return keyed(groupsettings.TOPIC, items)
+
+
+def sent_again(fold: Any) -> Bodies:
+    items = [((topic_id(n), 99_999, LONG), bytes(resent.STRETCH // 8)) for n in range(2_000)]
+    return keyed(resent.TOPIC, items)
+
+
+def empty_offsets(fold: Any) -> Bodies:
+    assert isinstance(fold, emptyoffsets.EmptyOffsets)
+    for number in range(1_000):
+        fold.marked((topic_id(1), 99_999), LONG - number * 4_096)
+        fold.marked((topic_id(number), 99_998), LONG)
+    return []
+
+
+FILL: Final[dict[str, Callable[[Any], Bodies]]] = {
+    "epochs": epochs,
+    "topics": topics,
+    "progress": progress,
+    "delay": delay,
+    "delay held": held_entries,
+    "halves": halves,
+    "producers": known_producers,
+    "groups": saved_groups,
+    "transactions": known_transactions,
+    "unstable": unstable,
+    "configs": configs,
+    "quotas": known_quotas,
+    "rocketmq groups": settings,
+    "resent": sent_again,
+    "empty offsets": empty_offsets,
+}
+LARGEST: Final = {
+    "topics": CONFIG_SIZE_MAX + NAME_SIZE_MAX,
+    "groups": SAVED_SIZE_MAX + GROUP_SIZE_MAX,
+}
+"""Of folds in which one item may pass what a slice should take: it is a slice of its own."""
+
+
+def a_store() -> Store:
+    def folds(journal: Journal, topics: Topics) -> Sequence[Fold]:
+        return [*KafkaFolds.make(journal, topics).all(), *RemotingFolds.make(journal).all()]
+
+    return Store(
+        MemoryDisk().root(),
+        StoreConfig(segment_bytes=1 << 20),
+        ManualClock(),
+        folds=folds,
+        record_keys=record_keys,
+    )
+
+
+def fold_of(store: Store, wanted: str) -> Fold:
+    [fold] = [each for each in store.state.folds if each.name == wanted]
+    return fold
+
+
+def filled(wanted: str) -> Fold:
+    fold = fold_of(a_store(), wanted)
+    position = 1_000
+    for topic, body in FILL[wanted](fold):
+        assert len(body) <= CHANGE_SIZE_MAX
+        fold.apply(Change(position, LONG, topic, 0, -1, 0, b"", memoryview(body)))
+        position += len(body)
+    return fold
+
+
+def timed(slices: Iterator[bytes]) -> Iterator[tuple[float, bytes]]:
+    while True:
+        before = time.thread_time()
+        data = next(slices, None)
+        if data is None:
+            return
+        yield time.thread_time() - before, data
+
+
+def test_every_fold_of_a_server_is_filled_here() -> None:
+    assert {fold.name for fold in a_store().state.folds} == set(FILL)
+
+
+@pytest.mark.parametrize("wanted", FILL)
+def test_no_slice_of_the_largest_items_is_large(wanted: str) -> None:
+    fold = filled(wanted)
+    slices = list(fold.snapshot())
+    assert sum(map(len, slices)) > SLICE_BYTES, "else it says nothing"
+    assert max(map(len, slices)) <= max(SLICE_BYTES, LARGEST.get(wanted, 0)) + OVERHEAD
+    large = [data for data in slices if len(data) > SLICE_BYTES + OVERHEAD]
+    assert len(large) <= 3, "only what cannot be divided"
+
+
+@pytest.mark.parametrize("wanted", FILL)
+def test_no_slice_of_the_largest_items_takes_long(wanted: str) -> None:
+    fold = filled(wanted)
+    longest = min(max(took for took, _ in timed(fold.snapshot())) for _ in range(3))
+    assert longest < SECONDS_MAX
+
+
+@pytest.mark.parametrize("wanted", FILL)
+def test_what_was_cut_into_slices_comes_back_whole(wanted: str) -> None:
+    slices = list(filled(wanted).snapshot())
+    again = fold_of(a_store(), wanted)
+    again.restore(slices)
+    # Sets have no order: what is in them may lie in other pieces, and takes as much.
+    first, second = (Counter(b"".join(each)) for each in (slices, again.snapshot()))
+    assert first == second
