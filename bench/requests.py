@@ -11,13 +11,13 @@ request. It defends: no request stalls anybody for more than 50 ms.
     python -m bench.requests --door remoting   one listener's; nothing is written
 
 A request is a row of a table: a name, a listener ("door"), and a function that makes its frames of
-the world that was loaded (`bench.requests_world`). Kafka's are in `bench.requests_kafka`
-and `bench.requests_kafka_changes`, those of
-RocketMQ's remoting and of the name server in `bench.requests_remoting`, HTTP's here. To add one,
-add a row to its module's `REQUESTS`. Frames are sent one behind the other on one connection, each
-when the one before it was answered; all but the last are preparation and not measured. What is not
-`is_changing` is asked three times and the shortest stall counts, because other processes of the
-machine can only make it longer.
+the world that was loaded (`bench.requests_world`). Kafka's are in `bench.requests_kafka` and
+`bench.requests_kafka_changes`, those of RocketMQ's remoting and of the name server in
+`bench.requests_remoting`, HTTP's here, and in `bench.requests_half` what is never sent to its end.
+To add one, add a row to its module's `REQUESTS`. Frames are sent one behind the other on one
+connection, each when the one before it was answered; all but the last are preparation and not
+measured. What is not `is_changing` is asked three times and the shortest stall counts, because
+other processes of the machine can only make it longer.
 """
 
 import argparse
@@ -28,7 +28,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bench import requests_kafka, requests_kafka_changes, requests_remoting, results
+from bench import (
+    requests_half,
+    requests_kafka,
+    requests_kafka_changes,
+    requests_remoting,
+    results,
+)
 from bench.peers.answers import Address
 from bench.procfs import anonymous_bytes, thread_seconds
 from bench.requests_world import FULL, QUICK, Request, Size, World, kafka_frame, load
@@ -58,6 +64,7 @@ REQUESTS: tuple[Request, ...] = (
     *requests_kafka.REQUESTS,
     *requests_remoting.REQUESTS,
     *PAGES,
+    *requests_half.REQUESTS,
     *requests_kafka_changes.REQUESTS,
 )
 
@@ -162,6 +169,9 @@ def ask(world: World, request: Request, bystander: Bystander) -> Outcome:
     outcome = Outcome()
     for _ in range(1 if request.is_changing else ROUNDS):
         *before, last = request.make(world)
+        if request.half_sent_by:
+            _half_send(world, request, last, bystander, outcome)
+            continue
         read = _read_page if request.door == "http" else read_frame
         address = world.doors[request.door]
         with socket.create_connection(address, timeout=ANSWER_SECONDS_MAX) as connection:
@@ -181,6 +191,20 @@ def ask(world: World, request: Request, bystander: Bystander) -> Outcome:
             outcome.computed_ms.append(computed_ms)
         outcome.request_bytes = len(last)
     return outcome
+
+
+def _half_send(
+    world: World, request: Request, frame: bytes, bystander: Bystander, outcome: Outcome
+) -> None:
+    """Send it many times at once and never to its end; there is no answer."""
+    bystander.take_ms()
+    began = time.perf_counter()
+    requests_half.send_half(world.doors[request.door], frame, request.half_sent_by)
+    stall_ms, computed_ms = bystander.take_ms()
+    outcome.seconds = time.perf_counter() - began
+    outcome.stalls_ms.append(stall_ms)
+    outcome.computed_ms.append(computed_ms)
+    outcome.request_bytes, outcome.answer_bytes = len(frame) - 1, None
 
 
 def measure(size: Size, requests: Sequence[Request]) -> tuple[dict[str, Outcome], dict[str, float]]:

@@ -99,6 +99,8 @@ class Request:
     is_changing: bool = False
     """Whether it can be asked only once."""
     has_answer: bool = True
+    half_sent_by: int = 0
+    """How many connections send it at once without its last byte, and hang up; 0: it is asked."""
 
 
 def kafka_frame(key: ApiKey, request: Any, version: int | None = None) -> bytes:

@@ -18,7 +18,7 @@ STALL_SECONDS_MAX = 0.050
 """The bar: no request holds the loop for longer."""
 
 
-def stall_seconds(server: RunningServer, work: Callable[[], None], *, tries: int = 3) -> float:
+def stall_seconds(server: RunningServer, work: Callable[[], object], *, tries: int = 3) -> float:
     """The longest wait of a bystander while `work` is done, in the best of some tries."""
     best = float("inf")
     for _ in range(tries):
@@ -28,7 +28,7 @@ def stall_seconds(server: RunningServer, work: Callable[[], None], *, tries: int
     return best
 
 
-def _one(server: RunningServer, work: Callable[[], None]) -> float:
+def _one(server: RunningServer, work: Callable[[], object]) -> float:
     over = threading.Event()
     worst = 0.0
 

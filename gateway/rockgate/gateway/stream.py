@@ -7,6 +7,8 @@ how it ends.
 Invariants
 - Reading stops while too much is in flight, unread by the client, or held by all connections
   together, so a connection's memory is bounded by its limits.
+- However much large requests bring, they receive a few megabytes in a turn of the loop, so that
+  nobody else waits for them.
 - The bytes counted in the budget are those received and not yet answered; none stay behind when
   the connection is lost, and nothing that it held outlives it: no cycle is left to be collected.
 """
@@ -67,6 +69,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         "_first_bytes",
         "_is_closing",
         "_is_draining",
+        "_is_paced",
         "_is_reading",
         "_is_unread",
         "_limits",
@@ -119,7 +122,9 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         # Written while the client left too much unread.
         self._written_bytes = 0
         self._first_bytes = b""
+        # Whether the transport is to read, and whether it does so only in a later turn.
         self._is_reading = True
+        self._is_paced = False
         self._is_unread = False
         self._is_draining = False
         self._is_closing = False
@@ -179,7 +184,9 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
     def get_buffer(self, sizehint: int) -> memoryview:
         """Say where the next bytes go: into what is large and under way, or anywhere."""
         self._room = room = self._connection.room() if self._partial_bytes else None
-        return self._receiving.chunk if room is None else room
+        if room is None:
+            return self._receiving.chunk
+        return self._receiving.share(room)
 
     def buffer_updated(self, nbytes: int) -> None:
         """Take the client's bytes and start the requests that they complete."""
@@ -194,7 +201,12 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         self.held_bytes += nbytes
         self._partial_bytes += nbytes
         self._budget.take(nbytes)
+        is_spent = self._room is not None and self._receiving.spend(nbytes, self._clock)
         self._go_on(nbytes)
+        if is_spent and self._is_reading and not self._is_closing:
+            self._is_paced = True
+            self._transport.pause_reading()
+            self._receiving.wait(self._read_on)
 
     def eof_received(self) -> bool:
         """The client sends no more, which for all of ours means that it is gone."""
@@ -221,8 +233,9 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         self._let_go()
         self._backlog.clear()
         self._release()
-        self._connection.forget()
         self._room = None
+        self._connection.forget()
+        self._receiving.clear(self._clock)
         self._lost()
         if self._debug:
             self._lines.disconnected(self.peer)
@@ -289,7 +302,8 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         elif not self._is_reading:
             self._watch.read_at = self._watch.frame_at = self._clock.time()
             self._is_reading = True
-            self._transport.resume_reading()
+            if not self._is_paced:
+                self._transport.resume_reading()
 
     def _has_room(self) -> bool:
         if self._is_unread or self._backlog:
@@ -313,7 +327,14 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
     def _pause_reading(self) -> None:
         if self._is_reading:
             self._is_reading = False
-            self._transport.pause_reading()
+            if not self._is_paced:
+                self._transport.pause_reading()
+
+    def _read_on(self) -> None:
+        """It is this connection's turn to receive again."""
+        self._is_paced = False
+        if self._is_reading and not self._is_closing:
+            self._transport.resume_reading()
 
     # Time
 

@@ -32,8 +32,11 @@ SPARE_SIZE: Final = (1 << 20) + (64 << 10)
 SPARES_MAX: Final = 4
 _CAPACITY_MIN: Final = 256
 MAPPED_SIZE: Final = 4 << 20
-"""A frame of which as much has come is received in pages of its own. They cost nothing before bytes
-come into them, so that the rest of it need never be moved, and go back to the system with it."""
+"""A frame of this size is received in pages of its own. They cost nothing before bytes come into
+them, so that the rest of it need never be moved, and go back to the system with it."""
+MAPPED_FROM: Final = 512 << 10
+"""How much of it has to come first: a length that is only promised maps nothing, and moving more
+would take longer than others should wait for."""
 _NOTHING: Final = memoryview(bytearray())
 
 
@@ -53,10 +56,13 @@ class Spares:
     from being used again, and need not know about it.
     """
 
-    __slots__ = ("_buffers",)
+    __slots__ = ("_buffers", "retired")
 
     def __init__(self) -> None:
         self._buffers: list[bytearray] = []
+        self.retired: list[memoryview] = []
+        """Mapped rooms of frames that were broken off. The system takes ten milliseconds to take
+        a hundred megabytes back: who owns these lets go of one after the other."""
 
     def take(self, size: int) -> memoryview | None:
         """Return the whole of a free buffer that holds `size` bytes; None if there is none."""
@@ -154,6 +160,8 @@ class FrameReader:
 
     def forget(self) -> None:
         """Let go of the frame under way: nothing more will come."""
+        if self._spares is not None and len(self._view) >= MAPPED_SIZE:
+            self._spares.retired.append(self._view)
         self._size, self._have, self._view, self._lead = -1, 0, _NOTHING, b""
 
     def _begin(self, size: int, first: memoryview) -> None:
@@ -183,7 +191,8 @@ class FrameReader:
     def _grow(self, needed: int) -> None:
         """Make room for what came, and twice as much as there was, up to the size of the frame."""
         capacity = min(self._size, max(needed, 2 * len(self._view), _CAPACITY_MIN))
-        grown = _mapped(self._size) if capacity >= MAPPED_SIZE else None
+        is_mapped = self._size >= MAPPED_SIZE and capacity >= MAPPED_FROM
+        grown = _mapped(self._size) if is_mapped else None
         if grown is None:
             grown = memoryview(bytearray(capacity))
         grown[: self._have] = self._view[: self._have]

@@ -1,0 +1,67 @@
+"""Requests of which the last byte never comes, for `bench.requests`: many large ones at once.
+
+All connections send side by side, as fast as the server takes it, until each has sent all but one
+byte or was closed; then all of them hang up together. Nothing is answered: what counts is how long
+others wait while so much is received, broken off and given back.
+"""
+
+import contextlib
+import selectors
+import socket
+
+from bench.peers.answers import Address
+from bench.requests_world import Request, World, kafka_frame
+from rockgate.protocol.kafka.keys import ApiKey
+from rockgate.protocol.kafka.messages import join_group as joining
+
+COUNT = 24
+SIZE = 94 << 20
+PIECE_SIZE = 1 << 18
+
+
+def send_half(address: Address, frame: bytes, count: int) -> int:
+    """Send all but the last byte on so many connections; how many the server closed meanwhile."""
+    whole = memoryview(frame)[:-1]
+    closed = 0
+    with contextlib.ExitStack() as stack, selectors.DefaultSelector() as ready:
+        for _ in range(count):
+            connection = stack.enter_context(socket.create_connection(address))
+            connection.setblocking(False)
+            ready.register(connection, selectors.EVENT_WRITE, whole)
+        while ready.get_map():
+            for key, _ in ready.select():
+                assert isinstance(key.fileobj, socket.socket)
+                try:
+                    left = key.data[key.fileobj.send(key.data[:PIECE_SIZE]) :]
+                except (BrokenPipeError, ConnectionResetError):
+                    closed += 1
+                    left = b""
+                if len(left):
+                    ready.modify(key.fileobj, selectors.EVENT_WRITE, left)
+                else:
+                    ready.unregister(key.fileobj)
+    return closed
+
+
+def _frame(world: World) -> list[bytes]:
+    """The frame of a JoinGroup, as large as one may be on a server of full size."""
+    size = SIZE * world.size.items // 100_000
+    protocol = joining.JoinGroupRequestProtocol(name="range", metadata=bytes(size))
+    request = joining.JoinGroupRequest(
+        group_id="half",
+        session_timeout_ms=30_000,
+        rebalance_timeout_ms=30_000,
+        protocol_type="consumer",
+        protocols=[protocol],
+    )
+    return [kafka_frame(ApiKey.JOIN_GROUP, request)]
+
+
+REQUESTS: tuple[Request, ...] = (
+    Request(
+        name=f"JoinGroup v9, half sent by {COUNT} connections, 94 MB each",
+        door="kafka",
+        make=_frame,
+        half_sent_by=COUNT,
+    ),
+)
