@@ -13,7 +13,8 @@ request. It defends: no request stalls anybody for more than 50 ms.
 A request is a row of a table: a name, a listener ("door"), and a function that makes its frames of
 the world that was loaded (`bench.requests_world`). Kafka's are in `bench.requests_kafka` and
 `bench.requests_kafka_changes`, those of RocketMQ's remoting and of the name server in
-`bench.requests_remoting`, HTTP's here, and in `bench.requests_half` what is never sent to its end.
+`bench.requests_remoting`, `bench.requests_messages`, `bench.requests_operating` and
+`bench.requests_members`, HTTP's here, and in `bench.requests_half` what is never sent to its end.
 To add one, add a row to its module's `REQUESTS`. Frames are sent one behind the other on one
 connection, each when the one before it was answered; all but the last are preparation and not
 measured. What is not `is_changing` is asked three times and the shortest stall counts, because
@@ -25,19 +26,31 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from bench import (
     requests_half,
     requests_kafka,
     requests_kafka_changes,
+    requests_members,
+    requests_messages,
+    requests_operating,
     requests_remoting,
     results,
 )
 from bench.peers.answers import Address
 from bench.procfs import anonymous_bytes, thread_seconds
-from bench.requests_world import FULL, QUICK, Request, Size, World, kafka_frame, load
+from bench.requests_world import (
+    FULL,
+    QUICK,
+    Request,
+    Size,
+    World,
+    kafka_frame,
+    load,
+    read_command,
+)
 from bench.results import Bar, Report
 from bench.rockgate import RockgateServer
 from rockgate.protocol.kafka.keys import ApiKey
@@ -63,9 +76,13 @@ PAGES = (
 REQUESTS: tuple[Request, ...] = (
     *requests_kafka.REQUESTS,
     *requests_remoting.REQUESTS,
+    *requests_messages.REQUESTS,
+    *requests_operating.REQUESTS,
+    *requests_members.REQUESTS,
     *PAGES,
     *requests_half.REQUESTS,
     *requests_kafka_changes.REQUESTS,
+    *requests_members.DELETIONS,
 )
 
 
@@ -122,6 +139,8 @@ class Outcome:
     request_bytes: int = 0
     answer_bytes: int | None = 0
     """None if the server closed the connection in place of an answer."""
+    code: int = 0
+    """Of RocketMQ's answer: not 0 if the request was refused."""
 
     @property
     def stall_ms(self) -> float:
@@ -136,6 +155,7 @@ class Outcome:
             f"{verdict} {self.stall_ms:8.1f} ms  computed {min(self.computed_ms):7.1f} ms  "
             f"{self.seconds:6.2f} s  "
             f"{self.request_bytes / 1e6:6.2f} MB → {answer:>9}  {name}"
+            f"{f' (code {self.code})' if self.code else ''}"
         )
 
 
@@ -157,11 +177,25 @@ def read_frame(connection: socket.socket) -> int:
     return size
 
 
+def _read_command(connection: socket.socket, outcome: Outcome) -> int:
+    """Read a command's answer, beyond whatever the server tells or asks before it."""
+    with connection.makefile("rb") as stream:
+        answer = read_command(connection, stream)
+    outcome.code = answer.code
+    return answer.size
+
+
 def _read_page(connection: socket.socket) -> int:
     size = 0
     while more := connection.recv(PIECE_SIZE):
         size += len(more)
     return size
+
+
+def _reader(door: str, outcome: Outcome) -> Callable[[socket.socket], int]:
+    if door in ("remoting", "namesrv"):
+        return lambda connection: _read_command(connection, outcome)
+    return _read_page if door == "http" else read_frame
 
 
 def ask(world: World, request: Request, bystander: Bystander) -> Outcome:
@@ -172,7 +206,7 @@ def ask(world: World, request: Request, bystander: Bystander) -> Outcome:
         if request.half_sent_by:
             _half_send(world, request, last, bystander, outcome)
             continue
-        read = _read_page if request.door == "http" else read_frame
+        read = _reader(request.door, outcome)
         address = world.doors[request.door]
         with socket.create_connection(address, timeout=ANSWER_SECONDS_MAX) as connection:
             for frame in before:

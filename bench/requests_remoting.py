@@ -25,7 +25,7 @@ def frame(
     return encode(Command(code=code, fields=texts, body=body)) + body
 
 
-def _row(
+def row(
     code: RequestCode,
     fields: Mapping[str, object] | None = None,
     *,
@@ -144,7 +144,8 @@ def _route(world: World) -> list[bytes]:
     return [frame(RequestCode.REGISTER_TOPIC_IN_NAMESRV, {"topic": "t"}, body)]
 
 
-def _registration(world: World) -> list[bytes]:
+def registration(world: World) -> list[bytes]:
+    """Another broker registers itself, with very many topics."""
     config = {"perm": 6, "readQueueNums": 4, "writeQueueNums": 4}
     names = [f"theirs-{number}" for number in range(40_000 * len(world.topics) // 10_000)]
     table = {name: {**config, "topicName": name} for name in names}
@@ -166,16 +167,17 @@ def _reset(world: World) -> list[bytes]:
 
 R = RequestCode
 REQUESTS: tuple[Request, ...] = (
-    _row(R.GET_ALL_TOPIC_CONFIG),
-    _row(R.GET_ALL_SUBSCRIPTIONGROUP_CONFIG),
-    _row(R.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, {"maxGroupNum": 30_000}, what="30,000 of them"),
-    _row(R.GET_TOPIC_STATS_INFO, {"topic": WIDE}, what="10,000 queues"),
-    _row(R.GET_CONSUME_STATS, {"consumerGroup": GROUP_OF_ALL}, what="a group of all topics"),
-    _row(R.GET_BROKER_CONSUME_STATS, {"isOrder": "false"}),
-    _row(R.QUERY_TOPICS_BY_CONSUMER, {"group": GROUP_OF_ALL}),
-    _row(R.QUERY_TOPIC_CONSUME_BY_WHO, {"topic": WIDE}),
-    _row(R.GET_BROKER_RUNTIME_INFO),
-    _row(R.GET_SYSTEM_TOPIC_LIST_FROM_BROKER),
+    row(R.GET_ALL_TOPIC_CONFIG),
+    row(R.GET_ALL_SUBSCRIPTIONGROUP_CONFIG),
+    row(R.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, {"maxGroupNum": 30_000}, what="30,000 of them"),
+    row(R.GET_TOPIC_STATS_INFO, {"topic": WIDE}, what="10,000 queues"),
+    row(R.GET_CONSUME_STATS, {"consumerGroup": GROUP_OF_ALL}, what="a group of all topics"),
+    row(R.GET_BROKER_CONSUME_STATS, {"isOrder": "false"}),
+    row(R.QUERY_TOPICS_BY_CONSUMER, {"group": GROUP_OF_ALL}),
+    row(R.QUERY_TOPIC_CONSUME_BY_WHO, {"topic": WIDE}, what="one group"),
+    row(R.QUERY_TOPIC_CONSUME_BY_WHO, {"topic": "topic-00000"}, what="50,000 groups"),
+    row(R.GET_BROKER_RUNTIME_INFO),
+    row(R.GET_SYSTEM_TOPIC_LIST_FROM_BROKER),
     Request(name="222 INVOKE_BROKER_TO_RESET_OFFSET, 10,000 queues", door="remoting", make=_reset),
     Request(
         name="34 HEART_BEAT, 15 MB that are no JSON",
@@ -232,14 +234,14 @@ REQUESTS: tuple[Request, ...] = (
         door="remoting",
         make=lambda _: [_batch(4_096)],
     ),
-    _row(R.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, door="namesrv"),
-    _row(R.GET_TOPICS_BY_CLUSTER, {"cluster": "DefaultCluster"}, door="namesrv"),
-    _row(R.GET_SYSTEM_TOPIC_LIST_FROM_NS, door="namesrv"),
-    _row(R.GET_BROKER_CLUSTER_INFO, door="namesrv"),
-    _row(R.GET_ROUTEINFO_BY_TOPIC, {"topic": WIDE}, door="namesrv"),
+    row(R.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, door="namesrv"),
+    row(R.GET_TOPICS_BY_CLUSTER, {"cluster": "DefaultCluster"}, door="namesrv"),
+    row(R.GET_SYSTEM_TOPIC_LIST_FROM_NS, door="namesrv"),
+    row(R.GET_BROKER_CLUSTER_INFO, door="namesrv"),
+    row(R.GET_ROUTEINFO_BY_TOPIC, {"topic": WIDE}, door="namesrv"),
     Request(name="219 GET_KVLIST_BY_NAMESPACE, 1.8 MB", door="namesrv", make=_values),
     Request(name="217 REGISTER_TOPIC_IN_NAMESRV, 16 KB", door="namesrv", make=_route),
-    Request(name="103 REGISTER_BROKER, 40,000 topics", door="namesrv", make=_registration),
-    _row(R.WIPE_WRITE_PERM_OF_BROKER, {"brokerName": "rockgate"}, door="namesrv"),
-    _row(R.ADD_WRITE_PERM_OF_BROKER, {"brokerName": "rockgate"}, door="namesrv"),
+    Request(name="103 REGISTER_BROKER, 40,000 topics", door="namesrv", make=registration),
+    row(R.WIPE_WRITE_PERM_OF_BROKER, {"brokerName": "rockgate"}, door="namesrv"),
+    row(R.ADD_WRITE_PERM_OF_BROKER, {"brokerName": "rockgate"}, door="namesrv"),
 )

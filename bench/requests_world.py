@@ -6,11 +6,12 @@ transactional ids, one of them with every topic in its transaction. All of it co
 well under a minute: requests are sent many at a time.
 """
 
+import json
 import socket
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from bench.peers.answers import Address
 from bench.rdkafka import LoadFailed
@@ -37,11 +38,15 @@ from rockgate.protocol.kafka.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from rockgate.protocol.kafka.schema import decode, encode
+from rockgate.protocol.remoting.command import Command
+from rockgate.protocol.remoting.command import decode as decode_command
+from rockgate.protocol.remoting.command import encode as encode_command
 
 T = TypeVar("T")
 SECONDS_MAX = 120.0
 CHUNK = 1_000
 MEMORY_MAX = 1 << 30
+_LENGTH_SIZE = 4
 WIDE = "wide"
 GROUP_OF_ALL = "all-topics"
 TRANSACTION_OF_ALL = "txn-0"
@@ -79,6 +84,29 @@ class World:
     transactions: list[str] = field(default_factory=list)
     producers: list[tuple[int, int]] = field(default_factory=list)
     """Id and epoch of each transaction's producer."""
+    members: list[socket.socket] = field(default_factory=list)
+    """Connections of clients that are in a group, open until the end."""
+    kept: dict[str, list[Command]] = field(default_factory=dict)
+    """Answers to what was sent once for several requests, by what it was."""
+
+    def tell(self, *frames: bytes) -> list[Command]:
+        """Send requests to RocketMQ's door by a connection of their own; their answers."""
+        if "remoting" not in self.doors:
+            return []
+        with socket.create_connection(self.doors["remoting"], timeout=SECONDS_MAX) as connection:
+            return tell(connection, *frames)
+
+    def call(self, frame: bytes) -> None:
+        """Send a request to Kafka's door and wait for its answer."""
+        with socket.create_connection(self.doors["kafka"], timeout=SECONDS_MAX) as connection:
+            connection.sendall(frame)
+            with connection.makefile("rb") as stream:
+                stream.read(int.from_bytes(stream.read(_LENGTH_SIZE), "big"))
+
+    @staticmethod
+    def body_of(answer: Command) -> dict[str, Any]:
+        """The JSON of an answer; nothing if it was a refusal."""
+        return {} if answer.code else json.loads(bytes(answer.body))
 
     def many(self, names: Sequence[str]) -> list[str]:
         """So many names as a request may have: those that exist, then some that do not."""
@@ -101,6 +129,29 @@ class Request:
     has_answer: bool = True
     half_sent_by: int = 0
     """How many connections send it at once without its last byte, and hang up; 0: it is asked."""
+
+
+def tell(connection: socket.socket, *frames: bytes) -> list[Command]:
+    """Send RocketMQ's requests one behind the other; their answers, in that order."""
+    answers = []
+    with connection.makefile("rb") as stream:
+        for frame in frames:
+            connection.sendall(frame)
+            answers.append(read_command(connection, stream))
+    return answers
+
+
+def read_command(connection: socket.socket, stream: BinaryIO) -> Command:
+    """Read up to an answer; what the server asks meanwhile is answered, as a client would."""
+    while True:
+        head = stream.read(_LENGTH_SIZE)
+        if len(head) < _LENGTH_SIZE:
+            raise ConnectionError("the server closed the connection")
+        command = decode_command(memoryview(stream.read(int.from_bytes(head, "big"))))
+        if command.is_answer:
+            return command
+        if not command.is_oneway:
+            connection.sendall(encode_command(Command(0, opaque=command.opaque, flag=1)))
 
 
 def kafka_frame(key: ApiKey, request: Any, version: int | None = None) -> bytes:

@@ -1,10 +1,17 @@
 """The table of the largest requests: what is in it, and how an answer is read."""
 
 import socket
+from collections.abc import Callable, Mapping
+from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from bench.requests import REQUESTS, read_frame
 from bench.requests_world import QUICK, Request, World
+
+from rockgate.gateway.remoting.nameserver.processors import table as name_table
+from rockgate.gateway.remoting.processors import table as broker_table
+from rockgate.protocol.remoting.codes import RequestCode
 
 
 def _world() -> World:
@@ -29,6 +36,15 @@ def test_each_request_can_be_made(request_: Request) -> None:
     frames = list(request_.make(_world()))
     assert frames
     assert all(frames)
+
+
+@pytest.mark.parametrize(("door", "table"), [("remoting", broker_table), ("namesrv", name_table)])
+def test_every_code_that_is_answered_has_a_row(
+    door: str, table: Callable[[Any], Mapping[RequestCode, object]]
+) -> None:
+    rows = {request.name.split(",")[0] for request in REQUESTS if request.door == door}
+    codes = {f"{int(code)} {code.name}" for code in table(MagicMock())}
+    assert codes - rows == set()
 
 
 def test_many_names_are_those_that_exist_and_then_some_that_do_not() -> None:

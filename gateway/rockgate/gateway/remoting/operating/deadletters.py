@@ -20,10 +20,12 @@ from rockgate.gateway.remoting.clients import Clients
 from rockgate.gateway.remoting.delays import KEPT_FLAGS
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.groupsettings import GroupSettings
+from rockgate.gateway.remoting.longanswers import TURN_SECONDS
 from rockgate.gateway.remoting.operating.resent import TOPIC, Resent
 from rockgate.gateway.remoting.operating.views import looked_at
 from rockgate.gateway.remoting.retrying import OF_THE_LOG
 from rockgate.gateway.remoting.topicbook import DLQ_PREFIX, RETRY_PREFIX
+from rockgate.gateway.timeslice import TimeSlice
 from rockgate.gateway.warming import Warming
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import MAGIC_BATCH, pack_properties, parse_properties, places
@@ -108,12 +110,13 @@ class DeadLetterDesk:
         self._warming = Warming(store.warmth, store.log)
         self.resent_count = 0
 
-    def queues(self, group: str | None = None) -> DeadLetterQueues:
+    async def queues(self, group: str | None = None) -> DeadLetterQueues:
         """Return all queues of dead letters, or a group's, with how many lie there and since when.
 
         A group that is not known is refused: one that has none is something else.
         """
         found: list[DeadLetterQueue] = []
+        share = TimeSlice(TURN_SECONDS)
         topics: Iterable[Topic] = self._store.topics
         if group is not None:
             topic = self._store.topics.find(DLQ_PREFIX + group)
@@ -122,6 +125,9 @@ class DeadLetterDesk:
                 raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, reason)
             topics = () if topic is None else (topic,)
         for topic in topics:
+            if share.is_over():
+                await asyncio.sleep(0)
+                share = TimeSlice(TURN_SECONDS)
             if not topic.name.startswith(DLQ_PREFIX):
                 continue
             for queue in self._store.queues.of(topic.id):

@@ -38,7 +38,6 @@ from rockgate.protocol.remoting.bodies.clients import (
     ConsumerData,
     ConsumerIds,
     HeartbeatBody,
-    ProducerConnections,
     ProducerInfo,
 )
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
@@ -177,7 +176,7 @@ class ClientRequests:
         )
         return Command(ResponseCode.SUCCESS, body=told)
 
-    def producer_connections(self, command: Command, caller: Caller) -> Reply:
+    def producer_connections(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """204: who produces in a group."""
         asked = headers.read(command, fields.ProducerGroupHeader)
         producers = self._clients.producers(asked.producer_group)
@@ -186,8 +185,12 @@ class ClientRequests:
                 ResponseCode.SYSTEM_ERROR,
                 f"the producer group[{asked.producer_group}] not exist",
             )
-        body = ProducerConnections(connection_set=[_connected(each) for each in producers])
-        return Command(ResponseCode.SUCCESS, body=javajson.encode(body))
+        return self._producer_connections(list(producers))
+
+    async def _producer_connections(self, producers: list[Client]) -> Reply:
+        rows = (javajson.encode(_connected(each)) for each in producers)
+        body = await joined(b'{"connectionSet":[', rows, b"]}", instead="it has too many to list")
+        return Command(ResponseCode.SUCCESS, body=body)
 
     def all_producers(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """328: who produces, in all groups."""

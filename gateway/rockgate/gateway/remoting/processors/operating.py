@@ -15,8 +15,8 @@ Departs from RocketMQ
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Final
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -24,9 +24,11 @@ from rockgate.gateway.durability import Durability
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.dispatch import Reply
 from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.remoting.longanswers import TURN_SECONDS
 from rockgate.gateway.remoting.operating.deadletters import DeadLetterDesk
 from rockgate.gateway.remoting.operating.delays import DelayDesk
 from rockgate.gateway.remoting.operating.halves import HalfDesk
+from rockgate.gateway.timeslice import TimeSlice
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.bodies.operating import (
     DelayedList,
@@ -56,6 +58,7 @@ _ranges: Final = msgspec.json.Decoder(list[OffsetRange]).decode
 _ids: Final = msgspec.json.Decoder(list[str]).decode
 
 
+_Shown = TypeVar("_Shown")
 CountEmpty = Callable[[OffsetRange], int]
 """How many offsets of a range hold nothing; -1 if there is no such partition."""
 
@@ -90,11 +93,10 @@ class OperatorRequests:
         return self._describe_delays(_asked(command), headers.read(command, DescribeHeader))
 
     async def _describe_delays(self, ids: list[str], asked: DescribeHeader) -> Reply:
-        found = {
-            id_: await self._delays.describe(id_, asked.preview, with_due=asked.with_due)
-            for id_ in ids
-        }
-        return _answer(DelayedList(found={id_: each for id_, each in found.items() if each}))
+        found = await _each(
+            ids, lambda id_: self._delays.describe(id_, asked.preview, with_due=asked.with_due)
+        )
+        return _answer(DelayedList(found=found))
 
     def cancel_delay(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """31003: take one back."""
@@ -115,8 +117,8 @@ class OperatorRequests:
         return self._describe_halves(_asked(command), headers.read(command, DescribeHeader))
 
     async def _describe_halves(self, ids: list[str], asked: DescribeHeader) -> Reply:
-        found = {id_: await self._halves.describe(id_, asked.preview) for id_ in ids}
-        return _answer(HalfList(found={id_: each for id_, each in found.items() if each}))
+        found = await _each(ids, lambda id_: self._halves.describe(id_, asked.preview))
+        return _answer(HalfList(found=found))
 
     def resolve_half(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """31013: decide one."""
@@ -126,10 +128,12 @@ class OperatorRequests:
         done = await self._halves.resolve(_checked(asked.id), is_commit=asked.commit)
         return await self._safe(_answer(done))
 
-    def list_dead_letter_queues(self, command: Command, caller: Caller) -> Reply:
+    def list_dead_letter_queues(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """31021: who has dead letters, how many and since when."""
-        asked = headers.read(command, ListDeadLettersHeader)
-        return _answer(self._dead_letters.queues(asked.group))
+        return self._list_dead_letter_queues(headers.read(command, ListDeadLettersHeader))
+
+    async def _list_dead_letter_queues(self, asked: ListDeadLettersHeader) -> Reply:
+        return _answer(await self._dead_letters.queues(asked.group))
 
     def read_dead_letters(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """31022: a page of a group's dead letters."""
@@ -171,6 +175,22 @@ class OperatorRequests:
         """The answer, once what was decided is as safe as the server's setting says."""
         held = self._durability.after_changes(answer, is_sync=is_sync)
         return held if isinstance(held, Command) else await held
+
+
+async def _each(
+    ids: Iterable[str], describe: Callable[[str], Awaitable[_Shown | None]]
+) -> dict[str, _Shown]:
+    """What is known of each, a few in each turn: a description need not wait for anything."""
+    found: dict[str, _Shown] = {}
+    share = TimeSlice(TURN_SECONDS)
+    for id_ in ids:
+        each = await describe(id_)
+        if each is not None:
+            found[id_] = each
+        if share.is_over():
+            await asyncio.sleep(0)
+            share = TimeSlice(TURN_SECONDS)
+    return found
 
 
 def _answer(body: msgspec.Struct) -> Command:

@@ -8,12 +8,12 @@ Behaviour
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable, Iterator
 
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.mapping import names
 from rockgate.gateway.remoting.caller import Caller
-from rockgate.gateway.remoting.clients import Clients
+from rockgate.gateway.remoting.clients import Clients, Group
 from rockgate.gateway.remoting.dispatch import Reply
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.longanswers import joined, keyed
@@ -22,7 +22,7 @@ from rockgate.gateway.remoting.topicbook import TopicBook, describe
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.clients import DataVersion
 from rockgate.protocol.remoting.bodies.queues import MessageQueue, QueueBounds
-from rockgate.protocol.remoting.bodies.topics import GroupList, TopicList
+from rockgate.protocol.remoting.bodies.topics import TopicList
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers import topics as fields
@@ -125,19 +125,28 @@ class TopicRequests:
             ),
         )
 
-    def readers(self, command: Command, caller: Caller) -> Reply:
+    def readers(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """300: the groups that read a topic, connected ones and those that have."""
-        asked = headers.read(command, fields.TopicHeader)
-        found = {
-            names.to_rocketmq(group.name)
-            for group in self._clients.consumer_groups()
-            if asked.topic in group.subscriptions
-        }
-        topic = self._topics.find(asked.topic)
-        if topic is not None:
-            found.update(map(names.to_rocketmq, self._progress.groups_of(topic.id)))
-        body = javajson.encode(GroupList(group_list=sorted(found)))
+        return self._readers(headers.read(command, fields.TopicHeader).topic)
+
+    async def _readers(self, name: str) -> Reply:
+        topic = self._topics.find(name)
+        have = () if topic is None else tuple(self._progress.groups_of(topic.id))
+        rows = self._reading(name, tuple(self._clients.consumer_groups()), have)
+        body = await joined(b'{"groupList":[', rows, b"]}", instead="there are too many to list")
         return Command(ResponseCode.SUCCESS, body=body)
+
+    @staticmethod
+    def _reading(topic: str, groups: Iterable[Group], have: Iterable[str]) -> Iterator[bytes]:
+        """The names of groups that read a topic now, and of those that have."""
+        seen: set[str] = set()
+        for group in groups:
+            if topic in group.subscriptions:
+                seen.add(group.name)
+                yield javajson.encode(names.to_rocketmq(group.name))
+        for name in have:
+            if name not in seen:
+                yield javajson.encode(names.to_rocketmq(name))
 
     def system(self, command: Command, caller: Caller) -> Reply:
         """305: RocketMQ's own topics."""
