@@ -109,6 +109,7 @@ def test_a_failed_step_is_not_the_last(caplog: pytest.LogCaptureFixture) -> None
     schedule.clock.advance(FAILED_MS / 1_000)
     assert len(schedule.came_ms) == 1
     assert "a delivery failed" in caplog.text
+    assert list(schedule.delivering.failures()) == [("deliveries", 1)]
 
 
 def test_after_a_stop_nothing_is_delivered() -> None:

@@ -15,7 +15,7 @@ from rockgate.store.commitlog import Draft
 from rockgate.store.delaydelivery import COUNT_MAX, RETRY_MS
 from rockgate.store.delaytimes import after
 from rockgate.store.delayunits import FILE_UNITS, UNIT
-from rockgate.store.errors import StoreCorrupt, StoreFull, UnknownTopic
+from rockgate.store.errors import DiskFailed, StoreCorrupt, StoreFull, UnknownTopic
 from rockgate.store.memoryfiles import MemoryDisk
 from rockgate.store.queuetable import QueueTable
 from rockgate.store.reading import Slice
@@ -186,6 +186,60 @@ def test_what_cannot_be_dropped_for_want_of_room_is_put_off_and_holds_up_no_othe
     world.ripen(RETRY_MS)
     assert world.store.deliveries.dropped_count == 2
     assert world.store.delay.waiting_count == 0
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [each.getMessage() for each in caplog.records if each.name.endswith("delaydelivery")]
+
+
+def test_a_full_disk_is_told_once_and_so_is_that_there_is_room_again(
+    world: WaitingStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    for number in range(3 * COUNT_MAX):
+        world.schedule(b"%d" % number, world.clock.now_ms() + 1_000)
+    world.store.appender.refusal = StoreFull("the disk is full")
+    for _ in range(20):
+        world.ripen(RETRY_MS)
+    assert lines(caplog) == ["deliveries put off reason=the disk is full"]
+    assert world.store.deliveries.put_off_count >= 20 * 3 * COUNT_MAX
+    world.store.appender.refusal = None
+    world.ripen(RETRY_MS)
+    assert len(world.delivered()) == 3 * COUNT_MAX
+    assert lines(caplog)[1:] == ["deliveries go on"]
+
+
+def test_after_a_disk_failed_deliveries_say_nothing_however_often_they_are_tried(
+    world: WaitingStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    world.schedule(b"one", world.clock.now_ms() + 1_000)
+    world.store.appender.fail(DiskFailed("log", OSError("gone")))
+    for _ in range(20):
+        world.ripen(RETRY_MS)
+    assert world.store.deliveries.put_off_count >= 20
+    assert lines(caplog) == []
+
+
+def test_an_item_that_cannot_be_read_is_told_once_and_tried_for_ever(
+    world: WaitingStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    def redeliver(found: Slice, offset: int) -> Intake | None:
+        raise StoreCorrupt("log", 5, "bad")
+
+    world.store.deliveries.redeliver = redeliver
+    for body in (b"one", b"two"):
+        world.schedule(body, world.clock.now_ms() + 1_000)
+    for _ in range(20):
+        world.ripen(RETRY_MS)
+    assert world.store.deliveries.put_off_count >= 40
+    assert [line.split(" reason")[0] for line in lines(caplog)] == [
+        "cannot deliver 0:0",
+        "cannot deliver 0:1",
+    ]
+    world.store.deliveries.redeliver = world.redeliver
+    world.ripen(RETRY_MS)
+    assert world.delivered() == [b"one", b"two"]
 
 
 def test_without_room_for_its_time_nothing_is_appended(world: WaitingStore) -> None:

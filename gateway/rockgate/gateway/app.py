@@ -174,10 +174,11 @@ class Server:
         steps = Steps(store.clock)
         for name, step in (kafka.upkeep() | remoting.upkeep() | namesrv.upkeep()).items():
             steps.add(name, step)
-        telemetry.sources.append(UpkeepSource(store.steps, steps))
         loop = asyncio.get_running_loop()
         resources.callback(Ticking(lambda: store.upkeep() | steps.run(), loop).stop)
-        resources.callback(Delivering(store.deliveries, store.delay, loop).stop)
+        delivering = Delivering(store.deliveries, store.delay, loop)
+        resources.callback(delivering.stop)
+        telemetry.sources.append(UpkeepSource(store.steps, steps, delivering))
         await kafka.open(resources, kafka_listener, groups, config.kafka.connections_max)
         store.topics.on_created.append(Freezer(lambda: len(store.topics)).made)
         tune_collector()

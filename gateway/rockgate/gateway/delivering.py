@@ -9,7 +9,7 @@ with thousands a second, one at a time, the server would do little but wake them
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from rockgate.gateway.clock import Clock, Timer
@@ -57,6 +57,7 @@ class Delivering:
         self._clock = clock
         self._failures = 0
         """How often a step failed since one last did not."""
+        self._failed_count = 0
         self._timer: Timer
         self._set(0)
         schedule.on_sooner = self._sooner
@@ -91,6 +92,11 @@ class Delivering:
         if self._failures % TOLD_EVERY == 0 and not isinstance(error, DiskFailed):
             log.error("a delivery failed: %s", error, exc_info=error)
         self._failures += 1
+        self._failed_count += 1
+
+    def failures(self) -> Iterator[tuple[str, int]]:
+        """Return how often a step has failed, by the name that metrics have for it."""
+        yield "deliveries", self._failed_count
 
     def _set(self, wait_ms: int) -> None:
         wait_ms = min(wait_ms, WAIT_MS_MAX)

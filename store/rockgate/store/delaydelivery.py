@@ -17,13 +17,7 @@ from rockgate.store.background import Jobs
 from rockgate.store.bodies import Bodies
 from rockgate.store.commitlog import CommitLog, Draft
 from rockgate.store.consumequeue import Queue
-from rockgate.store.delaychanges import (
-    DELAY_TOPIC,
-    Ended,
-    Kind,
-    encode_ended,
-    encode_schedule,
-)
+from rockgate.store.delaychanges import DELAY_TOPIC, Ended, Kind, encode_ended, encode_schedule
 from rockgate.store.delayfold import Delay, Due, Key
 from rockgate.store.delaygiven import Records, Redeliver, with_origin
 from rockgate.store.errors import EntryTooLarge, StoreError, UnknownTopic
@@ -31,6 +25,7 @@ from rockgate.store.queueindex import Unit, UnitFields
 from rockgate.store.queuetable import QueueTable
 from rockgate.store.reading import Slice
 from rockgate.store.steadyclock import SteadyClock
+from rockgate.store.telling import Complaint, Remembered
 from rockgate.store.warmth import Warmth
 
 _log = logging.getLogger(__name__)
@@ -94,10 +89,10 @@ class Deliveries:
         """Set by the gateway; without it nothing is delivered."""
         self.records: Records | None = None
         """Set by the gateway, for batch entries; without it they go the way of messages."""
-        self.delivered_count = 0
-        self.lost_count = 0
-        self.dropped_count = 0
-        self.put_off_count = 0
+        self._appends, self._ends = Complaint(_log, "deliveries"), Complaint(_log, "ends")
+        self._bad = Remembered()
+        self.delivered_count = self.lost_count = 0
+        self.dropped_count = self.put_off_count = 0
 
     def now_ms(self) -> int:
         """Return the time that delays are counted from."""
@@ -202,9 +197,10 @@ class Deliveries:
         try:
             self._appender.append_state(DELAY_TOPIC, _ended(kind, dues))
         except StoreError as error:
-            _log.warning("ends put off count=%d reason=%s", len(dues), error)
+            self._ends.tell(error)
             self._put_off(dues, now_ms)
             return False
+        self._ends.end()
         self._free(dues)
         return True
 
@@ -253,9 +249,7 @@ class Deliveries:
                 try:
                     entry = self._bodies.entry(queue, unit)
                 except StoreError as error:
-                    _, queue_id, offset, _ = due.waiting
-                    _log.error("cannot deliver %d:%d reason=%s", queue_id, offset, error)
-                    self._put_off([due], now_ms)
+                    self._cannot(due, error, now_ms)
                     entry = None
                     continue
                 last = unit
@@ -303,9 +297,7 @@ class Deliveries:
                     break
                 except StoreError as error:
                     if len(part) == 1:
-                        _, queue_id, offset, _ = part[0].due.waiting
-                        _log.error("cannot deliver %d:%d reason=%s", queue_id, offset, error)
-                        self._put_off([part[0].due], now_ms)
+                        self._cannot(part[0].due, error, now_ms)
                     continue
                 if part is run:
                     break
@@ -348,12 +340,20 @@ class Deliveries:
             if isinstance(error, EntryTooLarge) and half:
                 is_done = self._append(going[:half], now_ms)
                 return self._append(going[half:], now_ms) and is_done
-            _log.warning("deliveries put off count=%d reason=%s", len(dues), error)
+            self._appends.tell(error)
             self._put_off(dues, now_ms)
             return False
+        self._appends.end()
         self.delivered_count += len(dues)
         self._free(dues)
         return True
+
+    def _cannot(self, due: Due, error: StoreError, now_ms: int) -> None:
+        """Put an item off that something is wrong with, and tell of it once."""
+        topic_id, queue_id, offset, _ = due.waiting
+        if self._bad.is_new((topic_id, queue_id, offset)):
+            _log.error("cannot deliver %d:%d reason=%s", queue_id, offset, error)
+        self._put_off([due], now_ms)
 
     def _put_off(self, dues: Sequence[Due], now_ms: int) -> None:
         self.put_off_count += len(dues)

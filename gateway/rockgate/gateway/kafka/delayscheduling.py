@@ -14,17 +14,16 @@ from rockgate.gateway.delay.opening import Opened, open_batch, open_politely, wa
 from rockgate.protocol.entry import body_of
 from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
 from rockgate.protocol.kafka.records.bounds import LIGHT, WIDEST, is_heavy
-from rockgate.store.delayheld import HELD_TOPIC, Held, HeldEntries, Key, Kind, Scheduled, encode
+from rockgate.store.delayheld import HELD_TOPIC, Held, HeldEntries, Kind, Scheduled, encode
 from rockgate.store.errors import StoreError
 from rockgate.store.queueindex import Unit
 from rockgate.store.reading import Slice
 from rockgate.store.store import Store
+from rockgate.store.telling import Complaint, Remembered
 
 STEP_RECORDS: Final = 500
 RETRY_MS: Final = 1_000
 """How long to wait after a full disk, or one that failed."""
-
-TOLD_MAX: Final = 1_000
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +46,8 @@ class HeldScheduling:
         """The batch under way, and where it lies."""
         self._is_opening = False
         self._not_before_ms = 0
-        self._told: set[tuple[Key, int]] = set()
+        self._schedules = Complaint(log, "schedules of delayed records")
+        self._told = Remembered()
         """What was told to be damaged."""
 
     def step(self) -> bool:
@@ -58,14 +58,16 @@ class HeldScheduling:
         if self._clock.monotonic_ms() < self._not_before_ms:
             return False
         try:
-            return self._go_on(item)
+            is_soon = self._go_on(item)
         except _Unreadable as error:
             self._pass_over(item, error)
             return False
         except StoreError as error:
-            log.warning("delayed records are not scheduled yet reason=%s", error)
+            self._schedules.tell(error)
             self._not_before_ms = self._clock.monotonic_ms() + RETRY_MS
             return False
+        self._schedules.end()
+        return is_soon
 
     def _go_on(self, item: Held) -> bool:
         found = self._find(item)
@@ -90,10 +92,7 @@ class HeldScheduling:
 
     def _pass_over(self, item: Held, reason: _Unreadable) -> None:
         """Try a damaged batch again later, behind the others, and tell of it once."""
-        if (item.key, item.base) not in self._told:
-            if len(self._told) >= TOLD_MAX:
-                self._told.clear()
-            self._told.add((item.key, item.base))
+        if self._told.is_new((item.key, item.base)):
             log.error("delayed records wait for a repair reason=%s", reason)
         self._held.put_last(item)
         self._not_before_ms = self._clock.monotonic_ms() + RETRY_MS

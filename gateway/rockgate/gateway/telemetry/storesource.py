@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Protocol
 
 from rockgate.gateway.telemetry import metrics
 from rockgate.gateway.telemetry.durations import Durations
 from rockgate.gateway.telemetry.exposition import Exposition
-from rockgate.store.steps import Steps
 from rockgate.store.store import Store
+
+
+class Failing(Protocol):
+    """What does things now and then, each with a name, and counts those that failed."""
+
+    def failures(self) -> Iterator[tuple[str, int]]:
+        """Return every name and how often it has failed."""
 
 
 class UpkeepSource:
     """Tells of steps of upkeep that failed."""
 
-    def __init__(self, *steps: Steps) -> None:
+    def __init__(self, *steps: Failing) -> None:
         self._steps = steps
 
     def __call__(self, page: Exposition) -> Iterator[None]:

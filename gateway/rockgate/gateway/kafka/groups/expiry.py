@@ -26,6 +26,7 @@ from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.groups.subscription import subscribed
 from rockgate.store.errors import StoreError
 from rockgate.store.progress import Committed, Key, Progress
+from rockgate.store.telling import Complaint
 from rockgate.store.topics import Topics
 
 PAGE_COUNT = 500
@@ -60,6 +61,7 @@ class Expiry:
         self._offsets_at: int | None = 0
         self._groups_at: int | None = 0
         self._timer: Timer | None = None
+        self._expiries = Complaint(log, "expiries of offsets")
         self.removed_count = 0
 
     def start(self, clock: Clock) -> None:
@@ -68,9 +70,12 @@ class Expiry:
         def step() -> None:
             try:
                 is_done = not self.step()
-            except Exception as error:  # a supervisor: tried again at the next time
-                is_ours = not isinstance(error, StoreError)
-                log.warning("offsets are not expired for now: %s", error, exc_info=is_ours)
+                self._expiries.end()
+            except StoreError as error:
+                self._expiries.tell(error)
+                is_done = True
+            except Exception:  # a supervisor: tried again at the next time
+                log.exception("offsets are not expired for now")
                 is_done = True
             seconds = self._config.offsets_check_ms / 1000 if is_done else 0
             self._timer = clock.call_later(seconds, step)

@@ -44,10 +44,10 @@ from rockgate.gateway.kafka.groups.members import Member
 from rockgate.gateway.kafka.groups.pending import PendingGroups
 from rockgate.gateway.kafka.groups.saving import CLASSIC, SavedGroup, SavedMember
 from rockgate.gateway.kafka.groups.waiters import Waiter
-from rockgate.gateway.quoting import shown
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.store.errors import StoreError
 from rockgate.store.progress import Progress
+from rockgate.store.telling import Complaint
 
 A = TypeVar("A")
 PREFIX_CHARS_MAX = 200
@@ -101,6 +101,7 @@ class Groups:
     ) -> None:
         self._config = config
         self._saved = saved
+        self._saves = Complaint(log, "records of groups")
         self._progress = progress
         self._durability = durability
         self._new_id = new_id
@@ -352,7 +353,9 @@ class Groups:
             self._saved.save(name, saved)
         except StoreError as error:
             # The group goes on; after a restart its members join again.
-            log.warning("group is not written down group=%s: %s", shown(name), error)
+            self._saves.tell(error)
+        else:
+            self._saves.end()
 
     def _tell_when_durable(self, told: Sequence[Reply]) -> None:
         outcome = self._durability.after_changes(None)

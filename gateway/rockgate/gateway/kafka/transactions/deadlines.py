@@ -17,6 +17,7 @@ from rockgate.gateway.kafka.transactions.transaction import PREPARED, State, Tra
 from rockgate.store.clock import Clock
 from rockgate.store.errors import StoreError
 from rockgate.store.expiry import BelievedTime
+from rockgate.store.telling import Complaint
 
 EXPIRY_EVERY_MS: Final = 60_000
 RETRY_MS: Final = 1_000
@@ -52,6 +53,7 @@ class Deadlines:
         self._clock = clock
         self._id_expiry_ms = id_expiry_ms
         self._believed = BelievedTime(clock)
+        self._aborts = Complaint(log, "aborts of late transactions")
         self._armed: dict[str, _Armed] = {}
         self._rings: list[tuple[int, str]] = []
         """When to look at which id, monotonic; an id that was moved since has another entry."""
@@ -113,8 +115,9 @@ class Deadlines:
         try:
             self._coordinator.time_out(transaction)
         except StoreError as error:
-            log.warning("a late transaction is not aborted for now: %s", error)
+            self._aborts.tell(error)
             return False
+        self._aborts.end()
         return True
 
     def _forget_unused(self) -> bool:
