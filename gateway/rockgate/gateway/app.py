@@ -103,6 +103,19 @@ class Stop:
             os._exit(INTERRUPTED_STATUS)
 
 
+def _keep_up(
+    resources: AsyncExitStack, store: Store, upkeep: dict[str, Callable[[], bool]]
+) -> UpkeepSource:
+    """Have done now and then what is to be done, and return what tells of failures."""
+    steps, loop = Steps(store.clock), asyncio.get_running_loop()
+    for name, step in upkeep.items():
+        steps.add(name, step)
+    resources.callback(Ticking(lambda: store.upkeep() | steps.run(), loop).stop)
+    delivering = Delivering(store.deliveries, store.delay, loop)
+    resources.callback(delivering.stop)
+    return UpkeepSource(store.steps, steps, delivering)
+
+
 class Server:
     """Everything of one process. `phase` is starting, ready or stopping."""
 
@@ -171,14 +184,8 @@ class Server:
             local=None if remoting_listener.address.is_closed else local,
         )
         await namesrv.open(resources, namesrv_listener, telemetry)
-        steps = Steps(store.clock)
-        for name, step in (kafka.upkeep() | remoting.upkeep() | namesrv.upkeep()).items():
-            steps.add(name, step)
-        loop = asyncio.get_running_loop()
-        resources.callback(Ticking(lambda: store.upkeep() | steps.run(), loop).stop)
-        delivering = Delivering(store.deliveries, store.delay, loop)
-        resources.callback(delivering.stop)
-        telemetry.sources.append(UpkeepSource(store.steps, steps, delivering))
+        upkeep = kafka.upkeep() | remoting.upkeep() | namesrv.upkeep()
+        telemetry.sources.append(_keep_up(resources, store, upkeep))
         await kafka.open(resources, kafka_listener, groups, config.kafka.connections_max)
         store.topics.on_created.append(Freezer(lambda: len(store.topics)).made)
         tune_collector()
