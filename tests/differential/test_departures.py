@@ -24,3 +24,13 @@ def test_after_a_lasting_departure_nothing_is_compared() -> None:
     sequence: list[Step] = [["produce", "a1", 1, 1], ["read", 1, True]]
     theirs, ours = ["OUT_OF_ORDER_SEQUENCE_NUMBER", []], ["NONE", [1]]
     assert differences(sequence, theirs, ours) == []
+
+
+def test_after_a_silent_departure_the_first_difference_ends_what_is_compared() -> None:
+    sequence: list[Step] = [["init", "a", "a1", True], ["describe", "a"], ["read", 1, True]]
+    fenced = ["PRODUCER_FENCED"]
+    theirs, ours = [fenced, ["CompleteAbort"], []], [fenced, ["Ongoing"], [1]]
+    assert differences(sequence, theirs, ours) == []
+    assert len(differences(sequence[1:], theirs[1:], ours[1:])) == 2
+    given = ["NONE", "p0", 2]
+    assert len(differences(sequence, [given, *theirs[1:]], [given, *ours[1:]])) == 2

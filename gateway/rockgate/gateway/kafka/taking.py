@@ -14,6 +14,7 @@ from rockgate.protocol.kafka.errors import BatchTooLarge, ErrorCode, MalformedBa
 from rockgate.protocol.kafka.hot.produce import TOPIC_IDS, ProducedPartition, ProducedTopic
 from rockgate.protocol.kafka.messages.produce import ProduceRequest
 from rockgate.protocol.kafka.records.batch import BatchHeader, check_produced
+from rockgate.protocol.kafka.records.sifting import BAD_MAX
 from rockgate.store.consumequeue import Queue
 
 Buffer = bytes | bytearray | memoryview
@@ -68,8 +69,9 @@ def refused(index: int, error: Exception) -> ProducedPartition:
     """Return the answer for a partition whose batch was not taken."""
     if isinstance(error, MalformedBatch):
         told = str(error)
-        if len(error.bad) > 1:
-            told = f"{len(error.bad)} records are bad, the first of them: {told}"
+        if (count := len(error.bad)) > 1:
+            more = " or more" if count == BAD_MAX else ""
+            told = f"{count}{more} records are bad, the first of them: {told}"
         if isinstance(error, BatchTooLarge):
             told += ", which the settings under batches do not allow"
         records = tuple(error.bad)

@@ -54,6 +54,13 @@ def test_a_transaction_is_described_with_its_partitions() -> None:
     assert empty.error_code == ErrorCode.INVALID_REQUEST
 
 
+def test_with_a_duration_an_id_that_has_begun_nothing_is_not_listed() -> None:
+    ledger, _ = busy_ledger()
+    ledger.clock.advance(5000)
+    assert listed(ledger, duration_filter=-1) == ["busy", "idle"]
+    assert listed(ledger, duration_filter=0) == ["busy"], "Kafka lists idle, too"
+
+
 def test_the_list_is_filtered_by_state_producer_age_and_name() -> None:
     ledger, producer = busy_ledger()
     assert listed(ledger) == ["busy", "idle"]
@@ -64,6 +71,7 @@ def test_the_list_is_filtered_by_state_producer_age_and_name() -> None:
     assert listed(ledger, duration_filter=0) == []
     ledger.clock.advance(5000)
     assert listed(ledger, duration_filter=4000) == ["busy"]
+    assert listed(ledger, duration_filter=6000) == []
     answer = ledger.send(
         ApiKey.LIST_TRANSACTIONS, ListTransactionsRequest(state_filters=["Nonsense"]), 0
     )

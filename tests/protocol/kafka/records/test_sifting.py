@@ -15,7 +15,7 @@ from rockgate.protocol.kafka.records.record import (
     read_records,
     walk_records,
 )
-from rockgate.protocol.kafka.records.sifting import Sifter
+from rockgate.protocol.kafka.records.sifting import BAD_MAX, Sifter
 
 HINT = re.compile(rb"PICK")
 
@@ -107,6 +107,13 @@ def test_a_bad_header_names_its_record() -> None:
     with pytest.raises(MalformedBatch, match="record 1: PICK is null") as caught:
         sifted(build_batch(records, base_offset=0))
     assert caught.value.index == 1
+
+
+def test_the_first_ten_thousand_bad_records_are_named_and_no_more() -> None:
+    records = [Record(at, 1, None, b"x", (("PICK", None),)) for at in range(BAD_MAX + 5)]
+    with pytest.raises(MalformedBatch, match="record 0: PICK is null") as caught:
+        sifted(build_batch(records, base_offset=0), step=1_000)
+    assert [index for index, _ in caught.value.bad] == list(range(10_000))
 
 
 def test_a_record_that_was_not_wanted_is_not_given() -> None:

@@ -10,6 +10,8 @@ Versions
 - v1: open for longer than so many milliseconds.  v2: a pattern.
 
 Departs from Kafka
+- With a duration only ids whose transaction has begun are listed. Kafka takes the begin that an
+  Empty id does not have for very long ago, and lists all of these whatever the duration.
 - Patterns are Python's, without repeated groups (see `patterns`); Kafka's are RE2's.
 """
 

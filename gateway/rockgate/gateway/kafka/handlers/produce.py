@@ -17,11 +17,14 @@ Behaviour
   them, too. A batch that takes long to open is opened by a thread; what comes behind it for the
   same partitions waits for it, so that order and sequences hold. One that would become more than
   the settings under `batches` allow is MESSAGE_TOO_LARGE; on other topics it is taken unopened.
-- INVALID_RECORD names every record that is to blame.
+- INVALID_RECORD names every record that is to blame, up to a bound.
 
 Versions
 - v5: log start offset.  v7: zstd.  v8: record errors.  v9: flexible.  v10: current leader (never
   given: there is one node).  v12: transactions open themselves.  v13: topics by id.
+
+Departs from Kafka
+- Of the records to blame the first 10,000 of a batch are named; Kafka has no bound.
 """
 
 from __future__ import annotations
