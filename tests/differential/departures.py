@@ -23,11 +23,26 @@ class Departure(NamedTuple):
 
 
 DEPARTURES: tuple[Departure, ...] = (
+    *(
+        Departure(
+            step,
+            lambda step, theirs, ours: (
+                (theirs, ours)
+                in (
+                    ("NONE", "GROUP_ID_NOT_FOUND"),
+                    (["NONE", "Empty", "", 0], ["NONE", "Dead", "", 0]),
+                )
+            ),
+            "a group of which nothing is left is gone here at once, and in Kafka when it is next "
+            "looked at, within ten minutes",
+        )
+        for step in ("forget", "delete", "describe")
+    ),
     Departure(
-        "forget",
-        lambda step, theirs, ours: (theirs, ours) == ("NONE", "GROUP_ID_NOT_FOUND"),
-        "a group of which nothing is left is gone here at once, and in Kafka when it is next "
-        "looked at, within ten minutes",
+        "join",
+        lambda step, theirs, ours: _unled(theirs) == _unled(ours),
+        "when the leader has left, the oldest member leads here, and in Kafka the one whose id "
+        "comes first in a hash table",
     ),
     Departure(
         "produce",
@@ -104,6 +119,11 @@ def differences(
         elif meant.is_lasting:
             break
     return found
+
+
+def _unled(answer: Answer) -> Answer:
+    """Who joined what, and that one of them leads; but not which."""
+    return [[[row[:3] for row in round_], sorted(row[3:] for row in round_)] for round_ in answer]
 
 
 def _code(answer: Answer) -> Answer:

@@ -34,3 +34,13 @@ def test_after_a_silent_departure_the_first_difference_ends_what_is_compared() -
     assert len(differences(sequence[1:], theirs[1:], ours[1:])) == 2
     given = ["NONE", "p0", 2]
     assert len(differences(sequence, [given, *theirs[1:]], [given, *ours[1:]])) == 2
+
+
+def test_another_leader_departs_and_two_leaders_or_none_do_not() -> None:
+    def joined(*leading: bool) -> list[list[list[object]]]:
+        return [[["xyz"[at], "NONE", 4, is_, 2 * is_] for at, is_ in enumerate(leading)]]
+
+    sequence: list[Step] = [["join", ["x"]]]
+    assert differences(sequence, [joined(True, False)], [joined(False, True)]) == []
+    for other in (joined(False, False), joined(True, True)):
+        assert len(differences(sequence, [joined(True, False)], [other])) == 1

@@ -41,6 +41,11 @@ def test_every_marked_row_exists() -> None:
     assert unknown == set(), "no such row in docs/requirements"
 
 
+def test_what_we_do_instead_is_shown_by_a_test_for_every_row_that_departs() -> None:
+    departing = {row.id for row in all_rows() if row.departs}
+    assert departing - rows.shown_by().keys() == set(), "a departure is a fact, not an intention"
+
+
 def test_a_row_that_is_given_twice_is_refused(tmp_path: Path) -> None:
     write_chapter(tmp_path, "01-a.toml", '[group.rows]\nX-1 = "One."')
     write_chapter(tmp_path, "02-b.toml", '[group.rows]\nX-1 = "Two."')

@@ -62,6 +62,7 @@ def test_a_unit_takes_forty_eight_bytes() -> None:
     assert UNIT_SIZE == 48
 
 
+@pytest.mark.row("MODEL-4")
 def test_the_tables_on_the_page_are_the_layouts() -> None:
     assert table("consume-queue.md", "A unit") == fields(UNIT)
     assert table("consume-queue.md", "Header") == fields(queueindex._HEADER)

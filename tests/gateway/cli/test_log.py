@@ -58,6 +58,24 @@ def damage(data: Path, position: int) -> None:
     file.write_bytes(content)
 
 
+@pytest.mark.row("MODEL-4")
+def test_queues_are_looked_at_with_dump_and_have_no_folders(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    for name in ("orders", "returns"):
+        topic = store.topics.create(NewTopic(name=name, queue_count=2))
+        for number in range(4):
+            store.appender.message(store.queue(topic, number % 2), Draft(b"", 0, 0, b"x"))
+    store.close()
+    data = tmp_path / "data"
+    paths = [path.relative_to(data).as_posix() for path in data.rglob("*")]
+    assert [path for path in paths if "orders" in path or "returns" in path] == []
+    assert {path.count("/") for path in paths if path.startswith("queueindex/")} == {1}
+    for name in ("orders", "returns"):
+        lines = run("dump", "--data-dir", data, "--json", "--topic", name).stdout.splitlines()
+        found = [(line["queue"], line["offset"]) for line in map(json.loads, lines)]
+        assert found == [(0, 0), (1, 0), (0, 1), (1, 1)]
+
+
 # check
 
 

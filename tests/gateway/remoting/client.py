@@ -111,7 +111,12 @@ class Client:
                     "messageModel": more.get("model", "CLUSTERING"),
                     "consumeFromWhere": "CONSUME_FROM_LAST_OFFSET",
                     "subscriptionDataSet": [
-                        {"topic": topic, "subString": more.get("expression", "*"), "subVersion": 1}
+                        {
+                            "topic": topic,
+                            "subString": more.get("expression", "*"),
+                            "classFilterMode": more.get("by_class", False),
+                            "subVersion": 1,
+                        }
                         for topic in topics
                     ],
                 }

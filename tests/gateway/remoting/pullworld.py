@@ -95,6 +95,12 @@ class PullWorld:
 
     async def begin(self, offset: int, **more: Any) -> asyncio.Future[Command]:
         """Send a pull; its answer, which is there at once unless the pull is held."""
+        told = self.send(offset, **more)
+        await turns()
+        return told
+
+    def send(self, offset: int, **more: Any) -> asyncio.Future[Command]:
+        """Send a pull, and let nothing happen after it."""
         fields = {
             "consumerGroup": "group",
             "topic": TOPIC,
@@ -124,5 +130,4 @@ class PullWorld:
             answered(outcome)
         else:
             outcome.add_done_callback(lambda done: answered(done.result()))
-        await turns()
         return told

@@ -24,6 +24,16 @@ async def test_a_pull_at_the_end_is_held_if_it_asks_for_that() -> None:
     assert [message.body for message in messages(told.result())] == [b"new"]
 
 
+@pytest.mark.row("LP-11")
+async def test_a_message_stored_right_behind_a_pull_ends_its_hold() -> None:
+    world = PullWorld()
+    told = world.send(0, **HOLD)
+    world.put(b"in the same turn")
+    await turns()
+    assert [message.body for message in messages(told.result())] == [b"in the same turn"]
+    assert len(world.waiting) == 0
+
+
 @pytest.mark.row("LP-3")
 @pytest.mark.parametrize(
     ("offset", "changes", "code"),

@@ -72,3 +72,19 @@ def test_a_group_that_nobody_made_may_pull(broker: Client) -> None:
     broker.publish("for-anybody", b"there")
     found = broker.pull("for-anybody", consumerGroup="made-by-nobody")
     assert [message.body for message in messages(found)] == [b"there"]
+
+
+@pytest.mark.row("SUB-4")
+def test_no_code_is_uploaded_and_who_wants_a_class_to_filter_is_refused(broker: Client) -> None:
+    broker.publish("by-class", b"there")
+    source = b"public class Picky implements MessageFilter {}"
+    uploaded = {"consumerGroup": "pickers", "topic": "by-class", "className": "Picky"}
+    answer = broker.ask(302, {**uploaded, "classCRC": 0}, source)
+    assert answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+    asked = broker.pull("by-class", sysFlag=4 | 8, subscription="Picky")
+    assert asked.code == ResponseCode.SUBSCRIPTION_PARSE_FAILED
+    assert broker.heartbeat("c", "pickers", "by-class", expression="Picky", by_class=True).code == 0
+    asked = broker.pull("by-class", sysFlag=0, consumerGroup="pickers")
+    assert asked.code == ResponseCode.SUBSCRIPTION_PARSE_FAILED
+    assert "filters by tags and SQL only" in (asked.remark or "")
+    assert [message.body for message in messages(broker.pull("by-class"))] == [b"there"]

@@ -73,7 +73,7 @@ def test_a_message_comes_back_alone_after_its_levels_time() -> None:
     assert len(world.consumed("orders")) == 2, "the queue itself is as it was"
 
 
-@pytest.mark.row("RTY-3", "RTY-4", "C-37")
+@pytest.mark.row("RTY-3", "RTY-4", "C-37", "U-03")
 def test_sixteen_tries_wait_longer_each_time_then_it_is_a_dead_letter() -> None:
     world = RetryWorld()
     message = world.message(b"poison", UNIQ_KEY="u")
@@ -133,7 +133,7 @@ def test_the_listener_can_say_how_long_it_waits(level: int, seconds: int) -> Non
     assert len(world.consumed(RETRY)) == 1
 
 
-@pytest.mark.row("RTY-3")
+@pytest.mark.row("RTY-3", "U-03")
 def test_a_negative_level_means_dead_letter_at_once() -> None:
     world = RetryWorld()
     world.give_back(world.message(), level=-1)
@@ -245,7 +245,7 @@ def test_a_dead_letter_that_another_group_fails_is_that_groups() -> None:
 # What clients send to retry topics themselves
 
 
-@pytest.mark.row("RTY-2")
+@pytest.mark.row("RTY-2", "U-03")
 def test_a_clients_own_send_waits_for_its_level() -> None:
     world = RetryWorld()
     given = {"RETRY_TOPIC": "orders", "ORIGIN_MESSAGE_ID": "ID", "DELAY": "4", "KEYS": "k"}

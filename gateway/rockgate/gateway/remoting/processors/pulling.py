@@ -11,7 +11,8 @@ Behaviour
 
 Departs from RocketMQ
 - `suggestWhichBrokerId` is always 0: there are no slaves.
-- Class filters are not there.
+- Class filters are not there, and a pull that asks for one is SUBSCRIPTION_PARSE_FAILED. RocketMQ's
+  broker gives such a pull everything.
 - A group needs no making, so SUBSCRIPTION_GROUP_NOT_EXIST is never the answer.
 """
 
@@ -37,6 +38,7 @@ from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers.pulling import (
+    CLASS_FILTER,
     COMMIT_OFFSET,
     SUBSCRIPTION,
     SUSPEND,
@@ -178,6 +180,8 @@ class Pulls:
                 ResponseCode.NO_PERMISSION,
                 f"subscription group no permission, {header.consumer_group}",
             )
+        if header.sys_flag & CLASS_FILTER:
+            raise _no_classes(header)
         if header.sys_flag & SUBSCRIPTION:
             if header.subscription is None or header.subscription == "*":
                 return EVERYTHING
@@ -201,6 +205,8 @@ class Pulls:
             raise Refused(
                 ResponseCode.SUBSCRIPTION_NOT_EXIST, "the consumer's subscription not exist"
             )
+        if subscription.class_filter_mode:
+            raise _no_classes(header)
         return filter_of(subscription.expression_type or "TAG", subscription.sub_string)
 
     def _commit(self, header: PullHeader, queue: Queue) -> None:
@@ -211,6 +217,14 @@ class Pulls:
         except (Refused, StoreError):
             # It rides along with a pull: the pull is not to fail for it.
             return
+
+
+def _no_classes(header: PullHeader) -> Refused:
+    return Refused(
+        ResponseCode.SUBSCRIPTION_PARSE_FAILED,
+        f"group {header.consumer_group} wants topic {header.topic} filtered by a class, and here "
+        "are filters by tags and SQL only",
+    )
 
 
 def _answer(command: Command, found: Pulled) -> Frame:
