@@ -79,7 +79,7 @@ DEPARTURES: tuple[Departure, ...] = (
     ),
     Departure(
         "pull",
-        lambda step, theirs, ours: _code(theirs) == 29 and _code(ours) in (0, 19, 21),
+        lambda step, theirs, ours: _code(theirs) == 29 and _code(ours) in (0, 19, 20, 21),
         "a topic that is given fewer queues is written to in those, and what lies in the others "
         "is still read here: a Kafka client has seen them as partitions",
     ),
@@ -87,10 +87,10 @@ DEPARTURES: tuple[Departure, ...] = (
         Departure(
             step,
             lambda step, theirs, ours: _code(ours) in (1, 17) and _code(theirs) in (0, 22),
-            "of a topic or a queue that is not there nothing is told here; RocketMQ answers with "
-            "offset 0, or that nothing was committed",
+            "of a topic or a queue that is not there nothing is told here, nor kept for it; RocketMQ "
+            "answers with offset 0, or that nothing was committed, and keeps what is",
         )
-        for step in ("ends", "at", "committed")
+        for step in ("ends", "at", "committed", "commit")
     ),
     Departure(
         "get",

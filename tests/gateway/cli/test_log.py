@@ -72,7 +72,7 @@ def test_queues_are_looked_at_with_dump_and_have_no_folders(tmp_path: Path) -> N
     assert {path.count("/") for path in paths if path.startswith("queueindex/")} == {1}
     for name in ("orders", "returns"):
         lines = run("dump", "--data-dir", data, "--json", "--topic", name).stdout.splitlines()
-        found = [(line["queue"], line["offset"]) for line in map(json.loads, lines)]
+        found = [(line["queue_id"], line["offset"]) for line in map(json.loads, lines)]
         assert found == [(0, 0), (1, 0), (0, 1), (1, 1)]
 
 
