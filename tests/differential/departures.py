@@ -43,6 +43,7 @@ DEPARTURES: tuple[Departure, ...] = (
         lambda step, theirs, ours: _unled(theirs) == _unled(ours),
         "when the leader has left, the oldest member leads here, and in Kafka the one whose id "
         "comes first in a hash table",
+        is_lasting=True,
     ),
     Departure(
         "produce",
