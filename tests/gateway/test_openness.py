@@ -12,7 +12,7 @@ import pytest
 from tests.gateway.remoting.client import Client
 from tests.gateway.remoting.pullworld import PullWorld
 
-from rockgate.gateway import app
+from rockgate.gateway import app, storage
 from rockgate.gateway.app import Server
 from rockgate.gateway.config.gather import gather
 from rockgate.gateway.config.sources import Given
@@ -57,12 +57,11 @@ async def test_a_port_is_open_when_a_send_to_it_is_taken_and_not_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = made(tmp_path)
-    opening = app.open_store
     seen: list[bool] = []
 
     async def open_store(*what: Any) -> Store:
         seen.extend(is_open(server, port) for port in PORTS)
-        return await opening(*what)
+        return await storage.open_store(*what)
 
     monkeypatch.setattr(app, "open_store", open_store)
     async with AsyncExitStack() as resources:
@@ -84,7 +83,6 @@ async def test_no_request_meets_a_store_that_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = made(tmp_path)
-    closing = app.close_store
     seen: dict[str, bool] = {}
     ended: list[bytes] = []
 
@@ -93,7 +91,7 @@ async def test_no_request_meets_a_store_that_is_closed(
         for client in clients:
             client.settimeout(10)
             ended.append(client.recv(1))
-        closing(store)
+        storage.close_store(store)
 
     monkeypatch.setattr(app, "close_store", close_store)
     async with AsyncExitStack() as resources:
