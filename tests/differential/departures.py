@@ -88,8 +88,8 @@ DEPARTURES: tuple[Departure, ...] = (
         Departure(
             step,
             lambda step, theirs, ours: _code(ours) in (1, 17) and _code(theirs) in (0, 22),
-            "of a topic or a queue that is not there nothing is told here, nor kept for it; RocketMQ "
-            "answers with offset 0, or that nothing was committed, and keeps what is",
+            "of a topic or a queue that is not there nothing is told here, nor kept for it; "
+            "RocketMQ answers with offset 0, or that nothing was committed, and keeps what is",
         )
         for step in ("ends", "at", "committed", "commit")
     ),
