@@ -6,25 +6,22 @@ Behaviour
 - acks 1 and all are the same on one node: answered once the batch is in the log, and on disk where
   the flush setting says so. acks 0 is not answered; an error then closes the connection, as in
   Kafka, because nothing else could tell the client.
-- A batch of a transaction is taken if `transactions.writing` lets it in.
-- A batch that an idempotent producer sends again is answered with its first offset and its time,
-  and not before that one is as durable as it was asked to be.
-- A first batch that is refused for now holds back what its producer sent behind it: `firstbatches`.
-- A refused batch says where the log begins where Kafka says it: with a sequence, an epoch, a time
-  or a record that does not fit.
+- A batch of a transaction is taken if `transactions.writing` lets it in. One that is sent again is
+  answered with its first offset and time, when that is as durable as was asked for. A first batch
+  that is refused for now holds back what its producer sent behind it: `firstbatches`.
+- A refusal of a sequence, an epoch, a time or a record says where the log begins, as Kafka's does.
 - On topics of `message.type` DELAY and MIXED batches are opened, and records with a header that
   delays them wait (docs/delay.md). Compacted topics, `validate.batches` and `compression.type` open
   them, too. A batch that takes long to open is opened by a thread; what comes behind it for the
   same partitions waits for it, so that order and sequences hold. One that would become more than
   the settings under `batches` allow is MESSAGE_TOO_LARGE; on other topics it is taken unopened.
-- INVALID_RECORD names every record that is to blame, up to a bound.
 
 Versions
-- v5: log start offset.  v7: zstd.  v8: record errors.  v9: flexible.  v10: current leader (never
-  given: there is one node).  v12: transactions open themselves.  v13: topics by id.
+- v5: log start offset.  v7: zstd.  v8: record errors.  v9: flexible.  v10: current leader, which
+  is never given.  v12: transactions open themselves.  v13: topics by id.
 
 Departs from Kafka
-- Of the records to blame the first 10,000 of a batch are named; Kafka has no bound.
+- INVALID_RECORD names the first 10,000 records that are to blame; Kafka names all.
 """
 
 from __future__ import annotations
