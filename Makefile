@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ROOMS := protocol store gateway sdk pipeline tests bench compat-tests docs
 ARGS ?=
 
-.PHONY: help serve test test-long check format lock compat compat-spark-next bench docs fuzz jepsen rows-mutate clean
+.PHONY: help serve test test-long check format lock compat compat-spark-next bench bench-against docs fuzz jepsen rows-mutate clean
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
 
@@ -62,6 +62,9 @@ rows-mutate: $(VENV)/.dev ## Break the code behind a sample of requirement rows 
 
 bench: $(VENV)/.dev ## The benchmarks; results are written to bench/results/
 	$(BIN)/python -m bench $(ARGS)
+
+bench-against: $(VENV)/.dev ## This tree beside another commit, turn by turn (REV=<commit>)
+	$(BIN)/python -m bench.against $(REV)
 
 lock: $(VENV)/.dev ## Renew the lock files from pyproject.toml
 	$(BIN)/python requirements/lock.py

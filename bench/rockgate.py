@@ -16,9 +16,14 @@ from bench.peers.ports import HOST, free_ports
 
 NAME = "rockgate"
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline", ".")
+ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline", "cli", ".")
 # With it every start would compile all modules anew, which no installed server does.
 NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
+
+
+def _program(root: Path) -> str:
+    """The module that is the `rockgate` command; in older commits it was the gateway's."""
+    return "rockgate.cli" if (root / "cli").is_dir() else "rockgate.gateway"
 
 
 class RockgateServer:
@@ -32,7 +37,9 @@ class RockgateServer:
         profile: Path | None = None,
         rocketmq: bool = False,
         http: bool = False,
+        root: Path = ROOT,
     ) -> None:
+        """`root` is the checkout whose server it is: this one, or another commit's."""
         self._home = Home(NAME, directory)
         self.directory = self._home.path
         self.daemon = Daemon(NAME, self.directory)
@@ -42,12 +49,13 @@ class RockgateServer:
         self._has_http = http
         self._settings = [part for pair in settings for part in ("--set", pair)]
         self._profile = profile
+        self._root = root
 
     # Life
 
     def start(self, seconds_max: float = START_SECONDS_MAX) -> Self:
         """Start it and wait until it answers."""
-        program = ["rockgate.gateway"]
+        program = [_program(self._root)]
         if self._profile is not None:
             program = ["bench.profiled", str(self._profile)]
         kept = {
@@ -64,7 +72,10 @@ class RockgateServer:
                 *self._settings,
             ],
             is_ready=lambda: answers_api_versions(self.address),
-            environ={**kept, "PYTHONPATH": os.pathsep.join(str(ROOT / room) for room in ROOMS)},
+            environ={
+                **kept,
+                "PYTHONPATH": os.pathsep.join(str(self._root / room) for room in ROOMS),
+            },
             seconds_max=seconds_max,
         )
         return self

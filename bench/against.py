@@ -1,0 +1,227 @@
+"""Is this tree as fast as another commit of it?
+
+Defends, for a change that must cost nothing: processor time per operation at most 1.03 times that
+of the other commit, and throughput at least 0.95 times, as medians over pairs of turns.
+
+    make bench-against REV=<commit>                beside that commit; writes bench/results/
+    python -m bench.against <commit> --rounds 3    a quick look; nothing is written
+
+The other commit is checked out beside this tree and run with this tree's environment and driven by
+this tree's load. Both servers run all the time and take turns on produce and consume (librdkafka,
+1 KB), single requests of one message, sends and pulls of RocketMQ's; who begins alternates. What is
+compared is each turn with the one next to it, so that what else the machine does hits both. Starts
+are timed on a data directory that the same load has filled.
+"""
+
+import argparse
+import contextlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from bench import rdkafka, remoting_frames, results, wire
+from bench.procfs import process_seconds
+from bench.results import Bar, Report
+from bench.rockgate import ROOT, RockgateServer
+
+OURS, THEIRS = "this tree", "the other commit"
+ROUNDS = 15
+SIZE = 1_000
+MESSAGES = 60_000
+SENDS = 8_000
+STORM_SECONDS = 1.0
+CPU_MAX = 1.03
+RATE_MIN = 0.95
+START_MAX = 1.03
+
+Turn = Callable[[RockgateServer, str], tuple[float, float]]
+"""One turn of a case on a topic: operations a second, and how many there were."""
+
+
+def _produce(server: RockgateServer, topic: str) -> tuple[float, float]:
+    load = rdkafka.produce(server.bootstrap, topic, SIZE, MESSAGES)
+    return load.per_second, load.count
+
+
+def _consume(server: RockgateServer, topic: str) -> tuple[float, float]:
+    load = rdkafka.consume(server.bootstrap, topic, SIZE, MESSAGES)
+    return load.per_second, load.count
+
+
+def _single(server: RockgateServer, topic: str) -> tuple[float, float]:
+    storm = wire.storm(
+        server.address,
+        f"single-{topic}",
+        size=SIZE,
+        connections=16,
+        in_flight=5,
+        warm_up_seconds=0.1,
+        seconds=STORM_SECONDS,
+    )
+    return storm.per_second, storm.total_count
+
+
+def _send(server: RockgateServer, topic: str) -> tuple[float, float]:
+    load = remoting_frames.send(server.doors["remoting"], f"sent-{topic}", SIZE, SENDS)
+    return load.per_second, load.count
+
+
+def _pull(server: RockgateServer, topic: str) -> tuple[float, float]:
+    load = remoting_frames.pull(server.doors["remoting"], f"sent-{topic}", SIZE, SENDS)
+    return load.per_second, load.count
+
+
+CASES: dict[str, Turn] = {
+    "produce": _produce,
+    "consume": _consume,
+    "single requests": _single,
+    "remoting sends": _send,
+    "remoting pulls": _pull,
+}
+"""In this order: what reads takes what the case before it wrote."""
+
+
+@contextlib.contextmanager
+def checked_out(revision: str) -> Iterator[Path]:
+    """A working tree of another commit, gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="rockgate-against-") as folder:
+        tree = Path(folder) / "tree"
+        _git("worktree", "add", "--detach", "--quiet", str(tree), revision)
+        try:
+            yield tree
+        finally:
+            _git("worktree", "remove", "--force", str(tree))
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+class Against:
+    """One run: two servers, and what each turn showed."""
+
+    def __init__(self, report: Report, servers: dict[str, RockgateServer]) -> None:
+        self._report = report
+        self._servers = servers
+        self._began = time.monotonic()
+
+    def _tell(self, text: str) -> None:
+        print(f"[{time.monotonic() - self._began:5.0f} s] {text}", flush=True)
+
+    def _add(self, case: str, name: str, value: float) -> None:
+        self._report.samples.setdefault(case, {}).setdefault(name, []).append(round(value, 3))
+
+    def _order(self, index: int) -> list[tuple[str, RockgateServer]]:
+        pair = list(self._servers.items())
+        return pair if index % 2 == 0 else pair[::-1]
+
+    def load(self, rounds: int) -> None:
+        """Every case, turn by turn; the first round warms both up and does not count."""
+        for index in range(-1, rounds):
+            topic = f"round-{index + 1}"
+            for server in self._servers.values():
+                for each in (topic, f"single-{topic}", f"sent-{topic}"):
+                    rdkafka.create_topic(server.bootstrap, each, 1)
+            for case, turn in CASES.items():
+                for name, server in self._order(index):
+                    self._turn(case, turn, name, server, topic, is_counted=index >= 0)
+            for server in self._servers.values():
+                for each in (topic, f"single-{topic}", f"sent-{topic}"):
+                    rdkafka.delete_topic(server.bootstrap, each)
+            self._tell(f"round {index + 1} of {rounds}")
+
+    def _turn(
+        self,
+        case: str,
+        turn: Turn,
+        name: str,
+        server: RockgateServer,
+        topic: str,
+        *,
+        is_counted: bool,
+    ) -> None:
+        before = process_seconds(server.pid)
+        per_second, count = turn(server, topic)
+        spent = process_seconds(server.pid) - before
+        if is_counted:
+            self._add(f"{case} [1/s]", name, per_second)
+            self._add(f"{case} [CPU µs]", name, spent / count * 1e6)
+
+    def starts(self, rounds: int) -> None:
+        """Stop and start each on what it holds."""
+        for index in range(rounds):
+            for name, server in self._order(index):
+                server.stop()
+                server.start()
+                self._add("start [s]", name, server.ready_seconds)
+            self._tell(f"start {index + 1} of {rounds}")
+
+    def conclude(self) -> None:
+        """The bars, and how far the pairs lie apart."""
+        for case in CASES:
+            self._bar(f"{case} [CPU µs]", at_most=CPU_MAX)
+            self._bar(f"{case} [1/s]", at_least=RATE_MIN)
+        self._bar("start [s]", at_most=START_MAX)
+
+    def _bar(
+        self, case: str, *, at_most: float | None = None, at_least: float | None = None
+    ) -> None:
+        ratios = pairs(self._report.samples[case])
+        quartiles = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
+        self._report.notes[f"{case}: quartiles"] = [round(each, 3) for each in quartiles]
+        measured = round(statistics.median(ratios), 3)
+        bar = Bar(
+            name=case,
+            measured=measured,
+            at_most=at_most,
+            at_least=at_least,
+            unit="of the other's",
+        )
+        self._report.bars.append(bar)
+
+
+def pairs(samples: dict[str, list[float]]) -> list[float]:
+    """Ours over theirs, turn by turn."""
+    return [ours / theirs for ours, theirs in zip(samples[OURS], samples[THEIRS], strict=True)]
+
+
+def run(revision: str, rounds: int = ROUNDS) -> Report:
+    """Measure this tree beside another commit."""
+    commit = _git("rev-parse", f"{revision}^{{commit}}")
+    report = Report(
+        name="against",
+        question="Is this tree as fast as another commit of it?",
+        peers={THEIRS: commit},
+        command=f"make bench-against REV={commit[:10]}",
+        notes={"rounds": rounds, "message bytes": SIZE},
+    )
+    with contextlib.ExitStack() as stack:
+        tree = stack.enter_context(checked_out(commit))
+        servers = {
+            OURS: stack.enter_context(RockgateServer(rocketmq=True)),
+            THEIRS: stack.enter_context(RockgateServer(rocketmq=True, root=tree)),
+        }
+        against = Against(report, servers)
+        against.load(rounds)
+        against.starts(rounds)
+        against.conclude()
+    return report
+
+
+def main() -> int:
+    """Run it; 1 if a bar fails. Fewer rounds than the bars want are not kept."""
+    parser = argparse.ArgumentParser(prog="python -m bench.against", description=__doc__)
+    parser.add_argument("revision", metavar="COMMIT", help="what to compare this tree with")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"pairs of turns ({ROUNDS})")
+    arguments = parser.parse_args()
+    report = run(arguments.revision, arguments.rounds)
+    return results.conclude(report, is_kept=arguments.rounds >= ROUNDS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
