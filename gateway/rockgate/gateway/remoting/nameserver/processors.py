@@ -30,11 +30,11 @@ from rockgate.gateway.remoting.dispatch import Handle, Reply
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.fixedsettings import lines_of, refuse_changes
 from rockgate.gateway.remoting.nameserver.kv import KeyValues
-from rockgate.gateway.remoting.nameserver.routes import Live, Routes
+from rockgate.gateway.remoting.nameserver.routes import Live, Routes, queues_of
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies import topics
 from rockgate.protocol.remoting.bodies.clients import DataVersion
-from rockgate.protocol.remoting.bodies.nameserver import MemberGroupAnswer, RouteData
+from rockgate.protocol.remoting.bodies.nameserver import MemberGroupAnswer, QueueData, RouteData
 from rockgate.protocol.remoting.bodies.registration import decode_registration
 from rockgate.protocol.remoting.bodies.topics import TopicConfigTable
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode, request_name
@@ -139,19 +139,29 @@ class NameServerRequests:
         """103: a broker, and its topics."""
         asked = headers.read(command, fields.RegisterBrokerHeader)
         if not command.body:
-            return self._registered(asked, None, caller)
+            return self._registered(asked, None, caller=caller)
         if len(command.body) > SMALL_BYTES:
             return self._register_later(asked, command.body, caller)
-        return self._registered(asked, _table(asked, command.body), caller)
+        return self._registered(asked, _table(asked, command.body), caller=caller)
 
     async def _register_later(
         self, asked: fields.RegisterBrokerHeader, body: Buffer, caller: Caller
     ) -> Reply:
         """The same for many topics, which are read by a thread."""
-        return self._registered(asked, await asyncio.to_thread(_table, asked, body), caller)
+
+        def read() -> tuple[TopicConfigTable, dict[str, QueueData]]:
+            table = _table(asked, body)
+            return table, queues_of(asked.broker_name, table)
+
+        return self._registered(asked, *await asyncio.to_thread(read), caller=caller)
 
     def _registered(
-        self, asked: fields.RegisterBrokerHeader, table: TopicConfigTable | None, caller: Caller
+        self,
+        asked: fields.RegisterBrokerHeader,
+        table: TopicConfigTable | None,
+        queues: dict[str, QueueData] | None = None,
+        *,
+        caller: Caller,
     ) -> Reply:
         live = Live(
             name=asked.broker_name,
@@ -165,7 +175,7 @@ class NameServerRequests:
             enables_acting_master=bool(asked.enable_acting_master),
         )
         try:
-            master, ha = self._routes.register(live, table, self._clock.monotonic_ms())
+            master, ha = self._routes.register(live, table, self._clock.monotonic_ms(), queues)
         except ValueError as error:
             raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from None
         told = fields.RegisteredAnswer(master_addr=master or None, ha_server_addr=ha or None)

@@ -6,7 +6,7 @@ loses its routes. The broker in our own process needs no telling: it is asked (`
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -70,6 +70,20 @@ class Live:
     enables_acting_master: bool = False
 
 
+def queues_of(broker: str, table: TopicConfigTable) -> dict[str, QueueData]:
+    """The queues that a broker has of each of its topics."""
+    return {
+        name: QueueData(
+            broker_name=broker,
+            perm=config.perm,
+            read_queue_nums=config.read_queue_nums,
+            topic_sys_flag=config.topic_sys_flag,
+            write_queue_nums=config.write_queue_nums,
+        )
+        for name, config in table.topic_config_table.items()
+    }
+
+
 class Routes:
     """All that is known. Told the time."""
 
@@ -83,10 +97,17 @@ class Routes:
 
     # What brokers say
 
-    def register(self, live: Live, table: TopicConfigTable | None, now_ms: int) -> tuple[str, str]:
+    def register(
+        self,
+        live: Live,
+        table: TopicConfigTable | None,
+        now_ms: int,
+        queues: Mapping[str, QueueData] | None = None,
+    ) -> tuple[str, str]:
         """Take a registration in; returns the master's address and its replication address.
 
-        ValueError if there are too many, or if it calls itself as our own broker.
+        `queues` are `queues_of` the table, where another thread has made them already: that is
+        most of the work. ValueError if there are too many, or if it calls itself as our own broker.
         """
         if self._local is not None and live.name == self._local.broker_name:
             raise ValueError(f"the name {live.name} is our own broker's")
@@ -100,8 +121,7 @@ class Routes:
             live.version = table.data_version
         self._live[key] = live
         if table is not None and live.broker_id == MASTER_ID:
-            for name, config in table.topic_config_table.items():
-                self._set_topic(name, live.name, config)
+            self._set_topics(live.name, queues_of(live.name, table) if queues is None else queues)
         if live.broker_id == MASTER_ID:
             return "", ""
         master = self._master(live.cluster, live.name)
@@ -116,16 +136,14 @@ class Routes:
             ):
                 self._topics.setdefault(name, {})[queue.broker_name] = queue
 
-    def _set_topic(self, name: str, broker: str, config: TopicConfig) -> None:
-        if name not in self._topics and len(self._topics) >= TOPICS_MAX:
-            return
-        self._topics.setdefault(name, {})[broker] = QueueData(
-            broker_name=broker,
-            perm=config.perm,
-            read_queue_nums=config.read_queue_nums,
-            topic_sys_flag=config.topic_sys_flag,
-            write_queue_nums=config.write_queue_nums,
-        )
+    def _set_topics(self, broker: str, queues: Mapping[str, QueueData]) -> None:
+        topics = self._topics
+        for name, queue in queues.items():
+            brokers = topics.get(name)
+            if brokers is not None:
+                brokers[broker] = queue
+            elif len(topics) < TOPICS_MAX:
+                topics[name] = {broker: queue}
 
     def unregister(self, cluster: str, address: str) -> None:
         """A broker leaves."""
@@ -157,14 +175,13 @@ class Routes:
             return
         gone = {self._live.pop(key).name for key in keys}
         gone -= {live.name for live in self._live.values()}
-        if not gone:
-            return
-        for name in [n for n, brokers in self._topics.items() if not gone.isdisjoint(brokers)]:
-            brokers = self._topics[name]
-            for broker in gone & brokers.keys():
-                del brokers[broker]
-            if not brokers:
-                del self._topics[name]
+        topics = self._topics
+        for broker in gone:
+            for name in [name for name, brokers in topics.items() if broker in brokers]:
+                if len(topics[name]) == 1:
+                    del topics[name]
+                else:
+                    del topics[name][broker]
 
     def _master(self, cluster: str, name: str) -> Live | None:
         for live in self._live.values():
