@@ -1,4 +1,4 @@
-"""How long names may be: each place where a client gives one refuses a longer one."""
+"""What names may be: each place where a client gives one refuses a longer one, and dots."""
 
 from __future__ import annotations
 
@@ -55,6 +55,42 @@ def test_a_request_with_a_long_name_is_refused(
     answer = broker.ask(code, fields, body)
     assert answer.code == ResponseCode.INVALID_PARAMETER
     assert "are allowed" in (answer.remark or "")
+
+
+def test_a_name_with_a_dot_is_no_topic_even_if_its_topic_is_there(
+    broker: Client, namesrv: Client
+) -> None:
+    assert broker.publish("orders|paid").code == 0
+    assert broker.pull("orders|paid").code == 0
+    assert namesrv.ask(105, {"topic": "orders|paid"}).code == 0
+    assert broker.publish("orders.paid").code == ResponseCode.INVALID_PARAMETER
+    assert broker.pull("orders.paid").code == ResponseCode.TOPIC_NOT_EXIST
+    assert namesrv.ask(105, {"topic": "orders.paid"}).code == ResponseCode.TOPIC_NOT_EXIST
+    for code in (202, 351):
+        assert broker.ask(code, {"topic": "orders.paid"}).code == ResponseCode.TOPIC_NOT_EXIST
+    asked = {"topic": "orders.paid", "queueId": 0}
+    assert broker.ask(30, asked).code == ResponseCode.TOPIC_NOT_EXIST
+
+
+@pytest.mark.parametrize(
+    ("code", "fields", "body"),
+    [
+        (34, {}, heartbeat(consumerDataSet=[{"groupName": "a.b", "subscriptionDataSet": []}])),
+        (34, {}, heartbeat(producerDataSet=[{"groupName": "a.b"}])),
+        (15, {"consumerGroup": "a.b", "topic": "t", "queueId": 0, "commitOffset": 0}, b""),
+        (222, {"group": "a.b", "topic": "t", "timestamp": 0, "isForce": "true"}, b""),
+        (200, {}, json.dumps({"groupName": "a.b"}).encode()),
+        (41, {}, json.dumps({"consumerGroup": "a.b", "clientId": "c", "mqSet": []}).encode()),
+    ],
+)
+def test_a_group_with_a_dot_is_refused_with_its_name_here(
+    broker: Client, code: int, fields: dict[str, Any], body: bytes
+) -> None:
+    assert broker.publish("t").code == 0
+    answer = broker.ask(code, fields, body)
+    assert answer.code == ResponseCode.INVALID_PARAMETER
+    assert "RocketMQ's name of it is 'a|b'" in (answer.remark or "")
+    assert broker.heartbeat("c", "a|b", "t").code == 0
 
 
 def test_a_half_message_of_a_group_with_a_long_name_is_refused() -> None:

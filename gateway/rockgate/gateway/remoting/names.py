@@ -1,4 +1,4 @@
-"""How long names may be that RocketMQ's clients give: the limits that its own clients keep.
+"""What names may be that RocketMQ's clients give: the limits that its own clients keep.
 
 Names are kept for as long as what they name, and written into the log; a client says any it likes.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from rockgate.gateway.mapping.names import to_rocketmq
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.protocol.remoting.codes import ResponseCode
 
@@ -20,6 +21,12 @@ CLIENT_ID_CHARS_MAX: Final = 1_000
 def check_group(name: str) -> None:
     """INVALID_PARAMETER for a group's name that RocketMQ's clients refuse themselves."""
     _check("group name", name, GROUP_CHARS_MAX)
+    if "." in name:
+        # It would be the group of another name as well, which only one of both sides says.
+        raise Refused(
+            ResponseCode.INVALID_PARAMETER,
+            f"the group name {name!r} has a dot: RocketMQ's name of it is {to_rocketmq(name)!r}",
+        )
 
 
 def check_topic(name: str) -> None:

@@ -92,7 +92,9 @@ class TopicBook:
     # Finding
 
     def find(self, name: str) -> Topic | None:
-        """A topic by RocketMQ's name."""
+        """A topic by RocketMQ's name; one with a dot names nothing, there as here."""
+        if "." in name:
+            return None
         return self._topics.find(names.to_store(name) if "|" in name else name)
 
     def get(self, name: str) -> Topic:
