@@ -161,7 +161,6 @@ class PartitionReader:
 
     def _aborted(self, queue: Queue, offset: int, end: int) -> Sequence[tuple[int, int]]:
         """Return the aborted transactions that a client must know of to read a range."""
-        self._unstable.forget_before(queue.topic_id, queue.queue_id, queue.log_start)
         found = self._unstable.aborted(queue.topic_id, queue.queue_id, offset, end)
         return [(each.producer_id, each.first) for each in found]
 

@@ -142,7 +142,7 @@ def test_a_restart_changes_nothing(is_killed: bool) -> None:
     assert ledger.committed_offset() == (0, 12)
 
 
-def test_aborted_transactions_of_deleted_records_are_forgotten() -> None:
+def test_aborted_transactions_of_deleted_records_are_forgotten_though_nobody_reads() -> None:
     ledger = Ledger()
     topic = ledger.topic()
     producer = ledger.init().producer
@@ -151,8 +151,11 @@ def test_aborted_transactions_of_deleted_records_are_forgotten() -> None:
         producer = ledger.end(producer, commit=False).producer
     assert len(ledger.folds.unstable.aborted(topic.id, 0, 0, 99)) == 3
     ledger.store.topics.advance_log_starts({topic: {0: 4}})
-    assert ledger.read() == []
     assert len(ledger.folds.unstable.aborted(topic.id, 0, 0, 99)) == 1
+    assert ledger.read() == []
+    ledger.store.topics.advance_log_starts({topic: {0: 6}})
+    assert ledger.folds.unstable.aborted(topic.id, 0, 0, 99) == []
+    assert ledger.folds.unstable._queues == {}, "a partition without transactions costs nothing"
 
 
 def test_a_deleted_topic_takes_its_transactions_along() -> None:

@@ -9,7 +9,7 @@ learns the same from the log.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -85,6 +85,7 @@ class Unstable:
         self.on_ended: list[Callable[[tuple[bytes, int], int], None]] = []
         """Told of each marker: its partition and its offset, which holds nothing to be read."""
         topics.on_deleted.append(self._forget_topic)
+        topics.on_log_starts.append(self._forget_before)
 
     # What readers ask
 
@@ -111,13 +112,6 @@ class Unstable:
             return []
         start = bisect_left(queue.aborted, offset, key=_last)
         return [each for each in queue.aborted[start:] if each.first < end]
-
-    def forget_before(self, topic_id: bytes, queue_id: int, log_start: int) -> None:
-        """Forget aborted transactions of which nothing is left."""
-        queue = self._queues.get((topic_id, queue_id))
-        if queue is not None and queue.aborted and queue.aborted[0].last < log_start:
-            del queue.aborted[: bisect_left(queue.aborted, log_start, key=_last)]
-            self._drop_if_empty(queue)
 
     def first_of(self, topic_id: bytes, queue_id: int, producer_id: int) -> int | None:
         """Return where a producer's open transaction began in a partition; None without one."""
@@ -191,6 +185,16 @@ class Unstable:
                 for producer_id in list(queue.open):
                     self._close(queue, producer_id)
                 queue.ending, queue.aborted = [], []
+                self._drop_if_empty(queue)
+
+    def _forget_before(self, topic: Topic, starts: Mapping[int, int]) -> None:
+        """Forget aborted transactions of which nothing is left."""
+        if not self._queues:
+            return
+        for queue_id, log_start in starts.items():
+            queue = self._queues.get((topic.id, queue_id))
+            if queue is not None and queue.aborted and queue.aborted[0].last < log_start:
+                del queue.aborted[: bisect_left(queue.aborted, log_start, key=_last)]
                 self._drop_if_empty(queue)
 
     # The fold
