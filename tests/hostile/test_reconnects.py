@@ -66,7 +66,8 @@ def _limit(client: RawClient) -> None:
     )
     request = quotas.AlterClientQuotasRequest(entries=[entry])
     answer = client.call(ApiKey.ALTER_CLIENT_QUOTAS, 1, request, quotas.AlterClientQuotasResponse)
-    assert [each.error_code for each in answer.entries] == [0]
+    (result,) = answer.entries
+    assert isinstance(result, quotas.EntryResult) and result.error_code == 0, result
 
 
 def _make_topic(client: RawClient) -> None:

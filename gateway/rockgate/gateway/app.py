@@ -44,6 +44,7 @@ from rockgate.gateway.telemetry.loop import LoopWatch
 from rockgate.gateway.telemetry.process import ProcessSource
 from rockgate.gateway.telemetry.storesource import StoreSource, UpkeepSource
 from rockgate.gateway.telemetry.telemetry import Telemetry
+from rockgate.gateway.trimming import Trimming, TrimmingThread
 from rockgate.gateway.tuning import Freezer, tune_allocator, tune_collector, tune_threads
 from rockgate.gateway.waiting import Waiting
 from rockgate.store.state import Fold, Journal
@@ -189,6 +190,7 @@ class Server:
         await kafka.open(resources, kafka_listener, groups, config.kafka.connections_max)
         store.topics.on_created.append(Freezer(lambda: len(store.topics)).made)
         tune_collector()
+        resources.callback(TrimmingThread(Trimming()).stop)
         self.phase = "ready"
 
     async def _open(

@@ -1,0 +1,117 @@
+"""Gives memory back that malloc keeps after requests that needed much of it.
+
+malloc keeps what was freed for the next request (`tuning.tune_allocator`), and between blocks that
+are still used it could not give it back by itself anyway: after an answer of 119 MB the server held
+117 MB that nobody used. So a thread looks now and then how much memory the process has of its own.
+Where it has grown much since it was last given back, it is given back, and again some times after:
+what made it grow may have still been under way.
+
+All of it happens beside the loop and without the interpreter's lock, a few megabytes at a time;
+only who allocates at the same moment waits, for some milliseconds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+LOOK_SECONDS: Final = 2.0
+GROWN_BYTES: Final = 16 << 20
+"""More than that since the last time is worth the trouble."""
+STEP_BYTES: Final = 8 << 20
+STEP_SECONDS: Final = 0.002
+ROUNDS: Final = 6
+"""How often it is given back after the process has grown."""
+_PAGE_SIZE: Final = os.sysconf("SC_PAGESIZE")
+
+
+def own_bytes() -> int:
+    """Memory of this process that is of no file; 0 where the system cannot say."""
+    try:
+        _, resident, shared, *_ = Path("/proc/self/statm").read_text().split()
+    except (OSError, ValueError):
+        return 0
+    return (int(resident) - int(shared)) * _PAGE_SIZE
+
+
+class _Info(ctypes.Structure):
+    """What malloc tells of itself, in the order of glibc's `struct mallinfo2`."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in (
+            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
+    )
+
+
+def trim() -> None:
+    """Give back what malloc keeps and nobody uses, a little at a time.
+
+    Other C libraries than glibc do not.
+    """
+    libc = ctypes.CDLL(None)
+    give_back = getattr(libc, "malloc_trim", None)
+    look = getattr(libc, "mallinfo2", None)
+    if give_back is None or look is None:
+        return
+    look.restype = _Info
+    above = look().keepcost
+    while above > STEP_BYTES:
+        above -= STEP_BYTES
+        give_back(ctypes.c_size_t(above))
+        # Those who waited for malloc meanwhile have it first.
+        time.sleep(STEP_SECONDS)
+    give_back(ctypes.c_size_t(0))
+
+
+class Trimming:
+    """Decides when memory is given back. `step` is one look."""
+
+    def __init__(
+        self, measure: Callable[[], int] = own_bytes, trim: Callable[[], None] = trim
+    ) -> None:
+        self._measure = measure
+        self._trim = trim
+        self._least = measure()
+        self._rounds = 0
+
+    def step(self) -> None:
+        """Give memory back if there is much more of it than there was."""
+        has = self._measure()
+        self._least = min(self._least, has)
+        if has - self._least >= GROWN_BYTES and not self._rounds:
+            self._rounds = ROUNDS
+        if not self._rounds:
+            return
+        self._trim()
+        self._rounds -= 1
+        if not self._rounds:
+            # What is left after so many times is used.
+            self._least = self._measure()
+
+
+class TrimmingThread:
+    """Looks now and then, from when it is made until it is stopped."""
+
+    def __init__(self, trimming: Trimming, seconds: float = LOOK_SECONDS) -> None:
+        self._trimming = trimming
+        self._seconds = seconds
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="rockgate-trim", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._is_over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._is_over.wait(self._seconds):
+            self._trimming.step()
