@@ -62,3 +62,21 @@ def test_what_a_start_finds_is_removed() -> None:
     again.add(1, 1, 1, 1)
     again.clear()
     assert (disk.root().names(), len(again), again.used_count) == ([], 0, 0)
+
+
+def test_what_must_be_taken_without_room_is_kept_in_memory_and_nothing_is_left_of_it() -> None:
+    disk = MemoryDisk()
+    units = Units(disk.root(), file_units=4)
+    units.add(1, 1, 1, 1)
+    disk.capacity = disk.used
+    for n in range(5):
+        units.add(n, n, n, 2)
+    units.fill([7] * 5, [8] * 5, [9] * 5, [3] * 5, [NONE] * 5)
+    assert [units.read(n)[0] for n in range(11)] == [1, 0, 1, 2, 3, 4, 7, 7, 7, 7, 7]
+    with pytest.raises(StoreFull):
+        units.reserve(2)
+    disk.capacity = 1 << 30
+    units.reserve(2)
+    assert disk.root().names() == ["00000000", "00000003"]
+    units.clear()
+    assert disk.root().names() == []

@@ -1,18 +1,23 @@
 """Units: due times in mapped files, 32 bytes each, used again when they are free.
 
 docs/delay.md has the layout. The files are scratch: what is in them comes from snapshot and log, a
-start makes them anew, and nothing is ever synced. So they are in this machine's byte order, which
-lets many units be filled column by column.
+start makes them anew, in memory if the disk has no room, and nothing is ever synced. So they are in
+this machine's byte order, which lets many units be filled column by column.
 """
 
 from __future__ import annotations
 
+import logging
+import mmap
 import struct
 from array import array
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
 
-from rockgate.store.files import Directory, Mapping
+from rockgate.store.errors import StoreFull
+from rockgate.store.files import Directory
+
+_log = logging.getLogger(__name__)
 
 UNIT: Final = struct.Struct("=qQqII")
 NONE: Final = 0xFFFFFFFF
@@ -29,13 +34,35 @@ Columns = tuple[list[int], list[int], list[int], list[int]]
 """Due times, sequences, offsets and queues of units."""
 
 
+class Scratch(Protocol):
+    """Where units lie: a mapped file, or memory."""
+
+    @property
+    def view(self) -> memoryview:
+        """Its bytes."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+class _Memory:
+    """Memory in place of a file; pages that nothing was put in take none."""
+
+    def __init__(self, size: int) -> None:
+        self.view = memoryview(mmap.mmap(-1, size))
+
+    def close(self) -> None:
+        """It goes with the last view."""
+        self.view = memoryview(b"")
+
+
 class Units:
     """All units of one store, by number."""
 
     def __init__(self, directory: Directory, file_units: int = FILE_UNITS) -> None:
         self._directory = directory
         self._file_units = file_units
-        self._files: list[Mapping] = []
+        self._files: list[Scratch] = []
         self._views: list[memoryview] = []
         self._free = NONE
         self._end = 0
@@ -54,13 +81,26 @@ class Units:
 
     def reserve(self, count: int) -> None:
         """Make room for so many more; StoreFull, and nothing done, if there is none."""
+        self._make_room(count, self._allocate)
+
+    def _make_room(self, count: int, make: Callable[[str, int], Scratch]) -> None:
         free = len(self._files) * self._file_units - self.used_count
         while free < count:
-            name = f"{len(self._files):08d}"
-            mapping = self._directory.allocate(name, self._file_units * UNIT.size)
+            mapping = make(f"{len(self._files):08d}", self._file_units * UNIT.size)
             self._files.append(mapping)
             self._views.append(mapping.view)
             free += self._file_units
+
+    def _allocate(self, name: str, size: int) -> Scratch:
+        return self._directory.allocate(name, size)
+
+    def _allocate_somehow(self, name: str, size: int) -> Scratch:
+        """Make a file, or do with memory: what a start finds in the log waits, room or not."""
+        try:
+            return self._allocate(name, size)
+        except StoreFull as error:
+            _log.error("times of what waits are kept in memory: %s", error)
+            return _Memory(size)
 
     def add(
         self, due_ms: int, sequence: int, offset: int, queue: int, following: int = NONE
@@ -71,7 +111,7 @@ class Units:
             self._free = self.read(unit)[4]
         else:
             if self._end >= len(self._files) * self._file_units:
-                self.reserve(1)
+                self._make_room(1, self._allocate_somehow)
             unit = self._end
             self._end += 1
         number, index = divmod(unit, self._file_units)
@@ -93,7 +133,7 @@ class Units:
         """Fill units that were never used, from `len` on: what `add` does for one, for many."""
         count = len(dues_ms)
         if self._end + count > len(self._files) * self._file_units:
-            self.reserve(self._end + count - self.used_count)
+            self._make_room(self._end + count - self.used_count, self._allocate_somehow)
         done = 0
         while done < count:
             number, index = divmod(self._end, self._file_units)
@@ -150,7 +190,8 @@ class Units:
         self._views = []
         for number, mapping in enumerate(self._files):
             mapping.close()
-            self._directory.remove(f"{number:08d}")
+            if not isinstance(mapping, _Memory):
+                self._directory.remove(f"{number:08d}")
         self._files = []
         self._views = []
         self._free = NONE

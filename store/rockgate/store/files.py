@@ -131,7 +131,8 @@ class Directory(Protocol):
         """Return which process has the directory by that lock; None if no other one has."""
 
 
-def _full(error: OSError, name: str) -> Exception:
+def full_or_same(error: OSError, name: str) -> Exception:
+    """Return StoreFull for an error that says so, and any other as it is."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StoreFull(f"no room on disk for {name}")
     return error
@@ -169,7 +170,7 @@ class DiskFile:
                 at += wrote
                 rest = rest[wrote:]
         except OSError as error:
-            raise _full(error, self.name) from error
+            raise full_or_same(error, self.name) from error
 
     def sync(self) -> None:
         """Flush the file's data and size."""
@@ -187,8 +188,10 @@ class DiskDirectory:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = str(path)
-        missing = Path(path)
-        missing.mkdir(parents=True, exist_ok=True)
+        try:
+            Path(path).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise full_or_same(error, self.path) from error
         self._lock = -1
 
     def _at(self, name: str) -> str:
@@ -213,14 +216,17 @@ class DiskDirectory:
 
     def allocate(self, name: str, size: int) -> DiskMapping:
         """Create, reserve and map a file; nothing is left behind when there is no room."""
-        descriptor = os.open(self._at(name), os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+        try:
+            descriptor = os.open(self._at(name), os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+        except OSError as error:
+            raise full_or_same(error, name) from error
         try:
             os.posix_fallocate(descriptor, 0, size)
             return DiskMapping(name, descriptor, size, writable=True)
         except OSError as error:
             os.close(descriptor)
             os.unlink(self._at(name))
-            raise _full(error, name) from error
+            raise full_or_same(error, name) from error
 
     def map(self, name: str, *, writable: bool) -> DiskMapping:
         """Map a file whole."""
@@ -234,7 +240,7 @@ class DiskDirectory:
             return DiskMapping(name, descriptor, size, writable=writable)
         except (OSError, ValueError) as error:
             os.close(descriptor)
-            raise (_full(error, name) if isinstance(error, OSError) else error) from error
+            raise (full_or_same(error, name) if isinstance(error, OSError) else error) from error
 
     def map_copy(self, name: str) -> DiskMapping:
         """Map a file privately; its blocks stay as they are."""
@@ -253,7 +259,7 @@ class DiskDirectory:
             os.posix_fallocate(descriptor, 0, size)
             os.fsync(descriptor)
         except OSError as error:
-            raise _full(error, name) from error
+            raise full_or_same(error, name) from error
         finally:
             os.close(descriptor)
 
@@ -263,7 +269,7 @@ class DiskDirectory:
         try:
             return DiskFile(name, os.open(self._at(name), flags, 0o644))
         except OSError as error:
-            raise _full(error, name) from error
+            raise full_or_same(error, name) from error
 
     def open(self, name: str) -> DiskFile:
         """Open a file that is there."""
@@ -271,7 +277,10 @@ class DiskDirectory:
 
     def rename(self, old: str, new: str) -> None:
         """Rename a file."""
-        os.replace(self._at(old), self._at(new))
+        try:
+            os.replace(self._at(old), self._at(new))
+        except OSError as error:
+            raise full_or_same(error, new) from error
 
     def remove(self, name: str) -> None:
         """Remove a file."""

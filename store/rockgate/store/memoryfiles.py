@@ -28,7 +28,7 @@ from random import Random
 from typing import NoReturn
 
 from rockgate.store.errors import StoreFull, StoreLocked
-from rockgate.store.files import PAGE_SIZE, Buffer
+from rockgate.store.files import PAGE_SIZE, Buffer, full_or_same
 from rockgate.store.memorytree import (
     Change,
     Folder,
@@ -234,7 +234,7 @@ class MemoryFile:
             self._put(node, at, rest[: self._disk.crash_keeps])
         error = self._disk.operate("write", self._path, len(rest))
         if error:
-            raise error
+            raise full_or_same(error, self.name)
         room = self._disk.capacity - self._disk.used + len(node.visible) - at
         self._put(node, at, rest[: max(0, room)])
         if room < len(rest):
@@ -282,7 +282,7 @@ class MemoryDirectory:
     def _begin(self, kind: Kind, name: str, size: int = 0) -> None:
         error = self._disk.operate(kind, self._at(name), size)
         if error:
-            raise error
+            raise full_or_same(error, name)
 
     def _at(self, name: str) -> str:
         return f"{self._folder.path}/{name}"

@@ -16,9 +16,9 @@ from rockgate.protocol.entry import EntryError
 from rockgate.store.checkpoint import CheckpointFile
 from rockgate.store.commitlog import CommitLog
 from rockgate.store.dispatch import Derived, follow
-from rockgate.store.errors import StoreCorrupt
+from rockgate.store.errors import StoreCorrupt, StoreFull
 from rockgate.store.files import Directory
-from rockgate.store.recovery import clear_rest, find_end, write_again
+from rockgate.store.recovery import Rest, clear_rest, find_end, find_rest, write_again
 from rockgate.store.segments import Segments
 
 _log = logging.getLogger(__name__)
@@ -35,6 +35,42 @@ class Found(NamedTuple):
     scanned_bytes: int
     kept_aside_bytes: int
     last_store_ms: int
+    rest: Sequence[Rest] = ()
+    """What lies behind the end and is still there, because there is no room to keep it aside."""
+
+
+class Beginning:
+    """What must have been done before the first append of a run; without room for it that waits.
+
+    Meanwhile readers are served. Nothing that is left behind can do harm as long as nothing is
+    appended, and as long as the next start looks at it again.
+    """
+
+    def __init__(self, segments: Segments, directory: Directory, found: Found) -> None:
+        self._segments = segments
+        self._directory = directory
+        self._end = found.end
+        self._rest = found.rest
+
+    def step(self) -> None:
+        """Do what is left of it; StoreFull if there is no room."""
+        if self._rest:
+            kept_bytes, kept_path = clear_rest(
+                self._segments, self._end, self._directory.child("lost"), self._rest
+            )
+            self._rest = ()
+            # The allocator looked ahead in a segment that is gone: it has work again at once.
+            self._segments.prepare_at = self._end
+            _log.warning("rest of the log kept aside bytes=%d kept=%s", kept_bytes, kept_path)
+        if ABORT not in self._directory.names():
+            self._directory.create(ABORT).close()
+            self._directory.sync()
+
+    def end(self) -> None:
+        """Say that the run has ended well, unless the next start has something left to do."""
+        if not self._rest and ABORT in self._directory.names():
+            self._directory.remove(ABORT)
+            self._directory.sync()
 
 
 def find_log(segments: Segments, checkpoint: CheckpointFile, directory: Directory) -> Found:
@@ -53,11 +89,20 @@ def find_log(segments: Segments, checkpoint: CheckpointFile, directory: Director
     recovered = find_end(segments, flushed, flushed)
     checkpoint.make(flushed)
     end, kept_bytes = recovered.end, 0
+    rest: Sequence[Rest] = ()
     if was_clean and end == flushed:
         # Nothing was ever written behind it, so there is nothing to look for.
         segments.cut_after(end)
     else:
-        kept_bytes, kept_path = clear_rest(segments, end, directory.child("lost"))
+        rest = find_rest(segments, end)
+        kept_path = ""
+        try:
+            kept_bytes, kept_path = clear_rest(segments, end, directory.child("lost"), rest)
+            rest = ()
+        except StoreFull as error:
+            if was_clean:
+                raise  # the next start would not look for what is left there
+            _log.error("rest of the log is left position=%d reason=%s", end, error)
         write_again(segments, flushed, end)
         if kept_bytes:
             _log.warning(
@@ -68,7 +113,7 @@ def find_log(segments: Segments, checkpoint: CheckpointFile, directory: Director
                 kept_path,
             )
     last_store_ms = max(recovered.last_store_ms, checkpoint.newest.last_store_ms)
-    return Found(end, was_clean, end - flushed, kept_bytes, last_store_ms)
+    return Found(end, was_clean, end - flushed, kept_bytes, last_store_ms, rest)
 
 
 def replay(

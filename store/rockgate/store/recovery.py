@@ -11,11 +11,12 @@ An atomic group that the end cuts in two ends the log in front of the group.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import BLANK_SIZE, CONTINUES, EntryError
-from rockgate.store.errors import StoreCorrupt
+from rockgate.store.errors import StoreCorrupt, StoreFull
 from rockgate.store.files import PAGE_SIZE, Directory, Mapping
 from rockgate.store.segments import Segment, Segments
 from rockgate.store.walking import is_filler
@@ -31,6 +32,14 @@ class Recovered(NamedTuple):
     last_store_ms: int
     reason: str
     """Why the log ends where it does."""
+
+
+class Rest(NamedTuple):
+    """Bytes of a segment that lie behind the log's end."""
+
+    segment: Segment
+    at: int
+    last: int
 
 
 class _Scan:
@@ -134,24 +143,33 @@ def _why(view: memoryview, at: int, error: EntryError) -> str | None:
     return error.reason if any(envelope.peek(view, at)) else "nothing was written there"
 
 
-def clear_rest(segments: Segments, end: int, aside: Directory) -> tuple[int, str]:
-    """Zero what lies behind the end; return how many bytes were kept aside, and where.
-
-    Segments that start behind the end are removed. What is zeroed is on disk as zeros before
-    this returns, and so is the file that keeps it.
-    """
-    kept = []
+def find_rest(segments: Segments, end: int) -> list[Rest]:
+    """Return what was written behind the end, as far as it is not zeros."""
+    rest = []
     for segment in segments.row:
         if segment.end <= end:
             continue
         at = max(0, end - segment.start)
         last = last_written(segment.mapping.view, at)
         if last > at:
-            kept.append((segment, at, last))
+            rest.append(Rest(segment, at, last))
+    return rest
+
+
+def clear_rest(
+    segments: Segments, end: int, aside: Directory, rest: Sequence[Rest] | None = None
+) -> tuple[int, str]:
+    """Zero what lies behind the end; return how many bytes were kept aside, and where.
+
+    Segments that start behind the end are removed. What is zeroed is on disk as zeros before
+    this returns, and so is the file that keeps it. StoreFull, and all as it was, without room for
+    that.
+    """
+    rest = find_rest(segments, end) if rest is None else rest
     size, path = keep_aside(
-        aside, end, [segment.mapping.view[at:last] for segment, at, last in kept]
+        aside, end, [segment.mapping.view[at:last] for segment, at, last in rest]
     )
-    for segment, at, last in kept:
+    for segment, at, last in rest:
         zero(segment.mapping, at, last)
     segments.cut_after(end)
     return size, path
@@ -162,14 +180,21 @@ def keep_aside(aside: Directory, position: int, pieces: list[memoryview]) -> tup
     size = sum(map(len, pieces))
     if not size:
         return 0, ""
+    if aside.space()[0] < size:
+        raise StoreFull(f"no room on disk to keep {size} bytes of the log aside")
     name = _free_name(aside, f"{position:020d}-{size}")
     file = aside.create(name)
     written = 0
-    for piece in pieces:
-        file.write(written, piece)
-        written += len(piece)
-    file.sync()
-    file.close()
+    try:
+        for piece in pieces:
+            file.write(written, piece)
+            written += len(piece)
+        file.sync()
+    except StoreFull:
+        aside.remove(name)
+        raise
+    finally:
+        file.close()
     aside.sync()
     return size, f"{aside.path}/{name}"
 

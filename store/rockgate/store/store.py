@@ -33,7 +33,7 @@ from rockgate.store.keyfeed import KeyFeed
 from rockgate.store.keyindex import KeyIndex
 from rockgate.store.keyopening import key_shape, open_keys
 from rockgate.store.lookup import Lookup
-from rockgate.store.opening import ABORT, Found, find_log, replay
+from rockgate.store.opening import Beginning, Found, find_log, replay
 from rockgate.store.progress import Progress
 from rockgate.store.queuetable import QueueTable
 from rockgate.store.reading import Reader
@@ -261,10 +261,9 @@ class Store:
 
     def _begin(self) -> None:
         """Mark the run as unfinished, start its epoch, and make what recovery kept durable."""
-        self._directory.create(ABORT).close()
-        self._directory.sync()
+        self.beginning = Beginning(self._segments, self._directory, self.found)
         self._allocator.step()
-        begin_epoch(self.appender, self.epochs)
+        begin_epoch(self.appender, self.epochs, self.beginning)
         self.checkpointer.take()
         self.retention.disk.look()
         self.syncs.check()
@@ -382,8 +381,7 @@ class Store:
                 # What is in the log is safe without, and a start goes through a little more of it.
                 _log.error("a stop without room: %s", error)
         self.syncs.check()
-        self._directory.remove(ABORT)
-        self._directory.sync()
+        self.beginning.end()
 
     def _stop_threads(self) -> None:
         for thread in self._threads:

@@ -12,6 +12,7 @@ from rockgate.store.delayfold import Delay
 from rockgate.store.epochs import TOPIC, Epochs
 from rockgate.store.errors import StoreFull
 from rockgate.store.keyfeed import KeyFeed
+from rockgate.store.opening import Beginning
 from rockgate.store.progress import Progress
 from rockgate.store.retention import Retention
 from rockgate.store.snapshotting import Snapshotting
@@ -34,6 +35,7 @@ class Parts(Protocol):
     snapshotting: Snapshotting
     appender: Appender
     epochs: Epochs
+    beginning: Beginning
 
 
 def upkeep_steps(parts: Parts) -> Steps:
@@ -41,7 +43,7 @@ def upkeep_steps(parts: Parts) -> Steps:
 
     def epoch() -> bool:
         if parts.epochs.is_awaited:
-            begin_epoch(parts.appender, parts.epochs)
+            begin_epoch(parts.appender, parts.epochs, parts.beginning)
         return False
 
     def progress() -> bool:
@@ -70,10 +72,11 @@ def upkeep_steps(parts: Parts) -> Steps:
     return steps
 
 
-def begin_epoch(appender: Appender, epochs: Epochs) -> None:
-    """Append a start's epoch; until there is room for it nothing else is taken."""
+def begin_epoch(appender: Appender, epochs: Epochs, beginning: Beginning) -> None:
+    """Append a start's epoch, which begins a run; until there is room nothing else is taken."""
     held, appender.failure = appender.failure, None
     try:
+        beginning.step()
         appender.upkeep.append_state(TOPIC, epochs.next_change())
     except StoreFull as error:
         appender.fail(held or StoreFull(f"nothing is written since the start: {error}"))
