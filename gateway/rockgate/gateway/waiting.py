@@ -45,18 +45,20 @@ class Watcher(Protocol):
 class Poll(Generic[Result]):
     """One waiting request. Whatever ends its future ends the poll."""
 
-    __slots__ = ("_look", "_on_end", "_timer", "_waiting", "future")
+    __slots__ = ("_look", "_on_end", "_timer", "_waiting", "future", "queues")
 
     def __init__(
         self,
         waiting: Waiting,
         wait_ms: int,
         look: Callable[[bool], Result | None],
-        on_end: Callable[[], None],
+        on_end: Callable[[], None] | None,
     ) -> None:
         self._waiting = waiting
         self._look = look
         self._on_end = on_end
+        self.queues: tuple[Queue, ...] = ()
+        """Those whose changes wake it."""
         self.future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self.future.add_done_callback(self._end)
         self._timer: Timer = waiting.clock.call_later(wait_ms / 1000, self.look_last)
@@ -84,7 +86,8 @@ class Poll(Generic[Result]):
     def _end(self, future: asyncio.Future[Result]) -> None:
         self._timer.cancel()
         self._waiting.forget(self)
-        self._on_end()
+        if self._on_end is not None:
+            self._on_end()
 
 
 class Waiting:
@@ -167,7 +170,7 @@ class Waiting:
         self,
         wait_ms: int,
         look: Callable[[bool], Result | None],
-        on_end: Callable[[], None] = lambda: None,
+        on_end: Callable[[], None] | None = None,
     ) -> Poll[Result]:
         """Begin a poll that its owner wakes; `look` is called as by `poll`."""
         poll = Poll(self, 0 if self._is_finishing else max(0, wait_ms), look, on_end)
@@ -179,20 +182,16 @@ class Waiting:
         queues: Iterable[Queue],
         wait_ms: int,
         look: Callable[[bool], Result | None],
+        on_end: Callable[[], None] | None = None,
     ) -> asyncio.Future[Result]:
         """Wait until `look` has something to say, or `wait_ms` are over.
 
         `look` is called with False after a change of one of the queues, and returns None to go
         on waiting; with True when time is up, and then returns what there is.
         """
-        watched = tuple(queues)
-
-        def unwatch_all() -> None:
-            for queue in watched:
-                self._hear_no_more(self._polls_of, queue, poll)
-
-        poll = self.begin(wait_ms, look, unwatch_all)
-        for queue in watched:
+        poll = self.begin(wait_ms, look, on_end)
+        poll.queues = tuple(queues)
+        for queue in poll.queues:
             self._hear(self._polls_of, queue, poll)
         return poll.future
 
@@ -200,6 +199,8 @@ class Waiting:
         """Let go of a poll that has ended."""
         self._polls.pop(poll, None)
         self._woken.pop(poll, None)
+        for queue in poll.queues:
+            self._hear_no_more(self._polls_of, queue, poll)
 
     def finish(self) -> None:
         """Answer every poll with what there is: the server stops, and nobody waits from now on."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from bench.procfs import anonymous_bytes
 from tests.gateway.remoting.client import Client, messages
 from tests.gateway.remoting.halfworld import FakeCaller
 from tests.gateway.server import RunningServer
@@ -13,6 +14,8 @@ from rockgate.gateway.remoting.longpolls import POLL_BYTES, LongPolls
 from rockgate.protocol.remoting.codes import ResponseCode
 
 SUSPEND = 2 | 4
+EACH = 500
+REQUEST_BYTES = 500
 
 
 def callers() -> tuple[Any, Any]:
@@ -62,3 +65,24 @@ def test_one_too_many_is_told_that_the_server_is_busy_and_those_that_wait_go_on(
         assert reader.answer(again).code == 0, "there is room again"
         reader.socket.close()
         writer.socket.close()
+
+
+def test_a_pull_that_waits_holds_about_what_it_is_counted_for(tmp_path: Path) -> None:
+    with RunningServer(tmp_path, rocketmq=True) as server:
+        clients = [Client(server.address("remoting")) for _ in range(10)]
+        assert clients[0].publish("quiet").code == 0
+        waits = {"sysFlag": SUSPEND, "suspendTimeoutMillis": 60_000}
+        # What the first ones need is there for all.
+        for client in clients:
+            client.begin_pull("quiet", 1, **waits)
+            assert client.pull("quiet", 0).code == 0
+        before = anonymous_bytes(server.pid)
+        for client in clients:
+            for _ in range(EACH):
+                client.begin_pull("quiet", 1, **waits)
+            assert client.pull("quiet", 0).code == 0
+        each = (anonymous_bytes(server.pid) - before) / (len(clients) * EACH)
+        for client in clients:
+            client.socket.close()
+        assert each < POLL_BYTES + REQUEST_BYTES
+        assert server.stop() == 0

@@ -40,7 +40,9 @@ log = logging.getLogger(__name__)
 Frame: TypeAlias = list[Buffer]
 Reply: TypeAlias = Command | Frame
 """A command that is still to be written, or the frame of a hand codec."""
-Handle: TypeAlias = Callable[[Command, Caller], Reply | Awaitable[Reply]]
+Later: TypeAlias = Awaitable[Reply] | Awaitable["Reply | asyncio.Future[Reply]"]
+"""A reply that is to come. What waited for long may find that it has to wait a little more."""
+Handle: TypeAlias = Callable[[Command, Caller], Reply | Later]
 REMARK_MAX = 1_000
 UNKNOWN: Final = -1
 """Under this code requests are counted that nothing answers."""
@@ -103,12 +105,14 @@ class Dispatcher:
         self,
         command: Command,
         caller: Caller,
-        reply: Awaitable[Reply],
+        reply: Later,
         stats: ApiStats,
         started: float,
     ) -> Frame:
         try:
             answer = await reply
+            if isinstance(answer, asyncio.Future):
+                answer = await answer
         except (ProtocolError, Disconnect, asyncio.CancelledError):
             raise
         except Exception as error:  # noqa: BLE001 # decided by type in failed()

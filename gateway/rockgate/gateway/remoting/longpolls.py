@@ -11,7 +11,7 @@ from typing import Final
 
 from rockgate.gateway.remoting.caller import Caller
 
-POLL_BYTES: Final = 5_000
+POLL_BYTES: Final = 3_000
 """What a pull that waits holds besides its request."""
 
 

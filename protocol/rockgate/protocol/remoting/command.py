@@ -46,7 +46,7 @@ _LANGUAGE_NUMBERS: Final = {language.name: language.value for language in Langua
 
 
 class Command:
-    """A request or an answer. Nobody changes one that was received."""
+    """A request or an answer. Nobody changes one that was received, but for `let_go`."""
 
     __slots__ = (
         "body",
@@ -90,6 +90,12 @@ class Command:
         """The fields with their types, where a hand codec has read them already."""
         self.size = size
         """Bytes of the whole frame: what this command holds in memory."""
+
+    def let_go(self) -> None:
+        """Forget what it says, once that was read: it may wait for its answer for long."""
+        self.fields = {}
+        self.body = b""
+        self.header = None
 
     def __repr__(self) -> str:
         kind = "answer" if self.is_answer else request_name(self.code)

@@ -26,7 +26,7 @@ import msgspec
 
 from rockgate.gateway.address import is_this_machine
 from rockgate.gateway.remoting.caller import Caller
-from rockgate.gateway.remoting.dispatch import Handle, Reply
+from rockgate.gateway.remoting.dispatch import Handle, Later, Reply
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.fixedsettings import lines_of, refuse_changes
 from rockgate.gateway.remoting.nameserver.kv import KeyValues
@@ -277,7 +277,7 @@ def _table(asked: fields.RegisterBrokerHeader, body: Buffer) -> TopicConfigTable
 def _guarded(handle: Handle, setting: str) -> Handle:
     """The same, for callers on this machine."""
 
-    def guarded(command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
+    def guarded(command: Command, caller: Caller) -> Reply | Later:
         if not is_this_machine(caller.peer.local, caller.peer.remote):
             raise Refused(
                 ResponseCode.NO_PERMISSION,

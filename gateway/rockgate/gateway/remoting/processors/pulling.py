@@ -25,7 +25,7 @@ from typing import cast
 from rockgate.gateway.mapping import names
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.clients import BROADCASTING, Clients
-from rockgate.gateway.remoting.dispatch import Frame, Reply
+from rockgate.gateway.remoting.dispatch import Frame, Later, Reply
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.groupsettings import GroupSettings
 from rockgate.gateway.remoting.longpolls import LongPolls
@@ -49,6 +49,43 @@ from rockgate.store.consumequeue import Queue
 from rockgate.store.errors import StoreError
 from rockgate.store.queuetable import QueueTable
 from rockgate.store.topicchanges import READ
+
+
+class _WaitingPull:
+    """A pull that waits: there may be a hundred thousand, so each remembers only what it needs."""
+
+    __slots__ = (
+        *("_pulls", "caller", "command", "count_max", "group"),
+        *("offset", "queue", "size_max", "wanted"),
+    )
+
+    offset: int
+    count_max: int
+    size_max: int
+
+    def __init__(
+        self,
+        pulls: Pulls,
+        command: Command,
+        caller: Caller,
+        queue: Queue,
+        wanted: Filter,
+        group: str,
+    ) -> None:
+        self._pulls = pulls
+        self.command = command
+        self.caller = caller
+        self.queue = queue
+        self.wanted = wanted
+        self.group = group
+
+    def look(self, is_last: bool) -> Frame | asyncio.Future[Reply] | None:
+        """As `Waiting.poll` asks."""
+        return self._pulls.look(self, is_last=is_last)
+
+    def end(self) -> None:
+        """It waits no more."""
+        self._pulls.ended(self)
 
 
 class Pulls:
@@ -81,7 +118,7 @@ class Pulls:
         self._size_max = size_max
         self._suspend_ms_max = suspend_ms_max
 
-    def pull(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
+    def pull(self, command: Command, caller: Caller) -> Reply | Later:
         """Answer with what there is, or wait."""
         header = cast(PullHeader, command.header or headers.read(command, PullHeader))
         queue = self._queue(header)
@@ -92,8 +129,10 @@ class Pulls:
             size_max = min(size_max, header.max_msg_bytes)
         if header.sys_flag & COMMIT_OFFSET and header.commit_offset >= 0:
             self._commit(header, queue)
-        if self._offsets.resets and (moved := self._moved(header, queue)) is not None:
-            return _answer(command, moved)
+        if self._offsets.resets:
+            moved = self._moved(names.to_store(header.consumer_group), queue)
+            if moved is not None:
+                return _answer(command, moved)
         found = self._puller.pull(queue, header.queue_offset, wanted, count_max, size_max)
         if not isinstance(found, Pulled):
             return self._later(command, found)
@@ -112,46 +151,43 @@ class Pulls:
         count_max: int,
         size_max: int,
         wait_ms: int,
-    ) -> Awaitable[Reply]:
+    ) -> Later:
         """Wait for something that is wanted; what is not wanted is stepped over meanwhile."""
         if (refusal := self._polls.begin(caller, command.size)) is not None:
             raise Refused(ResponseCode.SYSTEM_BUSY, refusal)
         header = headers.read(command, PullHeader)
-        offset = header.queue_offset
-
-        def look(is_last: bool) -> Frame | Awaitable[Pulled] | None:
-            nonlocal offset
-            if self._offsets.resets and (moved := self._moved(header, queue)) is not None:
-                return _answer(command, moved)
-            found = self._puller.pull(queue, offset, wanted, count_max, size_max)
-            if not isinstance(found, Pulled):
-                return found
-            if found.code == ResponseCode.PULL_RETRY_IMMEDIATELY and not is_last:
-                offset = found.next_offset
-                # With more to look at than one turn may, the client comes back for the rest.
-                return None if offset >= found.max_offset else _answer(command, found)
-            if found.is_waiting and not is_last:
-                return None
-            return _answer(command, found)
-
-        future: asyncio.Future[Frame | Awaitable[Pulled]] = self._waiting.poll(
-            (queue,), wait_ms, look
-        )
-        future.add_done_callback(lambda _: self._polls.end(caller, command.size))
-        return self._settled(command, future)
-
-    async def _settled(
-        self, command: Command, waiting: asyncio.Future[Frame | Awaitable[Pulled]]
-    ) -> Reply:
-        found = await waiting
-        return found if isinstance(found, list) else _answer(command, await found)
+        offset, group = header.queue_offset, names.to_store(header.consumer_group)
+        command.let_go()
+        pull = _WaitingPull(self, command, caller, queue, wanted, group)
+        pull.offset, pull.count_max, pull.size_max = offset, count_max, size_max
+        return self._waiting.poll((queue,), wait_ms, pull.look, pull.end)
 
     async def _later(self, command: Command, found: Awaitable[Pulled]) -> Reply:
         return _answer(command, await found)
 
-    def _moved(self, header: PullHeader, queue: Queue) -> Pulled | None:
+    def look(self, pull: _WaitingPull, *, is_last: bool) -> Frame | asyncio.Future[Reply] | None:
+        """The answer to a pull that waits, if there is one now."""
+        command, queue = pull.command, pull.queue
+        if self._offsets.resets and (moved := self._moved(pull.group, queue)) is not None:
+            return _answer(command, moved)
+        found = self._puller.pull(queue, pull.offset, pull.wanted, pull.count_max, pull.size_max)
+        if not isinstance(found, Pulled):
+            return asyncio.ensure_future(self._later(command, found))
+        if found.code == ResponseCode.PULL_RETRY_IMMEDIATELY and not is_last:
+            pull.offset = found.next_offset
+            # With more to look at than one turn may, the client comes back for the rest.
+            return None if pull.offset >= found.max_offset else _answer(command, found)
+        if found.is_waiting and not is_last:
+            return None
+        return _answer(command, found)
+
+    def ended(self, pull: _WaitingPull) -> None:
+        """One waits no more."""
+        self._polls.end(pull.caller, pull.command.size)
+
+    def _moved(self, group: str, queue: Queue) -> Pulled | None:
         """Where a group was set meanwhile, for the first that asks."""
-        offset = self._offsets.resets.take(names.to_store(header.consumer_group), queue)
+        offset = self._offsets.resets.take(group, queue)
         if offset is None:
             return None
         code, remark = ResponseCode.PULL_OFFSET_MOVED, b"OFFSET_RESET"
