@@ -3,12 +3,13 @@
 A new fold joins by a `FoldCase` in `FOLDS`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 from tests.store.journals import ENVELOPE_SIZE, MemoryJournal, change_at
 
+from rockgate.gateway.kafka.emptyoffsets import EmptyOffsets
 from rockgate.store import delayheld, halfchanges
 from rockgate.store.clock import ManualClock
 from rockgate.store.delaychanges import DELAY_TOPIC, Ended, encode_ended, encode_schedule
@@ -33,7 +34,7 @@ from rockgate.store.progressrecords import (
     position_key,
 )
 from rockgate.store.progressrecords import Kind as ProgressKind
-from rockgate.store.state import Fold
+from rockgate.store.state import Change, Fold
 from rockgate.store.steadyclock import SteadyClock
 from rockgate.store.topicchanges import (
     TOPICS_TOPIC,
@@ -349,6 +350,82 @@ def _view_held(held: HeldEntries) -> Mapping[Any, object]:
     return items
 
 
+# Empty offsets: what is scheduled, beside the topics that the fold asks and listens to.
+
+
+class EmptyBesideTopics:
+    """The fold behind the one of topics, as a server has them; slices of topics begin with T."""
+
+    name = "empty offsets"
+    topics = frozenset((DELAY_TOPIC, TOPICS_TOPIC))
+
+    def __init__(self) -> None:
+        self.known = Topics(MemoryJournal(), slice_cost=1)
+        self.empty = EmptyOffsets(self.known, slice_chunks=1)
+
+    def apply(self, change: Change) -> None:
+        (self.known if change.topic == TOPICS_TOPIC else self.empty).apply(change)
+
+    def snapshot(self) -> Iterator[bytes]:
+        yield from (b"T" + piece for piece in self.known.snapshot())
+        yield from self.empty.snapshot()
+
+    def restore(self, slices: Iterable[bytes]) -> None:
+        pieces = list(slices)
+        self.known.restore([piece[1:] for piece in pieces if piece[:1] == b"T"])
+        self.empty.restore([piece for piece in pieces if piece[:1] != b"T"])
+
+    def clear(self) -> None:
+        self.known.clear()
+        self.empty.clear()
+
+
+_EMPTY_OFFSETS = (0, 1, 7, 4_095, 4_096, 9_000, 20_000)
+_EMPTY_OPERATIONS = st.one_of(
+    st.tuples(
+        st.just("schedule"),
+        _TOPICS,
+        _QUEUES,
+        st.lists(st.sampled_from(_EMPTY_OFFSETS), min_size=1, unique=True),
+    ),
+    st.tuples(st.just("start"), _TOPICS, _QUEUES, st.sampled_from((1, 4_096, 4_097, 9_001))),
+    st.tuples(st.just("end"), _TOPICS, _QUEUES, st.sampled_from(_EMPTY_OFFSETS)),
+    st.tuples(st.just("deletion"), _TOPICS),
+)
+
+
+def _empty_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
+    names = [Created(f"t{life}", topic_id(life), 4, 6, False, {}) for life in range(3)]
+    bodies = [(TOPICS_TOPIC, body) for body in encode(Kind.CREATE, names)]
+    for what, topic, *values in operations:
+        if what == "schedule":
+            queue_id, offsets = values
+            parts = encode_schedule(topic_id(topic), queue_id, [(o, 1) for o in sorted(offsets)])
+            bodies += [(DELAY_TOPIC, body) for body in parts]
+        elif what == "end":
+            ended = Ended(topic_id(topic), values[0], [values[1]])
+            bodies.append((DELAY_TOPIC, encode_ended(DelayKind.DELIVERED, [ended])))
+        elif what == "start":
+            starts = LogStarts(topic_id(topic), {values[0]: values[1]})
+            bodies += [(TOPICS_TOPIC, body) for body in encode(Kind.LOG_STARTS, [starts])]
+        else:
+            bodies += [(TOPICS_TOPIC, body) for body in encode(Kind.DELETE, [topic_id(topic)])]
+    return bodies
+
+
+def _view_empty(fold: EmptyBesideTopics) -> Mapping[Any, object]:
+    """Offsets that count: nobody asks for any before a partition's start."""
+    found: dict[Any, object] = {}
+    for topic in fold.known:
+        for queue_id in range(4):
+            offsets = [o for o in _EMPTY_OFFSETS if o >= topic.log_start(queue_id)]
+            here = [o for o in offsets if fold.empty.count(topic.id, queue_id, o, o + 1)]
+            found.update(dict.fromkeys(((topic.id, queue_id, o) for o in here), True))
+            total = fold.empty.count(topic.id, queue_id, topic.log_start(queue_id), 1 << 40)
+            assert total == len(here)
+    return found
+
+
 def _view_halves(halves: HalfMessages) -> Mapping[Any, object]:
     items: dict[Any, object] = {half.offset: half for half in halves.all()}
     outcomes = {("outcome", offset): halves.outcome(offset) for offset in range(-1, 40)}
@@ -356,6 +433,13 @@ def _view_halves(halves: HalfMessages) -> Mapping[Any, object]:
 
 
 FOLDS = [
+    FoldCase(
+        "empty offsets",
+        DELAY_TOPIC,
+        EmptyBesideTopics,
+        st.lists(_EMPTY_OPERATIONS, max_size=30).map(_empty_changes),
+        _view_empty,
+    ),
     FoldCase(
         "halves",
         HALF_TOPIC,

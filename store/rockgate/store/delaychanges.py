@@ -13,7 +13,7 @@ from rockgate.store.state import Change, check_format
 
 DELAY_TOPIC: Final = b"rmq_sys_rockgate_delay"
 _WHAT: Final = f"a change of {DELAY_TOPIC.decode()}"
-_FORMAT: Final = 1
+FORMAT: Final = 1
 _PART: Final = 20_000
 """Items of one change: far below what a change may take."""
 
@@ -56,19 +56,19 @@ def encode_schedule(
     """Yield the changes that let offsets of a queue wait."""
     for at in range(0, len(waits), _PART):
         item = Scheduled(topic_id, queue_id, waits[at : at + _PART])
-        yield bytes((_FORMAT, Kind.SCHEDULE)) + _encode([item])
+        yield bytes((FORMAT, Kind.SCHEDULE)) + _encode([item])
 
 
 def encode_ended(kind: Kind, items: Iterable[Ended]) -> bytes:
     """Return the change that ends the waiting of some thousand offsets at most."""
-    return bytes((_FORMAT, kind)) + _encode(list(items))
+    return bytes((FORMAT, kind)) + _encode(list(items))
 
 
 def decode(change: Change) -> tuple[Kind, list[Any]]:
     """Return a change's kind and its items: Scheduled or Ended."""
     body = change.body
-    if not body or body[0] != _FORMAT:
-        check_format(body[0] if body else 0, _FORMAT, _WHAT, change.position)
+    if not body or body[0] != FORMAT:
+        check_format(body[0] if body else 0, FORMAT, _WHAT, change.position)
     try:
         kind = _KINDS[body[1]]
         items = (_scheduled if kind is Kind.SCHEDULE else _ended)(body[2:])

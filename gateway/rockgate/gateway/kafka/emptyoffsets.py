@@ -17,6 +17,7 @@ from typing import Final
 import msgspec
 
 from rockgate.store.delaychanges import DELAY_TOPIC, Kind, decode
+from rockgate.store.delaychanges import FORMAT as DELAY_FORMAT
 from rockgate.store.delayset import OffsetSet
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.roster import Roster
@@ -28,6 +29,8 @@ from rockgate.store.topics import Topics
 _FORMAT: Final = 1
 _VERSION: Final = bytes((_FORMAT,))
 _SLICE_CHUNKS: Final = 200
+_ENDS: Final = tuple(bytes((DELAY_FORMAT, kind)) for kind in Kind if kind is not Kind.SCHEDULE)
+"""How changes begin that make no offset empty: passed over unread, as there are many."""
 _OWN: Final = ("rmq_sys_", "SCHEDULE_TOPIC_XXXX")
 """Topics in which everything waits, and that no group reads."""
 
@@ -81,13 +84,17 @@ class EmptyOffsets:
 
     def apply(self, change: Change) -> None:
         """Learn which records are delayed; that they are delivered does not fill their offsets."""
-        if len(change.body) > 1 and change.body[1] != Kind.SCHEDULE:
+        if change.body[:2] in _ENDS:
             return
         _, items = decode(change)
         for item in items:
             topic = self._topics.find_id(item.topic_id)
-            if topic is not None and not topic.name.startswith(_OWN):
-                offsets = [offset for offset, _ in item.waits]
+            if topic is None or topic.name.startswith(_OWN):
+                continue
+            # A replay may tell of what lies before the start, which is not told of again.
+            start = topic.log_start(item.queue_id)
+            offsets = [offset for offset, _ in item.waits if offset >= start]
+            if offsets:
                 self._queue((item.topic_id, item.queue_id)).offsets.add_all(offsets)
 
     def _queue(self, key: tuple[bytes, int]) -> _Queue:

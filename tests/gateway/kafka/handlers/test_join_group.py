@@ -7,8 +7,15 @@ from typing import Any
 
 import pytest
 from tests.gateway.kafka.groups.coordinator import Coordinator, read
+from tests.gateway.kafka.world import call
 
+from rockgate.gateway.kafka.handlers.join_group import CLIENT_ID_CHARS_MAX
+from rockgate.gateway.kafka.peer import Call
 from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.messages.describe_groups import (
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
 from rockgate.protocol.kafka.messages.join_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -95,3 +102,30 @@ async def test_a_static_leader_that_is_back_skips_the_assignment_from_version_9(
     new = world.ask(request(group_instance_id="i"), JoinGroupResponse, 9)
     assert new.skip_assignment
     assert [each.group_instance_id for each in new.members] == ["i"]
+
+
+def called(client_id: str | None) -> Call:
+    return Call(3, client_id, call(3).peer)
+
+
+@pytest.mark.parametrize("size", [CLIENT_ID_CHARS_MAX, CLIENT_ID_CHARS_MAX + 1, 30_000])
+async def test_of_a_client_id_the_first_255_characters_are_kept(size: int) -> None:
+    world = Coordinator()
+    client_id = "é" * size
+    waiting = world.handlers["JoinGroup"].handle(request(), called(client_id))
+    world.pass_time(3_001)
+    joined = await waiting
+    assert joined.error_code == ErrorCode.NONE
+    kept = client_id[:255]
+    asked = DescribeGroupsRequest(groups=["g"])
+    [described] = world.ask(asked, DescribeGroupsResponse, 5).groups
+    assert [each.client_id for each in described.members] == [kept]
+    assert joined.member_id.startswith("é") and len(joined.member_id) <= 255 + 37
+
+
+@pytest.mark.parametrize("client_id", [None, ""])
+async def test_a_client_without_an_id_may_join(client_id: str | None) -> None:
+    world = Coordinator()
+    waiting = world.handlers["JoinGroup"].handle(request(), called(client_id))
+    world.pass_time(3_001)
+    assert (await waiting).error_code == ErrorCode.NONE
