@@ -62,17 +62,6 @@ DEPARTURES: tuple[Departure, ...] = (
         "a sequence of a transaction that has ended is no duplicate here: librdkafka can give the "
         "sequence of a message that it dropped to the next, which would be acknowledged and lost",
     ),
-    *(
-        Departure(
-            step,
-            lambda step, theirs, ours: (
-                (theirs, ours) == ("INVALID_TXN_STATE", "TRANSACTION_ABORTABLE")
-            ),
-            "who writes behind the end of its transaction is refused by Kafka's coordinator, or, "
-            "while the marker is on its way, by the log; here by one, always",
-        )
-        for step in ("pend", "produce")
-    ),
     Departure(
         "init",
         lambda step, theirs, ours: step[3] and ours == ["PRODUCER_FENCED"],

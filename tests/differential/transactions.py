@@ -144,6 +144,7 @@ class TransactionPlayer(KafkaPlayer):
         sequence = known.next.get(partition, 0) + gap
         if sequence < 0:
             return "nothing"
+        self._wait_for_ends()
         value = b"%d" % self._sent
         self._sent += 1
         batch = build_batch(
@@ -180,6 +181,7 @@ class TransactionPlayer(KafkaPlayer):
         return self.settled(ask)
 
     def pend(self, slot: str, offset: int) -> Answer:
+        self._wait_for_ends()
         part = TxnOffsetCommitRequestPartition(
             partition_index=0, committed_offset=offset, committed_metadata=""
         )
@@ -270,7 +272,7 @@ class TransactionPlayer(KafkaPlayer):
         return answer.transaction_states[0]
 
     def _wait_for_ends(self) -> None:
-        """Kafka writes markers after it has answered."""
+        """Kafka writes markers after it has answered, and may take a write in between."""
 
         def are_ended() -> bool:
             return not any(self._state(tid).transaction_state.startswith("Prepare") for tid in IDS)
