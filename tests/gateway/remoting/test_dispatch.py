@@ -1,5 +1,6 @@
 """Dispatch of RocketMQ's door: who is answered, and who never is."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
@@ -57,6 +58,7 @@ async def dispatched(handle: Callable[..., Any] | None, flag: int) -> Frame:
 
 
 @pytest.mark.row("D-10")
+@pytest.mark.row("M-04")
 @pytest.mark.parametrize(("handle", "code"), HANDLES)
 async def test_a_one_way_request_is_never_answered_whatever_becomes_of_it(
     handle: Callable[..., Any] | None, code: ResponseCode
@@ -66,3 +68,36 @@ async def test_a_one_way_request_is_never_answered_whatever_becomes_of_it(
     client.request(CODE)
     [answer] = client.receive_data(b"".join(map(bytes, await dispatched(handle, 0))))
     assert answer.code == code, "whoever waits is told"
+
+
+@pytest.mark.row("M-04")
+async def test_a_request_goes_to_the_processor_of_its_code_and_waits_for_no_other_kind() -> None:
+    gate = asyncio.Event()
+
+    async def slow() -> Command:
+        await gate.wait()
+        return Command(0, remark="slow")
+
+    kinds: dict[RequestCode, Callable[..., Any]] = {
+        RequestCode.PULL_MESSAGE: lambda command, caller: slow(),
+        RequestCode.HEART_BEAT: lambda command, caller: Command(0, remark="beat"),
+        CODE: lambda command, caller: Command(0, remark="info"),
+    }
+    dispatcher = Dispatcher(kinds)
+    client, caller = Connection(), cast(Any, FakeCaller(1))
+
+    def sent(code: RequestCode) -> Frame | asyncio.Future[Frame]:
+        return dispatcher.dispatch(Command(code, opaque=client.request(code)), caller)
+
+    def told(frame: Frame) -> str | None:
+        [answer] = client.receive_data(b"".join(map(bytes, frame)))
+        return answer.remark
+
+    held = [sent(RequestCode.PULL_MESSAGE) for _ in range(100)]
+    for code, remark in ((RequestCode.HEART_BEAT, "beat"), (CODE, "info")):
+        frame = sent(code)
+        assert isinstance(frame, list), "at once, whatever waits"
+        assert told(frame) == remark
+    gate.set()
+    for each in held:
+        assert told(await cast(Awaitable[Frame], each)) == "slow"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from bench.procfs import anonymous_bytes
 from tests.gateway.remoting.client import Client, messages
 from tests.gateway.remoting.halfworld import FakeCaller
@@ -44,6 +45,7 @@ def test_all_of_them_hold_so_much() -> None:
     assert polls.begin(one, 100) is None
 
 
+@pytest.mark.row("M-04")
 def test_one_too_many_is_told_that_the_server_is_busy_and_those_that_wait_go_on(
     tmp_path: Path,
 ) -> None:
