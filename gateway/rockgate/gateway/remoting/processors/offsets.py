@@ -11,6 +11,9 @@ Behaviour
   reads, as far as ROWS_MAX queues. What goes over many queues lets others have their turn.
 - 222 sets every queue of a topic to a time, or one to an offset. Without force a group is only set
   back. Living members hear of it by their next pulls (`remoting.resets`).
+
+Departs from RocketMQ
+- A queue that its topic does not have is SYSTEM_ERROR; RocketMQ tells 0 of it, and keeps progress.
 """
 
 from __future__ import annotations
