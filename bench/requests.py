@@ -22,8 +22,10 @@ other processes of the machine can only make it longer.
 
 What all of it leaves behind is measured, too. The requests make data, above all 100,000 topics and
 the quotas of 50,000 clients; so the server is started again with the same data, and what it had at
-the end may be 128 MB more than it has then. Half of that is what fetch sessions remember, 200,000
-partitions at most (`kafka.fetch_session_partitions_max`), which no restart survives.
+the end may be 256 MB more than it has then. Of that fetch sessions remember 70 MB, 200,000
+partitions at most (`kafka.fetch_session_partitions_max`), which no restart survives; 20,000 queues
+of deleted topics wait for their log to go; and 50 to 80 MB are the interpreter's, which cannot give
+pages back that anything is left in.
 """
 
 import argparse
@@ -72,7 +74,7 @@ SETTLE_SECONDS = 15.0
 """After that malloc has given back what it kept (`rockgate.gateway.trimming`)."""
 MEMORY_AT_END = "memory at the end, MB"
 MEMORY_OF_STATE = "memory with the same data after a restart, MB"
-LEFT_MB_MAX = 128.0
+LEFT_MB_MAX = 256.0
 
 
 def _page(path: str) -> bytes:

@@ -56,6 +56,19 @@ def test_names_of_deleted_topics_go_in_time_and_none_comes_twice() -> None:
     assert list(admin.listing.names_from("")) == [f"t{index:04}" for index in range(1500, 2000)]
 
 
+def test_names_of_topics_that_come_and_go_are_not_kept_though_nobody_lists_them() -> None:
+    admin = Admin()
+    admin.topic("stays")
+    assert list(admin.listing.names_from("")) == ["stays"]
+    most = 0
+    for index in range(5000):
+        admin.store.topics.delete([admin.topic(f"t{index:04}")])
+        most = max(most, len(admin.listing._sorted or ()))
+    assert most <= 2002
+    admin.topic("later")
+    assert list(admin.listing.names_from("")) == ["later", "stays"]
+
+
 def test_a_walk_goes_on_while_topics_come_and_go() -> None:
     admin = Admin()
     for name in ("a", "b", "c"):

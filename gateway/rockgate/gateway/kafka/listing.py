@@ -24,7 +24,8 @@ class Listing:
     def __init__(self, topics: Topics, partitions_max: int) -> None:
         self._topics = topics
         self._partitions_max = partitions_max
-        self._sorted = sorted(names.to_kafka(topic.name) for topic in self)
+        # None once most of it was of topics that are gone: it is made anew for who asks.
+        self._sorted: list[str] | None = None
         self._unsorted_count = 0
         self._dead_count = 0
         self.partition_count = sum(topic.queue_count for topic in topics)
@@ -62,29 +63,36 @@ class Listing:
 
     def names_from(self, name: str) -> Iterator[str]:
         """The names from one on, in order; a few may be of topics that are gone."""
-        if self._unsorted_count or self._dead_count > max(_DEAD_MIN, len(self._sorted) // 2):
-            self._sort()
         found = self._sorted
+        if found is None or self._unsorted_count:
+            found = self._sorted = self._sort()
         return (found[at] for at in range(bisect_left(found, name), len(found)))
 
-    def _sort(self) -> None:
+    def _sort(self) -> list[str]:
         # What was sorted stays a sorted run, which makes this little more than a merge. The list
         # is another one from now on, so that a walk that pauses goes on over the one it began.
-        if self._dead_count:
-            self._sorted = [name for name in self._sorted if self.find(name) is not None]
-        self._sorted = sorted(dict.fromkeys(self._sorted))
+        known = self._sorted
+        if known is None:
+            known = [names.to_kafka(topic.name) for topic in self]
+        elif self._dead_count:
+            known = [name for name in known if self.find(name) is not None]
         self._unsorted_count = self._dead_count = 0
+        return sorted(dict.fromkeys(known))
 
     def _created(self, topic: Topic) -> None:
         self.partition_count += topic.queue_count
         name = names.to_kafka(topic.name)
-        if names.is_legal(name):
+        if self._sorted is not None and names.is_legal(name):
             self._sorted.append(name)
             self._unsorted_count += 1
 
     def _deleted(self, topic: Topic) -> None:
         self.partition_count -= topic.queue_count
-        self._dead_count += 1
+        if self._sorted is not None:
+            self._dead_count += 1
+            if self._dead_count > max(_DEAD_MIN, len(self._sorted) // 2):
+                self._sorted = None
+                self._unsorted_count = self._dead_count = 0
 
     def _grown(self, topic: Topic, had: int) -> None:
         self.partition_count += topic.queue_count - had
