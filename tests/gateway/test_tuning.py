@@ -22,7 +22,7 @@ more = [[] for _ in range(5_000)]
 for number in range(1_000):
     topics.append(number)
     freezer.made(number)
-print(at_start >= 10_000, gc.get_freeze_count() - at_start >= 5_000, gc.get_threshold()[0])
+print(at_start >= 10_000, gc.get_freeze_count() - at_start >= 5_000, *gc.get_threshold()[:2])
 print(sys.getswitchinterval())
 """
 
@@ -32,7 +32,29 @@ def test_what_lives_long_is_left_out_of_collections_and_threads_wait_a_milliseco
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], env=environment(), capture_output=True, text=True
     )
-    assert done.stdout.split() == ["True", "True", "20000", "0.001"], done.stderr
+    assert done.stdout.split() == ["True", "True", "10000", "5", "0.001"], done.stderr
+
+
+FULL = """
+import gc
+from rockgate.gateway.tuning import Freezer, tune_collector
+tune_collector()
+seen = []
+gc.callbacks.append(lambda phase, info: seen.append(info["generation"]))
+topics = []
+freezer = Freezer(lambda: len(topics))
+for number in range(5_000):
+    topics.append(number)
+    freezer.made(number)
+print(max(seen), len(seen) > 0)
+"""
+
+
+def test_no_full_collection_is_made_because_topics_are_created() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FULL], env=environment(), capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["1", "True"], done.stderr
 
 
 CHURN = """

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from typing import Any
 
 import pytest
 from tests.gateway.kafka.fetcher import MIB, ONE, Answer, Asked, Fetcher, Key
 from tests.gateway.kafka.world import World
 
+from rockgate.gateway.kafka import fetchsessions, slices
 from rockgate.gateway.kafka.fetching import Read
+from rockgate.gateway.kafka.fetchsession import FetchSession, Wanted
 from rockgate.gateway.kafka.fetchsessions import EPOCH_MAX, EVICTION_MS
 from rockgate.gateway.kafka.handlers import fetch
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -485,8 +489,7 @@ async def test_many_partitions_are_looked_at_in_slices(slices_of_ten: None) -> N
     fetcher = Fetcher(world)
     future = fetcher.waiting({key: Asked() for key in keys(35)}, session=NEW)
     taken = []
-    while not future.done():
-        await asyncio.sleep(0)
+    await asyncio.wait([future])
         taken.append(reads.take())
     assert [count for count in taken if count] == [10, 10, 10, 5]
     answer = Answer(fetcher, future.result())
@@ -511,6 +514,111 @@ async def test_what_changes_between_two_slices_is_not_missed(slices_of_ten: None
     assert fetcher.fetch(asked, session=(answer.session_id, 1)).partitions == {}
 
 
+async def test_many_partitions_are_taken_up_and_told_in_slices_too(
+    slices_of_ten: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetchsessions, "PIECE_COUNT", 10)
+    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    world = world_of(35)
+    fetcher = Fetcher(world)
+    taken, told = [], []
+    want_of, tell = FetchSession.want_of, FetchSession.tell
+
+    def counting_want(self: FetchSession, topic: Any, asked: Any) -> None:
+        taken.append(len(asked))
+        want_of(self, topic, asked)
+
+    def counting_tell(self: FetchSession, *given: Any) -> bool:
+        told[-1] += 1
+        return tell(self, *given)
+
+    monkeypatch.setattr(FetchSession, "want_of", counting_want)
+    monkeypatch.setattr(FetchSession, "tell", counting_tell)
+    future = fetcher.waiting({key: Asked() for key in keys(35)}, session=NEW)
+    at_a_time = []
+    while not future.done():
+        told.append(0)
+        before = len(taken)
+        await asyncio.sleep(0)
+        at_a_time.append(sum(taken[before:]))
+    assert sum(told) == 35 and max(told) == 10
+    assert sum(taken) == 35 and max(at_a_time) <= 20
+    session = Answer(fetcher, future.result()).session_id
+    assert fetcher.sessions.partition_count == 35
+    assert fetcher.fetch(session=(session, 1)).partitions == {}
+
+
+async def test_what_changes_while_the_answer_is_put_together_is_news_with_the_next(
+    slices_of_ten: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = world_of(35)
+    fetcher = Fetcher(world)
+    future = fetcher.waiting({key: Asked() for key in keys(35)}, session=NEW)
+    keep = fetcher.sessions.keep
+
+    def keep_and_write(session: FetchSession) -> None:
+        keep(session)
+        world.append(partition=3)
+        world.append(partition=33)
+
+    monkeypatch.setattr(fetcher.sessions, "keep", keep_and_write)
+    await asyncio.wait([future])
+    answer = Answer(fetcher, future.result())
+    assert len(answer.partitions) == 35 and not any(answer.sizes.values())
+    news = fetcher.fetch(session=(answer.session_id, 1))
+    assert sorted(key[1] for key, size in news.sizes.items() if size) == [3, 33]
+
+
+async def test_a_session_of_many_partitions_that_is_closed_while_it_grows_is_not_found(
+    slices_of_ten: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetchsessions, "PIECE_COUNT", 10)
+    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    world = world_of(35)
+    fetcher = Fetcher(world)
+    session = opened(fetcher, 1)
+    growing = fetcher.waiting({key: Asked() for key in keys(35)}, session=(session, 1))
+    await asyncio.sleep(0)
+    fetcher.sessions.close(session)
+    await asyncio.wait([growing])
+    assert Answer(fetcher, growing.result()).error_code == NOT_FOUND
+    assert fetcher.sessions.partition_count == 0 and world.waiting.queue_count == 0
+
+
+async def test_a_session_that_goes_on_elsewhere_while_it_grows_has_another_epoch(
+    slices_of_ten: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetchsessions, "PIECE_COUNT", 10)
+    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    world = world_of(35)
+    fetcher = Fetcher(world)
+    session = opened(fetcher, 1)
+    growing = fetcher.waiting({key: Asked() for key in keys(35)}, session=(session, 1))
+    await asyncio.sleep(0)
+    assert fetcher.fetch({ONE: Asked()}, session=(session, 2)).error_code == 0
+    await asyncio.wait([growing])
+    assert Answer(fetcher, growing.result()).error_code == BAD_EPOCH
+
+
+def test_what_nobody_has_any_more_is_gone_without_the_garbage_collector() -> None:
+    world = world_of(3)
+    fetcher = Fetcher(world)
+    session = opened(fetcher, 3)
+    found = {
+        found
+        for each in gc.get_objects()
+        if isinstance(each, Wanted) and (found := each.session()) is not None
+    }
+    [gone] = [weakref.ref(each) for each in found if each.id == session]
+    gc.disable()
+    try:
+        found.clear()
+        fetcher.sessions.close(session)
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
 @pytest.mark.parametrize("wait_ms", [0, 500])
 async def test_many_partitions_without_a_session_leave_nothing_behind(
     slices_of_ten: None, wait_ms: int
@@ -522,6 +630,8 @@ async def test_many_partitions_without_a_session_leave_nothing_behind(
     for _ in range(4):
         await turns()
     world.hand.advance(1)
+    # What was found is put together in slices as well.
+    await turns()
     await turns()
     assert len(Answer(fetcher, future.result()).partitions) == 35
     gone = fetcher.waiting(asked, wait_ms=wait_ms)

@@ -223,7 +223,8 @@ class Altering(Generic[Asked, Result]):
         self._answer = answer
         self._repeated = repeated
         self._is_dry = is_dry
-        self._outcomes: list[tuple[Asked, RequestError | None]] = []
+        # Not the errors themselves: an error knows the frame that keeps it, which is a cycle.
+        self._outcomes: list[tuple[Asked, tuple[ErrorCode, str] | None]] = []
         self._planned: dict[int, tuple[Resources, dict[str, Mapping[str, str]]]] = {}
 
     def take(self, asked: Asked, /) -> int:
@@ -237,7 +238,7 @@ class Altering(Generic[Asked, Result]):
             resources = self._alterable.of(asked)
             planned = self._planned_for(resources, asked)
         except RequestError as error:
-            self._outcomes.append((asked, error))
+            self._outcomes.append((asked, (error.code, error.reason)))
             return 0
         self._planned.setdefault(asked.resource_type, (resources, {}))[1][name] = planned
         self._outcomes.append((asked, None))
@@ -265,9 +266,9 @@ class Altering(Generic[Asked, Result]):
                     failed[type_] = explain(error)
         return [
             self._answer(asked, *failed.get(asked.resource_type, (ErrorCode.NONE, None)))
-            if error is None
-            else self._answer(asked, error.code, error.reason)
-            for asked, error in self._outcomes
+            if refused is None
+            else self._answer(asked, *refused)
+            for asked, refused in self._outcomes
         ]
 
 

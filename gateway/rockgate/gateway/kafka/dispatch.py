@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from rockgate.gateway.kafka.beside import Beside
-from rockgate.gateway.kafka.errors import code_of
+from rockgate.gateway.kafka.errors import RequestError, code_of
 from rockgate.gateway.kafka.handler import LARGE_SIZE, Answer, Handler, Large, Row, Shortcut
 from rockgate.gateway.kafka.peer import Call, Peer
 from rockgate.gateway.quoting import shown
@@ -161,6 +161,9 @@ class Dispatcher:
             if answer is not None:
                 return answer
         if row.is_bulk and len(exchange.body) >= LARGE_SIZE:
+            if row.size_max is not None and len(exchange.body) > row.size_max:
+                refused = RequestError(row.too_large, f"more than {row.size_max} bytes")
+                return self.failed(row, handler, None, call, refused)
             return Reading(self, row, handler, call, exchange.body)
         request = None
         try:

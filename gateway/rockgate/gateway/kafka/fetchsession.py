@@ -8,12 +8,16 @@ looked at in the order in which they became dirty, and one that gave records goe
 that a busy partition does not starve the others.
 
 A request without a session is one that is not kept: its partitions are dirty once and then gone.
+
+A session holds its partitions, and they know it without holding it: once nobody has it any more, a
+hundred thousand of them are gone at once, and do not wait for the garbage collector.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Any
+from weakref import ReferenceType, ref
 
 from rockgate.gateway.kafka import names
 from rockgate.gateway.waiting import Poll, Waiting
@@ -27,14 +31,13 @@ UNTOLD = -1
 class WantedTopic:
     """A topic of which somebody reads partitions; known by name, or by id from v13 on."""
 
-    __slots__ = ("name", "partitions", "store_name", "topic_id")
+    __slots__ = ("name", "store_name", "topic_id")
 
     def __init__(self, name: str, topic_id: bytes) -> None:
         self.name = name
         self.topic_id = topic_id
         self.store_name = names.to_store(name) if name else ""
         """The store's name, where it is known: of an id only once it was found."""
-        self.partitions: dict[int, Wanted] = {}
 
 
 class Wanted:
@@ -50,7 +53,9 @@ class Wanted:
         "topic",
     )
 
-    def __init__(self, session: FetchSession, topic: WantedTopic, asked: FetchPartition) -> None:
+    def __init__(
+        self, session: ReferenceType[FetchSession], topic: WantedTopic, asked: FetchPartition
+    ) -> None:
         self.session = session
         self.topic = topic
         self.asked = asked
@@ -63,14 +68,18 @@ class Wanted:
 
     def noted(self) -> None:
         """Take note that the queue has changed."""
-        self.session.note(self)
+        session = self.session()
+        if session is not None:
+            session.note(self)
 
 
 class FetchSession:
     """The partitions of one session. Owned by the cache of sessions, or by one request."""
 
     __slots__ = (
+        "__weakref__",
         "_is_watching",
+        "_itself",
         "_topics",
         "_waiting",
         "count",
@@ -87,7 +96,8 @@ class FetchSession:
 
     def __init__(self, waiting: Waiting, *, uses_ids: bool, is_to_be_kept: bool = False) -> None:
         self._waiting = waiting
-        self._topics: dict[str | bytes, WantedTopic] = {}
+        self._itself = ref(self)
+        self._topics: dict[str | bytes, tuple[WantedTopic, dict[int, Wanted]]] = {}
         self._is_watching = False
         self.uses_ids = uses_ids
         self.is_to_be_kept = is_to_be_kept
@@ -108,45 +118,49 @@ class FetchSession:
         """The request that waits, if one does."""
 
     def __iter__(self) -> Iterator[Wanted]:
-        for topic in self._topics.values():
-            yield from topic.partitions.values()
+        for _, partitions in self._topics.values():
+            yield from partitions.values()
 
     # Changing what is read
 
     def want(self, topics: Iterable[FetchTopic]) -> None:
         """Add partitions, or change what is asked of those that are here."""
-        uses_ids, dirty = self.uses_ids, self.dirty
         for asked_topic in topics:
-            key = asked_topic.topic_id if uses_ids else asked_topic.topic
-            topic = self._topics.get(key)
-            if topic is None:
-                topic = WantedTopic(asked_topic.topic, asked_topic.topic_id)
-                self._topics[key] = topic
-            partitions = topic.partitions
-            for asked in asked_topic.partitions:
-                wanted = partitions.get(asked.partition)
-                if wanted is None:
-                    wanted = partitions[asked.partition] = Wanted(self, topic, asked)
-                    self.count += 1
-                else:
-                    wanted.asked = asked
-                dirty[wanted] = None
+            self.want_of(asked_topic, asked_topic.partitions)
+
+    def want_of(self, asked_topic: FetchTopic, asked_for: Iterable[FetchPartition]) -> None:
+        """Do so with some partitions of one topic."""
+        itself, dirty = self._itself, self.dirty
+        key = asked_topic.topic_id if self.uses_ids else asked_topic.topic
+        found = self._topics.get(key)
+        if found is None:
+            found = self._topics[key] = (WantedTopic(asked_topic.topic, asked_topic.topic_id), {})
+        topic, partitions = found
+        for asked in asked_for:
+            wanted = partitions.get(asked.partition)
+            if wanted is None:
+                wanted = partitions[asked.partition] = Wanted(itself, topic, asked)
+                self.count += 1
+            else:
+                wanted.asked = asked
+            dirty[wanted] = None
 
     def forget(self, topics: Iterable[ForgottenTopic]) -> None:
         """Drop partitions; those that are not here are not missed."""
         for forgotten in topics:
             key = forgotten.topic_id if self.uses_ids else forgotten.topic
-            topic = self._topics.get(key)
-            if topic is None:
+            found = self._topics.get(key)
+            if found is None:
                 continue
+            _, partitions = found
             for index in forgotten.partitions:
-                wanted = topic.partitions.pop(index, None)
+                wanted = partitions.pop(index, None)
                 if wanted is not None:
                     self.count -= 1
                     self.dirty.pop(wanted, None)
                     self.news.pop(wanted, None)
                     self.bind(wanted, None)
-            if not topic.partitions:
+            if not partitions:
                 del self._topics[key]
 
     # Watching
@@ -201,6 +215,11 @@ class FetchSession:
             self.poll.look_last()
 
     # Telling
+
+    def keep_news(self, told: Iterable[Wanted]) -> None:
+        """Look again at those that changed since `take_news`: what was told was from before."""
+        if self.news:
+            self.dirty.update((wanted, None) for wanted in told if wanted in self.news)
 
     def tell(self, wanted: Wanted, fetched: FetchedPartition, end: int) -> bool:
         """Say whether an answer has news, and remember what it told.

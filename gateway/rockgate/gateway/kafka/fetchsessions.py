@@ -25,12 +25,14 @@ from random import SystemRandom
 from typing import Final
 
 from rockgate.gateway.kafka.fetchsession import FetchSession
+from rockgate.gateway.kafka.slices import Turn
 from rockgate.gateway.waiting import Waiting
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.fetch import TOPIC_IDS
 from rockgate.protocol.kafka.messages.fetch import FetchRequest
 from rockgate.store.clock import Clock
 
+PIECE_COUNT: Final = 500
 EVICTION_MS: Final = 120_000
 EPOCH_MAX: Final = 2**31 - 1
 _CLOSING: Final = -1
@@ -70,15 +72,42 @@ class FetchSessions:
 
     def open(self, request: FetchRequest, version: int) -> FetchSession | ErrorCode:
         """Return the session that a request is about, up to date with it, or why there is none."""
+        session = self._find(request, version)
+        if isinstance(session, ErrorCode):
+            return session
+        had = session.count
+        session.want(request.topics)
+        session.forget(request.forgotten_topics_data)
+        return self._gone_on(session, had)
+
+    async def open_in_turns(self, request: FetchRequest, version: int) -> FetchSession | ErrorCode:
+        """Do the same for a request of many partitions, with other requests in between."""
+        session = self._find(request, version)
+        if isinstance(session, ErrorCode):
+            return session
+        turn, epoch, is_kept = Turn(), session.epoch, session.id != 0
+        for topic in request.topics:
+            for at in range(0, len(topic.partitions), PIECE_COUNT):
+                had = session.count
+                session.want_of(topic, topic.partitions[at : at + PIECE_COUNT])
+                self.partition_count += session.count - had if is_kept else 0
+                if turn.is_over:
+                    await turn.next()
+                if is_kept and not session.id:
+                    return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+                if session.epoch != epoch:
+                    return ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        had = session.count
+        session.forget(request.forgotten_topics_data)
+        return self._gone_on(session, had)
+
+    def _find(self, request: FetchRequest, version: int) -> FetchSession | ErrorCode:
+        """Return the session that a request is about, not up to date with it yet."""
         uses_ids = version >= TOPIC_IDS
         epoch = request.session_epoch
         if epoch in (_CLOSING, _OPENING):
             self.close(request.session_id)
-            session = FetchSession(
-                self._waiting, uses_ids=uses_ids, is_to_be_kept=epoch == _OPENING
-            )
-            session.want(request.topics)
-            return session
+            return FetchSession(self._waiting, uses_ids=uses_ids, is_to_be_kept=epoch == _OPENING)
         kept = self._sessions.get(request.session_id)
         if kept is None:
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
@@ -86,15 +115,15 @@ class FetchSessions:
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH
         if kept.uses_ids != uses_ids:
             return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
-        return self._go_on(kept, request)
-
-    def _go_on(self, session: FetchSession, request: FetchRequest) -> FetchSession | ErrorCode:
-        session.epoch = 1 if session.epoch == EPOCH_MAX else session.epoch + 1
+        kept.epoch = 1 if kept.epoch == EPOCH_MAX else kept.epoch + 1
         # One request at a time: an earlier one that still waits finds that the epoch has moved.
-        session.interrupt()
-        had = session.count
-        session.want(request.topics)
-        session.forget(request.forgotten_topics_data)
+        kept.interrupt()
+        return kept
+
+    def _gone_on(self, session: FetchSession, had: int) -> FetchSession | ErrorCode:
+        """Count what a kept session has more than it had, and see that it may be kept on."""
+        if not session.id:
+            return session
         self.partition_count += session.count - had
         if not session.count:
             self.close(session.id)

@@ -71,6 +71,7 @@ class Gathering:
         "epoch",
         "found",
         "is_committed",
+        "is_in_turns",
         "is_incremental",
         "session",
     )
@@ -81,6 +82,8 @@ class Gathering:
         self.session = session
         self.is_incremental = session.id != 0
         """Whether only news are told, and what does not fit is left for the next time."""
+        self.is_in_turns = False
+        """Whether other requests have their turn in between."""
         self.epoch = session.epoch
         self.cold: list[Place] | None = []
         """What has to be brought in from disk; None once that is done."""

@@ -88,6 +88,10 @@ class Row(Generic[Services]):
     """Whether every large request is read beside the loop."""
     decode_large: Decode | None = None
     """How a request is read beside the loop, where that is another way."""
+    size_max: int | None = None
+    """A larger request is refused unread: copying one text or blob of it would hold up the loop."""
+    too_large: ErrorCode = ErrorCode.INVALID_REQUEST
+    """What is said of it; the handler refuses it without a request."""
     look: Callable[[Any], None] | None = None
     """Called with every response before it is written, by who counts."""
 
@@ -103,6 +107,8 @@ def row(
     shortcut: Callable[[Any], Shortcut] | None = None,
     is_bulk: bool = True,
     decode_large: Decode | None = None,
+    size_max: int | None = None,
+    too_large: ErrorCode = ErrorCode.INVALID_REQUEST,
 ) -> Row[Services]:
     """A row that serves what is declared, by the declared codec, unless it is told otherwise."""
     api = APIS[key]
@@ -126,6 +132,8 @@ def row(
         shortcut=shortcut,
         is_bulk=is_bulk,
         decode_large=decode_large,
+        size_max=size_max,
+        too_large=too_large,
     )
 
 

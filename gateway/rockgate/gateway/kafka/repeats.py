@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import islice
 from typing import TypeVar
 
 PIECE_COUNT = 500
@@ -43,6 +44,16 @@ def once_in_steps(
         first.update(zip(keys, some, strict=True))
         yield
     return first.values(), frozenset(each for each, count in counts.items() if count > 1)
+
+
+def distinct_in_steps(keys: Iterable[Key]) -> Generator[None, None, Collection[Key]]:
+    """Each key once, in the order they first came; it lets go of the loop every so many."""
+    left = iter(keys)
+    seen: dict[Key, None] = {}
+    while some := list(islice(left, PIECE_COUNT)):
+        seen.update(dict.fromkeys(some))
+        yield
+    return seen.keys()
 
 
 def merged(topics: Iterable[tuple[str, Iterable[int]]]) -> dict[str, list[int]]:

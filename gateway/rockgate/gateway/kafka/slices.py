@@ -78,6 +78,16 @@ def in_slices(work: Steps[Response]) -> Response | Awaitable[Response]:
     return _take_steps(work, turn)
 
 
+def at_once(work: Generator[None, None, Part]) -> Part:
+    """Take all the steps of a piece of work, for who has a thread or knows that they are few."""
+    try:
+        while True:
+            next(work)
+    except StopIteration as done:
+        outcome: Part = done.value
+        return outcome
+
+
 async def _take_steps(work: Steps[Response], turn: Turn) -> Response:
     try:
         while True:

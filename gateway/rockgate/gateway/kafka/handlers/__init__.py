@@ -6,7 +6,7 @@ handler imports another.
 
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.handler import Row, row
-from rockgate.gateway.kafka.handlers import fetch, produce, services
+from rockgate.gateway.kafka.handlers import fetch, join_group, produce, services, sync_group
 from rockgate.gateway.kafka.handlers.add_offsets_to_txn import AddOffsetsToTxn
 from rockgate.gateway.kafka.handlers.add_partitions_to_txn import AddPartitionsToTxn
 from rockgate.gateway.kafka.handlers.alter_client_quotas import AlterClientQuotas
@@ -105,10 +105,19 @@ HANDLERS: tuple[Row[Services], ...] = (
         ApiKey.FIND_COORDINATOR,
         lambda s: FindCoordinator(identity=s.identity, advertised=s.advertised),
     ),
-    row(ApiKey.JOIN_GROUP, lambda s: JoinGroup(s.groups)),
+    row(
+        ApiKey.JOIN_GROUP,
+        lambda s: JoinGroup(s.groups),
+        size_max=join_group.REQUEST_BYTES_MAX,
+    ),
     row(ApiKey.HEARTBEAT, lambda s: Heartbeat(s.groups)),
     row(ApiKey.LEAVE_GROUP, lambda s: LeaveGroup(s.groups)),
-    row(ApiKey.SYNC_GROUP, lambda s: SyncGroup(s.groups)),
+    row(
+        ApiKey.SYNC_GROUP,
+        lambda s: SyncGroup(s.groups),
+        size_max=sync_group.REQUEST_BYTES_MAX,
+        too_large=sync_group.TOO_LARGE,
+    ),
     row(ApiKey.DESCRIBE_GROUPS, lambda s: DescribeGroups(s.groups)),
     row(ApiKey.LIST_GROUPS, lambda s: ListGroups(s.groups)),
     row(

@@ -26,8 +26,8 @@ from rockgate.gateway.kafka.errors import RequestError, explain
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.quotas.entities import Entity, check_quota, read_entity, refuse
 from rockgate.gateway.kafka.quotas.kept import KeptQuotas
-from rockgate.gateway.kafka.repeats import once
-from rockgate.gateway.kafka.slices import Slicing
+from rockgate.gateway.kafka.repeats import once_in_steps
+from rockgate.gateway.kafka.slices import Slicing, Steps, in_slices
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -54,7 +54,12 @@ class AlterClientQuotas:
         self, request: AlterClientQuotasRequest, call: Call
     ) -> AlterClientQuotasResponse | Awaitable[AlterClientQuotasResponse]:
         """Set quotas, or only say whether they could be."""
-        asked, repeated = once(request.entries, _given)
+        return in_slices(self._steps(request, call))
+
+    def _steps(
+        self, request: AlterClientQuotasRequest, call: Call
+    ) -> Steps[AlterClientQuotasResponse]:
+        asked, repeated = yield from once_in_steps(request.entries, _given)
 
         def begin() -> Setting:
             return Setting(self._quotas, repeated, is_dry=request.validate_only)
@@ -84,7 +89,8 @@ class Setting:
         self._repeated = repeated
         self._is_dry = is_dry
         self._planned: dict[Entity, Mapping[str, float]] = {}
-        self._outcomes: list[tuple[EntryData, RequestError | None]] = []
+        # Not the errors themselves: an error knows the frame that keeps it, which is a cycle.
+        self._outcomes: list[tuple[EntryData, tuple[ErrorCode, str] | None]] = []
 
     def take(self, asked: EntryData, /) -> int:
         """Check what an entity shall have."""
@@ -96,7 +102,7 @@ class Setting:
                 raise refuse("the entity is named more than once")
             self._planned[entity] = self._plan(entity, asked)
         except RequestError as error:
-            self._outcomes.append((asked, error))
+            self._outcomes.append((asked, (error.code, error.reason)))
             return 0
         self._outcomes.append((asked, None))
         return CHANGE_COST
@@ -122,10 +128,8 @@ class Setting:
             except (RequestError, StoreError) as error:
                 code, reason = explain(error)
         return [
-            _result(asked, code, reason)
-            if error is None
-            else _result(asked, error.code, error.reason)
-            for asked, error in self._outcomes
+            _result(asked, code, reason) if refused is None else _result(asked, *refused)
+            for asked, refused in self._outcomes
         ]
 
 

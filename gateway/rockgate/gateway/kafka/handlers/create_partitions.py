@@ -12,7 +12,7 @@ Versions
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
 
@@ -21,9 +21,9 @@ from rockgate.gateway.kafka.errors import RequestError, explain
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.quotas.throttling import Throttling
-from rockgate.gateway.kafka.repeats import once
+from rockgate.gateway.kafka.repeats import once_in_steps
 from rockgate.gateway.kafka.replicas import Replicas
-from rockgate.gateway.kafka.slices import Slicing
+from rockgate.gateway.kafka.slices import Slicing, Steps, in_slices
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -39,6 +39,8 @@ from rockgate.store.topics import Topics
 
 CHANGE_COST = 5
 STRICT_SINCE = 3
+
+NAME: Callable[[CreatePartitionsTopic], str] = attrgetter("name")
 
 
 class CreatePartitions:
@@ -66,7 +68,12 @@ class CreatePartitions:
         self, request: CreatePartitionsRequest, call: Call
     ) -> CreatePartitionsResponse | Awaitable[CreatePartitionsResponse]:
         """Let topics grow, or only say whether they could."""
-        asked, repeated = once(request.topics, attrgetter("name"))
+        return in_slices(self._steps(request, call))
+
+    def _steps(
+        self, request: CreatePartitionsRequest, call: Call
+    ) -> Steps[CreatePartitionsResponse]:
+        asked, repeated = yield from once_in_steps(request.topics, NAME)
 
         def begin() -> Growing:
             return Growing(self, repeated, call, is_dry=request.validate_only)

@@ -7,7 +7,8 @@ Behaviour
   node; with an assignment, count and replication factor must be -1.
 - Replication factors -1 and 1 to 3 are taken, and one replica is made and answered;
   `topics.replication_strict` refuses what it cannot give.
-- Configs are checked by the table of topic configs. The answer has all of them with their sources.
+- Configs are checked by the table of topic configs. The answer has all of them with their sources,
+  for so many topics as a request is likely to have.
 - `validate_only` answers as if it had been done.
 - Ten thousand topics are created in slices; each slice is one entry of the log.
 
@@ -20,11 +21,14 @@ Departs from Kafka
 - The id of a topic that was only validated is zero.
 - Up to three replicas may be asked for, and one is made.
 - Partitions of all topics together are bounded (`topics.partitions_max`): POLICY_VIOLATION.
+- The configs are told of the first 10,000 topics that a request creates. Those behind them have
+  POLICY_VIOLATION as their `topic_config_error_code`, and are created all the same: an answer of
+  a hundred thousand lists would have more bytes than clients take.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
 
@@ -37,9 +41,9 @@ from rockgate.gateway.kafka.errors import RequestError, explain
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.quotas.throttling import Throttling
-from rockgate.gateway.kafka.repeats import once
+from rockgate.gateway.kafka.repeats import once_in_steps
 from rockgate.gateway.kafka.replicas import REPLICATION_FACTOR, Replicas, check_numbering
-from rockgate.gateway.kafka.slices import Slicing
+from rockgate.gateway.kafka.slices import Slicing, Steps, in_slices
 from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -57,9 +61,12 @@ from rockgate.store.topics import Topics
 
 CREATION_COST = 5
 CONFIGS_SINCE = 5
+CONFIG_LISTS_MAX = 10_000
 STRICT_SINCE = 6
 SERVER_S_CHOICE = -1
 _KEPT_MAX = 64
+
+NAME: Callable[[CreatableTopic], str] = attrgetter("name")
 
 
 class CreateTopics:
@@ -89,10 +96,15 @@ class CreateTopics:
         self, request: CreateTopicsRequest, call: Call
     ) -> CreateTopicsResponse | Awaitable[CreateTopicsResponse]:
         """Create what can be, or only say whether it could."""
-        asked, repeated = once(request.topics, attrgetter("name"))
+        return in_slices(self._steps(request, call))
+
+    def _steps(self, request: CreateTopicsRequest, call: Call) -> Steps[CreateTopicsResponse]:
+        asked, repeated = yield from once_in_steps(request.topics, NAME)
+
+        lists = iter(range(CONFIG_LISTS_MAX))
 
         def begin() -> Creating:
-            return Creating(self, repeated, call, is_dry=request.validate_only)
+            return Creating(self, repeated, call, lists, is_dry=request.validate_only)
 
         def respond(
             topics: list[CreatableTopicResult | Encoded],
@@ -152,15 +164,25 @@ class CreateTopics:
         """Create topics; return their ids."""
         return {topic.name: topic.id for topic in self._topics.create_many(news)}
 
-    def created(self, new: NewTopic, topic_id: bytes, version: int) -> CreatableTopicResult:
-        """What is said of a topic that was created, or could be."""
+    def created(
+        self, new: NewTopic, topic_id: bytes, version: int, lists: Iterator[int]
+    ) -> CreatableTopicResult:
+        """What is said of a topic that was created, or could be, while there are config lists."""
+        configs: list[CreatableTopicConfigs | Encoded] = []
+        code = ErrorCode.NONE
+        if version >= CONFIGS_SINCE:
+            if next(lists, None) is None:
+                code = ErrorCode.POLICY_VIOLATION
+            else:
+                configs = [self._configs.of(new.config, version)]
         return CreatableTopicResult(
             name=new.name,
             topic_id=topic_id,
             error_message=None,
             num_partitions=new.queue_count,
             replication_factor=REPLICATION_FACTOR,
-            configs=[self._configs.of(new.config, version)] if version >= CONFIGS_SINCE else [],
+            topic_config_error_code=code,
+            configs=configs,
         )
 
 
@@ -168,11 +190,18 @@ class Creating:
     """A slice of topics to be created."""
 
     def __init__(
-        self, handler: CreateTopics, repeated: AbstractSet[str], call: Call, *, is_dry: bool
+        self,
+        handler: CreateTopics,
+        repeated: AbstractSet[str],
+        call: Call,
+        lists: Iterator[int],
+        *,
+        is_dry: bool,
     ) -> None:
         self._handler = handler
         self._repeated = repeated
         self._call = call
+        self._lists = lists
         self._is_dry = is_dry
         self._planned_count = 0
         self._outcomes: list[NewTopic | CreatableTopicResult] = []
@@ -206,7 +235,9 @@ class Creating:
                     for each in self._outcomes
                 ]
         return [
-            self._handler.created(each, ids.get(each.name, ZERO_UUID), self._call.version)
+            self._handler.created(
+                each, ids.get(each.name, ZERO_UUID), self._call.version, self._lists
+            )
             if isinstance(each, NewTopic)
             else each
             for each in self._outcomes

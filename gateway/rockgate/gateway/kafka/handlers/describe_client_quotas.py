@@ -20,7 +20,7 @@ from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.quotas.entities import IP, TYPES, Entity, refuse
 from rockgate.gateway.kafka.quotas.kept import KeptQuotas
-from rockgate.gateway.kafka.slices import Each, Slicing
+from rockgate.gateway.kafka.slices import Slicing
 from rockgate.gateway.quoting import shown
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_client_quotas import (
@@ -58,14 +58,9 @@ class DescribeClientQuotas:
             return DescribeClientQuotasResponse(
                 error_code=error.code, error_message=error.reason, entries=None
             )
-        found = [
-            (entity, quotas)
-            for entity, quotas in self._quotas.items()
-            if _is_matched(dict(entity), wanted, request.strict)
-        ]
         return self._slicing.work(
-            found,
-            lambda: Each(_entry),
+            list(self._quotas.items()),
+            lambda: Matching(wanted, request.strict),
             lambda entries: DescribeClientQuotasResponse(error_message=None, entries=entries),
             call.version,
         )
@@ -77,6 +72,25 @@ class DescribeClientQuotas:
         return DescribeClientQuotasResponse(
             error_code=code, error_message=code.meaning, entries=None
         )
+
+
+class Matching:
+    """A slice of entities, of which those are told that match."""
+
+    def __init__(self, wanted: Mapping[str, ComponentData], is_strict: bool) -> None:
+        self._wanted = wanted
+        self._is_strict = is_strict
+        self._results: list[EntryData] = []
+
+    def take(self, found: tuple[Entity, Mapping[str, float]], /) -> int:
+        """Tell of an entity, if it matches."""
+        if _is_matched(dict(found[0]), self._wanted, self._is_strict):
+            self._results.append(_entry(found))
+        return 0
+
+    def finish(self) -> Sequence[EntryData]:
+        """Return what matched."""
+        return self._results
 
 
 def _read(components: Sequence[ComponentData]) -> Mapping[str, ComponentData]:

@@ -22,7 +22,7 @@ Departs from Kafka
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Generator, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from rockgate.gateway.kafka import loggers, names
@@ -39,9 +39,9 @@ from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.groupconfigs import GROUP_CONFIGS
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.repeats import once
+from rockgate.gateway.kafka.repeats import once_in_steps
 from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
-from rockgate.gateway.kafka.slices import Each, Slicing
+from rockgate.gateway.kafka.slices import Each, Slicing, Steps, at_once, in_slices
 from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -95,9 +95,13 @@ class DescribeConfigs:
         self, request: DescribeConfigsRequest, call: Call
     ) -> DescribeConfigsResponse | Awaitable[DescribeConfigsResponse]:
         """Describe each resource, in slices if there are many."""
+        return in_slices(self._steps(request, call))
+
+    def _steps(self, request: DescribeConfigsRequest, call: Call) -> Steps[DescribeConfigsResponse]:
         form = Form(call.version, request.include_synonyms, request.include_documentation)
+        asked_for = yield from _merged(request.resources)
         return self._slicing.work(
-            _merged(request.resources),
+            asked_for,
             lambda: Each[Asked, DescribeConfigsResult](lambda asked: self._describe(asked, form)),
             lambda results: DescribeConfigsResponse(results=results),
             call.version,
@@ -106,7 +110,10 @@ class DescribeConfigs:
     def refuse(self, request: DescribeConfigsRequest, code: ErrorCode) -> DescribeConfigsResponse:
         """Say the same of every resource."""
         return DescribeConfigsResponse(
-            results=[_result(asked, (), code, code.meaning) for asked in _merged(request.resources)]
+            results=[
+                _result(asked, (), code, code.meaning)
+                for asked in at_once(_merged(request.resources))
+            ]
         )
 
     def _describe(self, asked: Asked, form: Form) -> DescribeConfigsResult:
@@ -246,9 +253,11 @@ def _synonym(name: str, value: str | None, source: ConfigSource) -> DescribeConf
     return DescribeConfigsSynonym(name=name, value=value, source=source)
 
 
-def _merged(resources: Sequence[DescribeConfigsResource]) -> Iterable[Asked]:
+def _merged(
+    resources: Sequence[DescribeConfigsResource],
+) -> Generator[None, None, Iterable[Asked]]:
     """Each resource once: who asks for one a million times shall not get a million answers."""
-    each_once, repeated = once(resources, KEY)
+    each_once, repeated = yield from once_in_steps(resources, KEY)
     if not repeated:
         return (
             Asked(each.resource_type, each.resource_name, _distinct(each.configuration_keys))
@@ -261,7 +270,8 @@ def _merged(resources: Sequence[DescribeConfigsResource]) -> Iterable[Asked]:
             merged[KEY(each)] = None
         else:
             keys += each.configuration_keys
-    return [Asked(type_, name, _distinct(keys)) for (type_, name), keys in merged.items()]
+        yield
+    return (Asked(type_, name, _distinct(keys)) for (type_, name), keys in merged.items())
 
 
 def _distinct(keys: Sequence[str] | None) -> list[str]:

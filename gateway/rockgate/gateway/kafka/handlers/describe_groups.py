@@ -13,7 +13,7 @@ Versions
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Collection
+from collections.abc import Awaitable, Iterable
 
 from rockgate.gateway.kafka.errors import coordinator_code
 from rockgate.gateway.kafka.groups.events import State
@@ -48,11 +48,10 @@ class DescribeGroups:
     ) -> DescribeGroupsResponse | Awaitable[DescribeGroupsResponse]:
         """Describe each."""
         operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
+        if len(request.groups) > SLICE_COUNT:
+            return self._in_turns(request.groups, call.version, operations)
         wanted = dict.fromkeys(request.groups)
-        size = len(wanted)
-        if size <= SLICE_COUNT:
-            size += sum(map(self._groups.shown_members, wanted))
-        if size > SLICE_COUNT:
+        if len(wanted) + sum(map(self._groups.shown_members, wanted)) > SLICE_COUNT:
             return self._in_turns(wanted, call.version, operations)
         groups = []
         for name in wanted:
@@ -64,12 +63,16 @@ class DescribeGroups:
         return DescribeGroupsResponse(groups=groups)
 
     async def _in_turns(
-        self, wanted: Collection[str], version: int, operations: int
+        self, wanted: Iterable[str], version: int, operations: int
     ) -> DescribeGroupsResponse:
-        """Describe many, with other requests in between."""
+        """Describe many, each once, with other requests in between."""
         turn, room = Turn(), Room()
         groups = Growing(DescribeGroupsResponse, DescribedGroup, version, room)
+        seen: set[str] = set()
         for name in wanted:
+            if name in seen:
+                continue
+            seen.add(name)
             shown = self._groups.shown(name)
             group = _describe(name, shown, version, operations)
             if shown is not None and shown.members:

@@ -8,7 +8,7 @@ Behaviour
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Collection, Iterable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator
 from typing import Final
 
 from rockgate.gateway.kafka import names
@@ -41,6 +41,8 @@ class DescribeTransactions:
         self, request: DescribeTransactionsRequest, call: Call
     ) -> DescribeTransactionsResponse | Awaitable[DescribeTransactionsResponse]:
         """Describe each."""
+        if len(request.transactional_ids) > SLICE_COUNT:
+            return self._in_turns(request.transactional_ids, call.version)
         ids = dict.fromkeys(request.transactional_ids)
         size = 0
         for id_ in ids:
@@ -53,21 +55,32 @@ class DescribeTransactions:
             found = self._transactions.find(id_)
             state = _describe(id_, found)
             if found is not None:
-                by_topic = _by_topic(found.partitions)
+                by_topic: dict[bytes, list[int]] = {}
+                _add_by_topic(by_topic, found.partitions)
                 state.topics = [*self._topic_data(by_topic)]
             states.append(state)
         return DescribeTransactionsResponse(transaction_states=states)
 
-    async def _in_turns(self, ids: Collection[str], version: int) -> DescribeTransactionsResponse:
-        """Describe many, with other requests in between."""
+    async def _in_turns(self, ids: Iterable[str], version: int) -> DescribeTransactionsResponse:
+        """Describe many, each once, with other requests in between."""
         turn = Turn()
         states = Growing(DescribeTransactionsResponse, TransactionState, version, Room())
+        seen: set[str] = set()
         for id_ in ids:
+            if id_ in seen:
+                continue
+            seen.add(id_)
             found = self._transactions.find(id_)
             state = _describe(id_, found)
             if found is not None:
                 topics = Growing(DescribeTransactionsResponse, TopicData, version, Room())
-                for each in self._topic_data(_by_topic(found.partitions)):
+                by_topic: dict[bytes, list[int]] = {}
+                partitions = list(found.partitions)
+                for at in range(0, len(partitions), SLICE_COUNT):
+                    _add_by_topic(by_topic, partitions[at : at + SLICE_COUNT])
+                    if turn.is_over:
+                        await turn.next()
+                for each in self._topic_data(by_topic):
                     topics.add(each)
                     if turn.is_over:
                         await turn.next()
@@ -89,7 +102,7 @@ class DescribeTransactions:
         )
 
     def _topic_data(self, by_topic: dict[bytes, list[int]]) -> Iterator[TopicData]:
-        for topic_id, queue_ids in by_topic.items():
+        for topic_id, queue_ids in sorted(by_topic.items()):
             topic = self._topics.find_id(topic_id)
             if topic is not None:
                 yield TopicData(topic=names.to_kafka(topic.name), partitions=sorted(queue_ids))
@@ -110,11 +123,9 @@ def _describe(id_: str, transaction: Transaction | None) -> TransactionState:
     )
 
 
-def _by_topic(partitions: Iterable[Partition]) -> dict[bytes, list[int]]:
-    by_topic: dict[bytes, list[int]] = {}
+def _add_by_topic(by_topic: dict[bytes, list[int]], partitions: Iterable[Partition]) -> None:
     for topic_id, queue_id in partitions:
         by_topic.setdefault(topic_id, []).append(queue_id)
-    return dict(sorted(by_topic.items()))
 
 
 def _unknown(id_: str, code: ErrorCode) -> TransactionState:

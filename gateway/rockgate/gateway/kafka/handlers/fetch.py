@@ -33,14 +33,15 @@ Departs from Kafka
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
-from typing import NamedTuple
+from collections.abc import Awaitable, Iterable
+from itertools import islice
+from typing import Final, NamedTuple
 
 from rockgate.gateway.delay.shown import Shown
 from rockgate.gateway.kafka.fetching import PartitionReader
-from rockgate.gateway.kafka.fetchsession import WantedTopic
+from rockgate.gateway.kafka.fetchsession import FetchSession, Wanted, WantedTopic
 from rockgate.gateway.kafka.fetchsessions import FetchSessions
-from rockgate.gateway.kafka.gathering import Finder, Gathering
+from rockgate.gateway.kafka.gathering import Finder, Finding, Gathering
 from rockgate.gateway.kafka.handler import Answer, memory_max
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.quotas.throttling import Throttling
@@ -63,6 +64,10 @@ class Fetched(NamedTuple):
     topics: list[FetchedTopic]
     error_code: int = 0
     session_id: int = 0
+
+
+LARGE: Final = Fetched([])
+"""In place of an answer of so many partitions that it is put together in slices."""
 
 
 def decode(body: memoryview, version: int) -> FetchRequest:
@@ -104,9 +109,24 @@ class Fetch:
         """Read what there is, or wait until there is enough."""
         if request.replica_id >= 0 or request.replica_state.replica_id >= 0:
             return self.refuse(request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if sum([len(topic.partitions) for topic in request.topics]) > SLICE_COUNT:
+            return self._open_in_turns(request, call)
         session = self._sessions.open(request, call.version)
         if isinstance(session, ErrorCode):
             return Fetched([], session)
+        return self._read(session, request, call)
+
+    async def _open_in_turns(self, request: FetchRequest, call: Call) -> Fetched:
+        """Take up many partitions with other requests in between."""
+        session = await self._sessions.open_in_turns(request, call.version)
+        if isinstance(session, ErrorCode):
+            return Fetched([], session)
+        answer = self._read(session, request, call)
+        return answer if isinstance(answer, Fetched) else await answer
+
+    def _read(
+        self, session: FetchSession, request: FetchRequest, call: Call
+    ) -> Fetched | Awaitable[Fetched]:
         gathering = Gathering(session, self._finder, self._reader)
         bytes_max = min(request.max_bytes, self._bytes_max)
         if self._throttling.is_on:
@@ -141,6 +161,7 @@ class Fetch:
     async def _in_turns(self, gathering: Gathering, wait_ms: int) -> Fetched:
         """Read with other requests in between: many partitions, or some that are cold."""
         session = gathering.session
+        gathering.is_in_turns = True
         session.watch()
         try:
             if gathering.cold or not await self._read_in_slices(gathering):
@@ -150,10 +171,12 @@ class Fetch:
                 await self._read_in_slices(gathering)
             if gathering.is_outdated:
                 return self._answer(gathering)
-            # What changed behind our back is looked at again, and then nobody else has a turn.
+            # What changed behind our back is looked at again, and then nobody else has a turn
+            # before it is known whether to wait.
             gathering.read(session.take_news())
             answer = self._answer_or_wait(gathering, wait_ms)
-            return answer if isinstance(answer, Fetched) else await answer
+            answer = answer if isinstance(answer, Fetched) else await answer
+            return await self._answer_in_slices(gathering) if answer is LARGE else answer
         finally:
             if not session.id:
                 session.unwatch()
@@ -192,17 +215,54 @@ class Fetch:
     # Answering
 
     def _answer(self, gathering: Gathering) -> Fetched:
-        """Put together what was found: everything, or in a session the news."""
+        """Put together what was found: everything, or in a session the news.
+
+        LARGE stands for more than one slice of it, where there may be several.
+        """
         session = gathering.session
         if gathering.is_outdated:
             return Fetched([], ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.id)
+        if gathering.is_in_turns and len(gathering.found) > SLICE_COUNT:
+            return LARGE
+        self._keep(gathering)
+        topics: dict[WantedTopic, list[FetchedPartition]] = {}
+        self._tell(gathering, gathering.found.items(), topics)
+        return _fetched(session, topics)
+
+    async def _answer_in_slices(self, gathering: Gathering) -> Fetched:
+        """Put together what was found in many partitions, with other requests in between."""
+        session = gathering.session
+        self._keep(gathering)
+        topics: dict[WantedTopic, list[FetchedPartition]] = {}
+        left = iter(list(gathering.found.items()))
+        while some := list(islice(left, SLICE_COUNT)):
+            if gathering.is_outdated:
+                return Fetched([], ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.id)
+            self._tell(gathering, some, topics)
+            # What has changed meanwhile may just have been told of as it was before.
+            session.keep_news(wanted for wanted, _ in some)
+            await asyncio.sleep(0)
+        return _fetched(session, topics)
+
+    def _keep(self, gathering: Gathering) -> None:
+        session = gathering.session
         if session.is_to_be_kept:
             session.is_to_be_kept = False
             self._sessions.keep(session)
+            # It has an epoch from now on.
+            gathering.epoch = session.epoch
+
+    @staticmethod
+    def _tell(
+        gathering: Gathering,
+        found: Iterable[tuple[Wanted, Finding]],
+        topics: dict[WantedTopic, list[FetchedPartition]],
+    ) -> None:
+        """Add what was found to an answer, by topic."""
+        session = gathering.session
         is_incremental, tell = gathering.is_incremental, session.tell
         is_telling, is_committed = is_incremental or session.id, gathering.is_committed
-        topics: dict[WantedTopic, list[FetchedPartition]] = {}
-        for wanted, finding in gathering.found.items():
+        for wanted, finding in found:
             fetched = finding[0]
             if is_telling:
                 end = fetched[3] if is_committed else fetched[2]
@@ -212,5 +272,8 @@ class Fetch:
             if partitions is None:
                 partitions = topics[wanted.topic] = []
             partitions.append(fetched)
-        answered = [FetchedTopic(t.name, t.topic_id, found) for t, found in topics.items()]
-        return Fetched(answered, 0, session.id)
+
+
+def _fetched(session: FetchSession, topics: dict[WantedTopic, list[FetchedPartition]]) -> Fetched:
+    answered = [FetchedTopic(t.name, t.topic_id, found) for t, found in topics.items()]
+    return Fetched(answered, 0, session.id)

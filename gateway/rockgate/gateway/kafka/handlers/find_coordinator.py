@@ -18,7 +18,8 @@ from typing import Any
 from rockgate.gateway.identity import Identity
 from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.slices import Each, Slicing
+from rockgate.gateway.kafka.repeats import distinct_in_steps
+from rockgate.gateway.kafka.slices import Each, Slicing, Steps, in_slices
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.find_coordinator import (
     Coordinator,
@@ -59,7 +60,16 @@ class FindCoordinator:
                 node_id=node_id, host=host, port=port, coordinators=coordinators
             )
 
-        keys = dict.fromkeys(request.coordinator_keys)
+        return in_slices(self._steps(request, call, answer, respond))
+
+    def _steps(
+        self,
+        request: FindCoordinatorRequest,
+        call: Call,
+        answer: Callable[[str], Coordinator],
+        respond: Callable[[list[Any]], FindCoordinatorResponse],
+    ) -> Steps[FindCoordinatorResponse]:
+        keys = yield from distinct_in_steps(request.coordinator_keys)
         return self._slicing.work(keys, lambda: Each(answer), respond, call.version)
 
     def refuse(self, request: FindCoordinatorRequest, code: ErrorCode) -> FindCoordinatorResponse:
@@ -71,13 +81,11 @@ class FindCoordinator:
         self, request: FindCoordinatorRequest, call: Call, reason: str
     ) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
         code = ErrorCode.INVALID_REQUEST
-        refuse = _refusing(code, reason)
-        return self._slicing.work(
-            dict.fromkeys(request.coordinator_keys),
-            lambda: Each(refuse),
-            lambda coordinators: _refused(code, reason, coordinators),
-            call.version,
-        )
+
+        def respond(coordinators: list[Any]) -> FindCoordinatorResponse:
+            return _refused(code, reason, coordinators)
+
+        return in_slices(self._steps(request, call, _refusing(code, reason), respond))
 
 
 def _refusing(code: ErrorCode, reason: str) -> Callable[[str], Coordinator]:

@@ -12,7 +12,8 @@ Versions
 
 Departs from Kafka
 - A group id of more than 1,000 characters is INVALID_GROUP_ID, other ids as long INVALID_REQUEST.
-- What a member says of itself is bounded: more than a mebibyte of subscriptions is INVALID_REQUEST.
+- What a member says of itself is bounded: more than a mebibyte of subscriptions, or a hundred
+  protocols, is INVALID_REQUEST; a request that is larger than all of it can be is not even read.
 - groups.members_max has a default; Kafka's group.max.size has none.
 """
 
@@ -32,6 +33,8 @@ from rockgate.protocol.kafka.messages.join_group import (
 )
 
 PROTOCOLS_BYTES_MAX = 1 << 20
+PROTOCOLS_MAX = 100
+REQUEST_BYTES_MAX = 2 << 20
 ID_CHARS_MAX = 1_000
 CLIENT_ID_CHARS_MAX = 255
 """What is kept of a client id; member ids are made of it."""
@@ -49,6 +52,8 @@ class JoinGroup:
     ) -> JoinGroupResponse | asyncio.Future[JoinGroupResponse]:
         """Let a client in, now or with the next generation."""
         version = call.version
+        if len(request.protocols) > PROTOCOLS_MAX:
+            return self.refuse(request, ErrorCode.INVALID_REQUEST)
         size = sum(len(each.name) + len(each.metadata) for each in request.protocols)
         if size > PROTOCOLS_BYTES_MAX:
             return self.refuse(request, ErrorCode.INVALID_REQUEST)
@@ -78,9 +83,10 @@ class JoinGroup:
         )
         return later(outcome, lambda joined: _response(joined, version))
 
-    def refuse(self, request: JoinGroupRequest, code: ErrorCode) -> JoinGroupResponse:
-        """One error for all of it."""
-        return JoinGroupResponse(error_code=code, protocol_name="", member_id=request.member_id)
+    def refuse(self, request: JoinGroupRequest | None, code: ErrorCode) -> JoinGroupResponse:
+        """One error for all of it; there is no request if it was too large to be read."""
+        member_id = "" if request is None else request.member_id
+        return JoinGroupResponse(error_code=code, protocol_name="", member_id=member_id)
 
 
 def _response(joined: Joined, version: int) -> JoinGroupResponse:

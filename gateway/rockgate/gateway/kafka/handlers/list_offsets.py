@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Final
 
 from rockgate.gateway.kafka import names
@@ -95,6 +95,8 @@ class ListOffsets:
         if sum(len(topic.partitions) for topic in request.topics) > SLICE_COUNT:
             return self._search_all(request, call)
         lookup = _Lookup(request, call)
+        for asked in request.topics:
+            lookup.count(asked, asked.partitions)
         topics = []
         for asked in request.topics:
             topic = self._topics.find(names.to_store(asked.name))
@@ -121,6 +123,10 @@ class ListOffsets:
 
     async def _search_all(self, request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
         lookup = _Lookup(request, call)
+        for asked in request.topics:
+            for at in range(0, len(asked.partitions), SLICE_COUNT):
+                lookup.count(asked, asked.partitions[at : at + SLICE_COUNT])
+                await asyncio.sleep(0)
         response = ListOffsetsResponse(topics=[])
         count = 0
         for asked in request.topics:
@@ -197,11 +203,12 @@ class _Lookup:
     def __init__(self, request: ListOffsetsRequest, call: Call) -> None:
         self.version = call.version
         self.is_committed = request.isolation_level == READ_COMMITTED
-        self.counts = Counter(
-            (topic.name, each.partition_index)
-            for topic in request.topics
-            for each in topic.partitions
-        )
+        self.counts: Counter[tuple[str, int]] = Counter()
+
+    def count(self, topic: ListOffsetsTopic, partitions: Iterable[ListOffsetsPartition]) -> None:
+        """Take note of how often partitions are named: of all, before any is looked at."""
+        name = topic.name
+        self.counts.update((name, each.partition_index) for each in partitions)
 
     def partitions(self, topic: ListOffsetsTopic) -> Iterator[ListOffsetsPartition]:
         """Return each partition of a topic once, however often it is named."""

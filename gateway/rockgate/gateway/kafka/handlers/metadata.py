@@ -37,8 +37,8 @@ from rockgate.gateway.kafka.cataloguing import CLUSTER_OPERATIONS, NOT_ASKED, Ca
 from rockgate.gateway.kafka.errors import RequestError, explain
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.repeats import once
-from rockgate.gateway.kafka.slices import Each, Slicing
+from rockgate.gateway.kafka.repeats import once_in_steps
+from rockgate.gateway.kafka.slices import Each, Slicing, Steps, in_slices
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.metadata import (
     MetadataRequest,
@@ -57,6 +57,7 @@ AUTO_CREATE_MAX = 1_000
 """Topics created by one request at the most: what is left over is created when asked for again."""
 CREATION_COST = 5
 BY_ID_SINCE = 12
+KEY: Callable[[MetadataRequestTopic], tuple[bytes, str | None]] = attrgetter("topic_id", "name")
 
 Shown: TypeAlias = MetadataResponseTopic | Encoded
 Show: TypeAlias = Callable[[Topic], Encoded]
@@ -96,7 +97,12 @@ class Metadata:
             each.name is None or each.topic_id != ZERO_UUID for each in asked
         ):
             raise RequestError(ErrorCode.INVALID_REQUEST, "topics by id are asked for from v12 on")
-        distinct, _ = once(asked, attrgetter("topic_id", "name"))
+        return in_slices(self._steps(request, asked, call))
+
+    def _steps(
+        self, request: MetadataRequest, asked: Sequence[MetadataRequestTopic], call: Call
+    ) -> Steps[MetadataResponse]:
+        distinct, _ = yield from once_in_steps(asked, KEY)
         allowance = Allowance(
             AUTO_CREATE_MAX if request.allow_auto_topic_creation and self._config.auto_create else 0
         )
@@ -109,7 +115,7 @@ class Metadata:
             response = self._respond(request, call, topics)
             return self._durability.after_changes(response) if allowance.used else response
 
-        return self._slicing.work(distinct, begin, respond, version)
+        return self._slicing.work(distinct, begin, respond, call.version)
 
     def refuse(self, request: MetadataRequest, code: ErrorCode) -> MetadataResponse:
         """An error for each topic that was named, and from v13 for the whole."""

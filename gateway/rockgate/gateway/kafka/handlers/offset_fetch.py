@@ -18,13 +18,13 @@ Versions
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Generator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.errors import coordinator_code
 from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.slices import Growing, Room, Turn
+from rockgate.gateway.kafka.slices import Growing, Room, Steps, Turn, in_slices
 from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.offset_fetch import (
@@ -168,28 +168,32 @@ class _Telling:
         return OffsetFetchResponse(groups=self._groups.take())
 
 
-def _merged(asks: list[_Ask]) -> list[_Ask]:
-    """Each group once, and of each group each topic and partition once."""
-    by_group: dict[str, _Topics] = {}
+def _merged(asks: Iterable[_Ask]) -> Generator[None, None, list[_Ask]]:
+    """Each group once, and of each group each topic and partition once; in steps."""
+    by_group: dict[str, dict[tuple[str, bytes], _Asked] | None] = {}
+    repeated: dict[int, _Asked] = {}
     for group, topics in asks:
-        before = by_group.get(group, ())
-        by_group[group] = None if topics is None or before is None else [*before, *topics]
-    return [(group, topics and _once(topics)) for group, topics in by_group.items()]
-
-
-def _once(topics: Sequence[_Asked]) -> Sequence[_Asked]:
-    keys = [(topic.name, getattr(topic, "topic_id", b"")) for topic in topics]
-    if len(set(keys)) < len(keys):
-        first: dict[tuple[str, bytes], _Asked] = {}
-        for key, topic in zip(keys, topics, strict=True):
-            kept = first.setdefault(key, topic)
+        found = by_group.setdefault(group, {})
+        if topics is None or found is None:
+            by_group[group] = None
+            yield
+            continue
+        for topic in topics:
+            kept = found.setdefault((topic.name, getattr(topic, "topic_id", b"")), topic)
             if kept is not topic:
                 kept.partition_indexes += topic.partition_indexes
-        topics = list(first.values())
-    for topic in topics:
-        if len(topic.partition_indexes) > 1:
-            topic.partition_indexes = list(dict.fromkeys(topic.partition_indexes))
-    return topics
+            if len(kept.partition_indexes) > 1:
+                repeated[id(kept)] = kept
+            yield
+        yield
+    for topic in repeated.values():
+        topic.partition_indexes = list(dict.fromkeys(topic.partition_indexes))
+        yield
+    merged: list[_Ask] = []
+    for group, found in by_group.items():
+        merged.append((group, None if found is None else list(found.values())))
+        yield
+    return merged
 
 
 class OffsetFetch:
@@ -204,10 +208,13 @@ class OffsetFetch:
         self, request: OffsetFetchRequest, call: Call
     ) -> OffsetFetchResponse | Awaitable[OffsetFetchResponse]:
         """Tell what was asked for."""
-        asks: list[_Ask] = [(request.group_id, request.topics)]
+        return in_slices(self._steps(request, call))
+
+    def _steps(self, request: OffsetFetchRequest, call: Call) -> Steps[OffsetFetchResponse]:
+        asked: Iterable[_Ask] = [(request.group_id, request.topics)]
         if call.version >= _GROUPS:
-            asks = [(each.group_id, each.topics) for each in request.groups]
-        asks = _merged(asks)
+            asked = ((each.group_id, each.topics) for each in request.groups)
+        asks = yield from _merged(asked)
         looking = _Looking(call.version, request.require_stable)
         if self._is_large(asks):
             return self._in_turns(asks, looking)

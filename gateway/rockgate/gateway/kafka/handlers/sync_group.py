@@ -10,21 +10,26 @@ Versions
   group's, else INCONSISTENT_GROUP_PROTOCOL.
 
 Departs from Kafka
-- More than 16 MiB of assignments is UNKNOWN_SERVER_ERROR, whatever max.message.bytes says.
+- More than 16 MiB of assignments is UNKNOWN_SERVER_ERROR, whatever max.message.bytes says; a
+  request of more than 24 MiB is not even read.
 """
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Awaitable
 
 from rockgate.gateway.kafka.groups.events import Sync, Synced
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.groups.waiters import Waiter, later
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.slices import Steps, in_slices
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 ASSIGNMENTS_BYTES_MAX = 16 << 20
+REQUEST_BYTES_MAX = 24 << 20
+TOO_LARGE = ErrorCode.UNKNOWN_SERVER_ERROR
+PIECE_COUNT = 500
 
 
 class SyncGroup:
@@ -35,10 +40,20 @@ class SyncGroup:
 
     def handle(
         self, request: SyncGroupRequest, call: Call
-    ) -> SyncGroupResponse | asyncio.Future[SyncGroupResponse]:
+    ) -> SyncGroupResponse | Awaitable[SyncGroupResponse]:
         """Give a member its assignment, now or when the leader has brought it."""
-        if sum(len(each.assignment) for each in request.assignments) > ASSIGNMENTS_BYTES_MAX:
-            return self.refuse(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+        return in_slices(self._steps(request))
+
+    def _steps(self, request: SyncGroupRequest) -> Steps[SyncGroupResponse]:
+        size = 0
+        assignments: dict[str, bytes] = {}
+        for at in range(0, len(request.assignments), PIECE_COUNT):
+            for each in request.assignments[at : at + PIECE_COUNT]:
+                size += len(each.assignment)
+                assignments[each.member_id] = bytes(each.assignment)
+            yield
+        if size > ASSIGNMENTS_BYTES_MAX:
+            return self.refuse(request, TOO_LARGE)
         waiter: Waiter[Synced] = Waiter()
         outcome = self._groups.sync(
             request.group_id,
@@ -49,14 +64,12 @@ class SyncGroup:
                 instance_id=request.group_instance_id,
                 protocol_type=request.protocol_type,
                 protocol_name=request.protocol_name,
-                assignments={
-                    each.member_id: bytes(each.assignment) for each in request.assignments
-                },
+                assignments=assignments,
             ),
         )
         return later(outcome, _response)
 
-    def refuse(self, request: SyncGroupRequest, code: ErrorCode) -> SyncGroupResponse:
+    def refuse(self, request: SyncGroupRequest | None, code: ErrorCode) -> SyncGroupResponse:
         """One error for all of it."""
         return SyncGroupResponse(error_code=code)
 

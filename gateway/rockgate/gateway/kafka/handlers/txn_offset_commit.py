@@ -22,7 +22,8 @@ Departs from Kafka
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 from rockgate.gateway.durability import Durability
@@ -87,17 +88,19 @@ class TxnOffsetCommit:
             ]
         )
         slices = _slices(request.topics)
-        if len(slices) > 1:
-            return self._keep_slices(request, response, slices, call.version)
-        for part in slices:
-            self._keep_slice(request, response, part, call.version)
+        first, second = next(slices, None), next(slices, None)
+        if first is not None and second is not None:
+            left = chain((first, second), slices)
+            return self._keep_slices(request, response, left, call.version)
+        if first is not None:
+            self._keep_slice(request, response, first, call.version)
         return self._durability.after_changes(response)
 
     async def _keep_slices(
         self,
         request: TxnOffsetCommitRequest,
         response: TxnOffsetCommitResponse,
-        slices: Sequence[_Slice],
+        slices: Iterable[_Slice],
         version: int,
     ) -> TxnOffsetCommitResponse:
         for part in slices:
@@ -201,18 +204,19 @@ def _offset(topic_id: bytes, asked: TxnOffsetCommitRequestPartition) -> Offset:
     )
 
 
-def _slices(topics: Sequence[TxnOffsetCommitRequestTopic]) -> list[_Slice]:
+def _slices(topics: Sequence[TxnOffsetCommitRequestTopic]) -> Iterator[_Slice]:
     """Return the partitions of a request in parts, by the index of their topic."""
-    slices: list[_Slice] = []
-    left = 0
+    slice_: _Slice = []
+    left = SLICE_COUNT
     for at, topic in enumerate(topics):
         part: list[TxnOffsetCommitRequestPartition] = []
         for each in topic.partitions:
             if left <= 0:
-                slices.append([])
-                part, left = [], SLICE_COUNT
+                yield slice_
+                slice_, part, left = [], [], SLICE_COUNT
             if not part:
-                slices[-1].append((at, part))
+                slice_.append((at, part))
             part.append(each)
             left -= 1 + len(each.committed_metadata or "") // _METADATA_SIZE
-    return slices
+    if slice_:
+        yield slice_

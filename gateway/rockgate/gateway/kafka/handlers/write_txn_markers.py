@@ -29,7 +29,6 @@ from rockgate.protocol.kafka.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,
-    WritableTxnMarkerTopic,
     WritableTxnMarkerTopicResult,
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
@@ -76,11 +75,11 @@ class WriteTxnMarkers:
             result = WritableTxnMarkerResult(producer_id=each.producer_id, topics=[])
             response.markers.append(result)
             for named in each.topics:
-                codes: list[ErrorCode] = []
+                told: list[WritableTxnMarkerPartitionResult] = []
+                result.topics.append(WritableTxnMarkerTopicResult(name=named.name, partitions=told))
                 for index in named.partition_indexes:
-                    codes.append(self._write_one(each, named.name, index))
+                    told.append(_result(index, self._write_one(each, named.name, index)))
                     yield
-                result.topics.append(_results(named, codes))
         return self._durability.after_changes(response)
 
     def refuse(self, request: WriteTxnMarkersRequest, code: ErrorCode) -> WriteTxnMarkersResponse:
@@ -90,7 +89,10 @@ class WriteTxnMarkers:
                 WritableTxnMarkerResult(
                     producer_id=each.producer_id,
                     topics=[
-                        _results(topic, [code] * len(topic.partition_indexes))
+                        WritableTxnMarkerTopicResult(
+                            name=topic.name,
+                            partitions=[_result(index, code) for index in topic.partition_indexes],
+                        )
                         for topic in each.topics
                     ],
                 )
@@ -116,11 +118,5 @@ class WriteTxnMarkers:
         self._markers.append(marker, [(topic.id, index)], ())
 
 
-def _results(named: WritableTxnMarkerTopic, codes: list[ErrorCode]) -> WritableTxnMarkerTopicResult:
-    return WritableTxnMarkerTopicResult(
-        name=named.name,
-        partitions=[
-            WritableTxnMarkerPartitionResult(partition_index=index, error_code=code)
-            for index, code in zip(named.partition_indexes, codes, strict=True)
-        ],
-    )
+def _result(index: int, code: ErrorCode) -> WritableTxnMarkerPartitionResult:
+    return WritableTxnMarkerPartitionResult(partition_index=index, error_code=code)
