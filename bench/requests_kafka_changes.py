@@ -6,6 +6,7 @@ topics are deleted last.
 
 from collections.abc import Iterator
 
+from bench import requests_kafka_single
 from bench.requests_kafka import TOPIC_RESOURCE, all_indexes, all_topics, row
 from bench.requests_world import GROUP_OF_ALL, WIDE, Request, World
 from rockgate.protocol.kafka.keys import ApiKey
@@ -390,6 +391,7 @@ REQUESTS: tuple[Request, ...] = (
     *_joining(),
     *_committing(),
     *_transacting(),
+    *requests_kafka_single.REQUESTS,
     *_topic_changes(),
     *_config_changes(),
     *_deleting(),

@@ -9,6 +9,7 @@ import pytest
 from bench.requests import REQUESTS, read_frame
 from bench.requests_world import QUICK, Request, World
 
+from rockgate.gateway.kafka.handlers import HANDLERS
 from rockgate.gateway.remoting.nameserver.processors import table as name_table
 from rockgate.gateway.remoting.processors import table as broker_table
 from rockgate.protocol.remoting.codes import RequestCode
@@ -45,6 +46,12 @@ def test_every_code_that_is_answered_has_a_row(
     rows = {request.name.split(",")[0] for request in REQUESTS if request.door == door}
     codes = {f"{int(code)} {code.name}" for code in table(MagicMock())}
     assert codes - rows == set()
+
+
+def test_each_api_of_kafka_s_wire_that_is_advertised_has_a_request() -> None:
+    asked = {request.name.split(" v")[0] for request in REQUESTS if request.door == "kafka"}
+    served = {"".join(word.title() for word in row.key.name.split("_")) for row in HANDLERS}
+    assert served - asked == set()
 
 
 def test_many_names_are_those_that_exist_and_then_some_that_do_not() -> None:

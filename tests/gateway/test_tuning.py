@@ -32,7 +32,7 @@ def test_what_lives_long_is_left_out_of_collections_and_threads_wait_a_milliseco
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], env=environment(), capture_output=True, text=True
     )
-    assert done.stdout.split() == ["True", "True", "10000", "5", "0.001"], done.stderr
+    assert done.stdout.split() == ["True", "True", "5000", "5", "0.001"], done.stderr
 
 
 FULL = """

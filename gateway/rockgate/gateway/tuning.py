@@ -6,7 +6,7 @@ What threads have freed could not be given back from heaps of their own, so ther
 A full garbage collection of a server with 10,000 topics took 56-129 ms, in the middle of whatever
 the loop was doing; what is there at the start never becomes garbage, so it is left out of them.
 A collection of what is younger took 51-72 ms when 400,000 objects were young together, as they are
-in a request of 100,000 things; with the thresholds here it looks at some 60,000, and takes 5-10.
+in a request of 100,000 things; with the thresholds here it looks at some 30,000 in a tenth of it.
 The loop waited up to 5 ms, Python's default, for threads that compute a little beside it (write a
 snapshot's bytes, count what was flushed), and with a millisecond it waits for one.
 """
@@ -24,9 +24,9 @@ _M_MMAP_THRESHOLD = -3
 _M_ARENA_MAX = -8
 _MIB = 1 << 20
 _SWITCH_SECONDS = 0.001
-_YOUNG = 10_000
+_YOUNG = 5_000
 _MIDDLE = 5
-_OLD = 1_600
+_OLD = 3_200
 _YOUNGER = 1
 FREEZE_EVERY = 1_000
 """How many new topics make it worth leaving them, too, out of full collections."""

@@ -311,6 +311,17 @@ async def test_a_large_request_that_cannot_be_read_ends_the_connection() -> None
         outcome.answer()
 
 
+async def test_a_request_beyond_the_size_of_its_api_is_refused_unread() -> None:
+    def never(body: memoryview, version: int) -> Any:
+        raise AssertionError("it was read")
+
+    table = dispatcher(
+        ok, decode=never, size_max=LARGE_SIZE, too_large=ErrorCode.UNKNOWN_SERVER_ERROR
+    )
+    answer = read(table.dispatch(exchange(bytes(LARGE_SIZE + 100)), PEER))
+    assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
 async def test_a_small_request_is_a_plain_call() -> None:
     assert read(dispatcher(ok).dispatch(exchange(), PEER)).producer_id == 5
     body = encode(InitProducerIdRequest(transaction_timeout_ms=5), VERSION) + bytes(LARGE_SIZE)

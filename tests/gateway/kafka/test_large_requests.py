@@ -45,10 +45,12 @@ from rockgate.store.config import StoreConfig
 from rockgate.store.progress import Commit
 from rockgate.store.topicchanges import NewTopic
 
-SIZE = Size(topics=1_000, groups=1_500, transactions=10, partitions=1_500, items=15_000)
+SIZE = Size(topics=1_000, groups=1_500, transactions=10, partitions=1_500, items=60_000)
 TURN_MS_MAX = 25.0
-"""A slice is two milliseconds and what it changes; all at once, the requests take 15 to 600."""
-ROUNDS = 2
+"""A slice is two milliseconds and what it changes; what is done in one piece takes 30 and more."""
+ROUNDS = 3
+ONCE = ("Create", "Delete", "EndTxn", "InitProducerId")
+"""What finds nothing to do the second time."""
 STORE = StoreConfig(segment_bytes=64 << 20, populate_ahead_bytes=1 << 16, key_index=False)
 
 
@@ -165,8 +167,10 @@ async def test_no_request_holds_the_loop_however_much_it_names(
 ) -> None:
     over = {}
     for row in ROWS:
-        rounds = 1 if row.is_changing else ROUNDS
-        longest = min([await server.longest_turn_ms(row) for _ in range(rounds)])
+        rounds = 1 if row.name.startswith(ONCE) else ROUNDS
+        longest = await server.longest_turn_ms(row)
+        while longest > TURN_MS_MAX and (rounds := rounds - 1):
+            longest = min(longest, await server.longest_turn_ms(row))
         if longest > TURN_MS_MAX:
             over[row.name] = round(longest, 1)
     assert not over

@@ -1,13 +1,17 @@
 import asyncio
-from collections.abc import Awaitable, Sequence
+import re
+from collections.abc import Awaitable, Generator, Sequence
+from pathlib import Path
 
 import pytest
 from tests.gateway.kafka.admin import answered, seen
 from tests.waiting import until
 
-from rockgate.gateway.kafka import slices
+from rockgate.gateway.kafka import handlers, slices
 from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.slices import (
+    ANSWER_SIZE_MAX,
+    PARTS_MAX,
     SLICE_COST,
     SLICE_SECONDS,
     SURE_STEPS,
@@ -17,13 +21,14 @@ from rockgate.gateway.kafka.slices import (
     Slicing,
     Steps,
     Turn,
+    at_once,
     in_slices,
 )
 from rockgate.protocol.kafka.messages.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsResponse,
 )
-from rockgate.protocol.kafka.schema import Encoded
+from rockgate.protocol.kafka.schema import Encoded, decode, encode
 
 VERSION = 6
 
@@ -214,3 +219,41 @@ def test_elements_are_encoded_as_they_come() -> None:
     [both] = growing.take()
     assert isinstance(both, Encoded) and both.count == 2
     assert growing.take() == []
+
+
+def test_many_elements_are_put_together_as_they_come_and_stay_in_order() -> None:
+    growing = Growing(DeleteTopicsResponse, DeletableTopicResult, VERSION, Room())
+    count = 2 * PARTS_MAX + 3
+    names = [f"topic-{number}" for number in range(count)]
+    for name in names:
+        growing.add(DeletableTopicResult(name=name))
+        assert len(growing._parts) < PARTS_MAX
+    [whole] = growing.take()
+    assert whole.count == count
+    response = encode(DeleteTopicsResponse(responses=[whole]), VERSION)
+    told = decode(DeleteTopicsResponse, VERSION, response, memory_max=1 << 30).responses
+    assert [each.name for each in told if isinstance(each, DeletableTopicResult)] == names
+
+
+def test_all_steps_at_once_give_what_steps_give() -> None:
+    def work() -> Generator[None, None, int]:
+        yield
+        yield
+        return 3
+
+    assert at_once(work()) == 3
+
+
+HANDLERS_FOLDER = Path(handlers.__file__).parent
+
+
+def test_each_handler_whose_answer_may_be_refused_for_its_size_says_so() -> None:
+    silent = []
+    for path in sorted(HANDLERS_FOLDER.glob("*.py")):
+        source = path.read_text("utf-8")
+        made = re.findall(r"Slicing\((.*?)\)", source, re.DOTALL)
+        is_bounded = "Room()" in source or any("is_changing=True" not in each for each in made)
+        if is_bounded and "90 MiB is refused as a whole" not in source:
+            silent.append(path.name)
+    assert silent == []
+    assert ANSWER_SIZE_MAX == 90 << 20

@@ -27,6 +27,7 @@ SLICE_SECONDS = 0.002
 SURE_STEPS = 8
 SLICE_COST = 500
 """What the changes of one slice may cost, in microseconds or so times five."""
+PARTS_MAX = 500
 
 ANSWER_SIZE_MAX = 90 << 20
 """The most bytes of an answer that is made in slices: librdkafka takes no more than 100 MB."""
@@ -120,7 +121,7 @@ class Room:
 class Growing(Generic[Part]):
     """Elements of an answer, encoded as they come."""
 
-    __slots__ = ("_message", "_parts", "_room", "_struct", "_version")
+    __slots__ = ("_message", "_parts", "_room", "_struct", "_version", "_wholes")
 
     def __init__(self, message: type[Any], struct: type[Part], version: int, room: Room) -> None:
         self._message = message
@@ -128,16 +129,23 @@ class Growing(Generic[Part]):
         self._version = version
         self._room = room
         self._parts: list[Encoded] = []
+        # Parts that were put together: to do so with a hundred thousand of them at the end, and to
+        # let go of them, would take longer than a slice.
+        self._wholes: list[Encoded] = []
 
     def add(self, element: Part) -> None:
         """One more."""
         part = encode_part(self._message, element, self._version)
         self._room.take(len(part.data))
         self._parts.append(part)
+        if len(self._parts) >= PARTS_MAX:
+            self._wholes.append(join(self._struct, self._version, self._parts))
+            self._parts.clear()
 
     def take(self) -> list[Any]:
         """All of them as they go into their array; from then on it is empty."""
-        parts, self._parts = self._parts, []
+        parts = [*self._wholes, *self._parts]
+        self._wholes, self._parts = [], []
         return [join(self._struct, self._version, parts)] if parts else []
 
 

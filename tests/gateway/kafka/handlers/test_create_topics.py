@@ -7,6 +7,7 @@ from tests.gateway.kafka.admin import NODE_ID, SYNC, Admin, seen
 from tests.gateway.kafka.world import CONFIG, call
 
 from rockgate.gateway.config.sections import TopicsConfig
+from rockgate.gateway.kafka.handlers import create_topics
 from rockgate.gateway.kafka.handlers.create_topics import CreateTopics
 from rockgate.gateway.kafka.replicas import Replicas
 from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
@@ -310,3 +311,20 @@ async def test_partitions_beyond_the_client_s_quota_are_refused() -> None:
     world.hand.advance(1)
     (told,) = await world.create(topic("b", partitions=1))
     assert told.error_code == 0
+
+
+async def test_the_configs_of_so_many_topics_are_told_and_the_rest_are_created_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(create_topics, "CONFIG_LISTS_MAX", 3)
+    world = World()
+    topics = [CreatableTopic(name=f"t-{at}", num_partitions=1) for at in range(5)]
+    for topic in topics:
+        topic.replication_factor = 1
+    told = await world.create(*topics)
+    assert [each.error_code for each in told] == [0] * 5
+    assert [len(each.configs) for each in told] == [len(TOPIC_CONFIGS)] * 3 + [0] * 2
+    codes = [each.topic_config_error_code for each in told]
+    assert codes == [0] * 3 + [ErrorCode.POLICY_VIOLATION] * 2
+    assert [each.num_partitions for each in told] == [1] * 5
+    assert len(world.names()) == 5

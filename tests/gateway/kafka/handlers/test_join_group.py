@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tests.gateway.kafka.groups.coordinator import Coordinator, read
 from tests.gateway.kafka.world import call
 
+from rockgate.gateway.kafka.handlers import HANDLERS
 from rockgate.gateway.kafka.handlers.join_group import CLIENT_ID_CHARS_MAX
 from rockgate.gateway.kafka.peer import Call
 from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages.describe_groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
@@ -129,3 +132,23 @@ async def test_a_client_without_an_id_may_join(client_id: str | None) -> None:
     waiting = world.handlers["JoinGroup"].handle(request(), called(client_id))
     world.pass_time(3_001)
     assert (await waiting).error_code == ErrorCode.NONE
+
+
+def test_more_than_a_hundred_protocols_are_refused() -> None:
+    world = Coordinator()
+    some = [JoinGroupRequestProtocol(name=f"p-{at}", metadata=b"") for at in range(101)]
+    assert world.ask(request(protocols=some), JoinGroupResponse, 9).error_code == (
+        ErrorCode.INVALID_REQUEST
+    )
+    few = world.ask(request(protocols=some[:100]), JoinGroupResponse, 9)
+    assert few.error_code == ErrorCode.MEMBER_ID_REQUIRED
+
+
+def test_groups_have_requests_of_a_bounded_size() -> None:
+    sizes = {row.key: row.size_max for row in HANDLERS if row.size_max is not None}
+    assert sizes == {ApiKey.JOIN_GROUP: 2 << 20, ApiKey.SYNC_GROUP: 24 << 20}
+    for row in HANDLERS:
+        if row.size_max is not None:
+            # Whoever is refused unread is refused without a request.
+            handler = row.make(SimpleNamespace(groups=None))  # type: ignore[arg-type]
+            assert handler.refuse(None, row.too_large).error_code == row.too_large

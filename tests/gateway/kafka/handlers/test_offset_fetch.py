@@ -7,8 +7,11 @@ from typing import cast
 
 import pytest
 from tests.gateway.kafka.groups.coordinator import Coordinator
+from tests.gateway.kafka.world import call
 
-from rockgate.gateway.kafka.handlers.offset_fetch import SLICE_COUNT
+from rockgate.gateway.kafka.errors import RequestError
+from rockgate.gateway.kafka.handlers.offset_fetch import SLICE_COUNT, OffsetFetch, _merged
+from rockgate.gateway.kafka.slices import Room, at_once
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -199,3 +202,33 @@ def test_what_is_asked_of_a_group_at_several_places_is_answered_together() -> No
         for topic in found.topics
     }
     assert told == {"orders": [0, 1], "other": [0]}
+
+
+async def test_an_answer_that_would_be_too_large_is_refused_as_a_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Room.__init__, "__defaults__", (1_000,))
+    world = Coordinator()
+    handler = OffsetFetch(
+        topics=world.store.topics,
+        progress=world.store.progress,
+        transactions=world.folds.transactions,
+    )
+    topics = [
+        OffsetFetchRequestTopics(name=f"t-{at}", partition_indexes=[0])
+        for at in range(SLICE_COUNT + 1)
+    ]
+    group = OffsetFetchRequestGroup(group_id="g", topics=topics)
+    with pytest.raises(RequestError, match="ask for less at a time") as refused:
+        await cast(Awaitable[object], handler.handle(OffsetFetchRequest(groups=[group]), call(8)))
+    assert refused.value.code is ErrorCode.POLICY_VIOLATION
+
+
+def test_a_group_that_is_named_thousands_of_times_is_merged_without_copies() -> None:
+    topics = [OffsetFetchRequestTopics(name=f"t-{at}", partition_indexes=[0, 0]) for at in range(9)]
+    merged = at_once(_merged([("g", topics[at % 9 : at % 9 + 1]) for at in range(9_000)]))
+    [(group, asked)] = merged
+    assert group == "g" and asked is not None
+    assert [each.name for each in asked] == [f"t-{at}" for at in range(9)]
+    assert all(each.partition_indexes == [0] for each in asked)
+    assert at_once(_merged([("g", topics), ("g", None)])) == [("g", None)]

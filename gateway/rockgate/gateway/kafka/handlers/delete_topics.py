@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import islice
 from operator import attrgetter
 from typing import TypeAlias
 
@@ -40,7 +41,8 @@ from rockgate.store.topics import Topics
 
 IDS_SINCE = 6
 STRICT_SINCE = 5
-DELETION_COST = 4
+DELETION_COST = 8
+_PIECE_COUNT = 500
 _PARTITIONS_PER_COST = 8
 Key: TypeAlias = tuple[str | None, bytes]
 KEY: Callable[[DeleteTopicState], Key] = attrgetter("name", "topic_id")
@@ -123,7 +125,11 @@ class DeleteTopics:
         self, asked: Collection[DeleteTopicState]
     ) -> Generator[None, None, AbstractSet[Key]]:
         """Topics that are given by name and by id: the names, and the ids."""
-        ids = {each.topic_id for each in asked if each.name is None}
+        ids: set[bytes] = set()
+        left = iter(asked)
+        while some := list(islice(left, _PIECE_COUNT)):
+            ids.update(each.topic_id for each in some if each.name is None)
+            yield
         if not ids:
             return frozenset()
         found: set[Key] = set()

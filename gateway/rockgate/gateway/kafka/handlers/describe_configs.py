@@ -18,6 +18,7 @@ Versions
 Departs from Kafka
 - A setting that somebody has set to its default is told as the default.
 - No client metrics are described.
+- An answer of more than 90 MiB is refused as a whole with POLICY_VIOLATION: ask for less at a time.
 """
 
 from __future__ import annotations

@@ -9,6 +9,9 @@ Behaviour
 
 Versions
 - v3: authorized operations.  v4: instance ids.  v5: flexible.  v6: an error message.
+
+Departs from Kafka
+- An answer of more than 90 MiB is refused as a whole with POLICY_VIOLATION: ask for less at a time.
 """
 
 from __future__ import annotations

@@ -8,6 +8,9 @@ Behaviour
 - An unknown topic is UNKNOWN_TOPIC_OR_PARTITION, a name that no topic can have
   INVALID_TOPIC_EXCEPTION; they count for nothing. A topic is never created here.
 - A cursor's topic that was deleted meanwhile is stepped over where all were asked for.
+
+Departs from Kafka
+- An answer of more than 90 MiB is refused as a whole with POLICY_VIOLATION: ask for less at a time.
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@ Behaviour
 - The partitions of a transaction are those that were added to it, written or not.
 - An id that is named twice is described once; many ids, or many partitions, in slices.
 - An id that is not known is TRANSACTIONAL_ID_NOT_FOUND, an empty one INVALID_REQUEST.
+
+Departs from Kafka
+- An answer of more than 90 MiB is refused as a whole with POLICY_VIOLATION: ask for less at a time.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ Versions
 
 Departs from Kafka
 - A partition that is named twice is answered once.
+- An answer of more than 90 MiB is refused as a whole with POLICY_VIOLATION: ask for less at a time.
 """
 
 from __future__ import annotations

@@ -8,6 +8,9 @@ Behaviour
 
 Versions
 - v0: client metrics alone.  v1: types.
+
+Departs from Kafka
+- An answer of more than 90 MiB is refused as a whole with POLICY_VIOLATION: ask for less at a time.
 """
 
 from __future__ import annotations

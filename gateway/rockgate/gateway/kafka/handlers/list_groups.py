@@ -6,6 +6,9 @@ Behaviour
 
 Versions
 - v3: flexible.  v4: states.  v5: types.
+
+Departs from Kafka
+- An answer of more than 90 MiB is refused as a whole with POLICY_VIOLATION: ask for less at a time.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ Departs from Kafka
 - With a duration only ids whose transaction has begun are listed. Kafka takes the begin that an
   Empty id does not have for very long ago, and lists all of these whatever the duration.
 - Patterns are Python's, without repeated groups (see `patterns`); Kafka's are RE2's.
+- An answer of more than 90 MiB is refused as a whole with POLICY_VIOLATION: ask for less at a time.
 """
 
 from __future__ import annotations

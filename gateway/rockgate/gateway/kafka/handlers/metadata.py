@@ -19,6 +19,7 @@ Departs from Kafka
 - A topic that was created a moment ago has its leader at once, and the answer that created it shows
   it; there is no LEADER_NOT_AVAILABLE.
 - Topics by name beside topics by id are both answered.
+- An answer of more than 90 MiB is refused as a whole with POLICY_VIOLATION: ask for less at a time.
 """
 
 from __future__ import annotations

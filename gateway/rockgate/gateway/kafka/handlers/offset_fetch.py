@@ -14,6 +14,9 @@ Versions
 - v2: all topics, an error for the whole.  v5: leader epochs.  v6: flexible.  v8: many groups.  v9:
   members of KIP-848 groups, of which there are none.  v10: topics by id; an unknown one is
   UNKNOWN_TOPIC_ID.
+
+Departs from Kafka
+- An answer of more than 90 MiB is refused as a whole with POLICY_VIOLATION: ask for less at a time.
 """
 
 from __future__ import annotations

@@ -1,0 +1,82 @@
+"""The largest requests of Kafka's wire that name one thing, for `bench.requests`.
+
+What is large about them is what stands behind the name: a transaction of every topic, or of every
+partition of a wide one; or the name itself. They come behind `bench.requests_kafka_changes`'s
+transactions, which add those partitions, and before its topics go.
+"""
+
+from collections.abc import Iterator
+
+from bench.requests_kafka import row
+from bench.requests_world import TRANSACTION_OF_ALL, Request
+from rockgate.protocol.kafka.keys import ApiKey
+from rockgate.protocol.kafka.messages import add_offsets_to_txn as adding
+from rockgate.protocol.kafka.messages import api_versions as versions
+from rockgate.protocol.kafka.messages import describe_cluster as cluster
+from rockgate.protocol.kafka.messages import end_txn as ending
+from rockgate.protocol.kafka.messages import heartbeat as beating
+from rockgate.protocol.kafka.messages import init_producer_id as beginning
+
+LONG = "x" * 32_000
+END_VERSION = 4
+
+
+def _names() -> Iterator[Request]:
+    """Long names."""
+    yield row(
+        ApiKey.API_VERSIONS,
+        "names of 32 KB",
+        lambda _: versions.ApiVersionsRequest(
+            client_software_name=LONG, client_software_version=LONG
+        ),
+    )
+    yield row(
+        ApiKey.HEARTBEAT,
+        "ids of 32 KB",
+        lambda _: beating.HeartbeatRequest(
+            group_id=LONG, generation_id=1, member_id=LONG, group_instance_id=LONG
+        ),
+    )
+    yield row(
+        ApiKey.DESCRIBE_CLUSTER,
+        "all",
+        lambda _: cluster.DescribeClusterRequest(include_cluster_authorized_operations=True),
+    )
+
+
+def _transactions() -> Iterator[Request]:
+    """Transactions of many partitions."""
+    yield row(
+        ApiKey.ADD_OFFSETS_TO_TXN,
+        "ids of 32 KB",
+        lambda w: adding.AddOffsetsToTxnRequest(
+            transactional_id=LONG,
+            producer_id=w.producers[4][0],
+            producer_epoch=w.producers[4][1],
+            group_id=LONG,
+        ),
+        is_changing=True,
+    )
+    yield row(
+        ApiKey.END_TXN,
+        "a transaction of all topics",
+        lambda w: ending.EndTxnRequest(
+            transactional_id=TRANSACTION_OF_ALL,
+            producer_id=w.producers[0][0],
+            producer_epoch=w.producers[0][1],
+            committed=True,
+        ),
+        version=END_VERSION,
+        is_changing=True,
+    )
+    yield row(
+        ApiKey.INIT_PRODUCER_ID,
+        "a transaction of 10,000 partitions",
+        lambda w: beginning.InitProducerIdRequest(
+            transactional_id=w.transactions[1], transaction_timeout_ms=600_000
+        ),
+        is_changing=True,
+    )
+
+
+REQUESTS: tuple[Request, ...] = (*_names(), *_transactions())
