@@ -13,8 +13,9 @@ request. It defends: no request stalls anybody for more than 50 ms.
 A request is a row of a table: a name, a listener ("door"), and a function that makes its frames of
 the world that was loaded (`bench.requests_world`). Kafka's are in `bench.requests_kafka`,
 `bench.requests_kafka_changes` and `bench.requests_kafka_single`, those of RocketMQ's remoting and
-of the name server in `bench.requests_remoting`, `bench.requests_messages`, `bench.requests_operating` and
-`bench.requests_members`, HTTP's here, and in `bench.requests_half` what is never sent to its end.
+of the name server in `bench.requests_remoting`, `bench.requests_messages`,
+`bench.requests_operating` and `bench.requests_members`, HTTP's here, and in `bench.requests_half`
+what is never sent to its end.
 To add one, add a row to its module's `REQUESTS`. Frames are sent one behind the other on one
 connection, each when the one before it was answered; all but the last are preparation and not
 measured. What is not `is_changing` is asked three times and the shortest stall counts, because
