@@ -23,7 +23,7 @@ from rockgate.store.delaychanges import (
 )
 from rockgate.store.delayitems import pack_items, unpack_items
 from rockgate.store.delayset import OffsetSet
-from rockgate.store.delaytimes import due_ms
+from rockgate.store.delaytimes import DUE_MAX
 from rockgate.store.delayunits import FILE_UNITS, NONE, Fields, Units
 from rockgate.store.delaywheels import Wheels
 from rockgate.store.errors import StoreCorrupt
@@ -195,16 +195,20 @@ class Delay:
 
     def _schedule(self, scheduled: Scheduled) -> None:
         number = self._number((scheduled.topic_id, scheduled.queue_id))
-        offsets, wheels = self._queues[number][1], self._wheels
-        is_sooner = False
+        wheels = self._wheels
+        is_new, add = self._queues[number][1].add, wheels.add
+        sequence, count, first_ms = self._sequence, 0, DUE_MAX
         wheels.look()
         for offset, when in scheduled.waits:
-            if offsets.add(offset):
-                wheels.add(when, self._sequence, offset, number)
-                self.waiting_count += 1
-                is_sooner = is_sooner or due_ms(when) < self.looks_at_ms
-            self._sequence += 1
-        if is_sooner:
+            if is_new(offset):
+                add(when, sequence, offset, number)
+                count += 1
+                if when & DUE_MAX < first_ms:
+                    first_ms = when & DUE_MAX
+            sequence += 1
+        self._sequence = sequence
+        self.waiting_count += count
+        if first_ms < self.looks_at_ms and count:
             self.on_sooner()
 
     def _number(self, key: Key) -> int:

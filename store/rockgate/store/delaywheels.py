@@ -12,7 +12,7 @@ from itertools import compress
 from operator import not_
 from typing import Final
 
-from rockgate.store.delaytimes import DUE_MAX, bounded, due_ms, moved
+from rockgate.store.delaytimes import DUE_BITS, DUE_MAX, MINUTE_MS, bounded, due_ms, moved
 from rockgate.store.delayunits import Units
 from rockgate.store.delaywheel import Wheel
 from rockgate.store.steadyclock import SteadyClock
@@ -71,9 +71,13 @@ class Wheels:
     def add(self, when: int, sequence: int, offset: int, queue: int) -> None:
         """Fill a unit and put it where it will be found at its time."""
         if when <= DUE_MAX:
-            self._for_days.add(when, sequence, offset, queue)
-        else:
-            self._for_delays.add(self._own(when), sequence, offset, queue)
+            (self._day or self._for_days).add(when, sequence, offset, queue)
+            return
+        longest_ms = self._now_ms + (when >> DUE_BITS) * MINUTE_MS
+        if self._apart_ms or when & DUE_MAX > longest_ms:
+            # Nearly always a delay is its own length from now, by a clock that nobody has set.
+            when = self._own(when)
+        (self._passing or self._for_delays).add(when, sequence, offset, queue)
 
     def add_all(self, *columns: Sequence[int]) -> None:
         """Do what `add` does for many, given by their columns."""

@@ -16,6 +16,7 @@ from rockgate.store.clock import Clock
 
 STEP_MS: Final = 60_000
 LASTS_MS: Final = 300_000
+_new = tuple.__new__  # what NamedTuple._make calls: one is read for every item that is scheduled
 
 
 class Times(NamedTuple):
@@ -52,12 +53,15 @@ class SteadyClock:
         """Return all of them, as they are at one moment."""
         elapsed_ms = self._look()
         day_ms = elapsed_ms + min(self._ahead_ms, self._seen_ms)
-        return Times(elapsed_ms + self._ahead_ms, day_ms, elapsed_ms + self._drift_ms)
+        return _new(Times, (elapsed_ms + self._ahead_ms, day_ms, elapsed_ms + self._drift_ms))
 
     def _look(self) -> int:
         """Look at the wall clock, and return the monotonic time."""
         elapsed_ms = self._clock.monotonic_ms()
         ahead_ms = self._clock.now_ms() - elapsed_ms
+        if ahead_ms == self._seen_ms == self._ahead_ms:
+            # As at the last look, and nothing was in doubt then: so it is nearly always.
+            return elapsed_ms
         if abs(ahead_ms - self._seen_ms) < STEP_MS:
             self._drift_ms += ahead_ms - self._seen_ms
         self._seen_ms = ahead_ms
