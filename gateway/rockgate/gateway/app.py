@@ -12,7 +12,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -61,20 +61,23 @@ KEYS_SECONDS = 0.01
 log = logging.getLogger(__name__)
 
 
-def run(config: Config) -> None:
-    """Serve until SIGTERM or SIGINT; StartError if the server cannot start."""
+def run(config: Config, given: Collection[str] = ()) -> None:
+    """Serve until SIGTERM or SIGINT; StartError if the server cannot start.
+
+    `given` names the settings that are not left to their defaults.
+    """
     logs.set_up(config.server.log_level)
     _raise_file_limit()
     tune_allocator()
     tune_threads()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(config))
+        runner.run(_serve(config, given))
 
 
-async def _serve(config: Config) -> None:
+async def _serve(config: Config, given: Collection[str]) -> None:
     stop = Stop()
     async with AsyncExitStack() as resources:
-        server = Server(config)
+        server = Server(config, given)
         await server.start(resources)
         sys.stdout.write(server.ready_line() + "\n")
         sys.stdout.flush()
@@ -120,7 +123,8 @@ def _keep_up(
 class Server:
     """Everything of one process. `phase` is starting, ready or stopping."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, given: Collection[str] = ()) -> None:
+        self._given = given
         self.config = fitted(config, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
         self.phase = "starting"
         self.addresses: dict[str, Address] = {}
@@ -158,6 +162,7 @@ class Server:
 
         kafka = KafkaAssembly(
             config=config,
+            given=self._given,
             identity=identity,
             store=store,
             folds=folds,

@@ -1,4 +1,7 @@
+from pathlib import Path
+
 from tests.gateway.cli.terminal import Terminal
+from tests.gateway.server import RunningServer
 
 
 def configs(terminal: Terminal, topic: str, *flags: str) -> dict[str, str]:
@@ -65,3 +68,12 @@ def test_what_flags_gave_the_server_is_shown_with_its_source(terminal: Terminal)
     assert "http.connections_max" not in found, "nobody set it"
     rows = {row[0]: row for row in terminal.rows("configs", "describe", "broker", "1")}
     assert "server," in rows["kafka.listen"]
+
+
+def test_a_flag_with_the_default_s_value_is_shown_as_given(tmp_path: Path) -> None:
+    with RunningServer(tmp_path, flags=["--set", "num.partitions=4"]) as server:
+        terminal = Terminal(server.bootstrap)
+        (told,) = terminal.json("configs", "describe", "broker", "1")["resources"]
+    found = {each["name"]: each for each in told["configs"]}
+    for name in ("topics.partitions", "num.partitions"):
+        assert (found[name]["value"], found[name]["source"]) == ("4", "server")

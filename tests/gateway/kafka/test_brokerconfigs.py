@@ -13,9 +13,10 @@ LISTENING = ("kafka.listen", "kafka.advertise")
 
 
 def configs(*pairs: str) -> dict[str, BrokerConfig]:
-    config = gather(from_pairs(pairs)).config
-    bound = Address("127.0.0.1", 9999)
-    return dict(broker_configs(config, 7, TopicDefaults.of(config), bound=bound))
+    gathered = gather(from_pairs(pairs))
+    config, bound = gathered.config, Address("127.0.0.1", 9999)
+    defaults = TopicDefaults.of(config)
+    return dict(broker_configs(config, 7, defaults, bound=bound, given=gathered.given))
 
 
 def test_every_setting_is_there_by_our_name_and_by_kafka_s() -> None:
@@ -50,6 +51,14 @@ def test_a_setting_shows_under_both_names_what_was_set() -> None:
     assert found["num.partitions"].value == found["topics.partitions"].value == "9"
     assert found["log.flush.interval.messages"].value == "1"
     assert found["log.segment.bytes"].setting is None
+
+
+def test_a_setting_that_was_given_the_value_of_its_default_was_set() -> None:
+    found = configs("log.retention.hours=168", "topics.partitions=4")
+    for name in ("log.retention.ms", "store.retention_ms", "num.partitions", "topics.partitions"):
+        assert found[name].is_set, name
+        assert found[name].value == found[name].default
+    assert not configs()["topics.partitions"].is_set
 
 
 def test_the_node_id_is_the_one_that_clients_know() -> None:

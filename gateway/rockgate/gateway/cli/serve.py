@@ -51,6 +51,6 @@ def serve(
     from rockgate.gateway.errors import StartError
 
     try:
-        app.run(gathered.config)
+        app.run(gathered.config, gathered.given)
     except StartError as error:
         options.fail([str(error)], START_STATUS)

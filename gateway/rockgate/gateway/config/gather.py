@@ -28,6 +28,11 @@ class Gathered:
     config: Config
     origins: Mapping[str, str]
 
+    @property
+    def given(self) -> frozenset[str]:
+        """The settings that somebody gave a value, be it the default's."""
+        return frozenset(name for name, origin in self.origins.items() if origin != DEFAULT_ORIGIN)
+
 
 def gather(*sources: Sequence[Given]) -> Gathered:
     """Lay the sources over the defaults, the strongest last; ConfigError lists every problem."""

@@ -4,7 +4,7 @@ The app makes the folds with the store, then the door; a stop takes the door dow
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
@@ -113,8 +113,10 @@ class KafkaAssembly:
         waiting: Waiting,
         telemetry: Telemetry,
         threads: BatchThreads,
+        given: Collection[str] = (),
     ) -> None:
         self.config = config
+        self.given = given
         self.threads = threads
         self.identity = identity
         self.store = store
@@ -223,7 +225,9 @@ class KafkaAssembly:
         self, advertised: Advertised, bound: Address, groups: Groups, throttling: Throttling
     ) -> Services:
         config, store = self.config, self.store
-        broker = broker_configs(config, self.identity.node_id, self.defaults, bound=bound)
+        broker = broker_configs(
+            config, self.identity.node_id, self.defaults, bound=bound, given=self.given
+        )
         catalogue = Catalogue(self.identity.node_id, store.epochs.current)
         store.topics.on_deleted.append(catalogue.forget)
         return Services(

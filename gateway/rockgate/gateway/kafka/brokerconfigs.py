@@ -6,7 +6,7 @@ topics are there under the names that a broker has for them, whether they can be
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from types import UnionType
@@ -37,11 +37,13 @@ class BrokerConfig:
     """What it means, where no setting says it."""
     setting: str | None = None
     """The setting to change in order to change it; None if nothing does."""
+    is_given: bool = False
+    """Whether a file, the environment or a flag says it, be it what the default says."""
 
     @property
     def is_set(self) -> bool:
         """Whether somebody chose it."""
-        return self.value != self.default
+        return self.is_given or self.value != self.default
 
     @property
     def documentation(self) -> str:
@@ -71,12 +73,21 @@ _FACTS = (
 
 
 def broker_configs(
-    config: Config, node_id: int, defaults: TopicDefaults, *, bound: Address | None = None
+    config: Config,
+    node_id: int,
+    defaults: TopicDefaults,
+    *,
+    bound: Address | None = None,
+    given: Collection[str] = (),
 ) -> Mapping[str, BrokerConfig]:
-    """Every config of this broker by name, in order; `bound` is where the door really listens."""
+    """Every config of this broker by name, in order.
+
+    `bound` is where the door really listens, `given` the settings that somebody gave.
+    """
     listeners = _listeners(config, bound or config.kafka.listen)
     found = {each.name: each for each in (*_FACTS, *listeners, *_topic_defaults(defaults))}
-    found.update((name, _setting(config, setting)) for name, setting in SETTINGS.items())
+    for name, setting in SETTINGS.items():
+        found[name] = _setting(config, setting, is_given=name in given)
     found[_NODE_ID] = replace(found[_NODE_ID], value=str(node_id))
     for name, alias in KAFKA_NAMES.items():
         # A name in another unit (log.retention.hours) would show a number that nobody gave.
@@ -104,7 +115,7 @@ def _listeners(config: Config, bound: Address) -> list[BrokerConfig]:
     ]
 
 
-def _setting(config: Config, setting: Setting) -> BrokerConfig:
+def _setting(config: Config, setting: Setting, *, is_given: bool) -> BrokerConfig:
     return BrokerConfig(
         name=setting.name,
         kind=_kind(setting),
@@ -112,6 +123,7 @@ def _setting(config: Config, setting: Setting) -> BrokerConfig:
         default=_text(setting.default),
         about="",
         setting=setting.name,
+        is_given=is_given,
     )
 
 
