@@ -6,6 +6,7 @@ spent, function by function, is written to OUT for `pstats`.
 
 import cProfile
 import sys
+from collections.abc import Collection
 
 from rockgate.gateway import app
 from rockgate.gateway.__main__ import main
@@ -17,10 +18,10 @@ def profile(out: str) -> None:
     profiler = cProfile.Profile()
     serve = app._serve
 
-    async def profiled(config: Config) -> None:
+    async def profiled(config: Config, given: Collection[str]) -> None:
         profiler.enable()
         try:
-            await serve(config)
+            await serve(config, given)
         finally:
             profiler.disable()
             profiler.dump_stats(out)

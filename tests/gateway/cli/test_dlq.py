@@ -11,7 +11,10 @@ from confluent_kafka import Producer
 from tests.gateway.cli.terminal import Terminal
 from tests.gateway.cli.twodoors import TwoDoors, two_doors
 from tests.gateway.remoting.client import messages
+from typer.testing import CliRunner
 
+from rockgate.gateway.cli import app
+from rockgate.gateway.cli.wire import deadletters as wire
 from rockgate.protocol.remoting.message import Message
 
 SEND_BACK = 36
@@ -245,3 +248,27 @@ def test_a_dry_run_refuses_what_the_run_would_refuse_and_sends_nothing(
     [one] = told["dead_letters"]
     assert (one["topic"], one["is_resent"], one["offset"]) == (name, False, None)
     assert len(lying(doors, name, 1)) == before
+
+
+def test_whoever_breaks_off_is_told_what_was_sent_again_and_can_go_on(
+    doors: TwoDoors, terminal: Terminal, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead(doors, name, f"g-{name}", "a", "b", "c")
+    resend, asked = wire.resend, 0
+
+    async def broken_off(*given: Any, **more: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        if asked == 3:
+            raise KeyboardInterrupt
+        return await resend(*given, **more)
+
+    monkeypatch.setattr(wire, "resend", broken_off)
+    command = ("dlq", "resend", "--group", f"g-{name}", "--all", "--yes")
+    result = CliRunner(env=terminal.variables).invoke(app, list(command))
+    assert result.exit_code == 130
+    sent = [line.split(" as ")[0] for line in result.stdout.splitlines()]
+    assert sent == [f"sent g-{name}/0/0", f"sent g-{name}/0/1"]
+    said = "rockgate: broken off after 2 of 3; the same command does the others\n"
+    assert result.stderr == said
+    assert terminal.run(*command).startswith(f"sent g-{name}/0/2 as ")

@@ -277,3 +277,15 @@ def test_every_command_shows_examples(command: str) -> None:
     result = run(command, "--help")
     assert result.exit_code == 0
     assert f"rockgate log {command}" in result.stdout
+
+
+def test_a_check_that_is_broken_off_says_that_the_rest_is_not_known(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken_off(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rockgate.store.inspect.inspect", broken_off)
+    result = CliRunner().invoke(app, ["log", "check", "--data-dir", str(data)])
+    assert (result.exit_code, result.stdout) == (130, "")
+    assert result.stderr == "rockgate: broken off: what was not read yet may be damaged\n"

@@ -1,8 +1,11 @@
 import json
+import re
+import signal
 from pathlib import Path
 
 import pytest
 from tests.gateway.cli.terminal import Terminal
+from tests.waiting import wait_until
 
 
 def read(terminal: Terminal, topic: str) -> list[dict[str, object]]:
@@ -137,3 +140,34 @@ def test_what_makes_no_sense_is_status_2(
 ) -> None:
     said = terminal.run("produce", "t", *arguments, status=2)
     assert said.startswith(f"rockgate: {problem}")
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_whoever_breaks_off_is_told_what_was_sent(
+    terminal: Terminal, name: str, number: signal.Signals, status: int
+) -> None:
+    terminal.run("topics", "create", name, "-p", "1")
+
+    def end() -> object:
+        (told,) = terminal.json("topics", "describe", name)["topics"]
+        return told["partitions"][0]["end_offset"]
+
+    with terminal.start("produce", name) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"a\nb\nc\n")
+        process.stdin.flush()
+        wait_until(lambda: end() == 3, "three records")
+        # What the server has stored is acknowledged before the next is.
+        process.stdin.write(b"d\n")
+        process.stdin.flush()
+        wait_until(lambda: end() == 4, "one more")
+        process.send_signal(number)
+        process.wait(60)
+        assert process.stdout is not None and process.stderr is not None
+        said = process.stderr.read().decode()
+        assert (process.returncode, process.stdout.read()) == (status, b"")
+    assert re.fullmatch(
+        rf"rockgate: broken off: (4 records sent to {name}"
+        rf"|3 records sent to {name}, of 1 more it is not known)\n",
+        said,
+    )

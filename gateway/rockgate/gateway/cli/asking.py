@@ -74,11 +74,12 @@ def run(
     is_json: bool = False,
     client_id: str = "rockgate",
     is_endless: bool = False,
+    broken_off: Callable[[], None] = lambda: None,
 ) -> T:
     """What `work` gives for the cluster at `server`; ends the command where it raises.
 
-    Ctrl-C and SIGTERM cancel `work`, which may clean up. For a command that is `is_endless` they
-    are the usual end, and the status is 0.
+    Ctrl-C and SIGTERM cancel `work`, which may clean up; `broken_off` then says what was done. For
+    a command that is `is_endless` they are the usual end, and the status is 0.
     """
     from rockgate.gateway.cli import values
     from rockgate.gateway.cli.wire.cluster import Cluster
@@ -90,7 +91,7 @@ def run(
         async with Cluster(seeds, timeout_s=timeout_s, client_id=client_id) as cluster:
             return await work(cluster)
 
-    return _run(main, is_json=is_json, is_endless=is_endless)
+    return _run(main, is_json=is_json, is_endless=is_endless, broken_off=broken_off)
 
 
 def run_door(
@@ -100,8 +101,12 @@ def run_door(
     server: str,
     timeout: str,
     is_json: bool = False,
+    broken_off: Callable[[], None] = lambda: None,
 ) -> T:
-    """What `work` gives for RocketMQ's door of a server; ends the command where it raises."""
+    """What `work` gives for RocketMQ's door of a server; ends the command where it raises.
+
+    `broken_off` says what was done until Ctrl-C or SIGTERM.
+    """
     from rockgate.gateway.cli.wire.remoting import Door
 
     address, timeout_s = door_address(broker, server), _seconds(timeout)
@@ -110,7 +115,7 @@ def run_door(
         async with Door(address, timeout_s=timeout_s) as door:
             return await work(door)
 
-    return _run(main, is_json=is_json)
+    return _run(main, is_json=is_json, broken_off=broken_off)
 
 
 def run_both(
@@ -164,7 +169,11 @@ def _seconds(timeout: str) -> float:
 
 
 def _run(
-    main: Callable[[], Coroutine[Any, Any, T]], *, is_json: bool, is_endless: bool = False
+    main: Callable[[], Coroutine[Any, Any, T]],
+    *,
+    is_json: bool,
+    is_endless: bool = False,
+    broken_off: Callable[[], None] = lambda: None,
 ) -> T:
     import asyncio
     import signal
@@ -185,8 +194,10 @@ def _run(
         if sys.stderr.isatty():
             # The shell's prompt shall not stand behind the terminal's ^C.
             say(err=True)
+        broken_off()
         raise typer.Exit(0 if is_endless else INTERRUPTED_STATUS) from None
     except asyncio.CancelledError:
+        broken_off()
         raise typer.Exit(0 if is_endless else TERMINATED_STATUS) from None
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rockgate.store.trial import Opener
 
 DAMAGED_STATUS = 1
+INTERRUPTED_STATUS = 130
 
 app = typer.Typer(
     help="Look at the log on disk: check it, dump it, repair it.",
@@ -83,8 +84,12 @@ def check(
     from rockgate.store.inspect import inspect
 
     directory, settings = _directory(config, data_dir)
-    with _progress(_log_bytes(directory), "checking", is_quiet=json) as advance:
-        report = inspect(directory, advance, _opener(settings))
+    try:
+        with _progress(_log_bytes(directory), "checking", is_quiet=json) as advance:
+            report = inspect(directory, advance, _opener(settings))
+    except KeyboardInterrupt:
+        say("rockgate: broken off: what was not read yet may be damaged", err=True)
+        raise typer.Exit(INTERRUPTED_STATUS) from None
     if json:
         _echo_json(_report_fields(report))
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -165,6 +165,8 @@ def produce(
     _check(source, jsonl=jsonl)
     meter = streams.Meter("sent", is_shown=_is_watched(source))
 
+    opened: list[Producer] = []
+
     async def work(cluster: Cluster) -> Producer:
         producer = Producer(
             cluster,
@@ -174,12 +176,18 @@ def produce(
             is_idempotent=idempotent,
             on_created=lambda count: _note_created(topic, count),
         )
+        opened.append(producer)
         await producer.open()
         await _send(producer, source, meter)
         return producer
 
     producer = asking.run(
-        work, server=bootstrap_server, timeout=timeout, is_json=json, client_id=client_id
+        work,
+        server=bootstrap_server,
+        timeout=timeout,
+        is_json=json,
+        client_id=client_id,
+        broken_off=lambda: _note_broken_off(topic, opened, meter),
     )
     meter.clear()
     _report(topic, producer, meter, is_json=json)
@@ -307,6 +315,18 @@ def _note_created(topic: str, count: int) -> None:
     from rockgate.gateway.cli.values import plural
 
     showing.note(f"rockgate: the server created {topic} with {plural(count, 'partition')}")
+
+
+def _note_broken_off(topic: str, opened: Sequence[Producer], meter: Meter) -> None:
+    """Say what is sent for certain; what was on its way may be there as well."""
+    from rockgate.gateway.cli import showing
+    from rockgate.gateway.cli.values import plural
+
+    meter.clear()
+    sent = sum(part.record_count for producer in opened for part in producer.sent.values())
+    told = f"rockgate: broken off: {plural(sent, 'record')} sent to {topic}"
+    left = meter.record_count - sent
+    showing.note(told + (f", of {plural(left, 'more')} it is not known" if left > 0 else ""))
 
 
 def _report(topic: str, producer: Producer, meter: Meter, *, is_json: bool) -> None:

@@ -94,12 +94,13 @@ def resend(
         asking.confirm(question, is_sure=yes)
     done: list[Outcome] = []
     if named:
-        done = asking.run_door(
-            lambda door: _resend(door, named, to, is_again=again, is_dry_run=dry_run),
+        asking.run_door(
+            lambda door: _resend(door, named, to, done, is_again=again, is_dry_run=dry_run),
             broker=broker,
             server=bootstrap_server,
             timeout=timeout,
             is_json=json,
+            broken_off=lambda: _show_part(done, len(named), is_dry_run=dry_run),
         )
     asking.finish(
         {"dead_letters": [_fields(each, is_dry_run=dry_run) for each in done]},
@@ -131,12 +132,18 @@ async def _meant(door: Door, group: str, wanted: Filter, *, is_again: bool) -> l
 
 
 async def _resend(
-    door: Door, named: list[LetterId], to: str | None, *, is_again: bool, is_dry_run: bool
-) -> list[Outcome]:
+    door: Door,
+    named: list[LetterId],
+    to: str | None,
+    done: list[Outcome],
+    *,
+    is_again: bool,
+    is_dry_run: bool,
+) -> None:
+    """Send each; `done` grows meanwhile, for whoever breaks off."""
     from rockgate.gateway.cli.wire import deadletters as wire
     from rockgate.gateway.cli.wire.errors import Declined, Missed
 
-    done: list[Outcome] = []
     for id_ in named:
         try:
             told = await wire.resend(door, id_, to=to, is_again=is_again, is_dry_run=is_dry_run)
@@ -147,7 +154,6 @@ async def _resend(
         if not told.is_resent:
             missed = Missed(str(id_), "it was sent again before; --again does it once more")
         done.append(Outcome(id_, told, missed))
-    return done
 
 
 def _fields(each: Outcome, *, is_dry_run: bool) -> dict[str, Any]:
@@ -160,6 +166,17 @@ def _fields(each: Outcome, *, is_dry_run: bool) -> dict[str, Any]:
         "queue": told.queue if told is not None and is_resent else None,
         "offset": told.offset if told is not None and is_resent else None,
     }
+
+
+def _show_part(done: list[Outcome], count: int, *, is_dry_run: bool) -> None:
+    """Say what was done until somebody broke off."""
+    from rockgate.gateway.cli import showing
+
+    if done:
+        _show(done, is_dry_run=is_dry_run)
+    showing.note(
+        f"rockgate: broken off after {len(done)} of {count}; the same command does the others"
+    )
 
 
 def _show(done: list[Outcome], *, is_dry_run: bool) -> None:
