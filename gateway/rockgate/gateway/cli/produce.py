@@ -143,8 +143,6 @@ def produce(
     not there is created if the server does that.
     """
     from rockgate.gateway.cli import streams
-    from rockgate.gateway.cli.wire.producer import Producer
-    from rockgate.protocol.kafka.records.batch import Compression
 
     source = Source(
         values=values or [],
@@ -168,14 +166,7 @@ def produce(
     opened: list[Producer] = []
 
     async def work(cluster: Cluster) -> Producer:
-        producer = Producer(
-            cluster,
-            topic,
-            acks={Acks.ALL: -1, Acks.ONE: 1, Acks.NONE: 0}[acks],
-            compression=Compression[compression.name],
-            is_idempotent=idempotent,
-            on_created=lambda count: _note_created(topic, count),
-        )
+        producer = _producer(cluster, topic, acks, compression, is_idempotent=idempotent)
         opened.append(producer)
         await producer.open()
         await _send(producer, source, meter)
@@ -191,6 +182,22 @@ def produce(
     )
     meter.clear()
     _report(topic, producer, meter, is_json=json)
+
+
+def _producer(
+    cluster: Cluster, topic: str, acks: Acks, codec: Codec, *, is_idempotent: bool
+) -> Producer:
+    from rockgate.gateway.cli.wire.producer import Producer
+    from rockgate.protocol.kafka.records.batch import Compression
+
+    return Producer(
+        cluster,
+        topic,
+        acks={Acks.ALL: -1, Acks.ONE: 1, Acks.NONE: 0}[acks],
+        compression=Compression[codec.name],
+        is_idempotent=is_idempotent,
+        on_created=lambda count: _note_created(topic, count),
+    )
 
 
 def _check(source: Source, *, jsonl: bool) -> None:

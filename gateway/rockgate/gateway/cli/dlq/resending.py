@@ -88,10 +88,9 @@ def resend(
             timeout=timeout,
             is_json=json,
         )
-    where = f" to {to}" if to else ""
     if not dry_run and named:
-        question = f"Send {plural(len(named), 'dead letter')} again{where}?"
-        asking.confirm(question, is_sure=yes)
+        where = f" to {to}" if to else ""
+        asking.confirm(f"Send {plural(len(named), 'dead letter')} again{where}?", is_sure=yes)
     done: list[Outcome] = []
     if named:
         asking.run_door(
