@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; do \
 	  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-ROOMS := protocol store gateway sdk pipeline tests bench compat-tests docs
+ROOMS := protocol store gateway sdk pipeline cli tests bench compat-tests docs
 ARGS ?=
 
 .PHONY: help serve test test-long check format lock compat compat-spark-next bench bench-against docs fuzz jepsen rows-mutate clean
@@ -31,7 +31,7 @@ check: $(VENV)/.dev ## Formatter, linter, types, import contracts, house rules
 	$(BIN)/ruff format --check $(ROOMS)
 	$(BIN)/ruff check $(ROOMS)
 	$(BIN)/mypy
-	PYTHONPATH=protocol:store:gateway:sdk:pipeline $(BIN)/lint-imports
+	PYTHONPATH=protocol:store:gateway:sdk:pipeline:cli $(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -n auto --dist worksteal tests/house
 
 format: $(VENV)/.dev ## Write the formatter's and the linter's safe fixes

@@ -8,8 +8,8 @@ import cProfile
 import sys
 from collections.abc import Collection
 
+from rockgate.cli.__main__ import main
 from rockgate.gateway import app
-from rockgate.gateway.__main__ import main
 from rockgate.gateway.config import Config
 
 

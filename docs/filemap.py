@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = "docs/architecture.md"
-ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline", "bench")
+ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline", "cli", "bench")
 BEGIN = "<!-- file map: written by `make docs` from the first sentence of each module -->"
 END = "<!-- end of the file map -->"
 

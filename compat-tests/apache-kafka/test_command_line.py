@@ -13,7 +13,7 @@ from bench.peers import KafkaPeer
 from bench.peers.jars import version
 from bench.peers.ports import HOST, free_ports
 from confluent_kafka import Consumer, Producer
-from tests.gateway.cli.terminal import Terminal
+from tests.cli.terminal import Terminal
 from tests.waiting import wait_until
 
 CLIENT = f"apache-kafka {version('kafka')}"

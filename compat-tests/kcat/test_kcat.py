@@ -359,6 +359,6 @@ def test_delayed_records_come_when_they_are_due_and_are_stepped_over_until_then(
 
 def make_mixed(server: RunningServer, topic: str) -> None:
     """kcat creates topics only by using them, and then without a config."""
-    command = [sys.executable, "-m", "rockgate.gateway", "topics", "create", topic]
+    command = [sys.executable, "-m", "rockgate.cli", "topics", "create", topic]
     flags = ["--partitions", "1", "--config", "message.type=MIXED", "-b", server.bootstrap]
     subprocess.run([*command, *flags], check=True, capture_output=True)

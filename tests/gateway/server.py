@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Self
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline")
+ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline", "cli")
 DOORS = ("kafka", "remoting", "namesrv", "http")
 START_SECONDS_MAX = 90.0
 STOP_SECONDS_MAX = 90.0
@@ -36,7 +36,7 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 def command(*arguments: str) -> list[str]:
     """The command line that runs `rockgate` with this interpreter; its warnings are errors."""
-    return [sys.executable, "-W", "error", "-m", "rockgate.gateway", *arguments]
+    return [sys.executable, "-W", "error", "-m", "rockgate.cli", *arguments]
 
 
 class NotReady(AssertionError):

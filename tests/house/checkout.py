@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 # The rooms that hold a portion of the namespace package, and those that only stand beside them.
-SOURCE_ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline")
+SOURCE_ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline", "cli")
 SIDE_ROOMS = ("tests", "bench", "compat-tests", "docs")
 
 

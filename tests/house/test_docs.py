@@ -149,7 +149,7 @@ def makefile_targets() -> set[str]:
 @cache
 def rockgate_help(subcommand: str) -> str:
     """What `rockgate SUBCOMMAND --help` prints; an unknown subcommand fails here."""
-    command = [sys.executable, "-m", "rockgate.gateway", *subcommand.split(), "--help"]
+    command = [sys.executable, "-m", "rockgate.cli", *subcommand.split(), "--help"]
     environ = {**os.environ, "COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"}
     return subprocess.run(command, env=environ, check=True, capture_output=True, text=True).stdout
 

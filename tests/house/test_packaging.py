@@ -92,7 +92,7 @@ def test_the_sdk_imports_with_the_base_install_alone(bare: Path) -> None:
 def test_the_command_without_the_server_extra_exits_2_and_says_what_to_install(
     bare: Path, arguments: list[str]
 ) -> None:
-    result = run_bare(bare, "-m", "rockgate.gateway", *arguments)
+    result = run_bare(bare, "-m", "rockgate.cli", *arguments)
     assert result.returncode == 2, result.stderr
     assert re.search(r"pip install .rockgate\[server\]", result.stderr)
     assert "Traceback" not in result.stderr
@@ -100,7 +100,7 @@ def test_the_command_without_the_server_extra_exits_2_and_says_what_to_install(
 
 @pytest.mark.parametrize("flag", ["--help", "--version"])
 def test_help_and_version_need_no_extra(bare: Path, flag: str) -> None:
-    result = run_bare(bare, "-m", "rockgate.gateway", flag)
+    result = run_bare(bare, "-m", "rockgate.cli", flag)
     assert (result.returncode, result.stderr) == (0, "")
     assert "rockgate" in result.stdout
 

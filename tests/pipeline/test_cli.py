@@ -44,7 +44,7 @@ def without_pyspark(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def rockgate(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "rockgate.gateway", "pipeline", *arguments]
+    return [sys.executable, "-m", "rockgate.cli", "pipeline", *arguments]
 
 
 def test_without_pyspark_the_help_is_there_and_says_what_to_install() -> None:
@@ -332,7 +332,7 @@ find, hidden = importlib.util.find_spec, {modules!r}
 importlib.util.find_spec = lambda name, *more: None if name in hidden else find(name, *more)
 sys.modules.update(dict.fromkeys(hidden))
 sys.argv = ["rockgate", "pipeline", "--help"]
-from rockgate.gateway.__main__ import main
+from rockgate.cli.__main__ import main
 main()
 """
     return subprocess.run(

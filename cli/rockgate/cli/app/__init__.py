@@ -1,0 +1,1 @@
+"""What commands are built on: running one, flags, completion, plugins."""

@@ -1,0 +1,47 @@
+"""Commands of other rooms, found by their entry points: the gateway knows none of them by name.
+
+A room that has commands names them in the group `rockgate.commands` of the package's metadata; each
+is a typer application. They are looked for only when a command is not one of the gateway's own, and
+for the list in `--help`.
+"""
+
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from rockgate.cli.app.flags import quiet, quieted
+
+GROUP = "rockgate.commands"
+PANEL = "More"
+"""Where the help lists them: after the gateway's own panels."""
+
+
+def found(name: str) -> EntryPoint | None:
+    """The entry point of a command of another room."""
+    return next(iter(entry_points(group=GROUP, name=name)), None)
+
+
+class Rooms(TyperGroup):
+    """The gateway's commands, and behind them those of the other rooms."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The flags of `rockgate` itself."""
+        return quiet(super().get_params(ctx))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command by its name; the gateway's own win."""
+        own = super().get_command(ctx, cmd_name)
+        entry = found(cmd_name) if own is None else None
+        if entry is None:
+            return own
+        command = quieted(typer.main.get_command(entry.load()))
+        command.name = cmd_name
+        setattr(command, "rich_help_panel", PANEL)  # noqa: B010  click's own class lacks it
+        return command
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Every name, for the help."""
+        others = sorted({entry.name for entry in entry_points(group=GROUP)})
+        return [*super().list_commands(ctx), *others]

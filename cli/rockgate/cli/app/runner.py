@@ -1,0 +1,258 @@
+"""The flags of every command that asks a server, and running one: statuses, Ctrl-C, errors.
+
+0    done
+1    the server said no, to all of it or to a part
+2    the command line makes no sense
+3    no server can be reached, or it does not answer in time
+130  Ctrl-C, and 143 SIGTERM, unless the command would have gone on forever: then 0
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeVar
+
+import typer
+
+from rockgate.cli.text.echo import say
+
+if TYPE_CHECKING:
+    from rockgate.cli.client.kafka.cluster import Cluster
+    from rockgate.cli.client.kafka.errors import ClientError
+    from rockgate.cli.client.remoting.connection import Door
+    from rockgate.gateway.address import Address
+
+T = TypeVar("T")
+
+REFUSED_STATUS: Final = 1
+USAGE_STATUS: Final = 2
+UNREACHABLE_STATUS: Final = 3
+INTERRUPTED_STATUS: Final = 130
+TERMINATED_STATUS: Final = 143
+
+SERVER: Final = "127.0.0.1:9092"
+SERVER_VARIABLE: Final = "ROCKGATE_BOOTSTRAP_SERVER"
+BROKER_VARIABLE: Final = "ROCKGATE_BROKER"
+TIMEOUT: Final = "10s"
+
+Server = Annotated[
+    str,
+    typer.Option(
+        "--bootstrap-server",
+        "-b",
+        metavar="HOST:PORT",
+        envvar=SERVER_VARIABLE,
+        help="A broker of the cluster; several after commas.",
+    ),
+]
+Broker = Annotated[
+    str | None,
+    typer.Option(
+        "--broker",
+        metavar="HOST:PORT",
+        envvar=BROKER_VARIABLE,
+        help="RocketMQ's door of the server.",
+        show_default="the bootstrap server's host, port 10911",
+    ),
+]
+Timeout = Annotated[
+    str, typer.Option(metavar="DURATION", help="How long to wait for a connection and an answer.")
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask, even on a terminal.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Let the server check it, and change nothing.")
+]
+
+
+def run(
+    work: Callable[[Cluster], Coroutine[Any, Any, T]],
+    *,
+    server: str,
+    timeout: str,
+    is_json: bool = False,
+    client_id: str = "rockgate",
+    is_endless: bool = False,
+    broken_off: Callable[[], None] = lambda: None,
+) -> T:
+    """What `work` gives for the cluster at `server`; ends the command where it raises.
+
+    Ctrl-C and SIGTERM cancel `work`, which may clean up; `broken_off` then says what was done. For
+    a command that is `is_endless` they are the usual end, and the status is 0.
+    """
+    from rockgate.cli.client.kafka.cluster import Cluster
+    from rockgate.cli.text import values
+
+    seeds = checked("--bootstrap-server", values.addresses, server)
+    timeout_s = _seconds(timeout)
+
+    async def main() -> T:
+        async with Cluster(seeds, timeout_s=timeout_s, client_id=client_id) as cluster:
+            return await work(cluster)
+
+    return _run(main, is_json=is_json, is_endless=is_endless, broken_off=broken_off)
+
+
+def run_door(
+    work: Callable[[Door], Coroutine[Any, Any, T]],
+    *,
+    broker: str | None,
+    server: str,
+    timeout: str,
+    is_json: bool = False,
+    broken_off: Callable[[], None] = lambda: None,
+) -> T:
+    """What `work` gives for RocketMQ's door of a server; ends the command where it raises.
+
+    `broken_off` says what was done until Ctrl-C or SIGTERM.
+    """
+    from rockgate.cli.client.remoting.connection import Door
+
+    address, timeout_s = door_address(broker, server), _seconds(timeout)
+
+    async def main() -> T:
+        async with Door(address, timeout_s=timeout_s) as door:
+            return await work(door)
+
+    return _run(main, is_json=is_json, broken_off=broken_off)
+
+
+def run_both(
+    work: Callable[[Cluster, Door], Coroutine[Any, Any, T]],
+    *,
+    broker: str | None,
+    server: str,
+    timeout: str,
+    is_json: bool = False,
+) -> T:
+    """The same with both doors of a server; each is dialled when it is first asked."""
+    from rockgate.cli.client.kafka.cluster import Cluster
+    from rockgate.cli.client.remoting.connection import Door
+    from rockgate.cli.text import values
+
+    seeds = checked("--bootstrap-server", values.addresses, server)
+    address, timeout_s = door_address(broker, server), _seconds(timeout)
+
+    async def main() -> T:
+        async with (
+            Cluster(seeds, timeout_s=timeout_s) as cluster,
+            Door(address, timeout_s=timeout_s) as door,
+        ):
+            return await work(cluster, door)
+
+    return _run(main, is_json=is_json)
+
+
+def door_address(broker: str | None, server: str) -> Address:
+    """Where RocketMQ's door is: as it was said, or beside Kafka's."""
+    from rockgate.cli.client.remoting.connection import PORT
+    from rockgate.cli.text import values
+    from rockgate.gateway.address import Address
+
+    if broker is not None:
+        found: list[Address] = checked(
+            "--broker", lambda text: values.addresses(text, PORT), broker
+        )
+        return found[0]
+    seeds: list[Address] = checked("--bootstrap-server", values.addresses, server)
+    return Address(seeds[0].host, PORT)
+
+
+def _seconds(timeout: str) -> float:
+    from rockgate.cli.text import values
+
+    timeout_ms = checked("--timeout", values.duration_ms, timeout)
+    if timeout_ms < 1:
+        usage("--timeout wants at least 1ms")
+    return timeout_ms / 1000
+
+
+def _run(
+    main: Callable[[], Coroutine[Any, Any, T]],
+    *,
+    is_json: bool,
+    is_endless: bool = False,
+    broken_off: Callable[[], None] = lambda: None,
+) -> T:
+    import asyncio
+    import signal
+
+    from rockgate.cli.client.kafka.errors import ClientError
+
+    async def watched() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        return await main()
+
+    try:
+        return asyncio.run(watched())
+    except ClientError as error:
+        fail([error], {}, is_json=is_json)
+    except KeyboardInterrupt:
+        if sys.stderr.isatty():
+            # The shell's prompt shall not stand behind the terminal's ^C.
+            say(err=True)
+        broken_off()
+        raise typer.Exit(0 if is_endless else INTERRUPTED_STATUS) from None
+    except asyncio.CancelledError:
+        broken_off()
+        raise typer.Exit(0 if is_endless else TERMINATED_STATUS) from None
+
+
+def finish(
+    found: Mapping[str, Any],
+    errors: Iterable[ClientError] = (),
+    *,
+    is_json: bool,
+    show: Callable[[], None],
+) -> None:
+    """Print what was found, in the form asked for, and end with a status that fits the errors."""
+    from rockgate.cli.text import tables
+
+    problems = list(errors)
+    if problems:
+        if not is_json:
+            show()
+        fail(problems, found, is_json=is_json)
+    if is_json:
+        tables.echo_json({**found, "errors": []})
+    else:
+        show()
+
+
+def fail(errors: list[ClientError], found: Mapping[str, Any], *, is_json: bool) -> NoReturn:
+    """Say what went wrong and end the command."""
+    from rockgate.cli.client.kafka.errors import Unreachable
+    from rockgate.cli.text import tables
+
+    if is_json:
+        tables.echo_json({**found, "errors": [tables.error_fields(each) for each in errors]})
+    for error in errors:
+        tables.echo_error(error)
+    is_lost = any(isinstance(error, Unreachable) for error in errors)
+    raise typer.Exit(UNREACHABLE_STATUS if is_lost else REFUSED_STATUS)
+
+
+def usage(problem: str) -> NoReturn:
+    """End the command: what was asked makes no sense."""
+    say(f"rockgate: {problem}", err=True)
+    raise typer.Exit(USAGE_STATUS)
+
+
+def checked(what: str, read: Callable[[Any], T], given: Any) -> T:
+    """What `read` makes of an option; a ValueError ends the command, with the option named."""
+    try:
+        return read(given)
+    except ValueError as error:
+        usage(f"{what} {error}")
+
+
+def confirm(question: str, *, is_sure: bool) -> None:
+    """Ask before something that cannot be undone, where a person sits at the terminal."""
+    if is_sure or not sys.stdin.isatty():
+        return
+    if not typer.confirm(question, err=True):
+        say("rockgate: nothing was changed", err=True)
+        raise typer.Exit(REFUSED_STATUS)

@@ -1,0 +1,123 @@
+"""The flags that `serve` and `config` share, and gathering the configuration they ask for."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from rockgate.cli.text.echo import say
+from rockgate.gateway.config import Gathered, gather
+from rockgate.gateway.config.gather import VARIABLES
+from rockgate.gateway.config.sources import (
+    CONFIG_VARIABLE,
+    from_environment,
+    from_file,
+    from_flags,
+    from_pairs,
+)
+from rockgate.gateway.errors import ConfigError
+
+USAGE_STATUS = 2
+
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="TOML file with settings.")
+]
+DataDir = Annotated[
+    str | None,
+    typer.Option(metavar="DIR", help="Where everything is kept.", show_default="./data"),
+]
+Kafka = Annotated[
+    str | None,
+    typer.Option(metavar="HOST:PORT", help="Kafka's door.", show_default="127.0.0.1:9092"),
+]
+Remoting = Annotated[
+    str | None,
+    typer.Option(metavar="HOST:PORT", help="RocketMQ's door.", show_default="127.0.0.1:10911"),
+]
+Namesrv = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT", help="RocketMQ's name server.", show_default="127.0.0.1:9876"
+    ),
+]
+Http = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT", help="/health, /ready, /metrics.", show_default="127.0.0.1:8080"
+    ),
+]
+AdvertiseKafka = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT", help="What Kafka clients shall dial.", show_default="the bound one"
+    ),
+]
+AdvertiseRemoting = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT",
+        help="What RocketMQ clients shall dial.",
+        show_default="the bound one",
+    ),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Any setting, by its dotted name or Kafka's; repeatable."
+    ),
+]
+LogLevel = Annotated[
+    str | None,
+    typer.Option(metavar="LEVEL", help="error, warning, info or debug.", show_default="info"),
+]
+
+
+def flags(
+    *,
+    data_dir: str | None,
+    kafka: str | None,
+    remoting: str | None,
+    namesrv: str | None,
+    http: str | None,
+    advertise_kafka: str | None,
+    advertise_remoting: str | None,
+    log_level: str | None,
+) -> dict[str, tuple[str, str | None]]:
+    """Which setting each flag gives, and the text it was given."""
+    return {
+        "--data-dir": ("server.data_dir", data_dir),
+        "--kafka": ("kafka.listen", kafka),
+        "--remoting": ("remoting.listen", remoting),
+        "--namesrv": ("namesrv.listen", namesrv),
+        "--http": ("http.listen", http),
+        "--advertise-kafka": ("kafka.advertise", advertise_kafka),
+        "--advertise-remoting": ("remoting.advertise", advertise_remoting),
+        "--log-level": ("server.log_level", log_level),
+    }
+
+
+def gathered(
+    *,
+    config: Path | None,
+    flags: dict[str, tuple[str, str | None]],
+    pairs: Sequence[str],
+) -> Gathered:
+    """The configuration in effect for this command line; ends the command where there is none."""
+    try:
+        file = config or (Path(name) if (name := os.environ.get(CONFIG_VARIABLE)) else None)
+        return gather(
+            from_file(file) if file else (),
+            from_environment(os.environ, VARIABLES),
+            [*from_pairs(pairs), *from_flags(flags)],
+        )
+    except ConfigError as error:
+        fail(error.problems, USAGE_STATUS)
+
+
+def fail(problems: Sequence[str], status: int) -> NoReturn:
+    """Say each problem on a line of standard error and end the command."""
+    for problem in problems:
+        say(f"rockgate: {problem}", err=True)
+    raise typer.Exit(status)

@@ -1,0 +1,1 @@
+"""Administration over Kafka's wire: topics, configs, groups, offsets, quotas, transactions."""

@@ -1,0 +1,1 @@
+"""A small Kafka client: any number of brokers, no threads."""

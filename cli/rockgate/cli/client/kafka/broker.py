@@ -1,0 +1,199 @@
+"""One broker: dialled when it is first asked, spoken to in the newest version that both know."""
+
+import asyncio
+import os
+import re
+import socket
+from collections.abc import Awaitable, Callable
+from struct import Struct
+from typing import Any, Final, TypeVar
+
+from rockgate.cli.client.kafka.errors import NotKafka, NotServed, Refused, Unreachable, Unusable
+from rockgate.cli.client.kafka.link import Link
+from rockgate.gateway.address import Address
+from rockgate.protocol.kafka.api import APIS
+from rockgate.protocol.kafka.connection import Response
+from rockgate.protocol.kafka.errors import ErrorCode, ProtocolError
+from rockgate.protocol.kafka.keys import ApiKey
+from rockgate.protocol.kafka.messages.api_versions import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+)
+from rockgate.protocol.kafka.schema import declaration_of, decode, encode_buffers
+from rockgate.protocol.kafka.versions import NO_VERSIONS, Versions
+
+T = TypeVar("T")
+Dial = Callable[[Callable[[], Link], Address], Awaitable[Link]]
+
+MEMORY_FACTOR: Final = 40
+"""Objects take more than their bytes; a server that was chosen by hand may send many."""
+_ERROR: Final = Struct(">h")
+SOFTWARE: Final = "rockgate-cli"
+
+
+async def dial_tcp(make: Callable[[], Link], address: Address) -> Link:
+    """Open a TCP connection for a link."""
+    loop = asyncio.get_running_loop()
+    _, link = await loop.create_connection(make, address.host, address.port)
+    return link
+
+
+class Broker:
+    """One broker at one address. A connection that was lost is made again by the next request."""
+
+    def __init__(
+        self, address: Address, *, client_id: str, timeout_s: float, dial: Dial = dial_tcp
+    ) -> None:
+        self.address = address
+        self._client_id = client_id
+        self._timeout_s = timeout_s
+        self._dial = dial
+        self._link: Link | None = None
+        self._opening = asyncio.Lock()
+        self._served: dict[int, Versions] = {}
+        self.finalized: dict[str, int] = {}
+        """The features that are switched on, by the broker's word."""
+
+    async def connect(self) -> Link:
+        """The connection, with the versions agreed on."""
+        async with self._opening:
+            if self._link is None or self._link.is_lost:
+                self._link = await self._open()
+            return self._link
+
+    async def ask(
+        self, request: Any, answer: type[T], *, version_max: int | None = None, wait_s: float = 0.0
+    ) -> T:
+        """Send a request and read its answer; `wait_s` is what the server may take on purpose."""
+        link = await self.connect()
+        key = _key_of(request)
+        version = self.version_of(key, version_max)
+        response = await self._answer(
+            link.ask(key, version, [*encode_buffers(request, version)]), self._timeout_s + wait_s
+        )
+        return self._read(answer, version, response)
+
+    async def tell(self, request: Any, *, version_max: int | None = None) -> None:
+        """Send a request that has no answer."""
+        link = await self.connect()
+        key = _key_of(request)
+        version = self.version_of(key, version_max)
+        link.tell(key, version, [*encode_buffers(request, version)])
+        await link.sent()
+
+    @property
+    def served(self) -> dict[int, Versions]:
+        """What the broker says it serves, once connected."""
+        return self._served
+
+    async def serves(self, key: ApiKey, version_min: int = 0) -> bool:
+        """Whether some version of the API, at least `version_min`, can be spoken."""
+        await self.connect()
+        common = self._common(key)
+        return bool(common) and common.max >= version_min
+
+    def version_of(self, key: ApiKey, version_max: int | None = None) -> int:
+        """The newest version that both ends know, not above `version_max`; or NotServed."""
+        common = self._common(key)
+        if version_max is not None:
+            common &= Versions(0, version_max)
+        if not common:
+            theirs, name = self._served.get(key, NO_VERSIONS), APIS[key].name
+            if theirs:
+                raise NotServed(f"{self.address} serves versions {theirs} of {name}, none we know")
+            raise NotServed(f"{self.address} does not serve {name}")
+        return common.max
+
+    def close(self) -> None:
+        """End the connection, if there is one."""
+        if self._link is not None:
+            self._link.close()
+
+    # Private
+
+    def _common(self, key: ApiKey) -> Versions:
+        return self._served.get(key, NO_VERSIONS) & APIS[key].versions
+
+    async def _open(self) -> Link:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                link = await self._dial(
+                    lambda: Link(str(self.address), self._client_id), self.address
+                )
+        except TimeoutError:
+            raise Unreachable(
+                f"no connection to {self.address} within {self._timeout_s:g} s"
+            ) from None
+        except socket.gaierror as error:
+            raise Unreachable(
+                f"cannot find the host {self.address.host}: {error.strerror}"
+            ) from error
+        except OSError as error:
+            raise Unreachable(f"cannot reach {self.address}: {reason_of(error)}") from error
+        try:
+            await self._agree(link)
+        except BaseException:
+            link.close()
+            raise
+        return link
+
+    async def _agree(self, link: Link) -> None:
+        """Ask for the versions, in an older one where ours is too new for the broker."""
+        key, version = ApiKey.API_VERSIONS, APIS[ApiKey.API_VERSIONS].versions.max
+        request = ApiVersionsRequest(client_software_name=SOFTWARE, client_software_version="0.1.0")
+        while True:
+            asked = link.ask(key, version, [*encode_buffers(request, version)])
+            response = await self._first_answer(asked)
+            # A broker that does not know the version says so in version 0.
+            (code,) = _ERROR.unpack_from(response.body) if len(response.body) >= 2 else (0,)
+            is_older = code == ErrorCode.UNSUPPORTED_VERSION and version > 0
+            answer = self._read(ApiVersionsResponse, 0 if is_older else version, response)
+            self._served = {
+                each.api_key: Versions(each.min_version, each.max_version)
+                for each in answer.api_keys
+            }
+            if not is_older:
+                break
+            version = min(self._served.get(key, Versions(0, 0)).max, version - 1)
+        if answer.error_code:
+            raise Refused(answer.error_code, what=f"ApiVersions of {self.address}")
+        self.finalized = {each.name: each.max_version_level for each in answer.finalized_features}
+
+    async def _first_answer(self, future: asyncio.Future[Response]) -> Response:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await future
+        except TimeoutError:
+            raise NotKafka(
+                f"{self.address} took the connection and did not answer within "
+                f"{self._timeout_s:g} s: it is busy, or not a Kafka port"
+            ) from None
+
+    async def _answer(self, future: asyncio.Future[Response], seconds_max: float) -> Response:
+        try:
+            async with asyncio.timeout(seconds_max):
+                return await future
+        except TimeoutError:
+            raise Unreachable(f"{self.address} did not answer within {seconds_max:g} s") from None
+
+    def _read(self, answer: type[T], version: int, response: Response) -> T:
+        body = response.body
+        try:
+            return decode(answer, version, body, memory_max=MEMORY_FACTOR * len(body) + (1 << 22))
+        except ProtocolError as error:
+            raise Unusable(f"{self.address} sent what cannot be read: {error}") from error
+
+
+def _key_of(request: Any) -> ApiKey:
+    key = declaration_of(type(request)).key
+    assert key is not None, request
+    return key
+
+
+def reason_of(error: OSError) -> str:
+    """Asyncio's own texts say which call failed; the number says why."""
+    number = error.errno
+    if number is None and (found := re.search(r"\[Errno (\d+)\]", str(error))):
+        # Several addresses of one name failed; their reasons are rarely different ones.
+        number = int(found[1])
+    return os.strerror(number).lower() if number is not None else str(error)

@@ -1,0 +1,123 @@
+"""One connection to a broker: the sans-IO ClientConnection with a future for each answer.
+
+A transport of asyncio drives it, or a test's own that hands bytes over in memory. A caller that
+stops waiting leaves the connection usable: the answer that still comes is dropped.
+"""
+
+import asyncio
+from collections import deque
+from typing import Final, cast
+
+from rockgate.cli.client.kafka.errors import NotKafka, Unreachable
+from rockgate.cli.client.kafka.strangers import FIRST_BYTES, not_a_port
+from rockgate.protocol.kafka.connection import Buffer, ClientConnection, Response
+from rockgate.protocol.kafka.errors import ProtocolError
+from rockgate.protocol.kafka.keys import ApiKey
+
+ANSWER_BYTES_MAX: Final = 512 << 20
+"""No answer to what this client asks comes near; a larger length is no Kafka at all."""
+
+
+class Link(asyncio.Protocol):
+    """The client's end of a connection to `peer`, which is a name for error messages."""
+
+    def __init__(self, peer: str, client_id: str) -> None:
+        self._peer = peer
+        self._connection = ClientConnection(client_id=client_id, frame_bytes_max=ANSWER_BYTES_MAX)
+        self._waiting: deque[asyncio.Future[Response]] = deque()
+        self._transport: asyncio.Transport | None = None
+        self._lost: Unreachable | None = None
+        self._first: bytes | None = b""
+        """How the peer began, until it gave an answer."""
+        self._may_write = asyncio.Event()
+        self._may_write.set()
+
+    # What the transport calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the transport; nothing is sent before the first request."""
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Give every answer that `data` completes to who waits for it."""
+        if self._first is not None and len(self._first) < FIRST_BYTES:
+            self._first = (self._first + data)[:FIRST_BYTES]
+        try:
+            while responses := self._connection.receive_data(data):
+                self._first = None
+                for response in responses:
+                    future = self._waiting.popleft()
+                    if not future.done():
+                        future.set_result(response)
+                data = b""
+        except ProtocolError as broken:
+            self._fail_strangely(str(broken), f"does not speak Kafka's protocol: {broken}")
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Tell everybody who waits."""
+        why = "closed the connection" + (f": {error}" if error else "")
+        self._fail_strangely(why, why)
+
+    def pause_writing(self) -> None:
+        """Let `sent` wait until the transport's buffer has room again."""
+        self._may_write.clear()
+
+    def resume_writing(self) -> None:
+        """Let `sent` go on."""
+        self._may_write.set()
+
+    # What a broker calls
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether nothing can be asked here any more."""
+        return self._lost is not None
+
+    def ask(self, key: ApiKey, version: int, buffers: list[Buffer]) -> asyncio.Future[Response]:
+        """Send a request; its answer comes as the future's result."""
+        future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        self._send(key, version, buffers, has_answer=True)
+        return future
+
+    def tell(self, key: ApiKey, version: int, buffers: list[Buffer]) -> None:
+        """Send a request that has no answer."""
+        self._send(key, version, buffers, has_answer=False)
+
+    async def sent(self) -> None:
+        """Wait while too much lies unsent."""
+        await self._may_write.wait()
+        if self._lost is not None:
+            raise self._lost
+
+    def close(self) -> None:
+        """End the connection."""
+        self._fail(f"the connection to {self._peer} is closed")
+
+    # Private
+
+    def _send(self, key: ApiKey, version: int, buffers: list[Buffer], *, has_answer: bool) -> None:
+        if self._lost is not None:
+            raise self._lost
+        assert self._transport is not None, "nobody connected this"
+        self._connection.send(key, version, buffers, has_answer=has_answer)
+        self._transport.writelines(self._connection.data_to_send())
+
+    def _fail_strangely(self, at_first: str, later: str) -> None:
+        """Fail; a peer that never answered may be something else altogether."""
+        if self._first is not None and self._waiting:
+            self._fail(not_a_port(self._peer, "Kafka", self._first, at_first), NotKafka)
+        else:
+            self._fail(f"{self._peer} {later}")
+
+    def _fail(self, reason: str, kind: type[Unreachable] = Unreachable) -> None:
+        if self._lost is not None:
+            return
+        self._lost = kind(reason)
+        self._may_write.set()
+        while self._waiting:
+            future = self._waiting.popleft()
+            if not future.done():
+                future.set_exception(kind(reason))
+        if self._transport is not None:
+            self._transport.close()

@@ -1,0 +1,1 @@
+"""Sending records: partitions, batches, order."""

@@ -1,0 +1,142 @@
+"""What waits for its time, asked at RocketMQ's door: part by part, put together here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from rockgate.cli.client.remoting.connection import Door
+from rockgate.protocol.remoting.bodies.operating import (
+    DUE_NAMES,
+    Cancelled,
+    Delayed,
+    DelayedList,
+    DelayPlace,
+    DelayScan,
+)
+from rockgate.protocol.remoting.codes import RequestCode
+from rockgate.protocol.remoting.headers.operating import (
+    DescribeHeader,
+    NamedHeader,
+    ScanDelaysHeader,
+)
+
+_IDS_PER_REQUEST: Final = 100
+_NOWHERE: Final = 1 << 62
+LEVELS_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
+TIMES_TOPIC: Final = "rmq_sys_wheel_timer"
+
+
+class Cursor(NamedTuple):
+    """The last message of a page."""
+
+    due_ms: int
+    sequence: int
+
+
+class Count(NamedTuple):
+    """How many wait for one topic, by one kind of delay."""
+
+    topic: str | None
+    """None: where they will be delivered to was not looked at."""
+    by: str
+    due: tuple[int, ...]
+    """In the order of DUE_NAMES."""
+
+    @property
+    def waiting(self) -> int:
+        """All of them."""
+        return sum(self.due)
+
+
+class Overview(NamedTuple):
+    """What waits, counted, and the soonest of it."""
+
+    waiting: int
+    now_ms: int
+    counts: list[Count]
+    soonest: list[DelayPlace]
+    has_more: bool
+
+
+async def waiting_count(door: Door) -> int:
+    """How many wait, without looking at any."""
+    scan = await door.ask(RequestCode.SCAN_DELAYS, ScanDelaysHeader(start=_NOWHERE), DelayScan)
+    return scan.waiting
+
+
+async def overview(
+    door: Door,
+    *,
+    limit: int,
+    after: Cursor | None,
+    topic: str | None,
+    by_target: bool,
+    progress: Callable[[int, int], None],
+) -> Overview:
+    """Go over everything that waits; `progress` is told how much was counted, and of how much."""
+    start, end, counted = 0, -1, 0
+    counts: dict[tuple[str | None, str], list[int]] = {}
+    soonest: list[DelayPlace] = []
+    while True:
+        header = ScanDelaysHeader(
+            start=start,
+            limit=limit + 1,
+            after_due_ms=-1 if after is None else after.due_ms,
+            after_sequence=-1 if after is None else after.sequence,
+            topic=topic,
+            by_target=by_target,
+        )
+        part = await door.ask(RequestCode.SCAN_DELAYS, header, DelayScan)
+        for each in part.counts:
+            by = kind_of(each.topic, each.queue)
+            target = each.target if by_target or topic else None
+            key = (each.topic if by == "headers" else target, by)
+            total = counts.setdefault(key, [0] * len(DUE_NAMES))
+            for index, count in enumerate(each.due):
+                total[index] += count
+                counted += count
+        soonest = sorted([*soonest, *part.soonest], key=lambda each: (each.due_ms, each.sequence))
+        del soonest[limit + 1 :]
+        start = part.next
+        if end < 0:
+            # Without an end of its own a scan would never end while as many come as it meets.
+            end = part.end
+        progress(counted, part.waiting)
+        if not 0 <= start < end:
+            break
+    found = [Count(target, by, tuple(due)) for (target, by), due in counts.items()]
+    return Overview(
+        part.waiting,
+        part.now_ms,
+        sorted(found, key=lambda each: (each.topic or "", each.by)),
+        soonest[:limit],
+        len(soonest) > limit,
+    )
+
+
+async def describe(
+    door: Door, ids: Sequence[str], *, preview: int = 0, with_due: bool = False
+) -> dict[str, Delayed]:
+    """Details of messages, by the ids that were asked for; what is not known is left out."""
+    found: dict[str, Delayed] = {}
+    for at in range(0, len(ids), _IDS_PER_REQUEST):
+        body = msgspec.json.encode(list(ids[at : at + _IDS_PER_REQUEST]))
+        header = DescribeHeader(preview=preview, with_due=with_due)
+        told = await door.ask(RequestCode.DESCRIBE_DELAYS, header, DelayedList, body)
+        found |= told.found
+    return found
+
+
+async def cancel(door: Door, id_: str) -> Cancelled:
+    """Take a message back, if it still waits."""
+    return await door.ask(RequestCode.CANCEL_DELAY, NamedHeader(id=id_), Cancelled)
+
+
+def kind_of(topic: str, queue: int) -> str:
+    """What made a message wait, by where it waits."""
+    if topic == LEVELS_TOPIC:
+        return f"level {queue + 1}"
+    return "timer" if topic == TIMES_TOPIC else "headers"

@@ -1,0 +1,302 @@
+"""`rockgate consume`: print records, alone or as a member of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rockgate.cli.app import completion, runner
+
+if TYPE_CHECKING:
+    from rockgate.cli.client.consume.fetcher import Chunk
+    from rockgate.cli.client.consume.reading import Plan, Start, Write
+    from rockgate.cli.client.kafka.cluster import Cluster
+    from rockgate.cli.text.streams import Meter
+    from rockgate.protocol.kafka.records.record import Record
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate consume orders --from-beginning
+
+rockgate consume orders --offset -10 --exit-at-end
+
+rockgate consume orders --timestamp 2h --format '%d %p %o %k %v\\n'
+
+rockgate consume orders --group billing --max-messages 100 --json
+
+rockgate consume orders --partition 0 --offset 1500 --max-messages 1
+
+[bold]Format[/bold]
+
+%t topic, %p partition, %o offset, %k key, %v value, %h headers, %T time in ms, %d time, %K and %V
+their sizes, %% a percent sign; \\n \\t \\r \\0 \\xNN.
+
+[bold]Exit status[/bold]
+
+0: done, also by Ctrl-C while following. 1: the server said no. 2: usage. 3: no server.
+"""
+
+_WITH_GROUP = (
+    "a group says itself what is read: --offset, --timestamp and --partition do not go with"
+    " --group; rockgate groups reset-offsets moves a group"
+)
+
+Topics = Annotated[list[str], typer.Argument(metavar="TOPIC", autocompletion=completion.topics)]
+FromBeginning = Annotated[
+    bool, typer.Option("--from-beginning", help="All there is; in a group where it never was.")
+]
+Offset = Annotated[
+    str | None,
+    typer.Option("--offset", "-o", metavar="OFFSET", help="N, -N (the last N), earliest, latest."),
+]
+Timestamp = Annotated[
+    str | None, typer.Option(metavar="TIME", help="From a time on, or from so long ago (2h).")
+]
+Group = Annotated[
+    str | None,
+    typer.Option(
+        "--group",
+        "-g",
+        help="As a member of this group, with commits.",
+        autocompletion=completion.groups,
+    ),
+]
+Commit = Annotated[
+    bool, typer.Option("--commit/--no-commit", help="Whether a group's progress is kept.")
+]
+Partition = Annotated[
+    list[int] | None, typer.Option("--partition", "-p", min=0, help="Only this; repeatable.")
+]
+MaxMessages = Annotated[
+    int | None, typer.Option("--max-messages", "-n", min=1, help="Stop after so many.")
+]
+Follow = Annotated[
+    bool | None,
+    typer.Option(
+        "--follow/--exit-at-end",
+        "-F/-e",
+        help="Wait for more, or stop at what is there now.",
+        show_default="follow",
+    ),
+]
+IdleTimeout = Annotated[
+    str | None, typer.Option(metavar="DURATION", help="Stop when nothing came for so long.")
+]
+Format = Annotated[
+    str | None, typer.Option("--format", "-f", help="How to print a record; see below.")
+]
+Keys = Annotated[bool, typer.Option("--keys", help="The key and a tab before the value.")]
+Headers = Annotated[bool, typer.Option("--headers", help="Headers and a tab, first.")]
+Raw = Annotated[
+    bool, typer.Option("--raw", help="The very bytes, even to a terminal, which may obey them.")
+]
+ReadCommitted = Annotated[
+    bool, typer.Option("--read-committed", help="Leave out what transactions took back.")
+]
+ClientId = Annotated[str, typer.Option(help="As quotas and logs know it.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object a line; loses no byte.")]
+
+
+def consume(
+    topics: Topics,
+    from_beginning: FromBeginning = False,
+    offset: Offset = None,
+    timestamp: Timestamp = None,
+    group: Group = None,
+    commit: Commit = True,
+    partition: Partition = None,
+    max_messages: MaxMessages = None,
+    follow: Follow = None,
+    idle_timeout: IdleTimeout = None,
+    format_: Format = None,
+    keys: Keys = False,
+    headers: Headers = False,
+    raw: Raw = False,
+    read_committed: ReadCommitted = False,
+    client_id: ClientId = "rockgate",
+    bootstrap_server: runner.Server = runner.SERVER,
+    timeout: runner.Timeout = runner.TIMEOUT,
+    json: Json = False,
+) -> None:
+    """Print the records of topics as they come.
+
+    It begins at the end and follows, unless told otherwise; with --exit-at-end alone it begins at
+    the beginning. In a group it goes on where the group stopped, and commits what it has printed.
+    Ctrl-C ends it in order.
+    """
+    from rockgate.cli.client.consume import reading
+    from rockgate.cli.text import tables, values
+
+    if group is not None and (offset or timestamp or partition):
+        runner.usage(_WITH_GROUP)
+    stops_at_end = follow is False
+    start = _start(from_beginning, offset, timestamp, is_from_start=stops_at_end and not group)
+    idle_ms = (
+        None
+        if idle_timeout is None
+        else runner.checked("--idle-timeout", values.duration_ms, idle_timeout)
+    )
+    plan = reading.Plan(
+        topics=list(dict.fromkeys(topics)),
+        partitions=sorted(set(partition)) if partition else None,
+        start=start,
+        group=group,
+        record_count_max=max_messages,
+        stops_at_end=stops_at_end,
+        idle_s_max=None if idle_ms is None else idle_ms / 1000,
+        is_committed=read_committed,
+        commits=commit,
+    )
+    show = _shower(format_, keys=keys, headers=headers, is_json=json, is_raw=raw)
+    is_endless = max_messages is None and not stops_at_end and idle_ms is None
+    _hint(plan, is_endless=is_endless)
+    meter = _meter()
+
+    async def work(cluster: Cluster) -> None:
+        write = _writer(show, meter)
+        try:
+            await reading.Reading(cluster, plan, write, note=_note(meter)).run()
+        finally:
+            meter.clear()
+            if meter.record_count and tables.is_watched() and _is_redirected():
+                tables.note(meter.text())
+
+    runner.run(
+        work,
+        server=bootstrap_server,
+        timeout=timeout,
+        client_id=client_id,
+        is_endless=is_endless,
+    )
+
+
+Show = Callable[["Chunk", "Record"], bytes]
+
+
+def _start(
+    from_beginning: bool, offset: str | None, timestamp: str | None, *, is_from_start: bool
+) -> Start:
+    from rockgate.cli.client.admin.offsets import EARLIEST, LATEST
+    from rockgate.cli.client.consume import reading
+
+    if [from_beginning, offset is not None, timestamp is not None].count(True) > 1:
+        runner.usage("give one of --from-beginning, --offset and --timestamp")
+    if offset in ("earliest", "beginning"):
+        from_beginning = True
+    elif offset in ("latest", "end"):
+        return reading.Start(time_ms=LATEST)
+    elif offset is not None:
+        number = runner.checked("--offset", _number, offset)
+        if offset.startswith("-"):
+            return reading.Start(before_end=-number)
+        return reading.Start(offset=number)
+    if timestamp is not None:
+        return reading.Start(time_ms=runner.checked("--timestamp", _time, timestamp))
+    return reading.Start(time_ms=EARLIEST if from_beginning or is_from_start else LATEST)
+
+
+def _number(text: str) -> int:
+    try:
+        if len(text) > 20:
+            raise ValueError
+        return int(text)
+    except ValueError:
+        raise ValueError(f"wants a number, earliest or latest, not {text!r}") from None
+
+
+def _time(text: str) -> int:
+    """A time, or a duration before now."""
+    from time import time
+
+    from rockgate.cli.text.values import duration_ms, time_ms
+
+    try:
+        return max(0, int(time() * 1000) - duration_ms(text))
+    except ValueError:
+        return time_ms(text)
+
+
+def _shower(text: str | None, *, keys: bool, headers: bool, is_json: bool, is_raw: bool) -> Show:
+    """How a record is printed: as it is, but for a terminal unless that is asked for."""
+    show = _bytes_of(text, keys=keys, headers=headers, is_json=is_json)
+    return show if is_raw or _is_redirected() else _harmless(show, is_json=is_json)
+
+
+def _bytes_of(text: str | None, *, keys: bool, headers: bool, is_json: bool) -> Show:
+    from rockgate.cli.text import records
+
+    if is_json:
+        if text is not None or keys or headers:
+            runner.usage("--json prints everything: leave --format, --keys and --headers out")
+        return lambda chunk, record: records.json_line(
+            *chunk.place, record, is_append_time=chunk.is_append_time
+        )
+    if text is not None and (keys or headers):
+        runner.usage("give --format, or --keys and --headers")
+    chosen = text or "".join(("%h\\t" * headers, "%k\\t" * keys, "%v\\n"))
+    pieces = runner.checked("--format", records.parse_format, chosen)
+    return lambda chunk, record: records.formatted(pieces, *chunk.place, record)
+
+
+def _harmless(show: Show, *, is_json: bool) -> Show:
+    """The same for a terminal: what it would obey is shown as escapes, but line breaks and tabs."""
+    from rockgate.gateway.quoting import for_terminal, json_for_terminal
+
+    def harmless(chunk: Chunk, record: Record) -> bytes:
+        text = show(chunk, record).decode("utf-8", "backslashreplace")
+        return (json_for_terminal(text) if is_json else for_terminal(text, "\n\t")).encode()
+
+    return harmless
+
+
+def _writer(show: Show, meter: Meter) -> Write:
+    from rockgate.cli.text.streams import Output
+
+    output = Output()
+
+    async def write(chunk: Chunk, records: Sequence[Record]) -> None:
+        data = b"".join([show(chunk, record) for record in records])
+        await output.write(data)
+        meter.add(len(records), len(data))
+
+    return write
+
+
+def _hint(plan: Plan, *, is_endless: bool) -> None:
+    """Tell somebody at a terminal why nothing is printed yet."""
+    import sys
+
+    from rockgate.cli.client.admin.offsets import LATEST
+    from rockgate.cli.text import tables
+
+    if not (tables.is_watched() and sys.stdout.isatty() and is_endless) or plan.group:
+        return
+    start = plan.start
+    if start.time_ms == LATEST and start.offset is None and start.before_end is None:
+        tables.note("waiting for new records (--from-beginning prints older ones); Ctrl-C ends")
+
+
+def _is_redirected() -> bool:
+    import sys
+
+    return not sys.stdout.isatty()
+
+
+def _meter() -> Meter:
+    """Shows how fast it goes to somebody who does not see the records themselves."""
+    from rockgate.cli.text import streams, tables
+
+    return streams.Meter("read", is_shown=tables.is_watched() and _is_redirected())
+
+
+def _note(meter: Meter) -> Callable[[str], None]:
+    from rockgate.cli.text import tables
+
+    def note(text: str) -> Any:
+        meter.clear()
+        tables.note(f"rockgate: {text}")
+
+    return note

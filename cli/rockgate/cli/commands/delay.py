@@ -1,0 +1,322 @@
+"""`rockgate delay`: messages that wait for their time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from rockgate.cli.app import completion, runner
+from rockgate.cli.text.echo import say
+
+if TYPE_CHECKING:
+    from rockgate.cli.client.kafka.errors import ClientError
+    from rockgate.cli.client.remoting.connection import Door
+    from rockgate.cli.client.remoting.delays import Count, Cursor, Overview
+    from rockgate.protocol.remoting.bodies.operating import Cancelled, Delayed, DelayPlace
+
+app = typer.Typer(
+    help="Delayed messages: list, show, cancel.", no_args_is_help=True, add_completion=False
+)
+
+LOOKED_MAX: Final = 100_000
+"""Up to so many are looked at without being asked to: it takes about a second."""
+LIMIT_MAX: Final = 999
+
+LIST_EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate delay list
+
+rockgate delay list --topic orders --limit 100
+
+rockgate delay list --limit 0 --exact --json
+"""
+SHOW_EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate delay show rmq_sys_wheel_timer/0/17
+
+rockgate delay show 7F0000010007...0001 --preview 4096 --json
+"""
+CANCEL_EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate delay cancel rmq_sys_wheel_timer/0/17
+
+rockgate delay cancel djEgb3JkZXJz... --yes        # a recall handle, as the send returned it
+"""
+
+
+@app.command("list", epilog=LIST_EXAMPLES)
+def list_(
+    topic: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TOPIC",
+            help="Only what goes to this topic; looks at every message.",
+            autocompletion=completion.topics,
+        ),
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(min=0, max=LIMIT_MAX, help="How many of the soonest to list.")
+    ] = 20,
+    after: Annotated[
+        str | None,
+        typer.Option(metavar="CURSOR", help="The next page: what the last one ended with."),
+    ] = None,
+    exact: Annotated[
+        bool,
+        typer.Option("--exact", help=f"Count by topic even if more than {LOOKED_MAX:,} wait."),
+    ] = False,
+    broker: runner.Broker = None,
+    bootstrap_server: runner.Server = runner.SERVER,
+    timeout: runner.Timeout = runner.TIMEOUT,
+    json: runner.Json = False,
+) -> None:
+    """Count what waits, by topic and due time, and list the soonest."""
+    from rockgate.cli.client.remoting import delays
+    from rockgate.gateway.kafka.names import to_store
+
+    cursor = runner.checked("--after", _cursor, after) if after else None
+
+    async def work(door: Door) -> tuple[Overview, dict[str, Delayed], bool]:
+        by_target = exact or await delays.waiting_count(door) <= LOOKED_MAX
+        found = await delays.overview(
+            door,
+            limit=limit,
+            after=cursor,
+            topic=None if topic is None else to_store(topic),
+            by_target=by_target,
+            progress=_progress,
+        )
+        details = await delays.describe(door, [each.id for each in found.soonest])
+        return found, details, by_target or topic is not None
+
+    found, details, is_exact = runner.run_door(
+        work, broker=broker, server=bootstrap_server, timeout=timeout, is_json=json
+    )
+    last = found.soonest[-1] if found.soonest and found.has_more else None
+    told = {
+        "waiting": found.waiting,
+        "now_ms": found.now_ms,
+        "counts": [_count_fields(each) for each in found.counts],
+        "messages": [_row_fields(each, details.get(each.id)) for each in found.soonest],
+        "next": f"{last.due_ms}:{last.sequence}" if last else None,
+    }
+    runner.finish(
+        told, is_json=json, show=lambda: _show(found, details, told["next"], is_exact=is_exact)
+    )
+
+
+@app.command(epilog=SHOW_EXAMPLES)
+def show(
+    ids: Annotated[
+        list[str],
+        typer.Argument(metavar="ID", help="As `list` shows it, a message id or a recall handle."),
+    ],
+    preview: Annotated[int, typer.Option(min=0, max=65_536, help="Bytes of the body.")] = 512,
+    broker: runner.Broker = None,
+    bootstrap_server: runner.Server = runner.SERVER,
+    timeout: runner.Timeout = runner.TIMEOUT,
+    json: runner.Json = False,
+) -> None:
+    """Show messages that wait: properties and the begin of the body."""
+    from rockgate.cli.client.kafka.errors import Missed
+    from rockgate.cli.client.remoting import delays
+
+    found = runner.run_door(
+        lambda door: delays.describe(door, ids, preview=preview, with_due=True),
+        broker=broker,
+        server=bootstrap_server,
+        timeout=timeout,
+        is_json=json,
+    )
+    rows = [each for id_ in ids if (each := found.get(id_)) is not None]
+    missing: list[ClientError] = [Missed(id_, _UNKNOWN) for id_ in ids if id_ not in found]
+    runner.finish(
+        {"messages": [_fields(each, is_whole=True) for each in rows]},
+        missing,
+        is_json=json,
+        show=lambda: _show_each(rows),
+    )
+
+
+@app.command(epilog=CANCEL_EXAMPLES)
+def cancel(
+    ids: Annotated[
+        list[str],
+        typer.Argument(metavar="ID", help="As `list` shows it, a message id or a recall handle."),
+    ],
+    yes: runner.Yes = False,
+    broker: runner.Broker = None,
+    bootstrap_server: runner.Server = runner.SERVER,
+    timeout: runner.Timeout = runner.TIMEOUT,
+    json: runner.Json = False,
+) -> None:
+    """Take messages back before they are delivered. On a terminal it asks first.
+
+    Of a cancel and the delivery exactly one happens, and the answer says which.
+    """
+    from rockgate.cli.client.kafka.errors import Missed
+    from rockgate.cli.client.remoting import delays
+
+    runner.confirm(f"Cancel {', '.join(ids)}, so that nobody ever gets them?", is_sure=yes)
+
+    async def work(door: Door) -> dict[str, Cancelled]:
+        return {id_: await delays.cancel(door, id_) for id_ in ids}
+
+    done = runner.run_door(
+        work, broker=broker, server=bootstrap_server, timeout=timeout, is_json=json
+    )
+    errors: list[ClientError] = [
+        Missed(id_, _why_not(each.delayed)) for id_, each in done.items() if not each.is_cancelled
+    ]
+    rows = [
+        {
+            "id": id_,
+            "is_cancelled": each.is_cancelled,
+            "delivered": None if each.delayed is None else each.delayed.delivered,
+        }
+        for id_, each in done.items()
+    ]
+
+    def show() -> None:
+        for id_, each in done.items():
+            if each.is_cancelled:
+                say(f"cancelled {id_}{_what(each.delayed)}")
+
+    runner.finish({"messages": rows}, errors, is_json=json, show=show)
+
+
+_UNKNOWN: Final = "nothing with this id waits or waited; rockgate delay list shows what does"
+
+
+def _why_not(delayed: Delayed | None) -> str:
+    if delayed is None:
+        return _UNKNOWN
+    if delayed.delivered is not None:
+        return f"it was delivered before; it is {delayed.delivered}"
+    return "it does not wait any more: it was delivered or cancelled before"
+
+
+def _what(delayed: Delayed | None) -> str:
+    from rockgate.cli.text import values
+
+    if delayed is None or delayed.message is None:
+        return ""
+    due = f", due {values.time_text(delayed.due_ms)}" if delayed.due_ms >= 0 else ""
+    return f" (topic {delayed.message.topic}{due})"
+
+
+def _cursor(text: str) -> Cursor:
+    from rockgate.cli.client.remoting.delays import Cursor
+
+    due, colon, sequence = text.partition(":")
+    if not colon or not (due + sequence).isascii() or not (due + sequence).isdigit():
+        raise ValueError(
+            f"wants what the last page ended with, such as 1767225600000:17, not {text!r}"
+        )
+    return Cursor(int(due), int(sequence))
+
+
+def _progress(counted: int, waiting: int) -> None:
+    from rockgate.cli.text import tables
+
+    if tables.is_watched() and counted < waiting:
+        typer.echo(f"\r{counted:,} of {waiting:,} …", err=True, nl=False)
+
+
+# What is printed
+
+
+def _show(found: Overview, details: dict[str, Delayed], cursor: Any, *, is_exact: bool) -> None:
+    from rockgate.cli.text import tables, values
+    from rockgate.protocol.remoting.bodies.operating import DUE_NAMES
+
+    if not found.counts:
+        tables.note("nothing waits")
+        return
+    tables.table(
+        ("topic", "by", "waiting", *DUE_NAMES),
+        [(each.topic, each.by, each.waiting, *each.due) for each in found.counts],
+    )
+    if not is_exact:
+        tables.note(
+            f"{found.waiting:,} wait, so their topics were not looked at; --exact does that,"
+            " at some ten seconds a million"
+        )
+    if not found.soonest:
+        return
+    say()
+    tables.table(
+        ("id", "topic", "queue", "due", "in", "size", "keys", "tags", "by"),
+        [_row(each, details.get(each.id), found.now_ms) for each in found.soonest],
+    )
+    if cursor:
+        count = values.plural(len(found.soonest), "message")
+        tables.note(f"the soonest {count}; --after {cursor} shows the next")
+
+
+def _row(place: DelayPlace, delayed: Delayed | None, now_ms: int) -> tuple[str | int | None, ...]:
+    from rockgate.cli.text import values
+
+    due = values.time_text(place.due_ms)
+    ahead = values.span_text(place.due_ms - now_ms)
+    if delayed is None or delayed.message is None:
+        return (place.id, None, None, due, ahead, None, None, None, None)
+    message = delayed.message
+    return (
+        place.id,
+        message.topic,
+        message.queue,
+        due,
+        ahead,
+        message.size,
+        message.keys,
+        message.tags,
+        delayed.origin,
+    )
+
+
+def _show_each(rows: list[Delayed]) -> None:
+    from rockgate.cli.text import message_view, values
+
+    for number, each in enumerate(rows):
+        if number:
+            say()
+        lines = [("id", each.id), ("waits", "yes" if each.is_waiting else "no")]
+        if each.due_ms >= 0:
+            lines.append(("due", values.time_text(each.due_ms)))
+        if each.delivered:
+            lines.append(("delivered", each.delivered))
+        lines.append(("by", each.origin))
+        if each.message is not None:
+            lines += message_view.message_lines(each.message)
+        message_view.echo_lines(lines)
+
+
+def _count_fields(count: Count) -> dict[str, Any]:
+    from rockgate.protocol.remoting.bodies.operating import DUE_NAMES
+
+    due = dict(zip(DUE_NAMES, count.due, strict=True))
+    return {"topic": count.topic, "by": count.by, "waiting": count.waiting, **due}
+
+
+def _row_fields(place: DelayPlace, delayed: Delayed | None) -> dict[str, Any]:
+    fields = {"id": place.id} if delayed is None else _fields(delayed, is_whole=False)
+    return {**fields, "due_ms": place.due_ms}
+
+
+def _fields(delayed: Delayed, *, is_whole: bool) -> dict[str, Any]:
+    from rockgate.cli.text.message_view import message_fields
+
+    message = delayed.message
+    return {
+        "id": delayed.id,
+        "is_waiting": delayed.is_waiting,
+        "due_ms": delayed.due_ms,
+        "by": delayed.origin,
+        "delivered": delayed.delivered,
+        **({} if message is None else message_fields(message, is_whole=is_whole)),
+    }

@@ -1,0 +1,193 @@
+"""`rockgate dlq resend`: dead letters back to where they came from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from rockgate.cli.app import completion, runner
+from rockgate.cli.commands.dlq import filters
+from rockgate.cli.text.echo import say
+
+if TYPE_CHECKING:
+    from rockgate.cli.client.kafka.errors import ClientError
+    from rockgate.cli.client.remoting.connection import Door
+    from rockgate.cli.client.remoting.dead_letters import Filter, LetterId
+    from rockgate.protocol.remoting.bodies.operating import Resend
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate dlq resend billing/0/17 billing/0/18
+
+rockgate dlq resend --group billing --topic orders --since 2026-01-31T00:00:00Z --dry-run
+
+rockgate dlq resend --group billing --all --yes
+
+rockgate dlq resend billing/0/17 --to orders-fixed --again
+"""
+
+
+class Outcome(NamedTuple):
+    """What became of one dead letter."""
+
+    id: LetterId
+    resend: Resend | None
+    error: ClientError | None = None
+
+
+def resend(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID]", help="GROUP/QUEUE/OFFSET, as `list` shows it."),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(metavar="GROUP", help="Whose dead letters.", autocompletion=completion.groups),
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="All of the group's.")] = False,
+    topic: filters.Topic = None,
+    key: filters.Key = None,
+    reason: filters.Reason = None,
+    since: filters.Since = None,
+    until: filters.Until = None,
+    to: Annotated[
+        str | None, typer.Option(metavar="TOPIC", help="Another topic than the one they are from.")
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Also those that were sent again before.")
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Let the server check each, say what would be sent."),
+    ] = False,
+    yes: runner.Yes = False,
+    broker: runner.Broker = None,
+    bootstrap_server: runner.Server = runner.SERVER,
+    timeout: runner.Timeout = runner.TIMEOUT,
+    json: runner.Json = False,
+) -> None:
+    """Send dead letters to the topics they came from, as they were sent first.
+
+    Each is sent once, however often this runs or is broken off; --again sends it once more. The
+    dead letter stays in its queue. On a terminal it asks first.
+    """
+    from rockgate.cli.client.remoting import dead_letters as wire
+    from rockgate.cli.text.values import plural
+
+    wanted = filters.read_filter(topic, key, reason, since, until)
+    named = [runner.checked("ID", wire.read_id, id_) for id_ in ids or ()]
+    _check(named, group, wanted, is_all=all_)
+    if group is not None:
+        name = wire.group_of(group)
+        named = runner.run_door(
+            lambda door: _meant(door, name, wanted, is_again=again),
+            broker=broker,
+            server=bootstrap_server,
+            timeout=timeout,
+            is_json=json,
+        )
+    if not dry_run and named:
+        where = f" to {to}" if to else ""
+        runner.confirm(f"Send {plural(len(named), 'dead letter')} again{where}?", is_sure=yes)
+    done: list[Outcome] = []
+    if named:
+        runner.run_door(
+            lambda door: _resend(door, named, to, done, is_again=again, is_dry_run=dry_run),
+            broker=broker,
+            server=bootstrap_server,
+            timeout=timeout,
+            is_json=json,
+            broken_off=lambda: _show_part(done, len(named), is_dry_run=dry_run),
+        )
+    runner.finish(
+        {"dead_letters": [_fields(each, is_dry_run=dry_run) for each in done]},
+        [each.error for each in done if each.error is not None],
+        is_json=json,
+        show=lambda: _show(done, is_dry_run=dry_run),
+    )
+
+
+def _check(named: list[LetterId], group: str | None, wanted: Filter, *, is_all: bool) -> None:
+    is_filtered = wanted != type(wanted)()
+    if bool(named) == (group is not None):
+        runner.usage("say which: ids, or --group with --all or a filter")
+    if named and (is_all or is_filtered):
+        runner.usage("ids take no filter: --all, --topic and the like go with --group")
+    if group is not None and is_all == is_filtered:
+        runner.usage("--group wants --all, or a filter: --topic, --key, --reason, --since, --until")
+
+
+async def _meant(door: Door, group: str, wanted: Filter, *, is_again: bool) -> list[LetterId]:
+    from rockgate.cli.client.remoting import dead_letters as wire
+
+    return [
+        wire.id_of(letter)
+        for queue in await wire.queues(door, group)
+        async for letter in wire.read(door, queue, wanted)
+        if is_again or not letter.is_resent
+    ]
+
+
+async def _resend(
+    door: Door,
+    named: list[LetterId],
+    to: str | None,
+    done: list[Outcome],
+    *,
+    is_again: bool,
+    is_dry_run: bool,
+) -> None:
+    """Send each; `done` grows meanwhile, for whoever breaks off."""
+    from rockgate.cli.client.kafka.errors import Declined, Missed
+    from rockgate.cli.client.remoting import dead_letters as wire
+
+    for id_ in named:
+        try:
+            told = await wire.resend(door, id_, to=to, is_again=is_again, is_dry_run=is_dry_run)
+        except Declined as no:
+            done.append(Outcome(id_, None, Declined(no.code, no.message, what=str(id_))))
+            continue
+        missed = None
+        if not told.is_resent:
+            missed = Missed(str(id_), "it was sent again before; --again does it once more")
+        done.append(Outcome(id_, told, missed))
+
+
+def _fields(each: Outcome, *, is_dry_run: bool) -> dict[str, Any]:
+    told = each.resend
+    is_resent = told is not None and told.is_resent and not is_dry_run
+    return {
+        "id": str(each.id),
+        "is_resent": is_resent,
+        "topic": told.topic if told is not None else None,
+        "queue": told.queue if told is not None and is_resent else None,
+        "offset": told.offset if told is not None and is_resent else None,
+    }
+
+
+def _show_part(done: list[Outcome], count: int, *, is_dry_run: bool) -> None:
+    """Say what was done until somebody broke off."""
+    from rockgate.cli.text import tables
+
+    if done:
+        _show(done, is_dry_run=is_dry_run)
+    tables.note(
+        f"rockgate: broken off after {len(done)} of {count}; the same command does the others"
+    )
+
+
+def _show(done: list[Outcome], *, is_dry_run: bool) -> None:
+    from rockgate.cli.text import tables
+
+    if not done:
+        tables.note("no dead letter is meant by this")
+    for each in done:
+        if each.resend is None or not each.resend.is_resent:
+            continue
+        if is_dry_run:
+            say(f"would send {each.id} to {each.resend.topic}/{each.resend.queue}")
+        else:
+            place = f"{each.resend.topic}/{each.resend.queue}/{each.resend.offset}"
+            say(f"sent {each.id} as {place}")

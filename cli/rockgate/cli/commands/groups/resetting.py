@@ -1,0 +1,327 @@
+"""`rockgate groups reset-offsets`: where a group shall go on reading. Shows first, does on demand.
+
+How each way finds the new offset:
+
+    --to-earliest      where the log begins
+    --to-latest        where it ends
+    --to-current       what is committed now; where nothing is, the end
+    --to-offset N      N
+    --shift-by N       what is committed now, plus N
+    --to-datetime T    the first record at or after T; where there is none, the end
+    --by-duration D    the same for D before now
+    --from-file F      what the file says for each partition
+
+Whatever lies outside the log is moved to its nearer end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from rockgate.cli.app import completion, runner
+from rockgate.cli.text.echo import say
+
+if TYPE_CHECKING:
+    from rockgate.cli.client.admin.offsets import Bounds
+    from rockgate.cli.client.kafka.cluster import Cluster
+    from rockgate.cli.client.kafka.errors import ClientError
+    from rockgate.cli.client.kafka.view import Place
+
+FILE_BYTES_MAX: Final = 64 << 20
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate groups reset-offsets billing --topic orders --to-earliest
+
+rockgate groups reset-offsets billing --topic orders:0,3 --shift-by -100 --execute
+
+rockgate groups reset-offsets billing --all-topics --by-duration 2h --execute
+
+rockgate groups reset-offsets billing --all-topics --to-current --export > offsets.csv
+
+rockgate groups reset-offsets billing --from-file offsets.csv --execute
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """One partition's offset now and then."""
+
+    place: Place
+    old: int | None
+    new: int
+    end: int
+
+    def fields(self) -> dict[str, Any]:
+        """As programs see it."""
+        return {
+            "topic": self.place[0],
+            "partition": self.place[1],
+            "old_offset": self.old,
+            "new_offset": self.new,
+            "end_offset": self.end,
+            "new_lag": self.end - self.new,
+        }
+
+
+Group = Annotated[str, typer.Argument(metavar="GROUP", autocompletion=completion.groups)]
+Topic = Annotated[
+    list[str] | None,
+    typer.Option(metavar="TOPIC[:PARTITION,...]", help="What to reset; repeatable."),
+]
+AllTopics = Annotated[
+    bool, typer.Option("--all-topics", help="Everything the group has committed.")
+]
+ToEarliest = Annotated[bool, typer.Option("--to-earliest", help="Where the log begins.")]
+ToLatest = Annotated[bool, typer.Option("--to-latest", help="Where the log ends.")]
+ToCurrent = Annotated[bool, typer.Option("--to-current", help="What is committed now.")]
+ToOffset = Annotated[int | None, typer.Option(metavar="OFFSET", min=0)]
+ShiftBy = Annotated[int | None, typer.Option(metavar="COUNT", help="Forth, or back if negative.")]
+ToDatetime = Annotated[
+    str | None, typer.Option(metavar="TIME", help="The first record at or after it.")
+]
+ByDuration = Annotated[
+    str | None, typer.Option(metavar="DURATION", help="The same for so long before now.")
+]
+FromFile = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="CSV of topic,partition,offset; or - .")
+]
+Execute = Annotated[bool, typer.Option("--execute", help="Do it. Without this nothing is changed.")]
+Export = Annotated[
+    bool, typer.Option("--export", help="Print CSV that --from-file takes, and change nothing.")
+]
+
+
+def reset_offsets(
+    group: Group,
+    topic: Topic = None,
+    all_topics: AllTopics = False,
+    to_earliest: ToEarliest = False,
+    to_latest: ToLatest = False,
+    to_current: ToCurrent = False,
+    to_offset: ToOffset = None,
+    shift_by: ShiftBy = None,
+    to_datetime: ToDatetime = None,
+    by_duration: ByDuration = None,
+    from_file: FromFile = None,
+    execute: Execute = False,
+    export: Export = False,
+    bootstrap_server: runner.Server = runner.SERVER,
+    timeout: runner.Timeout = runner.TIMEOUT,
+    json: runner.Json = False,
+) -> None:
+    """Move a group to other offsets. Without --execute it only shows what would change.
+
+    The group must have no members meanwhile, as in Kafka: they would go on from where they are.
+    """
+    how = _how(
+        to_earliest=to_earliest,
+        to_latest=to_latest,
+        to_current=to_current,
+        to_offset=to_offset,
+        shift_by=shift_by,
+        to_datetime=to_datetime,
+        by_duration=by_duration,
+        from_file=from_file,
+    )
+    if export and (execute or json):
+        runner.usage("--export goes with neither --execute nor --json")
+    if isinstance(how.value, dict):
+        if topic or all_topics:
+            runner.usage("--from-file names the partitions itself: leave --topic out")
+    elif bool(topic) == all_topics:
+        runner.usage("give --topic TOPIC (repeatable) or --all-topics")
+
+    def run(cluster: Cluster) -> Any:
+        return _reset(cluster, group, topic or [], how, is_executed=execute)
+
+    moves, errors = runner.run(run, server=bootstrap_server, timeout=timeout, is_json=json)
+    rows = [move.fields() for move in moves]
+    runner.finish(
+        {"group": group, "is_executed": execute and not errors, "offsets": rows},
+        errors,
+        is_json=json,
+        show=lambda: _show(moves, is_executed=execute, is_export=export, has_errors=bool(errors)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """One of the ways of the module's table, and its value."""
+
+    way: str
+    value: Any
+
+
+def _how(**given: Any) -> How:
+    """The one way that was asked for."""
+    from rockgate.cli.text import values
+
+    chosen = [name for name, value in given.items() if value is not None and value is not False]
+    if len(chosen) != 1:
+        flags = ", ".join("--" + name.replace("_", "-") for name in given)
+        runner.usage(f"give one of {flags}")
+    way, value = chosen[0], given[chosen[0]]
+    if way == "to_datetime":
+        value = runner.checked("--to-datetime", values.time_ms, value)
+    elif way == "by_duration":
+        value = runner.checked("--by-duration", values.duration_ms, value)
+    elif way == "from_file":
+        value = runner.checked("--from-file", read_file, value)
+    return How(way, value)
+
+
+def read_file(path: Path) -> dict[Place, int]:
+    """Lines of topic,partition,offset; ValueError names the line that is something else."""
+    import sys
+
+    try:
+        if str(path) == "-":
+            text = sys.stdin.read(FILE_BYTES_MAX)
+        else:
+            with path.open(encoding="utf-8") as file:
+                text = file.read(FILE_BYTES_MAX)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"cannot be read: {error}") from None
+    found: dict[Place, int] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        parts = [part.strip().strip('"') for part in line.split(",")]
+        if len(parts) != 3 or not all(p.isascii() and p.isdigit() for p in parts[1:]):
+            raise ValueError(f"line {number} is not topic,partition,offset: {line.strip()!r}")
+        found[parts[0], int(parts[1])] = int(parts[2])
+    if not found:
+        raise ValueError(f"{path} names no partition")
+    return found
+
+
+async def _reset(
+    cluster: Cluster, group: str, topics: list[str], how: How, *, is_executed: bool
+) -> tuple[list[Move], list[ClientError]]:
+    from rockgate.cli.client.admin import committed
+    from rockgate.cli.client.admin.offsets import bounds
+    from rockgate.cli.client.kafka.errors import Refused
+    from rockgate.cli.text import values
+
+    await _refuse_active(cluster, group)
+    old = await committed.fetch(cluster, group)
+    if isinstance(how.value, dict):
+        places = list(how.value)
+        await cluster.topics(list(dict.fromkeys(name for name, _ in places)))
+    elif topics:
+        from rockgate.cli.commands.topics.places import chosen
+
+        wanted = runner.checked("--topic", values.topic_partitions, topics)
+        places = await chosen(cluster, wanted)
+    else:
+        places = list(old)
+    errors: list[ClientError] = []
+    limits: dict[Place, Bounds] = {}
+    for place, found in (await bounds(cluster, sorted(places))).items():
+        if isinstance(found, Refused):
+            errors.append(found.about(f"topic {place[0]} partition {place[1]}"))
+        else:
+            limits[place] = found
+    new = await _targets(cluster, how, old, limits, errors)
+    moves = [
+        Move(
+            place=place,
+            old=old.get(place),
+            new=min(max(offset, limits[place].start), limits[place].end),
+            end=limits[place].end,
+        )
+        for place, offset in new.items()
+    ]
+    if is_executed and moves and not errors:
+        offsets = {move.place: move.new for move in moves}
+        done = await committed.commit(cluster, group, offsets)
+        errors += [error for error in done.values() if error is not None][:1]
+    return moves, errors
+
+
+async def _refuse_active(cluster: Cluster, group: str) -> None:
+    """A group with members is not ours to move; one that is not there yet may be given offsets."""
+    from rockgate.cli.client.admin import groups
+    from rockgate.cli.client.kafka.errors import Refused
+    from rockgate.protocol.kafka.errors import ErrorCode
+
+    try:
+        found = await groups.describe(cluster, group)
+    except Refused as error:
+        if error.code != ErrorCode.GROUP_ID_NOT_FOUND:
+            raise
+        return
+    if found.is_active:
+        raise Refused(
+            ErrorCode.NON_EMPTY_GROUP,
+            f"offsets can be reset only while nobody is in the group; it is {found.state}"
+            f" with {len(found.members)} member{'s' * (len(found.members) != 1)}",
+            what=f"group {group}",
+        )
+
+
+async def _targets(
+    cluster: Cluster,
+    how: How,
+    old: Mapping[Place, int],
+    limits: Mapping[Place, Bounds],
+    errors: list[ClientError],
+) -> dict[Place, int]:
+    """The offset that each partition shall have; what has none is added to `errors`."""
+    from rockgate.cli.client.admin.offsets import list_offsets
+    from rockgate.cli.client.kafka.errors import Refused, Unusable
+
+    match how.way:
+        case "to_earliest":
+            return {place: each.start for place, each in limits.items()}
+        case "to_latest":
+            return {place: each.end for place, each in limits.items()}
+        case "to_current":
+            return {place: old.get(place, each.end) for place, each in limits.items()}
+        case "to_offset":
+            return dict.fromkeys(limits, how.value)
+        case "from_file":
+            return {place: how.value[place] for place in limits}
+        case "shift_by":
+            missing = [place for place in limits if place not in old]
+            errors += [Unusable(f"{t} {p} has no offset to shift") for t, p in missing]
+            return {place: old[place] + how.value for place in limits if place in old}
+    time_ms = how.value
+    if how.way == "by_duration":
+        from time import time
+
+        time_ms = int(time() * 1000) - how.value
+    new: dict[Place, int] = {}
+    for place, found in (await list_offsets(cluster, dict.fromkeys(limits, time_ms))).items():
+        if isinstance(found, Refused):
+            errors.append(found.about(f"topic {place[0]} partition {place[1]}"))
+        else:
+            new[place] = found.offset if found.offset >= 0 else limits[place].end
+    return new
+
+
+def _show(moves: list[Move], *, is_executed: bool, is_export: bool, has_errors: bool) -> None:
+    from rockgate.cli.text import tables
+
+    if is_export:
+        for move in moves:
+            say(f"{move.place[0]},{move.place[1]},{move.new}")
+        return
+    if not moves:
+        tables.note("nothing to reset: the group has committed nothing there")
+        return
+    tables.table(
+        ("topic", "partition", "old", "new", "new lag"),
+        [(*move.place, move.old, move.new, move.end - move.new) for move in moves],
+    )
+    if not is_executed:
+        tables.note("nothing was changed; --execute does it")
+    elif not has_errors:
+        tables.note("done")

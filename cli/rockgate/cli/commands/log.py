@@ -1,0 +1,353 @@
+"""`rockgate log`: look at a data directory, check it, and end a log that is damaged.
+
+A thin layer: what is checked, shown and cut is the store's business (`rockgate.store.inspect`,
+`dumping` and `repair`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rockgate.cli.app import server_options
+from rockgate.cli.text.echo import say
+
+if TYPE_CHECKING:
+    from rockgate.gateway.config import Config
+    from rockgate.store.dumping import DumpRow
+    from rockgate.store.files import Directory, DiskDirectory
+    from rockgate.store.inspect import Report
+    from rockgate.store.state import Fold, Journal
+    from rockgate.store.topics import Topics
+    from rockgate.store.trial import Opener
+
+DAMAGED_STATUS = 1
+INTERRUPTED_STATUS = 130
+
+app = typer.Typer(
+    help="Look at the log on disk: check it, dump it, repair it.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+CHECK_EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate log check
+
+rockgate log check --data-dir /srv/rockgate --json
+
+[bold]Exit status[/bold]
+
+0: nothing is damaged and a server starts. 1: something is damaged, or a server refuses to start.
+2: the command line makes no sense.
+"""
+
+DUMP_EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate log dump --limit 20
+
+rockgate log dump --from 1048576 --topic orders --queue 3
+
+rockgate log dump --json | jq 'select(.kind == "batch")'
+"""
+
+REPAIR_EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate log check
+
+rockgate log repair --truncate-at 73400320
+
+[bold]Exit status[/bold]
+
+0: done. 1: not possible, and nothing was changed. 2: the command line makes no sense.
+"""
+
+Json = Annotated[bool, typer.Option("--json", help="JSON, for programs.")]
+
+
+@app.command(epilog=CHECK_EXAMPLES)
+def check(
+    config: server_options.ConfigFile = None,
+    data_dir: server_options.DataDir = None,
+    json: Json = False,
+) -> None:
+    """Read everything in the data directory and report what is damaged: file, position, reason.
+
+    Then a start is tried in memory, and if it is refused, where the log could be ended so that it
+    is not. Nothing is changed. A server may be running; then no start is tried.
+    """
+    from rockgate.store.inspect import inspect
+
+    directory, settings = _directory(config, data_dir)
+    try:
+        with _progress(_log_bytes(directory), "checking", is_quiet=json) as advance:
+            report = inspect(directory, advance, _opener(settings))
+    except KeyboardInterrupt:
+        say("rockgate: broken off: what was not read yet may be damaged", err=True)
+        raise typer.Exit(INTERRUPTED_STATUS) from None
+    if json:
+        _echo_json(_report_fields(report))
+    else:
+        _print_report(report, settings)
+    if not report.is_clean or report.refusal is not None:
+        raise typer.Exit(DAMAGED_STATUS)
+
+
+@app.command(epilog=DUMP_EXAMPLES)
+def dump(
+    config: server_options.ConfigFile = None,
+    data_dir: server_options.DataDir = None,
+    start: Annotated[
+        int | None, typer.Option("--from", metavar="POSITION", min=0, help="Where to begin.")
+    ] = None,
+    end: Annotated[
+        int | None, typer.Option("--to", metavar="POSITION", min=0, help="Where to end.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(metavar="COUNT", min=1, help="How many rows at most.")
+    ] = None,
+    topic: Annotated[str | None, typer.Option(metavar="NAME", help="Only of this topic.")] = None,
+    queue: Annotated[int | None, typer.Option(metavar="ID", help="Only of this queue.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Show the entries of the log, one a line. Bodies stay closed; damage is shown in its place."""
+    from itertools import islice
+
+    from rockgate.store.dumping import dump as rows_of
+
+    directory, _ = _directory(config, data_dir)
+    rows = (
+        row
+        for row in rows_of(directory, start, end)
+        if (topic is None or row.topic == topic) and (queue is None or row.queue_id == queue)
+    )
+    if json:
+        for row in islice(rows, limit):
+            _echo_json(row._asdict(), indent=None)
+        return
+    say(_HEADING)
+    for row in islice(rows, limit):
+        say(_line(row))
+
+
+@app.command(epilog=REPAIR_EXAMPLES)
+def repair(
+    truncate_at: Annotated[
+        int,
+        typer.Option(metavar="POSITION", min=0, help="Where the log shall end: see log check."),
+    ],
+    config: server_options.ConfigFile = None,
+    data_dir: server_options.DataDir = None,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="If it can be ended nowhere: keep all of it aside, leave an empty log."
+        ),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """End the log at a position, and keep everything behind it aside in the directory `lost`.
+
+    [bold]This loses whatever lies behind the position, of every topic.[/bold] It is for a log that
+    the server refuses, when there is no better copy. The server must not be running. What would
+    be left is tried first: if a server could not start from it, nothing is changed.
+    """
+    from rockgate.store.errors import CannotRepair, StoreError
+    from rockgate.store.repair import truncate
+
+    directory, settings = _directory(config, data_dir)
+    try:
+        with _progress(truncate_at, "checking", is_quiet=json) as advance:
+            done = truncate(
+                directory,
+                truncate_at,
+                on_progress=advance,
+                is_forced=force,
+                opens=_opener(settings),
+            )
+    except (CannotRepair, StoreError) as error:
+        server_options.fail([str(error)], DAMAGED_STATUS)
+    if json:
+        _echo_json(done._asdict())
+        return
+    kept = f"; {done.lost_bytes} bytes are kept in {done.kept_in}" if done.lost_bytes else ""
+    say(f"the log ends at {done.end} now, with {done.entry_count} entries{kept}")
+
+
+# The directory
+
+
+def _directory(config: Path | None, data_dir: str | None) -> tuple[DiskDirectory, Config]:
+    """Return the directory, and the configuration of its server as far as it is known here."""
+    from dataclasses import replace
+
+    from rockgate.gateway.config.gather import DEFAULT_ORIGIN
+    from rockgate.store.files import DiskDirectory
+    from rockgate.store.trial import segment_bytes_of
+
+    flags = {"--data-dir": ("server.data_dir", data_dir)}
+    gathered = server_options.gathered(config=config, flags=flags, pairs=())
+    path = Path(gathered.config.server.data_dir)
+    if not path.is_dir():
+        server_options.fail([f"there is no data directory {path}"], server_options.USAGE_STATUS)
+    directory = DiskDirectory(path)
+    if gathered.origins["store.segment_bytes"] == DEFAULT_ORIGIN:
+        # The server may have a flag that was not given here; its directory says what it needs.
+        size = segment_bytes_of(directory) or gathered.config.store.segment_bytes
+        store = replace(gathered.config.store, segment_bytes=size)
+        return directory, replace(gathered.config, store=store)
+    return directory, gathered.config
+
+
+def _opener(config: Config) -> Opener:
+    """How a server with this configuration opens a data directory; its log lines are not ours."""
+    import logging
+
+    from rockgate.gateway.errors import IdentityError
+    from rockgate.gateway.identity import look
+    from rockgate.gateway.kafka.assembly import KafkaFolds
+    from rockgate.gateway.mapping.keys import record_keys
+    from rockgate.gateway.remoting.assembly import RemotingFolds
+    from rockgate.store.clock import SystemClock
+    from rockgate.store.store import Store
+    from rockgate.store.trial import CannotOpen
+
+    logging.getLogger("rockgate").addHandler(logging.NullHandler())
+
+    def folds(journal: Journal, topics: Topics) -> list[Fold]:
+        return [*KafkaFolds.make(journal, topics).all(), *RemotingFolds.make(journal).all()]
+
+    def opens(directory: Directory) -> None:
+        Store(directory, config.store, SystemClock(), folds=folds, record_keys=record_keys)
+        try:
+            look(Path(directory.path), config.server.node_id)
+        except IdentityError as error:
+            raise CannotOpen(str(error)) from error
+
+    return opens
+
+
+def _log_bytes(directory: DiskDirectory) -> int:
+    files = Path(directory.path, "commitlog").glob("[0-9]*")
+    return sum(file.stat().st_size for file in files)
+
+
+# Showing
+
+
+@contextmanager
+def _progress(total: int, what: str, *, is_quiet: bool) -> Iterator[Callable[[int], None]]:
+    """Show how far a long walk has come, on standard error, if somebody is watching."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    if is_quiet or not console.is_terminal:
+        yield lambda size: None
+        return
+    columns = ("{task.description}", BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda size: progress.advance(task, size)
+
+
+def _echo_json(value: Any, indent: int | None = 2) -> None:
+    from json import dumps
+
+    typer.echo(dumps(value, indent=indent))
+
+
+def _report_fields(report: Report) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    fields = asdict(report)
+    fields["is_clean"] = report.is_clean
+    fields["damage"] = [finding._asdict() for finding in report.damage]
+    fields["starts"] = None if report.owner is not None else report.refusal is None
+    return fields
+
+
+def _print_report(report: Report, config: Config) -> None:
+    for finding in report.damage:
+        say(str(finding))
+    for note in report.notes:
+        say(f"note: {note}")
+    say(
+        f"{'clean' if report.is_clean else 'DAMAGED'}: the log goes from {report.log_start} to "
+        f"{report.log_end}, {report.flushed} of that is known to be flushed; "
+        f"{report.entry_count} entries ({report.batch_count} batches) "
+        f"in {report.segment_count} segments; {report.index_count} index files, "
+        f"{report.key_file_count} key files, {report.snapshot_count} snapshots"
+    )
+    for line in _outlook(report, config):
+        say(line)
+
+
+def _outlook(report: Report, config: Config) -> Iterator[str]:
+    """What a start comes to, and what can be done about it."""
+    if report.owner is not None:
+        yield f"process {report.owner} has the directory, so no start was tried"
+        return
+    refusal = report.refusal
+    if refusal is None:
+        size = config.store.segment_bytes
+        given = (
+            f" with store.segment_bytes={size}"
+            if size != type(config.store)().segment_bytes
+            else ""
+        )
+        yield (
+            f"a server starts{given}" if report.is_clean else f"a server starts{given} all the same"
+        )
+        return
+    yield f"a server refuses to start: {refusal.reason}"
+    if refusal.is_repairable and report.repair_at is not None:
+        yield f"it starts after: rockgate log repair --truncate-at {report.repair_at}"
+    elif refusal.is_repairable:
+        yield (
+            "the log can be ended nowhere so that it starts; without a better copy there is only "
+            f"an empty log: rockgate log repair --truncate-at {report.log_start} --force"
+        )
+
+
+_HEADING = (
+    f"{'position':>14} {'size':>9} {'kind':<8} {'store time':<23} {'queue':>5} {'offset':>12} "
+    f"{'count':>6} topic"
+)
+
+
+def _line(row: DumpRow) -> str:
+    start = f"{row.position:>14} {row.size:>9} {row.kind:<8}"
+    if row.kind == "filler":
+        return start.rstrip()
+    if row.kind == "damaged":
+        return f"{start} {row.reason}"
+    offset = "-" if row.kind == "state" else str(row.offset)
+    return (
+        f"{start} {_time(row.store_ms):<23} {row.queue_id:>5} {offset:>12} "
+        f"{row.offset_count:>6} {row.topic}{_extras(row)}"
+    )
+
+
+def _time(milliseconds: int) -> str:
+    from datetime import UTC, datetime
+
+    try:
+        time = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (OverflowError, ValueError):
+        return str(milliseconds)
+    return f"{time:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03d}"
+
+
+def _extras(row: DumpRow) -> str:
+    flags = [f"[{','.join(row.flags)}]"] if row.flags else []
+    hidden = ("INNER_NUM", "INNER_BASE")
+    shown = [f"{name}={value}" for name, value in row.properties.items() if name not in hidden]
+    return "".join(f" {each}" for each in (*flags, *shown))

@@ -1,0 +1,46 @@
+"""`rockgate namesrv`: run a name server alone, for brokers elsewhere."""
+
+from rockgate.cli.app import server_options
+
+START_STATUS = 1
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate namesrv
+
+rockgate namesrv --namesrv 0.0.0.0:9876 --data-dir /srv/namesrv
+"""
+
+
+def namesrv(
+    config: server_options.ConfigFile = None,
+    data_dir: server_options.DataDir = None,
+    namesrv: server_options.Namesrv = None,
+    set_: server_options.Set = None,
+    log_level: server_options.LogLevel = None,
+) -> None:
+    """Run RocketMQ's name server alone.
+
+    `rockgate serve` has one already; this is for brokers that run elsewhere. It keeps nothing but
+    kvConfig.json in the data directory, and prints one `ready` line when it answers.
+    """
+    flags = server_options.flags(
+        data_dir=data_dir,
+        kafka=None,
+        remoting=None,
+        namesrv=namesrv,
+        http=None,
+        advertise_kafka=None,
+        advertise_remoting=None,
+        log_level=log_level,
+    )
+    gathered = server_options.gathered(config=config, flags=flags, pairs=set_ or ())
+
+    from rockgate.gateway.errors import StartError
+    from rockgate.gateway.remoting import alone
+
+    try:
+        alone.run(gathered.config)
+    except StartError as error:
+        server_options.fail([str(error)], START_STATUS)

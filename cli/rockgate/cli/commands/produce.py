@@ -1,0 +1,369 @@
+"""`rockgate produce`: send records from arguments, files or standard input."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from rockgate.cli.app import completion, runner
+
+if TYPE_CHECKING:
+    from rockgate.cli.client.kafka.cluster import Cluster
+    from rockgate.cli.client.produce.producer import Outgoing, Producer
+    from rockgate.cli.text.streams import Meter
+
+RECORD_BYTES_MAX: Final = 256 << 20
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate produce orders 'one espresso' --key 7 --header source=till
+
+rockgate produce orders < lines.txt
+
+rockgate produce orders --file orders.tsv --key-separator $'\\t' --compression zstd
+
+rockgate produce orders --key 7 --null-value
+
+rockgate produce reminders 'the tea is ready' --header TIMER_DELAY_MS=240000
+
+rockgate consume orders --from-beginning --exit-at-end --json | rockgate produce copy --jsonl
+
+[bold]Exit status[/bold]
+
+0: all acknowledged. 1: the server said no. 2: the command line makes no sense. 3: no server.
+"""
+
+
+class Acks(StrEnum):
+    """Who must have a record before it counts as sent."""
+
+    ALL = "all"
+    ONE = "1"
+    NONE = "0"
+
+
+class Codec(StrEnum):
+    """How batches are compressed."""
+
+    NONE = "none"
+    GZIP = "gzip"
+    SNAPPY = "snappy"
+    LZ4 = "lz4"
+    ZSTD = "zstd"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where records come from, and how each is read."""
+
+    values: list[str]
+    files: list[Path]
+    is_whole: bool
+    read: Callable[[bytes], Outgoing]
+    has_one_of_nothing: bool
+
+
+Topic = Annotated[str, typer.Argument(metavar="TOPIC", autocompletion=completion.topics)]
+Values = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="VALUE", help="A record each; else lines of standard input."),
+]
+File = Annotated[
+    list[Path] | None,
+    typer.Option("--file", "-f", metavar="FILE", help="Lines of a file; - is standard input."),
+]
+Whole = Annotated[
+    bool, typer.Option("--whole", help="A file, or all of standard input, is one record.")
+]
+Jsonl = Annotated[
+    bool, typer.Option("--jsonl", help="Lines are JSON, as consume --json prints them.")
+]
+KeepPartitions = Annotated[
+    bool, typer.Option("--keep-partitions", help="With --jsonl: to the partition it names.")
+]
+Key = Annotated[str | None, typer.Option("--key", "-k", help="The key of every record.")]
+KeySeparator = Annotated[
+    str | None,
+    typer.Option("--key-separator", "-K", help="What parts key and value in a line."),
+]
+Header = Annotated[
+    list[str] | None,
+    typer.Option("--header", "-H", metavar="NAME=VALUE", help="For all records; repeatable."),
+]
+Partition = Annotated[
+    int | None, typer.Option("--partition", "-p", min=0, help="Instead of what the key says.")
+]
+Timestamp = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Of every record, instead of now.")
+]
+NullValue = Annotated[
+    bool,
+    typer.Option(
+        "--null-value", help="An empty value is null; with --key and no values, one such record."
+    ),
+]
+AcksOption = Annotated[Acks, typer.Option(help="Who must have it: all, 1 or 0.")]
+Compression = Annotated[Codec, typer.Option("--compression", "-z")]
+Idempotent = Annotated[
+    bool, typer.Option("--idempotent/--no-idempotent", help="Written once, if sent again.")
+]
+ClientId = Annotated[str, typer.Option(help="As quotas and logs know it.")]
+
+
+def produce(
+    topic: Topic,
+    values: Values = None,
+    file: File = None,
+    whole: Whole = False,
+    jsonl: Jsonl = False,
+    keep_partitions: KeepPartitions = False,
+    key: Key = None,
+    key_separator: KeySeparator = None,
+    header: Header = None,
+    partition: Partition = None,
+    timestamp: Timestamp = None,
+    null_value: NullValue = False,
+    acks: AcksOption = Acks.ALL,
+    compression: Compression = Codec.NONE,
+    idempotent: Idempotent = True,
+    client_id: ClientId = "rockgate",
+    bootstrap_server: runner.Server = runner.SERVER,
+    timeout: runner.Timeout = runner.TIMEOUT,
+    json: runner.Json = False,
+) -> None:
+    """Send records to a topic, and wait until they are acknowledged.
+
+    Values come from the arguments, from files, or line by line from standard input. A topic that is
+    not there is created if the server does that.
+    """
+    from rockgate.cli.text import streams
+
+    source = Source(
+        values=values or [],
+        files=file or [],
+        is_whole=whole,
+        read=_reader(
+            jsonl=jsonl,
+            keep_partitions=keep_partitions,
+            key=key,
+            key_separator=key_separator,
+            header=header,
+            partition=partition,
+            timestamp=timestamp,
+            null_value=null_value,
+        ),
+        has_one_of_nothing=null_value and key is not None and not values and not file,
+    )
+    _check(source, jsonl=jsonl)
+    meter = streams.Meter("sent", is_shown=_is_watched(source))
+
+    opened: list[Producer] = []
+
+    async def work(cluster: Cluster) -> Producer:
+        producer = _producer(cluster, topic, acks, compression, is_idempotent=idempotent)
+        opened.append(producer)
+        await producer.open()
+        await _send(producer, source, meter)
+        return producer
+
+    producer = runner.run(
+        work,
+        server=bootstrap_server,
+        timeout=timeout,
+        is_json=json,
+        client_id=client_id,
+        broken_off=lambda: _note_broken_off(topic, opened, meter),
+    )
+    meter.clear()
+    _report(topic, producer, meter, is_json=json)
+
+
+def _producer(
+    cluster: Cluster, topic: str, acks: Acks, codec: Codec, *, is_idempotent: bool
+) -> Producer:
+    from rockgate.cli.client.produce.producer import Producer
+    from rockgate.protocol.kafka.records.batch import Compression
+
+    return Producer(
+        cluster,
+        topic,
+        acks={Acks.ALL: -1, Acks.ONE: 1, Acks.NONE: 0}[acks],
+        compression=Compression[codec.name],
+        is_idempotent=is_idempotent,
+        on_created=lambda count: _note_created(topic, count),
+    )
+
+
+def _check(source: Source, *, jsonl: bool) -> None:
+    if source.values and source.files:
+        runner.usage("give values or --file, not both")
+    if source.is_whole and (source.values or jsonl):
+        runner.usage("--whole goes with files and standard input, and not with --jsonl")
+    for path in source.files:
+        if str(path) != "-" and not path.is_file():
+            runner.usage(f"there is no file {path}")
+
+
+def _reader(
+    *,
+    jsonl: bool,
+    keep_partitions: bool,
+    key: str | None,
+    key_separator: str | None,
+    header: list[str] | None,
+    partition: int | None,
+    timestamp: str | None,
+    null_value: bool,
+) -> Callable[[bytes], Outgoing]:
+    """How bytes become a record: by JSON, or by the options that all records share."""
+    from functools import partial
+
+    from rockgate.cli.text import records
+    from rockgate.cli.text import values as read
+
+    if jsonl:
+        shared = (key, key_separator, header, partition, timestamp, null_value or None)
+        if any(each is not None for each in shared):
+            runner.usage("with --jsonl key, headers, partition and time come from the lines")
+        return partial(records.from_json_line, keeps_partition=keep_partitions)
+    if keep_partitions:
+        runner.usage("--keep-partitions goes with --jsonl")
+    if key is not None and key_separator is not None:
+        runner.usage("give --key or --key-separator, not both")
+    if key_separator == "":
+        runner.usage("--key-separator wants at least one character")
+    pairs = runner.checked("--header", read.pairs, header or ())
+    return partial(
+        records.from_line,
+        key=None if key is None else _encoded(key),
+        separator=None if key_separator is None else _encoded(key_separator),
+        headers=tuple((name, _encoded(value or "")) for name, value in pairs),
+        partition=partition,
+        timestamp_ms=None
+        if timestamp is None
+        else runner.checked("--timestamp", read.time_ms, timestamp),
+        empty_is_null=null_value,
+    )
+
+
+def _encoded(text: str) -> bytes:
+    """The bytes that a word of the command line was made of, whatever they are."""
+    import os
+
+    return os.fsencode(text)
+
+
+async def _send(producer: Producer, source: Source, meter: Meter) -> None:
+    from rockgate.cli.client.kafka.errors import Unusable
+
+    number = 0
+    async for raws in _raws(source):
+        for raw in raws:
+            number += 1
+            try:
+                record = source.read(raw)
+            except ValueError as error:
+                await producer.flush()
+                raise Unusable(f"record {number} {error}") from None
+            if producer.add(record):
+                await producer.flush()
+            meter.add(1, len(raw))
+        # Whoever types sees each line sent; whoever pipes has the next chunk waiting already.
+        await producer.flush()
+    await producer.flush()
+
+
+async def _raws(source: Source) -> AsyncIterator[list[bytes]]:
+    """The bytes of records, in as many as came at once."""
+    import os
+
+    from rockgate.cli.text import streams
+
+    if source.has_one_of_nothing:
+        yield [b""]
+        return
+    if source.values:
+        yield [_encoded(value) for value in source.values]
+        return
+    for path in source.files or [Path("-")]:
+        descriptor = 0 if str(path) == "-" else os.open(path, os.O_RDONLY)
+        try:
+            if source.is_whole:
+                found = b"".join([chunk async for chunk in streams.chunks(descriptor)])
+                yield [found]
+            else:
+                async for each in streams.lines(descriptor):
+                    yield each
+        finally:
+            if descriptor:
+                os.close(descriptor)
+
+
+def _is_watched(source: Source) -> bool:
+    """Whether to show how fast it goes: to somebody who is not busy typing."""
+    import sys
+
+    from rockgate.cli.text import tables
+
+    is_typed = not source.values and not source.files and sys.stdin.isatty()
+    if is_typed and not source.has_one_of_nothing and tables.is_watched():
+        tables.note("one record a line; Ctrl-D ends")
+    return tables.is_watched() and not is_typed and not source.values
+
+
+def _note_created(topic: str, count: int) -> None:
+    from rockgate.cli.text import tables
+    from rockgate.cli.text.values import plural
+
+    tables.note(f"rockgate: the server created {topic} with {plural(count, 'partition')}")
+
+
+def _note_broken_off(topic: str, opened: Sequence[Producer], meter: Meter) -> None:
+    """Say what is sent for certain; what was on its way may be there as well."""
+    from rockgate.cli.text import tables
+    from rockgate.cli.text.values import plural
+
+    meter.clear()
+    sent = sum(part.record_count for producer in opened for part in producer.sent.values())
+    told = f"rockgate: broken off: {plural(sent, 'record')} sent to {topic}"
+    left = meter.record_count - sent
+    tables.note(told + (f", of {plural(left, 'more')} it is not known" if left > 0 else ""))
+
+
+def _report(topic: str, producer: Producer, meter: Meter, *, is_json: bool) -> None:
+    from rockgate.cli.text import tables
+    from rockgate.cli.text.values import plural
+
+    parts: list[dict[str, Any]] = [
+        {
+            "partition": index,
+            "records": sent.record_count,
+            "first_offset": sent.first_offset if sent.first_offset >= 0 else None,
+            "last_offset": sent.last_offset if sent.last_offset >= 0 else None,
+        }
+        for index, sent in sorted(producer.sent.items())
+    ]
+
+    def show() -> None:
+        if not tables.is_watched():
+            return
+        if len(parts) == 1 and parts[0]["records"] == 1:
+            where = f"{topic} partition {parts[0]['partition']}"
+            offset = parts[0]["first_offset"]
+            tables.note(f"sent to {where}" + ("" if offset is None else f" at offset {offset}"))
+        elif meter.record_count <= 1000:
+            tables.note(f"sent {plural(meter.record_count, 'record')} to {topic}")
+        else:
+            tables.note(meter.text())
+
+    runner.finish(
+        {"topic": topic, "records": meter.record_count, "partitions": parts},
+        is_json=is_json,
+        show=show,
+    )

@@ -1,0 +1,56 @@
+"""`rockgate serve`: run the server until it is told to stop."""
+
+from rockgate.cli.app import server_options
+
+START_STATUS = 1
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate serve
+
+rockgate serve --data-dir /srv/rockgate --kafka 0.0.0.0:9092 --advertise-kafka kafka.example:9092
+
+rockgate serve --kafka 127.0.0.1:0 --http off --set num.partitions=8 --set kafka.idle_ms_max=30m
+
+rockgate serve --config rockgate.toml --log-level debug
+"""
+
+
+def serve(
+    config: server_options.ConfigFile = None,
+    data_dir: server_options.DataDir = None,
+    kafka: server_options.Kafka = None,
+    remoting: server_options.Remoting = None,
+    namesrv: server_options.Namesrv = None,
+    http: server_options.Http = None,
+    advertise_kafka: server_options.AdvertiseKafka = None,
+    advertise_remoting: server_options.AdvertiseRemoting = None,
+    set_: server_options.Set = None,
+    log_level: server_options.LogLevel = None,
+) -> None:
+    """Run the server.
+
+    It prints one `ready` line on standard output when every door answers, logs to standard error,
+    and on SIGTERM or SIGINT finishes what is in flight and exits 0. In place of an address, `off`
+    closes a door; port 0 takes a free one.
+    """
+    flags = server_options.flags(
+        data_dir=data_dir,
+        kafka=kafka,
+        remoting=remoting,
+        namesrv=namesrv,
+        http=http,
+        advertise_kafka=advertise_kafka,
+        advertise_remoting=advertise_remoting,
+        log_level=log_level,
+    )
+    gathered = server_options.gathered(config=config, flags=flags, pairs=set_ or ())
+
+    from rockgate.gateway import app
+    from rockgate.gateway.errors import StartError
+
+    try:
+        app.run(gathered.config, gathered.given)
+    except StartError as error:
+        server_options.fail([str(error)], START_STATUS)

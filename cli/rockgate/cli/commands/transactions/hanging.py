@@ -1,0 +1,231 @@
+"""`rockgate transactions find-hanging` and `abort`: what nobody will end, and ending it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rockgate.cli.app import completion, runner
+from rockgate.cli.text.echo import say
+
+if TYPE_CHECKING:
+    from rockgate.cli.client.admin.transactions import Hanging, Open
+    from rockgate.cli.client.kafka.cluster import Cluster
+    from rockgate.cli.client.kafka.errors import Refused
+    from rockgate.cli.client.kafka.view import Place
+
+FIND_EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate transactions find-hanging
+
+rockgate transactions find-hanging --topic orders --open-longer-than 1h --json
+"""
+ABORT_EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate transactions abort orders:3 --start-offset 1712
+
+rockgate transactions abort orders:3 --producer-id 4001 --yes
+"""
+
+
+def find_hanging(
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TOPIC[:PARTITION,...]",
+            help="Where to look; repeatable. Without it, everywhere.",
+            autocompletion=completion.topics,
+        ),
+    ] = None,
+    open_longer_than: Annotated[
+        str,
+        typer.Option(
+            metavar="DURATION",
+            help="How long its producer must have been silent: the largest timeout allowed.",
+        ),
+    ] = "15m",
+    bootstrap_server: runner.Server = runner.SERVER,
+    timeout: runner.Timeout = runner.TIMEOUT,
+    json: runner.Json = False,
+) -> None:
+    """Find transactions that a partition has open and no coordinator will end."""
+    from time import time
+
+    from rockgate.cli.client.admin import transactions as wire
+    from rockgate.cli.client.kafka.errors import Refused
+    from rockgate.cli.text import values
+
+    wanted = runner.checked("--topic", values.topic_partitions, topic or ())
+    open_ms = runner.checked("--open-longer-than", values.duration_ms, open_longer_than)
+
+    async def work(cluster: Cluster) -> tuple[list[Hanging], list[Refused]]:
+        found = await wire.open_in(cluster, await _places(cluster, wanted))
+        refused = [
+            _about(place, each) for place, each in found.items() if isinstance(each, Refused)
+        ]
+        before_ms = int(time() * 1000) - open_ms
+        candidates = [
+            each
+            for opens in found.values()
+            if not isinstance(opens, Refused)
+            for each in opens
+            if each.last_ms <= before_ms
+        ]
+        return await wire.find_hanging(cluster, candidates), refused
+
+    found, refused = runner.run(work, server=bootstrap_server, timeout=timeout, is_json=json)
+    runner.finish(
+        {"hanging": [_fields(each) for each in found]},
+        refused,
+        is_json=json,
+        show=lambda: _show(found),
+    )
+
+
+def abort(
+    place: Annotated[
+        str, typer.Argument(metavar="TOPIC:PARTITION", autocompletion=completion.topics)
+    ],
+    start_offset: Annotated[
+        int | None, typer.Option(min=0, help="Where the transaction begins in the partition.")
+    ] = None,
+    producer_id: Annotated[int | None, typer.Option(min=0, help="Whose it is.")] = None,
+    yes: runner.Yes = False,
+    bootstrap_server: runner.Server = runner.SERVER,
+    timeout: runner.Timeout = runner.TIMEOUT,
+    json: runner.Json = False,
+) -> None:
+    """End a transaction in one partition by an abort marker, whatever its coordinator thinks.
+
+    For those that `find-hanging` shows; of any other the records in this partition are lost to
+    readers of committed ones, though the transaction may still commit elsewhere.
+    """
+    wanted = _one_place(place)
+    if (start_offset is None) == (producer_id is None):
+        runner.usage("say which: --start-offset or --producer-id")
+    found = runner.run(
+        lambda cluster: _find_open(cluster, wanted, start_offset, producer_id),
+        server=bootstrap_server,
+        timeout=timeout,
+        is_json=json,
+    )
+    text = f"the transaction of producer {found.producer_id} at {place} offset {found.start_offset}"
+    runner.confirm(f"Abort {text}?", is_sure=yes)
+    error = runner.run(
+        lambda cluster: _abort(cluster, found),
+        server=bootstrap_server,
+        timeout=timeout,
+        is_json=json,
+    )
+    row = {**_open_fields(found), "is_aborted": error is None}
+    runner.finish(
+        {"transactions": [row]},
+        [error] if error else [],
+        is_json=json,
+        show=lambda: None if error else say(f"aborted {text}"),
+    )
+
+
+async def _abort(cluster: Cluster, found: Open) -> Refused | None:
+    from rockgate.cli.client.admin import transactions as wire
+
+    error = await wire.abort(cluster, found)
+    return None if error is None else _about(found.place, error)
+
+
+async def _find_open(
+    cluster: Cluster, place: Place, start_offset: int | None, producer_id: int | None
+) -> Open:
+    from rockgate.cli.client.admin import transactions as wire
+    from rockgate.cli.client.kafka.errors import Missed, Refused
+
+    found = (await wire.open_in(cluster, [place]))[place]
+    if isinstance(found, Refused):
+        raise _about(place, found)
+    for each in found:
+        if each.start_offset == start_offset or each.producer_id == producer_id:
+            return each
+    others = ", ".join(f"{each.start_offset} (producer {each.producer_id})" for each in found)
+    raise Missed(
+        f"{place[0]}:{place[1]}",
+        "no such transaction is open there; " + (f"open: {others}" if others else "none is"),
+    )
+
+
+async def _places(cluster: Cluster, wanted: Any) -> list[Place]:
+    from rockgate.cli.commands.topics.places import chosen
+
+    if wanted:
+        return await chosen(cluster, wanted)
+    view = await cluster.metadata()
+    return [(name, index) for name, each in view.topics.items() for index in each.partitions]
+
+
+def _one_place(text: str) -> Place:
+    from rockgate.cli.text import values
+
+    found = runner.checked("TOPIC:PARTITION", values.topic_partitions, [text])
+    [(name, indexes)] = found.items()
+    if indexes is None or len(indexes) != 1:
+        runner.usage(f"TOPIC:PARTITION wants one partition such as orders:3, not {text!r}")
+    return name, indexes[0]
+
+
+def _about(place: Place, error: Refused) -> Refused:
+    return error.about(f"topic {place[0]} partition {place[1]}")
+
+
+# What is printed
+
+
+def _show(found: list[Hanging]) -> None:
+    from time import time
+
+    from rockgate.cli.text import tables, values
+
+    if not found:
+        tables.note("nothing hangs")
+        return
+    now_ms = int(time() * 1000)
+    tables.table(
+        ("topic", "partition", "producer", "epoch", "start offset", "silent for", "id", "why"),
+        [
+            (
+                *each.open.place,
+                each.open.producer_id,
+                each.open.epoch,
+                each.open.start_offset,
+                values.span_text(max(0, now_ms - each.open.last_ms)),
+                each.transactional_id,
+                each.reason,
+            )
+            for each in found
+        ],
+    )
+    first = found[0].open
+    tables.note(
+        f"rockgate transactions abort {first.place[0]}:{first.place[1]}"
+        f" --start-offset {first.start_offset} ends the first"
+    )
+
+
+def _fields(each: Hanging) -> dict[str, Any]:
+    return {
+        **_open_fields(each.open),
+        "transactional_id": each.transactional_id,
+        "reason": each.reason,
+    }
+
+
+def _open_fields(each: Open) -> dict[str, Any]:
+    return {
+        "topic": each.place[0],
+        "partition": each.place[1],
+        "producer_id": each.producer_id,
+        "producer_epoch": each.epoch,
+        "start_offset": each.start_offset,
+        "last_ms": each.last_ms,
+    }

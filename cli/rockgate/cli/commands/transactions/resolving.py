@@ -1,0 +1,126 @@
+"""`rockgate transactions resolve`: a decision in the place of a producer that makes none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rockgate.cli.app import runner
+from rockgate.cli.commands.transactions import names
+from rockgate.cli.text.echo import say
+
+if TYPE_CHECKING:
+    from rockgate.cli.client.admin.transactions import Transaction
+    from rockgate.cli.client.kafka.cluster import Cluster
+    from rockgate.cli.client.kafka.errors import ClientError
+    from rockgate.cli.client.remoting.connection import Door
+    from rockgate.protocol.remoting.bodies.operating import HalfView
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate transactions resolve half:17 --commit
+
+rockgate transactions resolve half:17 --rollback --yes
+
+rockgate transactions resolve payments-writer-1 --rollback   # one of Kafka's
+"""
+
+
+def resolve(
+    id_: Annotated[
+        str,
+        typer.Argument(metavar="ID", help="half:OFFSET, a transactional id, or a message id."),
+    ],
+    commit: Annotated[bool, typer.Option("--commit", help="Deliver a half message.")] = False,
+    rollback: Annotated[
+        bool, typer.Option("--rollback", help="Never deliver it; abort a transaction of Kafka's.")
+    ] = False,
+    yes: runner.Yes = False,
+    broker: runner.Broker = None,
+    bootstrap_server: runner.Server = runner.SERVER,
+    timeout: runner.Timeout = runner.TIMEOUT,
+    json: runner.Json = False,
+) -> None:
+    """Decide one transaction in its producer's place. On a terminal it asks first.
+
+    The first decision wins: one that comes later changes nothing, and is told so. Of Kafka's
+    transactions only the producer can commit one, so there is --rollback alone.
+    """
+    if commit == rollback:
+        runner.usage("say --commit or --rollback")
+    # Two runs, so that the question comes between them and no connection waits for a person.
+    found = runner.run_both(
+        lambda cluster, door: _found(cluster, door, id_, is_commit=commit),
+        broker=broker,
+        server=bootstrap_server,
+        timeout=timeout,
+        is_json=json,
+    )
+    runner.confirm(f"{'Commit' if commit else 'Roll back'} {_text(found)}?", is_sure=yes)
+    error = runner.run_both(
+        lambda cluster, door: _resolve(cluster, door, found, is_commit=commit),
+        broker=broker,
+        server=bootstrap_server,
+        timeout=timeout,
+        is_json=json,
+    )
+    done = "committed" if commit else "rolled back"
+    row: dict[str, Any] = {"id": _id(found), "outcome": done if error is None else None}
+    runner.finish(
+        {"transactions": [row]},
+        [error] if error else [],
+        is_json=json,
+        show=lambda: None if error else say(f"{done} {_text(found)}"),
+    )
+
+
+async def _found(
+    cluster: Cluster, door: Door, id_: str, *, is_commit: bool
+) -> HalfView | Transaction:
+    from rockgate.cli.client.kafka.errors import Missed
+    from rockgate.cli.commands.transactions.listing import find
+    from rockgate.protocol.remoting.bodies.operating import HalfView
+
+    found = await find(cluster, door, id_)
+    if found is None:
+        raise Missed(id_, "it is decided, or was never there; nothing was changed")
+    if isinstance(found, HalfView):
+        return found
+    if is_commit:
+        raise Missed(id_, "only its producer can commit a transaction of Kafka's")
+    if not found.is_open:
+        raise Missed(id_, f"it has nothing open ({found.state}); nothing was changed")
+    return found
+
+
+async def _resolve(
+    cluster: Cluster, door: Door, found: HalfView | Transaction, *, is_commit: bool
+) -> ClientError | None:
+    from rockgate.cli.client.admin import transactions
+    from rockgate.cli.client.kafka.errors import Missed
+    from rockgate.cli.client.remoting import halves
+    from rockgate.protocol.remoting.bodies.operating import HalfView
+
+    if not isinstance(found, HalfView):
+        await transactions.terminate(cluster, found)
+        return None
+    done = await halves.resolve(door, str(found.offset), is_commit=is_commit)
+    if done.is_resolved:
+        return None
+    return Missed(_id(found), "it was decided before; nothing was changed")
+
+
+def _id(found: HalfView | Transaction) -> str:
+    from rockgate.protocol.remoting.bodies.operating import HalfView
+
+    return f"{names.HALF}{found.offset}" if isinstance(found, HalfView) else found.id
+
+
+def _text(found: HalfView | Transaction) -> str:
+    from rockgate.protocol.remoting.bodies.operating import HalfView
+
+    if isinstance(found, HalfView):
+        return f"{_id(found)} (group {found.group}, topic {found.message.topic})"
+    return f"{found.id} ({len(found.places)} partitions, producer {found.producer_id})"

@@ -1,0 +1,1 @@
+"""What people read and write: tables, records, times, streams."""

@@ -1,0 +1,132 @@
+"""What commands print: tables for people, a JSON object for programs, problems to standard error.
+
+The JSON shape is the same for every command: the things it is about under their plural name, and
+`errors`, which is empty when all went well. docs/cli.md has every key.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+
+from rockgate.cli.client.kafka.errors import (
+    ClientError,
+    Declined,
+    Missed,
+    Refused,
+    Unreachable,
+    name,
+)
+from rockgate.cli.text.echo import say
+from rockgate.gateway.quoting import for_terminal, json_for_terminal
+from rockgate.protocol.remoting.codes import response_name
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Cell = str | int | None
+
+# So wide that nothing is ever cut off where no terminal's width is known.
+_PIPE_WIDTH: Final = 100_000
+
+_ADVICE: Final = {
+    "TOPIC_ALREADY_EXISTS": "--if-not-exists takes that as done",
+    "UNKNOWN_TOPIC_OR_PARTITION": "rockgate topics list shows what there is",
+    "GROUP_ID_NOT_FOUND": "rockgate groups list shows what there is",
+    "NON_EMPTY_GROUP": "stop its members first: rockgate groups members shows them",
+    "UNKNOWN_MEMBER_ID": "the group may have members: rockgate groups members shows them",
+    "GROUP_SUBSCRIBED_TO_TOPIC": "stop the members that read the topic first",
+    "INVALID_REPLICATION_FACTOR": "leave --replication-factor out to take the server's default",
+    "INVALID_CONFIG": "rockgate configs describe --all --docs shows the known ones",
+    "MESSAGE_TOO_LARGE": "the topic's max.message.bytes says how much it takes",
+}
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, title: str = "") -> None:
+    """Print a table; a column whose cells are all numbers stands to the right."""
+    from rich.table import Table
+    from rich.text import Text
+
+    kept = [list(row) for row in rows]
+    shown = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for index, column in enumerate(columns):
+        cells = [row[index] for row in kept if row[index] is not None]
+        is_number = bool(cells) and all(isinstance(cell, int) for cell in cells)
+        shown.add_column(
+            column,
+            justify="right" if is_number else "left",
+            overflow="fold",
+            no_wrap=is_number or index == 0,
+        )
+    for row in kept:
+        shown.add_row(*(Text("-" if cell is None else for_terminal(str(cell))) for cell in row))
+    if title:
+        say(title)
+    target = console()
+    with target.capture() as printed:
+        target.print(shown)
+    for line in printed.get().splitlines():
+        # Cells are harmless already, and what is bold in a heading is to be obeyed.
+        typer.echo(line.rstrip())
+
+
+def console() -> Console:
+    """Standard output as rich sees it: plain and as wide as needed where it is no terminal."""
+    from rich.console import Console
+
+    is_terminal = sys.stdout.isatty()
+    return Console(
+        highlight=False, markup=False, emoji=False, width=None if is_terminal else _PIPE_WIDTH
+    )
+
+
+def echo_json(value: Mapping[str, Any]) -> None:
+    """One JSON object, indented: for programs, and still for people."""
+    from json import dumps
+
+    typer.echo(json_for_terminal(dumps(value, indent=2, ensure_ascii=False)))
+
+
+def error_fields(error: ClientError) -> dict[str, Any]:
+    """An error as programs see it."""
+    if isinstance(error, Refused):
+        return {
+            "what": error.what,
+            "error": name(error.code),
+            "code": error.code,
+            "message": error.message,
+        }
+    if isinstance(error, Declined):
+        return {
+            "what": error.what,
+            "error": response_name(error.code),
+            "code": error.code,
+            "message": error.message,
+        }
+    if isinstance(error, Missed):
+        return {"what": error.what, "error": "MISSED", "code": None, "message": error.message}
+    kind = "UNREACHABLE" if isinstance(error, Unreachable) else "UNUSABLE"
+    return {"what": "", "error": kind, "code": None, "message": str(error)}
+
+
+def echo_error(error: ClientError) -> None:
+    """An error on a line of standard error, with what to do next where that is known."""
+    advice = ""
+    if isinstance(error, Refused):
+        advice = _ADVICE.get(name(error.code), "")
+    elif isinstance(error, Unreachable):
+        advice = error.advice
+    say(f"rockgate: {error}" + (f"; {advice}" if advice else ""), err=True)
+
+
+def note(text: str) -> None:
+    """A remark for people, on standard error, where it disturbs no program."""
+    say(text, err=True)
+
+
+def is_watched() -> bool:
+    """Whether somebody sits at standard error and may like to see how far work has come."""
+    return sys.stderr.isatty()
