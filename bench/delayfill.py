@@ -12,11 +12,11 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from rockgate.gateway.kafka.assembly import KafkaFolds
+from rockgate.gateway.compose.kafka import KafkaFolds
+from rockgate.gateway.compose.remoting import RemotingFolds
+from rockgate.gateway.compose.storage import open_store
 from rockgate.gateway.mapping.keys import record_keys
-from rockgate.gateway.remoting.assembly import RemotingFolds
 from rockgate.gateway.remoting.delays import REAL_QUEUE, REAL_TOPIC, TIMES_TOPIC
-from rockgate.gateway.storage import open_store
 from rockgate.protocol.entry import DELAYED, pack_properties
 from rockgate.store.appending import Intake
 from rockgate.store.commitlog import Draft

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Collection
 
 from rockgate.cli.__main__ import main
-from rockgate.gateway import app
-from rockgate.gateway.config import Config
+from rockgate.gateway.compose import app
+from rockgate.gateway.compose.config import Config
 
 
 def profile(out: str) -> None:

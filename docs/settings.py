@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_type_hints
 
-from rockgate.gateway.config import SETTINGS, Config
-from rockgate.gateway.config.kafka_names import KAFKA_NAMES
-from rockgate.gateway.config.settings import Setting, documentation_of
-from rockgate.gateway.config.values import kind_of, show
+from rockgate.gateway.compose.config import SETTINGS, Config
+from rockgate.gateway.compose.config.kafka_names import KAFKA_NAMES
+from rockgate.gateway.compose.config.settings import Setting, documentation_of
+from rockgate.gateway.compose.config.values import kind_of, show
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = "docs/operations.md"

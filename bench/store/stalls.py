@@ -20,7 +20,7 @@ from bench.store.append import stamp
 from bench.store.children import start, tell
 from bench.store.sizes import MIB, scratch, sizes
 from rockgate.gateway import tuning
-from rockgate.gateway.storage import BUSY_SECONDS, IDLE_SECONDS, posting
+from rockgate.gateway.compose.storage import BUSY_SECONDS, IDLE_SECONDS, posting
 from rockgate.store.clock import SystemClock
 from rockgate.store.config import StoreConfig
 from rockgate.store.files import DiskDirectory

@@ -9,9 +9,9 @@ import pytest
 from bench.requests import REQUESTS, read_frame
 from bench.requests_world import QUICK, Request, World
 
-from rockgate.gateway.kafka.handlers import HANDLERS
+from rockgate.gateway.compose.kafka_table import HANDLERS
+from rockgate.gateway.compose.remoting_table import table as broker_table
 from rockgate.gateway.remoting.nameserver.processors import table as name_table
-from rockgate.gateway.remoting.processors import table as broker_table
 from rockgate.protocol.remoting.codes import RequestCode
 
 

@@ -100,7 +100,9 @@ def test_help_and_completion_import_no_command() -> None:
     loaded = set(done.stdout.split())
     assert "rockgate.cli.app.lazy_commands" in loaded
     assert not {name for name in loaded if name.startswith("rockgate.protocol")}
-    assert not {"rockgate.cli.commands.topics", "rockgate.gateway.config", "asyncio"} & loaded
+    assert (
+        not {"rockgate.cli.commands.topics", "rockgate.gateway.compose.config", "asyncio"} & loaded
+    )
 
 
 @pytest.mark.parametrize(

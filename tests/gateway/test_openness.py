@@ -12,10 +12,10 @@ import pytest
 from tests.gateway.remoting.client import Client
 from tests.gateway.remoting.pullworld import PullWorld
 
-from rockgate.gateway import app, storage
-from rockgate.gateway.app import Server
-from rockgate.gateway.config.gather import gather
-from rockgate.gateway.config.sources import Given
+from rockgate.gateway.compose import app, storage
+from rockgate.gateway.compose.app import Server
+from rockgate.gateway.compose.config.gather import gather
+from rockgate.gateway.compose.config.sources import Given
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.store.errors import StoreClosed, StoreCorrupt, StoreError
 from rockgate.store.store import Store

@@ -15,12 +15,12 @@ import pytest
 from tests.gateway.kafka.transactions.ledger import Ledger
 from tests.gateway.remoting.halfworld import SYSTEM, FakeCaller
 
+from rockgate.gateway.compose.kafka import KafkaFolds
+from rockgate.gateway.compose.remoting import RemotingFolds
 from rockgate.gateway.durability import Durability
-from rockgate.gateway.kafka.assembly import KafkaFolds
 from rockgate.gateway.kafka.groups.saving import CLASSIC, SavedGroup
 from rockgate.gateway.kafka.transactions.transaction import Offset, Transaction
 from rockgate.gateway.mapping.keys import record_keys
-from rockgate.gateway.remoting.assembly import RemotingFolds
 from rockgate.gateway.remoting.halves import Halves
 from rockgate.gateway.remoting.sending import Incoming
 from rockgate.protocol.entry import pack_properties

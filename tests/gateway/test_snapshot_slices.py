@@ -13,8 +13,9 @@ from typing import Any, Final
 import msgspec
 import pytest
 
+from rockgate.gateway.compose.kafka import KafkaFolds
+from rockgate.gateway.compose.remoting import RemotingFolds
 from rockgate.gateway.kafka import emptyoffsets, producers, resourceconfigs
-from rockgate.gateway.kafka.assembly import KafkaFolds
 from rockgate.gateway.kafka.groups import fold as groups
 from rockgate.gateway.kafka.groups.saving import SAVED_SIZE_MAX
 from rockgate.gateway.kafka.quotas import kept as quotas
@@ -24,7 +25,6 @@ from rockgate.gateway.kafka.transactions.transaction import Offset, Producer
 from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.gateway.mapping.keys import record_keys
 from rockgate.gateway.remoting import groupsettings
-from rockgate.gateway.remoting.assembly import RemotingFolds
 from rockgate.gateway.remoting.operating import resent
 from rockgate.gateway.remoting.processors.groups import SETTINGS_BYTES_MAX
 from rockgate.protocol.kafka.records.batch import BatchHeader

@@ -14,8 +14,8 @@ import pytest_asyncio
 from tests.gateway.test_failed_disk import STEPS
 
 from rockgate.gateway.address import Address
-from rockgate.gateway.app import Server
-from rockgate.gateway.config.gather import gather
+from rockgate.gateway.compose.app import Server
+from rockgate.gateway.compose.config.gather import gather
 from rockgate.store.clock import ManualClock
 from rockgate.store.errors import StoreFull
 from rockgate.store.steps import PAUSE_MS, Steps

@@ -2,7 +2,7 @@
 
 from docs import protocol
 
-from rockgate.gateway.kafka.handlers import HANDLERS
+from rockgate.gateway.compose.kafka_table import HANDLERS
 from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
 
 

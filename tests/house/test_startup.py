@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-LOAD = "import sys, rockgate.gateway.app; print(*sys.modules, sep='\\n')"
+LOAD = "import sys, rockgate.gateway.compose.app; print(*sys.modules, sep='\\n')"
 
 
 @pytest.fixture(scope="module")
@@ -30,5 +30,5 @@ def loaded() -> set[str]:
     ],
 )
 def test_a_server_starts_without(module: str, loaded: set[str]) -> None:
-    assert "rockgate.gateway.app" in loaded
+    assert "rockgate.gateway.compose.app" in loaded
     assert {name for name in loaded if name == module or name.startswith(f"{module}.")} == set()

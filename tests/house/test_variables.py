@@ -7,9 +7,9 @@ import re
 import pytest
 from tests.house.checkout import text_files
 
-from rockgate.gateway.config import gather
-from rockgate.gateway.config.gather import VARIABLES
-from rockgate.gateway.config.sources import from_environment, is_no_setting
+from rockgate.gateway.compose.config import gather
+from rockgate.gateway.compose.config.gather import VARIABLES
+from rockgate.gateway.compose.config.sources import from_environment, is_no_setting
 from rockgate.gateway.errors import ConfigError
 
 _NAMED = re.compile(r"(?<![A-Z0-9_])ROCKGATE_[A-Z0-9_]*[A-Z0-9]")

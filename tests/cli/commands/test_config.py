@@ -5,7 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rockgate.cli.commands import app
-from rockgate.gateway.config import SETTINGS
+from rockgate.gateway.compose.config import SETTINGS
 
 
 @pytest.fixture

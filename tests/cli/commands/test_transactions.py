@@ -12,9 +12,9 @@ from tests.cli.two_listeners import TwoDoors, two_doors
 from tests.gateway.remoting.client import messages
 from tests.gateway.server import SEGMENT_BYTES
 
-from rockgate.gateway.kafka.assembly import KafkaFolds
+from rockgate.gateway.compose.kafka import KafkaFolds
+from rockgate.gateway.compose.remoting import RemotingFolds
 from rockgate.gateway.mapping.keys import record_keys
-from rockgate.gateway.remoting.assembly import RemotingFolds
 from rockgate.protocol.kafka.records.batch import read_header, stamp
 from rockgate.protocol.kafka.records.record import Record, build_batch
 from rockgate.store.clock import SystemClock

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from tests.gateway.kafka.world import CONFIG, World
 
 from rockgate.gateway.address import Address
-from rockgate.gateway.config.sections import TopicsConfig
+from rockgate.gateway.compose.config.sections import TopicsConfig
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.identity import Identity
 from rockgate.gateway.kafka.advertised import Advertised

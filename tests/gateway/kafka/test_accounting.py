@@ -5,10 +5,10 @@ import pytest
 from tests.gateway.kafka.admin import Admin
 from tests.gateway.kafka.world import call
 
+from rockgate.gateway.compose.kafka_table import HANDLERS
 from rockgate.gateway.kafka.accounting import Accounting, counting, told
 from rockgate.gateway.kafka.ends import Promise
 from rockgate.gateway.kafka.handler import Answer
-from rockgate.gateway.kafka.handlers import HANDLERS
 from rockgate.gateway.kafka.peer import Peer
 from rockgate.gateway.kafka.traffic import Traffic
 from rockgate.gateway.telemetry.requests import RequestStats

@@ -1,15 +1,15 @@
 import pytest
 
+from rockgate.gateway.compose.kafka_services import Services
+from rockgate.gateway.compose.kafka_table import HANDLERS
 from rockgate.gateway.kafka.answererrors import (
     LOOKED_AT_MAX,
     first_error,
     first_partition_error,
 )
 from rockgate.gateway.kafka.handler import Row
-from rockgate.gateway.kafka.handlers import HANDLERS
 from rockgate.gateway.kafka.handlers.fetch import Fetched
 from rockgate.gateway.kafka.handlers.produce import Produced
-from rockgate.gateway.kafka.handlers.services import Services
 from rockgate.protocol.kafka.api import APIS
 from rockgate.protocol.kafka.hot.fetch import FetchedPartition, FetchedTopic
 from rockgate.protocol.kafka.hot.produce import ProducedPartition, ProducedTopic

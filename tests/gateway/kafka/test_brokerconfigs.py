@@ -1,9 +1,9 @@
 import pytest
 
 from rockgate.gateway.address import Address
-from rockgate.gateway.config import SETTINGS, gather
-from rockgate.gateway.config.kafka_names import KAFKA_NAMES
-from rockgate.gateway.config.sources import from_pairs
+from rockgate.gateway.compose.config import SETTINGS, gather
+from rockgate.gateway.compose.config.kafka_names import KAFKA_NAMES
+from rockgate.gateway.compose.config.sources import from_pairs
 from rockgate.gateway.kafka.brokerconfigs import BrokerConfig, broker_configs
 from rockgate.gateway.kafka.configkinds import ConfigKind
 from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS

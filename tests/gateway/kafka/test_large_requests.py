@@ -31,11 +31,11 @@ from tests.gateway.kafka.world import World, call
 
 from rockgate.gateway.address import Address
 from rockgate.gateway.batches.threads import BatchThreads
-from rockgate.gateway.config.gather import gather
+from rockgate.gateway.compose.config.gather import gather
+from rockgate.gateway.compose.kafka import KafkaAssembly
+from rockgate.gateway.compose.kafka_table import HANDLERS
 from rockgate.gateway.kafka.advertised import Advertised
-from rockgate.gateway.kafka.assembly import KafkaAssembly
 from rockgate.gateway.kafka.dispatch import Dispatcher
-from rockgate.gateway.kafka.handlers import HANDLERS
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.transactions.transaction import Producer
 from rockgate.gateway.telemetry.telemetry import Telemetry

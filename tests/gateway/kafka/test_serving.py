@@ -17,7 +17,7 @@ from tests.gateway.server import RunningServer
 from tests.seeds import seeded
 from tests.waiting import wait_until
 
-from rockgate.gateway.kafka.handlers import HANDLERS
+from rockgate.gateway.compose.kafka_table import HANDLERS
 from rockgate.protocol.kafka.connection import ClientConnection
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.keys import ApiKey

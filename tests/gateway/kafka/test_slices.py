@@ -7,7 +7,8 @@ import pytest
 from tests.gateway.kafka.admin import answered, seen
 from tests.waiting import until
 
-from rockgate.gateway.kafka import handlers, slices
+from rockgate.gateway.compose import kafka_table
+from rockgate.gateway.kafka import slices
 from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.slices import (
     ANSWER_SIZE_MAX,
@@ -244,7 +245,7 @@ def test_all_steps_at_once_give_what_steps_give() -> None:
     assert at_once(work()) == 3
 
 
-HANDLERS_FOLDER = Path(handlers.__file__).parent
+HANDLERS_FOLDER = Path(kafka_table.__file__).parent
 
 
 def test_each_handler_whose_answer_may_be_refused_for_its_size_says_so() -> None:

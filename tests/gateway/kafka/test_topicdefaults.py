@@ -1,7 +1,7 @@
 import pytest
 
-from rockgate.gateway.config import gather
-from rockgate.gateway.config.sources import from_pairs
+from rockgate.gateway.compose.config import gather
+from rockgate.gateway.compose.config.sources import from_pairs
 from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 

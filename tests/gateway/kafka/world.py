@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from tests.gateway.fakes import HandClock
 
 from rockgate.gateway.address import Address
+from rockgate.gateway.compose.kafka import KafkaFolds
 from rockgate.gateway.delay.headers import Terms
-from rockgate.gateway.kafka.assembly import KafkaFolds
 from rockgate.gateway.kafka.delaying import RecordDelays
 from rockgate.gateway.kafka.delayscheduling import HeldScheduling
 from rockgate.gateway.kafka.fetching import PartitionReader

@@ -10,7 +10,7 @@ from typing import Any
 from tests.gateway.fakes import HandClock, turns
 from tests.gateway.remoting.halfworld import FakeCaller
 
-from rockgate.gateway.config.sections import TopicsConfig
+from rockgate.gateway.compose.config.sections import TopicsConfig
 from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.gateway.mapping.transcoder import Transcoder
 from rockgate.gateway.remoting.clients import Clients

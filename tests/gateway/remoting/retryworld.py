@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tests.gateway.remoting.halfworld import FakeCaller
 
-from rockgate.gateway.config.sections import TopicsConfig
+from rockgate.gateway.compose.config.sections import TopicsConfig
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.mapping.lookup import MessageLookup
 from rockgate.gateway.mapping.transcoder import Transcoder

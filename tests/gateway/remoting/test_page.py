@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from rockgate.gateway.remoting import processors
+from rockgate.gateway.compose import remoting_table
 from rockgate.gateway.remoting.nameserver import processors as nameserver
 
 PAGE = (Path(__file__).parents[3] / "docs" / "remoting.md").read_text(encoding="utf-8")
@@ -24,6 +24,6 @@ def test_every_code_on_the_page_is_answered() -> None:
     [part] = re.findall(r"<!-- codes:.*?-->\n(.*?)<!-- end -->", PAGE, re.DOTALL)
     listed = [int(code) for line in part.splitlines()[2:] for code in re.findall(r" (\d+)", line)]
     anything: Any = Anything()
-    answered = [*processors.table(anything), *nameserver.table(anything)]
+    answered = [*remoting_table.table(anything), *nameserver.table(anything)]
     assert len(listed) == len(set(listed)) > 50
     assert set(listed) <= set(answered)

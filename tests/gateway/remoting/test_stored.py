@@ -13,7 +13,7 @@ from tests.gateway.fakes import turns
 from tests.gateway.remoting.client import Client, messages, properties
 from tests.gateway.remoting.halfworld import FakeCaller
 
-from rockgate.gateway.config.sections import TopicsConfig
+from rockgate.gateway.compose.config.sections import TopicsConfig
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.remoting.dispatch import Dispatcher
 from rockgate.gateway.remoting.processors.sending import Sends

@@ -8,9 +8,9 @@ from typing import Annotated, NoReturn
 import typer
 
 from rockgate.cli.text.echo import say
-from rockgate.gateway.config import Gathered, gather
-from rockgate.gateway.config.gather import VARIABLES
-from rockgate.gateway.config.sources import (
+from rockgate.gateway.compose.config import Gathered, gather
+from rockgate.gateway.compose.config.gather import VARIABLES
+from rockgate.gateway.compose.config.sources import (
     CONFIG_VARIABLE,
     from_environment,
     from_file,

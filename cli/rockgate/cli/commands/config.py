@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from rockgate.cli.app import server_options
-from rockgate.gateway.config import SETTINGS, Gathered
-from rockgate.gateway.config.gather import DEFAULT_ORIGIN
-from rockgate.gateway.config.values import show
+from rockgate.gateway.compose.config import SETTINGS, Gathered
+from rockgate.gateway.compose.config.gather import DEFAULT_ORIGIN
+from rockgate.gateway.compose.config.values import show
 
 EXAMPLES = """
 [bold]Examples[/bold]

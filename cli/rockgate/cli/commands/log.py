@@ -17,7 +17,7 @@ from rockgate.cli.app import server_options
 from rockgate.cli.text.echo import say
 
 if TYPE_CHECKING:
-    from rockgate.gateway.config import Config
+    from rockgate.gateway.compose.config import Config
     from rockgate.store.dumping import DumpRow
     from rockgate.store.files import Directory, DiskDirectory
     from rockgate.store.inspect import Report
@@ -188,7 +188,7 @@ def _directory(config: Path | None, data_dir: str | None) -> tuple[DiskDirectory
     """Return the directory, and the configuration of its server as far as it is known here."""
     from dataclasses import replace
 
-    from rockgate.gateway.config.gather import DEFAULT_ORIGIN
+    from rockgate.gateway.compose.config.gather import DEFAULT_ORIGIN
     from rockgate.store.files import DiskDirectory
     from rockgate.store.trial import segment_bytes_of
 
@@ -210,11 +210,11 @@ def _opener(config: Config) -> Opener:
     """How a server with this configuration opens a data directory; its log lines are not ours."""
     import logging
 
+    from rockgate.gateway.compose.kafka import KafkaFolds
+    from rockgate.gateway.compose.remoting import RemotingFolds
     from rockgate.gateway.errors import IdentityError
     from rockgate.gateway.identity import look
-    from rockgate.gateway.kafka.assembly import KafkaFolds
     from rockgate.gateway.mapping.keys import record_keys
-    from rockgate.gateway.remoting.assembly import RemotingFolds
     from rockgate.store.clock import SystemClock
     from rockgate.store.store import Store
     from rockgate.store.trial import CannotOpen

@@ -37,10 +37,10 @@ def namesrv(
     )
     gathered = server_options.gathered(config=config, flags=flags, pairs=set_ or ())
 
+    from rockgate.gateway.compose import nameserver
     from rockgate.gateway.errors import StartError
-    from rockgate.gateway.remoting import alone
 
     try:
-        alone.run(gathered.config)
+        nameserver.run(gathered.config)
     except StartError as error:
         server_options.fail([str(error)], START_STATUS)

@@ -47,7 +47,7 @@ def serve(
     )
     gathered = server_options.gathered(config=config, flags=flags, pairs=set_ or ())
 
-    from rockgate.gateway import app
+    from rockgate.gateway.compose import app
     from rockgate.gateway.errors import StartError
 
     try:

@@ -13,10 +13,10 @@ from types import UnionType
 from typing import Union, get_args, get_origin, get_type_hints
 
 from rockgate.gateway.address import Address
-from rockgate.gateway.config import SETTINGS, Config
-from rockgate.gateway.config.kafka_names import KAFKA_NAMES
-from rockgate.gateway.config.settings import Setting, documentation_of
-from rockgate.gateway.config.values import show
+from rockgate.gateway.compose.config import SETTINGS, Config
+from rockgate.gateway.compose.config.kafka_names import KAFKA_NAMES
+from rockgate.gateway.compose.config.settings import Setting, documentation_of
+from rockgate.gateway.compose.config.values import show
 from rockgate.gateway.kafka.configkinds import ConfigKind
 from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults

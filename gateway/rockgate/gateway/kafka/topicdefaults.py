@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rockgate.gateway.config import Config
-from rockgate.gateway.config.kafka_names import KAFKA_NAMES
-from rockgate.gateway.config.values import show
+from rockgate.gateway.compose.config import Config
+from rockgate.gateway.compose.config.kafka_names import KAFKA_NAMES
+from rockgate.gateway.compose.config.values import show
 from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
 
 FLUSH_EACH = "flush.messages"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rockgate.gateway.config.sections import TopicsConfig
+from rockgate.gateway.compose.config.sections import TopicsConfig
 from rockgate.gateway.mapping import names
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.protocol.remoting.bodies.topics import TopicConfig

@@ -6,7 +6,7 @@ import pytest
 from tests.gateway.kafka.admin import NODE_ID, SYNC, Admin, seen
 from tests.gateway.kafka.world import CONFIG, call
 
-from rockgate.gateway.config import gather
+from rockgate.gateway.compose.config import gather
 from rockgate.gateway.kafka.brokerconfigs import broker_configs
 from rockgate.gateway.kafka.configaltering import Alterable
 from rockgate.gateway.kafka.handlers.alter_configs import AlterConfigs

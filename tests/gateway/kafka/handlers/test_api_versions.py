@@ -1,7 +1,7 @@
 import pytest
 
 from rockgate.gateway.address import Address
-from rockgate.gateway.kafka.handlers import HANDLERS
+from rockgate.gateway.compose.kafka_table import HANDLERS
 from rockgate.gateway.kafka.handlers.api_versions import ApiVersions, unsupported
 from rockgate.gateway.kafka.peer import Call, Peer
 from rockgate.protocol.kafka.errors import ErrorCode

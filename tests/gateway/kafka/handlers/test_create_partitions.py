@@ -6,7 +6,7 @@ import pytest
 from tests.gateway.kafka.admin import NODE_ID, SYNC, Admin, seen
 from tests.gateway.kafka.world import CONFIG, call
 
-from rockgate.gateway.config.sections import TopicsConfig
+from rockgate.gateway.compose.config.sections import TopicsConfig
 from rockgate.gateway.kafka.handlers.create_partitions import CreatePartitions
 from rockgate.gateway.kafka.replicas import Replicas
 from rockgate.protocol.kafka.errors import ErrorCode

@@ -6,7 +6,7 @@ import pytest
 from tests.gateway.kafka.admin import NODE_ID, SYNC, Admin, seen
 from tests.gateway.kafka.world import CONFIG, call
 
-from rockgate.gateway.config.sections import TopicsConfig
+from rockgate.gateway.compose.config.sections import TopicsConfig
 from rockgate.gateway.kafka.handlers import create_topics
 from rockgate.gateway.kafka.handlers.create_topics import CreateTopics
 from rockgate.gateway.kafka.replicas import Replicas

@@ -5,8 +5,8 @@ import pytest
 from tests.gateway.kafka.admin import NODE_ID, Admin, seen
 from tests.gateway.kafka.world import call
 
-from rockgate.gateway.config import gather
-from rockgate.gateway.config.sources import from_pairs
+from rockgate.gateway.compose.config import gather
+from rockgate.gateway.compose.config.sources import from_pairs
 from rockgate.gateway.kafka.brokerconfigs import broker_configs
 from rockgate.gateway.kafka.configkinds import ConfigKind
 from rockgate.gateway.kafka.groupconfigs import GROUP_CONFIGS

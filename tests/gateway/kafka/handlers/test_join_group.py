@@ -10,7 +10,7 @@ import pytest
 from tests.gateway.kafka.groups.coordinator import Coordinator, read
 from tests.gateway.kafka.world import call
 
-from rockgate.gateway.kafka.handlers import HANDLERS
+from rockgate.gateway.compose.kafka_table import HANDLERS
 from rockgate.gateway.kafka.handlers.join_group import CLIENT_ID_CHARS_MAX
 from rockgate.gateway.kafka.peer import Call
 from rockgate.protocol.kafka.errors import ErrorCode

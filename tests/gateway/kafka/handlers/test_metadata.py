@@ -6,7 +6,7 @@ import pytest
 from tests.gateway.kafka.admin import IDENTITY, NODE_ID, SYNC, Admin, answered, seen
 from tests.gateway.kafka.world import CONFIG, call
 
-from rockgate.gateway.config.sections import TopicsConfig
+from rockgate.gateway.compose.config.sections import TopicsConfig
 from rockgate.gateway.kafka.cataloguing import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.handlers import metadata

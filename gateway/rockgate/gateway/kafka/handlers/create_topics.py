@@ -32,7 +32,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
 
-from rockgate.gateway.config.sections import TopicsConfig
+from rockgate.gateway.compose.config.sections import TopicsConfig
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.configchecks import TOPICS

@@ -29,7 +29,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from operator import attrgetter
 from typing import TypeAlias
 
-from rockgate.gateway.config.sections import TopicsConfig
+from rockgate.gateway.compose.config.sections import TopicsConfig
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.identity import Identity
 from rockgate.gateway.kafka import names

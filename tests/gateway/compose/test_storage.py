@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from tests.gateway.fakes import HandClock
 
-from rockgate.gateway.errors import StartError
-from rockgate.gateway.storage import (
+from rockgate.gateway.compose.storage import (
     BUSY_SECONDS,
     FAILED_SECONDS,
     IDLE_SECONDS,
@@ -16,6 +15,7 @@ from rockgate.gateway.storage import (
     open_store,
     posting,
 )
+from rockgate.gateway.errors import StartError
 from rockgate.store.config import StoreConfig
 
 SMALL = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=1 << 16)

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_type_hints
 
-from rockgate.gateway.config.kafka_names import KAFKA_NAMES
-from rockgate.gateway.config.sections import Config
-from rockgate.gateway.config.settings import Setting, environment_name, settings_of
-from rockgate.gateway.config.sources import Given
-from rockgate.gateway.config.values import read
+from rockgate.gateway.compose.config.kafka_names import KAFKA_NAMES
+from rockgate.gateway.compose.config.sections import Config
+from rockgate.gateway.compose.config.settings import Setting, environment_name, settings_of
+from rockgate.gateway.compose.config.sources import Given
+from rockgate.gateway.compose.config.values import read
 from rockgate.gateway.errors import ConfigError
 
 DEFAULT_ORIGIN = "default"

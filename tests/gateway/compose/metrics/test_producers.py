@@ -1,6 +1,6 @@
-from tests.gateway.kafka.test_kafkasource import told
+from tests.gateway.compose.metrics.test_kafka import told
 
-from rockgate.gateway.kafka.rememberedsource import RememberedSource
+from rockgate.gateway.compose.metrics.producers import RememberedSource
 
 
 def test_what_is_remembered_is_counted_when_the_page_is_made() -> None:

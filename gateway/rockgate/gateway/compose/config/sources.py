@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rockgate.gateway.config.settings import ENVIRONMENT_PREFIX
+from rockgate.gateway.compose.config.settings import ENVIRONMENT_PREFIX
 from rockgate.gateway.errors import ConfigError
 
 CONFIG_VARIABLE = "ROCKGATE_CONFIG"

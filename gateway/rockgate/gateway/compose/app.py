@@ -22,27 +22,27 @@ import uvloop
 
 from rockgate.gateway import logs
 from rockgate.gateway.address import Address
-from rockgate.gateway.batches.batchsource import BatchSource
 from rockgate.gateway.batches.threads import BatchThreads
-from rockgate.gateway.config import Config
+from rockgate.gateway.compose.config import Config
+from rockgate.gateway.compose.kafka import KafkaAssembly, KafkaFolds
+from rockgate.gateway.compose.metrics.batches import BatchSource
+from rockgate.gateway.compose.metrics.store import StoreSource, UpkeepSource
+from rockgate.gateway.compose.remoting import (
+    NameServerAssembly,
+    RemotingAssembly,
+    RemotingFolds,
+)
+from rockgate.gateway.compose.storage import Ticking, close_store, open_store, posting
 from rockgate.gateway.datadir import refuse_if_in_use
 from rockgate.gateway.delivering import Delivering
 from rockgate.gateway.http.pages import pages
 from rockgate.gateway.http.session import HttpDoor
 from rockgate.gateway.identity import identify
-from rockgate.gateway.kafka.assembly import KafkaAssembly, KafkaFolds
 from rockgate.gateway.listener import Listener
 from rockgate.gateway.mapping.keys import RecordKeys
-from rockgate.gateway.remoting.assembly import (
-    NameServerAssembly,
-    RemotingAssembly,
-    RemotingFolds,
-)
 from rockgate.gateway.remoting.local import store_host
-from rockgate.gateway.storage import Ticking, close_store, open_store, posting
 from rockgate.gateway.telemetry.loop import LoopWatch
 from rockgate.gateway.telemetry.process import ProcessSource
-from rockgate.gateway.telemetry.storesource import StoreSource, UpkeepSource
 from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.gateway.trimming import Trimming, TrimmingThread
 from rockgate.gateway.tuning import Freezer, tune_allocator, tune_collector, tune_threads

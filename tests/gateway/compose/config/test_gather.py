@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from rockgate.gateway.address import CLOSED, Address
-from rockgate.gateway.config import SETTINGS, gather
-from rockgate.gateway.config.gather import VARIABLES
-from rockgate.gateway.config.kafka_names import KAFKA_NAMES
-from rockgate.gateway.config.sources import (
+from rockgate.gateway.compose.config import SETTINGS, gather
+from rockgate.gateway.compose.config.gather import VARIABLES
+from rockgate.gateway.compose.config.kafka_names import KAFKA_NAMES
+from rockgate.gateway.compose.config.sources import (
     Given,
     from_environment,
     from_file,

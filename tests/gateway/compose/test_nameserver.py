@@ -10,7 +10,7 @@ from tests.gateway.remoting.client import Client
 from tests.gateway.server import command, environment
 
 from rockgate.gateway.address import Address
-from rockgate.gateway.config import gather
+from rockgate.gateway.compose.config import gather
 from rockgate.protocol.remoting.codes import ResponseCode
 
 

@@ -3,8 +3,8 @@ import re
 from tests.gateway.kafka.world import World
 from tests.store.waiting_store import WaitingStore
 
+from rockgate.gateway.compose.metrics.store import StoreSource
 from rockgate.gateway.telemetry.exposition import Exposition
-from rockgate.gateway.telemetry.storesource import StoreSource
 from rockgate.store.delayunits import FILE_UNITS, UNIT
 
 

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rockgate.gateway.batches.threads import BatchThreads
-from rockgate.gateway.config import Config
+from rockgate.gateway.compose.config import Config
+from rockgate.gateway.compose.metrics.remoting import BrokerSource, RequestSource
+from rockgate.gateway.compose.remoting_table import Families, table
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.emptyoffsets import EmptyOffsets
 from rockgate.gateway.kafka.groups.groups import Groups
@@ -42,7 +44,6 @@ from rockgate.gateway.remoting.operating.delays import DelayDesk
 from rockgate.gateway.remoting.operating.empties import EmptyDesk
 from rockgate.gateway.remoting.operating.halves import HalfDesk
 from rockgate.gateway.remoting.operating.resent import Resent
-from rockgate.gateway.remoting.processors import Families, table
 from rockgate.gateway.remoting.processors.broker import BrokerRequests
 from rockgate.gateway.remoting.processors.clients import ClientRequests
 from rockgate.gateway.remoting.processors.delays import DelayRequests
@@ -59,7 +60,6 @@ from rockgate.gateway.remoting.processors.topics import TopicRequests
 from rockgate.gateway.remoting.progressing import Offsets
 from rockgate.gateway.remoting.pulling import Puller
 from rockgate.gateway.remoting.registering import Registrar
-from rockgate.gateway.remoting.remotingsource import BrokerSource, RequestSource
 from rockgate.gateway.remoting.resets import Resets
 from rockgate.gateway.remoting.retrying import Retries
 from rockgate.gateway.remoting.sending import MessageKind, Sender

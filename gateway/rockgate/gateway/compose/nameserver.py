@@ -8,12 +8,12 @@ from contextlib import AsyncExitStack
 import uvloop
 
 from rockgate.gateway import logs
-from rockgate.gateway.app import Stop
-from rockgate.gateway.config import Config
+from rockgate.gateway.compose.app import Stop
+from rockgate.gateway.compose.config import Config
+from rockgate.gateway.compose.remoting import NameServerAssembly
+from rockgate.gateway.compose.storage import Ticking
 from rockgate.gateway.errors import StartError
 from rockgate.gateway.listener import Listener
-from rockgate.gateway.remoting.assembly import NameServerAssembly
-from rockgate.gateway.storage import Ticking
 from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.store.clock import SystemClock
 from rockgate.store.steps import Steps

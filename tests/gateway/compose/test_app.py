@@ -11,8 +11,8 @@ import pytest
 from tests.gateway.server import RunningServer, command, environment
 from tests.waiting import wait_until
 
-from rockgate.gateway.app import OWN_FILES, fitted
-from rockgate.gateway.config.gather import gather
+from rockgate.gateway.compose.app import OWN_FILES, fitted
+from rockgate.gateway.compose.config.gather import gather
 from rockgate.protocol.kafka.connection import ClientConnection
 from rockgate.protocol.kafka.keys import ApiKey
 

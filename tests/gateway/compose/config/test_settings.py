@@ -2,9 +2,9 @@ from typing import get_type_hints
 
 import pytest
 
-from rockgate.gateway.config import SETTINGS, Config
-from rockgate.gateway.config.settings import documentation_of
-from rockgate.gateway.config.values import kind_of, read, show, units_of
+from rockgate.gateway.compose.config import SETTINGS, Config
+from rockgate.gateway.compose.config.settings import documentation_of
+from rockgate.gateway.compose.config.values import kind_of, read, show, units_of
 
 
 @pytest.mark.parametrize("name", SETTINGS)

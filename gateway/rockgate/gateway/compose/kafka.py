@@ -10,7 +10,11 @@ from dataclasses import dataclass, replace
 
 from rockgate.gateway.address import Address
 from rockgate.gateway.batches.threads import BatchThreads
-from rockgate.gateway.config import Config
+from rockgate.gateway.compose.config import Config
+from rockgate.gateway.compose.kafka_services import Services
+from rockgate.gateway.compose.kafka_table import HANDLERS
+from rockgate.gateway.compose.metrics.kafka import GroupSource, RequestSource, TopicSource
+from rockgate.gateway.compose.metrics.producers import RememberedSource
 from rockgate.gateway.delay.headers import Terms
 from rockgate.gateway.durability import Durability
 from rockgate.gateway.identity import Identity
@@ -26,16 +30,12 @@ from rockgate.gateway.kafka.emptyoffsets import EmptyOffsets
 from rockgate.gateway.kafka.groups.expiry import Expiry
 from rockgate.gateway.kafka.groups.fold import SavedGroups
 from rockgate.gateway.kafka.groups.groups import Groups, new_member_id
-from rockgate.gateway.kafka.handlers import HANDLERS
-from rockgate.gateway.kafka.handlers.services import Services
-from rockgate.gateway.kafka.kafkasource import GroupSource, RequestSource, TopicSource
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.producerexpiry import ProducerExpiry
 from rockgate.gateway.kafka.producers import Producers
 from rockgate.gateway.kafka.quotas.kept import KeptQuotas
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.redelivering import Redelivering
-from rockgate.gateway.kafka.rememberedsource import RememberedSource
 from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.gateway.kafka.topicsettings import SettingsCache

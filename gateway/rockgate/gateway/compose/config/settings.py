@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import get_type_hints
 
-from rockgate.gateway.config import values
+from rockgate.gateway.compose.config import values
 
 ENVIRONMENT_PREFIX = "ROCKGATE_"
 

@@ -1,0 +1,280 @@
+"""The table of handlers: what this server speaks. ApiVersions and docs/protocol.md come from it.
+
+One line per API, in key order. A row's `make` picks, of all services, what its handler uses. No
+handler imports another.
+"""
+
+from rockgate.gateway.compose import kafka_services
+from rockgate.gateway.compose.kafka_services import Services
+from rockgate.gateway.durability import Durability
+from rockgate.gateway.kafka.handler import Row, row
+from rockgate.gateway.kafka.handlers import fetch, join_group, produce, sync_group
+from rockgate.gateway.kafka.handlers.add_offsets_to_txn import AddOffsetsToTxn
+from rockgate.gateway.kafka.handlers.add_partitions_to_txn import AddPartitionsToTxn
+from rockgate.gateway.kafka.handlers.alter_client_quotas import AlterClientQuotas
+from rockgate.gateway.kafka.handlers.alter_configs import AlterConfigs
+from rockgate.gateway.kafka.handlers.alter_partition_reassignments import (
+    AlterPartitionReassignments,
+)
+from rockgate.gateway.kafka.handlers.alter_replica_log_dirs import AlterReplicaLogDirs
+from rockgate.gateway.kafka.handlers.api_versions import FEATURES, ApiVersions, unsupported
+from rockgate.gateway.kafka.handlers.create_partitions import CreatePartitions
+from rockgate.gateway.kafka.handlers.create_topics import CreateTopics
+from rockgate.gateway.kafka.handlers.delete_groups import DeleteGroups
+from rockgate.gateway.kafka.handlers.delete_records import DeleteRecords
+from rockgate.gateway.kafka.handlers.delete_topics import DeleteTopics
+from rockgate.gateway.kafka.handlers.describe_client_quotas import DescribeClientQuotas
+from rockgate.gateway.kafka.handlers.describe_cluster import DescribeCluster
+from rockgate.gateway.kafka.handlers.describe_configs import DescribeConfigs
+from rockgate.gateway.kafka.handlers.describe_groups import DescribeGroups
+from rockgate.gateway.kafka.handlers.describe_producers import DescribeProducers
+from rockgate.gateway.kafka.handlers.describe_quorum import DescribeQuorum
+from rockgate.gateway.kafka.handlers.describe_topic_partitions import DescribeTopicPartitions
+from rockgate.gateway.kafka.handlers.describe_transactions import DescribeTransactions
+from rockgate.gateway.kafka.handlers.elect_leaders import ElectLeaders
+from rockgate.gateway.kafka.handlers.end_txn import EndTxn
+from rockgate.gateway.kafka.handlers.find_coordinator import FindCoordinator
+from rockgate.gateway.kafka.handlers.heartbeat import Heartbeat
+from rockgate.gateway.kafka.handlers.incremental_alter_configs import IncrementalAlterConfigs
+from rockgate.gateway.kafka.handlers.init_producer_id import InitProducerId
+from rockgate.gateway.kafka.handlers.join_group import JoinGroup
+from rockgate.gateway.kafka.handlers.leave_group import LeaveGroup
+from rockgate.gateway.kafka.handlers.list_config_resources import ListConfigResources
+from rockgate.gateway.kafka.handlers.list_groups import ListGroups
+from rockgate.gateway.kafka.handlers.list_partition_reassignments import ListPartitionReassignments
+from rockgate.gateway.kafka.handlers.list_transactions import ListTransactions
+from rockgate.gateway.kafka.handlers.metadata import Metadata
+from rockgate.gateway.kafka.handlers.offset_commit import OffsetCommit
+from rockgate.gateway.kafka.handlers.offset_delete import OffsetDelete
+from rockgate.gateway.kafka.handlers.offset_fetch import OffsetFetch
+from rockgate.gateway.kafka.handlers.sync_group import SyncGroup
+from rockgate.gateway.kafka.handlers.txn_offset_commit import TxnOffsetCommit
+from rockgate.gateway.kafka.handlers.update_features import UpdateFeatures
+from rockgate.gateway.kafka.loggers import LoggerLevels
+from rockgate.gateway.kafka.transactions.writing import TransactionalWrites
+from rockgate.protocol.kafka.keys import ApiKey
+
+HANDLERS: tuple[Row[Services], ...] = (
+    row(
+        ApiKey.PRODUCE,
+        lambda s: produce.Produce(
+            threads=s.threads,
+            store=s.store,
+            producers=s.producers,
+            settings=s.settings,
+            writes=TransactionalWrites(
+                coordinator=s.coordinator, unstable=s.unstable, producers=s.producers
+            ),
+            delays=s.delays,
+        ),
+        decode=produce.decode,
+        encode=produce.encode,
+        decode_large=produce.decode_large,
+        shortcut=lambda handler: handler.shortcut,
+        is_bulk=False,
+    ),
+    row(ApiKey.FETCH, kafka_services.fetch, decode=fetch.decode, encode=fetch.encode),
+    row(ApiKey.LIST_OFFSETS, kafka_services.list_offsets),
+    row(
+        ApiKey.METADATA,
+        lambda s: Metadata(
+            topics=s.store.topics,
+            listing=s.listing,
+            catalogue=s.catalogue,
+            identity=s.identity,
+            advertised=s.advertised,
+            config=s.topics_config,
+            durability=Durability(s.store),
+        ),
+    ),
+    row(
+        ApiKey.OFFSET_COMMIT,
+        lambda s: OffsetCommit(
+            store=s.store,
+            groups=s.groups,
+            durability=Durability(s.store),
+            metadata_bytes_max=s.groups_config.metadata_bytes_max,
+        ),
+    ),
+    row(
+        ApiKey.OFFSET_FETCH,
+        lambda s: OffsetFetch(
+            topics=s.store.topics, progress=s.store.progress, transactions=s.transactions
+        ),
+    ),
+    row(
+        ApiKey.FIND_COORDINATOR,
+        lambda s: FindCoordinator(identity=s.identity, advertised=s.advertised),
+    ),
+    row(
+        ApiKey.JOIN_GROUP,
+        lambda s: JoinGroup(s.groups),
+        size_max=join_group.REQUEST_BYTES_MAX,
+    ),
+    row(ApiKey.HEARTBEAT, lambda s: Heartbeat(s.groups)),
+    row(ApiKey.LEAVE_GROUP, lambda s: LeaveGroup(s.groups)),
+    row(
+        ApiKey.SYNC_GROUP,
+        lambda s: SyncGroup(s.groups),
+        size_max=sync_group.REQUEST_BYTES_MAX,
+        too_large=sync_group.TOO_LARGE,
+    ),
+    row(ApiKey.DESCRIBE_GROUPS, lambda s: DescribeGroups(s.groups)),
+    row(ApiKey.LIST_GROUPS, lambda s: ListGroups(s.groups)),
+    row(
+        ApiKey.API_VERSIONS,
+        lambda _: ApiVersions({each.key: each.advertised for each in HANDLERS}),
+        answer_unknown_version=unsupported,
+    ),
+    row(
+        ApiKey.CREATE_TOPICS,
+        lambda s: CreateTopics(
+            topics=s.store.topics,
+            listing=s.listing,
+            replicas=kafka_services.replicas(s),
+            defaults=s.defaults,
+            config=s.topics_config,
+            durability=Durability(s.store),
+            throttling=s.throttling,
+        ),
+    ),
+    row(
+        ApiKey.DELETE_TOPICS,
+        lambda s: DeleteTopics(
+            topics=s.store.topics,
+            listing=s.listing,
+            durability=Durability(s.store),
+            throttling=s.throttling,
+        ),
+    ),
+    row(ApiKey.DELETE_RECORDS, lambda s: DeleteRecords(s.store)),
+    row(
+        ApiKey.INIT_PRODUCER_ID,
+        lambda s: InitProducerId(
+            producers=s.producers, coordinator=s.coordinator, durability=Durability(s.store)
+        ),
+    ),
+    row(ApiKey.OFFSET_FOR_LEADER_EPOCH, kafka_services.offset_for_leader_epoch),
+    row(
+        ApiKey.ADD_PARTITIONS_TO_TXN,
+        lambda s: AddPartitionsToTxn(
+            topics=s.store.topics, coordinator=s.coordinator, durability=Durability(s.store)
+        ),
+    ),
+    row(
+        ApiKey.ADD_OFFSETS_TO_TXN,
+        lambda s: AddOffsetsToTxn(coordinator=s.coordinator, durability=Durability(s.store)),
+    ),
+    row(
+        ApiKey.END_TXN,
+        lambda s: EndTxn(coordinator=s.coordinator, durability=Durability(s.store)),
+    ),
+    row(ApiKey.WRITE_TXN_MARKERS, kafka_services.write_txn_markers),
+    row(
+        ApiKey.TXN_OFFSET_COMMIT,
+        lambda s: TxnOffsetCommit(
+            topics=s.store.topics,
+            groups=s.groups,
+            coordinator=s.coordinator,
+            durability=Durability(s.store),
+            metadata_bytes_max=s.groups_config.metadata_bytes_max,
+        ),
+    ),
+    row(
+        ApiKey.DESCRIBE_CONFIGS,
+        lambda s: DescribeConfigs(
+            listing=s.listing,
+            defaults=s.defaults,
+            node_id=s.identity.node_id,
+            broker_configs=s.broker_configs,
+            configs=s.configs,
+        ),
+    ),
+    row(
+        ApiKey.ALTER_CONFIGS,
+        lambda s: AlterConfigs(
+            alterable=kafka_services.alterable(s), durability=Durability(s.store)
+        ),
+    ),
+    row(
+        ApiKey.ALTER_REPLICA_LOG_DIRS,
+        lambda s: AlterReplicaLogDirs(listing=s.listing, path=s.data_dir),
+    ),
+    row(ApiKey.DESCRIBE_LOG_DIRS, kafka_services.describe_log_dirs),
+    row(
+        ApiKey.CREATE_PARTITIONS,
+        lambda s: CreatePartitions(
+            topics=s.store.topics,
+            listing=s.listing,
+            replicas=kafka_services.replicas(s),
+            durability=Durability(s.store),
+            throttling=s.throttling,
+        ),
+    ),
+    row(
+        ApiKey.DELETE_GROUPS,
+        lambda s: DeleteGroups(groups=s.groups, durability=Durability(s.store)),
+    ),
+    row(ApiKey.ELECT_LEADERS, lambda s: ElectLeaders(s.listing)),
+    row(
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        lambda s: IncrementalAlterConfigs(
+            alterable=kafka_services.alterable(s, BROKER_LOGGER=LoggerLevels()),
+            durability=Durability(s.store),
+        ),
+    ),
+    row(
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        lambda s: AlterPartitionReassignments(listing=s.listing, node_id=s.identity.node_id),
+    ),
+    row(ApiKey.LIST_PARTITION_REASSIGNMENTS, lambda _: ListPartitionReassignments()),
+    row(
+        ApiKey.OFFSET_DELETE,
+        lambda s: OffsetDelete(store=s.store, groups=s.groups, durability=Durability(s.store)),
+    ),
+    row(
+        ApiKey.DESCRIBE_CLIENT_QUOTAS,
+        lambda s: DescribeClientQuotas(s.quotas),
+    ),
+    row(
+        ApiKey.ALTER_CLIENT_QUOTAS,
+        lambda s: AlterClientQuotas(quotas=s.quotas, durability=Durability(s.store)),
+    ),
+    row(
+        ApiKey.DESCRIBE_QUORUM,
+        lambda s: DescribeQuorum(
+            node_id=s.identity.node_id, advertised=s.advertised, store=s.store
+        ),
+    ),
+    row(ApiKey.UPDATE_FEATURES, lambda _: UpdateFeatures(FEATURES)),
+    row(
+        ApiKey.DESCRIBE_CLUSTER,
+        lambda s: DescribeCluster(identity=s.identity, advertised=s.advertised),
+    ),
+    row(
+        ApiKey.DESCRIBE_PRODUCERS,
+        lambda s: DescribeProducers(listing=s.listing, producers=s.producers, unstable=s.unstable),
+    ),
+    row(
+        ApiKey.DESCRIBE_TRANSACTIONS,
+        lambda s: DescribeTransactions(transactions=s.transactions, topics=s.store.topics),
+    ),
+    row(
+        ApiKey.LIST_TRANSACTIONS,
+        lambda s: ListTransactions(transactions=s.transactions, clock=s.store.clock),
+    ),
+    row(
+        ApiKey.LIST_CONFIG_RESOURCES,
+        lambda s: ListConfigResources(
+            listing=s.listing, node_id=s.identity.node_id, configs=s.configs
+        ),
+    ),
+    row(
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+        lambda s: DescribeTopicPartitions(
+            listing=s.listing,
+            node_id=s.identity.node_id,
+            leader_epoch=s.store.epochs.current,
+        ),
+    ),
+)

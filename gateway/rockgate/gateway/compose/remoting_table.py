@@ -1,0 +1,112 @@
+"""The table of processors: every request code that the broker door answers, once.
+
+To answer another code, write a method in the module of its family and add its line here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rockgate.gateway.remoting.dispatch import Handle
+from rockgate.gateway.remoting.processors.broker import BrokerRequests
+from rockgate.gateway.remoting.processors.clients import ClientRequests
+from rockgate.gateway.remoting.processors.delays import DelayRequests
+from rockgate.gateway.remoting.processors.groups import GroupRequests
+from rockgate.gateway.remoting.processors.halves import HalfRequests
+from rockgate.gateway.remoting.processors.locking import LockRequests
+from rockgate.gateway.remoting.processors.offsets import OffsetRequests
+from rockgate.gateway.remoting.processors.operating import OperatorRequests
+from rockgate.gateway.remoting.processors.pulling import Pulls
+from rockgate.gateway.remoting.processors.querying import Queries
+from rockgate.gateway.remoting.processors.retrying import RetryRequests
+from rockgate.gateway.remoting.processors.sending import Sends
+from rockgate.gateway.remoting.processors.topics import TopicRequests
+from rockgate.protocol.remoting.codes import RequestCode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Families:
+    """The processors of each family, made and ready."""
+
+    sends: Sends
+    halves: HalfRequests
+    delays: DelayRequests
+    retries: RetryRequests
+    pulls: Pulls
+    offsets: OffsetRequests
+    clients: ClientRequests
+    locks: LockRequests
+    topics: TopicRequests
+    groups: GroupRequests
+    queries: Queries
+    broker: BrokerRequests
+    operators: OperatorRequests
+
+
+def table(families: Families) -> dict[RequestCode, Handle]:
+    """What answers each code."""
+    f = families
+    return {
+        RequestCode.SEND_MESSAGE: f.sends.send,
+        RequestCode.PULL_MESSAGE: f.pulls.pull,
+        RequestCode.QUERY_MESSAGE: f.queries.by_key,
+        RequestCode.QUERY_CONSUMER_OFFSET: f.offsets.query,
+        RequestCode.UPDATE_CONSUMER_OFFSET: f.offsets.update,
+        RequestCode.UPDATE_AND_CREATE_TOPIC: f.topics.update,
+        RequestCode.GET_ALL_TOPIC_CONFIG: f.topics.all_configs,
+        RequestCode.UPDATE_BROKER_CONFIG: f.broker.set_config,
+        RequestCode.GET_BROKER_CONFIG: f.broker.config,
+        RequestCode.TRIGGER_DELETE_FILES: f.broker.tidy_up,
+        RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE: f.broker.tidy_up,
+        RequestCode.CLEAN_UNUSED_TOPIC: f.broker.tidy_up,
+        RequestCode.DELETE_EXPIRED_COMMITLOG: f.broker.tidy_up,
+        RequestCode.GET_ALL_PRODUCER_INFO: f.clients.all_producers,
+        RequestCode.GET_BROKER_RUNTIME_INFO: f.broker.runtime_info,
+        RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: f.offsets.search,
+        RequestCode.GET_MAX_OFFSET: f.offsets.max_offset,
+        RequestCode.GET_MIN_OFFSET: f.offsets.min_offset,
+        RequestCode.GET_EARLIEST_MSG_STORETIME: f.offsets.earliest,
+        RequestCode.VIEW_MESSAGE_BY_ID: f.queries.view,
+        RequestCode.HEART_BEAT: f.clients.heartbeat,
+        RequestCode.UNREGISTER_CLIENT: f.clients.unregister,
+        RequestCode.CONSUMER_SEND_MSG_BACK: f.retries.give_back,
+        RequestCode.END_TRANSACTION: f.halves.end,
+        RequestCode.RECALL_MESSAGE: f.delays.recall,
+        RequestCode.GET_CONSUMER_LIST_BY_GROUP: f.clients.members,
+        RequestCode.LOCK_BATCH_MQ: f.locks.lock,
+        RequestCode.UNLOCK_BATCH_MQ: f.locks.unlock,
+        RequestCode.CHECK_CLIENT_CONFIG: f.clients.check,
+        RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: f.groups.update,
+        RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: f.groups.all,
+        RequestCode.GET_TOPIC_STATS_INFO: f.topics.stats,
+        RequestCode.GET_CONSUMER_CONNECTION_LIST: f.clients.consumer_connections,
+        RequestCode.GET_PRODUCER_CONNECTION_LIST: f.clients.producer_connections,
+        RequestCode.DELETE_SUBSCRIPTIONGROUP: f.groups.delete,
+        RequestCode.GET_CONSUME_STATS: f.offsets.consume_stats,
+        RequestCode.GET_BROKER_CONSUME_STATS: f.offsets.all_consume_stats,
+        RequestCode.QUERY_CONSUME_QUEUE: f.queries.by_offset,
+        RequestCode.DELETE_TOPIC_IN_BROKER: f.topics.delete,
+        RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: f.offsets.reset,
+        RequestCode.QUERY_TOPIC_CONSUME_BY_WHO: f.topics.readers,
+        RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: f.topics.system,
+        RequestCode.GET_CONSUMER_RUNNING_INFO: f.clients.running_info,
+        RequestCode.CONSUME_MESSAGE_DIRECTLY: f.clients.consume_directly,
+        RequestCode.SEND_MESSAGE_V2: f.sends.send,
+        RequestCode.SEND_BATCH_MESSAGE: f.sends.send_batch,
+        RequestCode.SEND_REPLY_MESSAGE: f.sends.reply,
+        RequestCode.SEND_REPLY_MESSAGE_V2: f.sends.reply,
+        RequestCode.QUERY_TOPICS_BY_CONSUMER: f.groups.topics_of,
+        RequestCode.GET_TOPIC_CONFIG: f.topics.config,
+        RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG: f.groups.one,
+        RequestCode.LITE_PULL_MESSAGE: f.pulls.pull,
+        RequestCode.SCAN_DELAYS: f.operators.scan_delays,
+        RequestCode.DESCRIBE_DELAYS: f.operators.describe_delays,
+        RequestCode.CANCEL_DELAY: f.operators.cancel_delay,
+        RequestCode.LIST_HALVES: f.operators.list_halves,
+        RequestCode.DESCRIBE_HALVES: f.operators.describe_halves,
+        RequestCode.RESOLVE_HALF: f.operators.resolve_half,
+        RequestCode.LIST_DEAD_LETTER_QUEUES: f.operators.list_dead_letter_queues,
+        RequestCode.READ_DEAD_LETTERS: f.operators.read_dead_letters,
+        RequestCode.RESEND_DEAD_LETTER: f.operators.resend_dead_letter,
+        RequestCode.COUNT_EMPTY_OFFSETS: f.operators.count_empty_offsets,
+    }
