@@ -18,13 +18,13 @@ from rockgate.gateway.compose.storage import open_store
 from rockgate.gateway.mapping.keys import record_keys
 from rockgate.gateway.remoting.delays import REAL_QUEUE, REAL_TOPIC, TIMES_TOPIC
 from rockgate.protocol.entry import DELAYED, pack_properties
-from rockgate.store.appending import Intake
-from rockgate.store.commitlog import Draft
 from rockgate.store.config import StoreConfig
-from rockgate.store.delaychanges import DELAY_TOPIC, encode_schedule
-from rockgate.store.state import Fold, Journal
+from rockgate.store.delay.changes import DELAY_TOPIC, encode_schedule
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.state.fold import Fold, Journal
+from rockgate.store.state.topics import Topics
 from rockgate.store.store import Store
-from rockgate.store.topics import Topics
+from rockgate.store.write.append import Intake
 
 GROUP = 250
 BODY = bytes(100)

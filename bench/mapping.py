@@ -22,10 +22,10 @@ from rockgate.gateway.mapping.messages import Messages
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.kafka.records.batch import Compression, stamp
 from rockgate.protocol.kafka.records.record import Header, Record, build_batch, read_records
-from rockgate.store.consumequeue import Queue
-from rockgate.store.queueindex import Unit
-from rockgate.store.queueruns import Indexes
-from rockgate.store.reading import Slice
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.queues.queueindex import Unit
+from rockgate.store.queues.queueruns import Indexes
+from rockgate.store.read.reader import Slice
 
 ROUNDS = 100
 TO_BATCH_MAX = 0.6

@@ -21,10 +21,10 @@ from bench.results import Bar, Report
 from bench.store.sizes import scratch, sizes
 from rockgate.store.clock import SystemClock
 from rockgate.store.config import StoreConfig
-from rockgate.store.consumequeue import Queue
-from rockgate.store.files import DiskDirectory
+from rockgate.store.files.interface import DiskDirectory
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.store import Store
-from rockgate.store.topicchanges import NewTopic
 
 CHUNK = 2_000
 TICK_EVERY = 64

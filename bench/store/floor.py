@@ -13,7 +13,7 @@ from collections.abc import Callable
 from bench.results import Report
 from bench.store.sizes import scratch, sizes
 from rockgate.protocol.entry import body_checksum
-from rockgate.store.files import DiskDirectory
+from rockgate.store.files.interface import DiskDirectory
 
 BODY_SIZE = 16_384
 ROUNDS = 3

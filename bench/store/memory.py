@@ -12,9 +12,9 @@ from bench.store.children import ask, tell
 from bench.store.sizes import MIB, scratch
 from rockgate.store.clock import SystemClock
 from rockgate.store.config import StoreConfig
-from rockgate.store.files import DiskDirectory
+from rockgate.store.files.interface import DiskDirectory
+from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.store import Store
-from rockgate.store.topicchanges import NewTopic
 
 COUNT = 10_000
 MB_MAX = 64.0

@@ -18,9 +18,9 @@ from bench.store.children import ask, let_die, tell
 from bench.store.sizes import scratch, sizes
 from rockgate.store.clock import SystemClock
 from rockgate.store.config import StoreConfig
-from rockgate.store.files import DiskDirectory
+from rockgate.store.files.interface import DiskDirectory
+from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.store import Store
-from rockgate.store.topicchanges import NewTopic
 
 ROUNDS = 3
 NEVER = 1 << 60

@@ -23,10 +23,10 @@ from rockgate.gateway import tuning
 from rockgate.gateway.compose.storage import BUSY_SECONDS, IDLE_SECONDS, posting
 from rockgate.store.clock import SystemClock
 from rockgate.store.config import StoreConfig
-from rockgate.store.files import DiskDirectory
-from rockgate.store.progressrecords import Commit
+from rockgate.store.files.interface import DiskDirectory
+from rockgate.store.progress.records import Commit
+from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.store import Store
-from rockgate.store.topicchanges import NewTopic
 
 BEAT_SECONDS = 0.001
 P999_MS_MAX = 10.0

@@ -13,7 +13,7 @@ from bench.results import Report
 from tests.store.waiting_store import CONFIG, WaitingStore
 
 from rockgate.gateway.remoting.delays import TIMES_TOPIC
-from rockgate.store.topicchanges import NewTopic
+from rockgate.store.state.topicchanges import NewTopic
 
 
 def a_run() -> Run:

@@ -8,8 +8,8 @@ from random import Random
 from tests.crash.workload import Model, Workload, open_store, visible, world_of
 
 from rockgate.store.clock import ManualClock
-from rockgate.store.memoryfiles import MemoryDisk, PowerCut
 from rockgate.store.store import Store
+from rockgate.store.testing.memory_files import MemoryDisk, PowerCut
 
 Work = Callable[[Workload], None]
 

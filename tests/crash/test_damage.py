@@ -14,9 +14,9 @@ from tests.seeds import seeded
 from rockgate.protocol.entry import EntryError
 from rockgate.store.clock import ManualClock
 from rockgate.store.errors import FormatTooNew, SettingChanged, StoreCorrupt
-from rockgate.store.files import Directory
-from rockgate.store.memoryfiles import MemoryDisk
+from rockgate.store.files.interface import Directory
 from rockgate.store.store import Store
+from rockgate.store.testing.memory_files import MemoryDisk
 
 STEPS = 120
 FOLDERS = ("", "commitlog", "queueindex", "snapshots")

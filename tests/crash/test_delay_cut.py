@@ -16,8 +16,8 @@ from tests.store.waiting_store import WaitingStore
 
 from rockgate.protocol import entry as envelope
 from rockgate.store.clock import ManualClock
-from rockgate.store.commitlog import Draft
-from rockgate.store.memoryfiles import MemoryDisk, PowerCut
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.testing.memory_files import MemoryDisk, PowerCut
 
 DAY_MS = 86_400_000
 

@@ -12,7 +12,7 @@ from tests.seeds import seeded
 
 from rockgate.store.clock import ManualClock
 from rockgate.store.errors import DiskFailed, StoreError
-from rockgate.store.memoryfiles import MemoryDisk, Operation
+from rockgate.store.testing.memory_files import MemoryDisk, Operation
 
 STEPS = 70
 

@@ -10,14 +10,14 @@ from tests.crash.test_damage import FOLDERS, files, flip, stopped, used
 from tests.crash.workload import open_store
 from tests.seeds import seeded
 
+from rockgate.store.check.inspect import Report, inspect
+from rockgate.store.check.repair import truncate
 from rockgate.store.clock import ManualClock
 from rockgate.store.errors import CannotRepair, StoreError
-from rockgate.store.files import Directory
-from rockgate.store.inspect import Report, inspect
-from rockgate.store.memoryfiles import MemoryDisk
+from rockgate.store.files.interface import Directory
 from rockgate.store.opening import ABORT
-from rockgate.store.repair import truncate
 from rockgate.store.store import Store
+from rockgate.store.testing.memory_files import MemoryDisk
 
 Damage = Callable[[MemoryDisk, Random], str]
 

@@ -15,7 +15,7 @@ from tests.seeds import seeded
 
 from rockgate.protocol import entry as envelope
 from rockgate.store.clock import SystemClock
-from rockgate.store.files import DiskDirectory
+from rockgate.store.files.interface import DiskDirectory
 from rockgate.store.store import Store
 
 PHASES = ("roll", "checkpoint", "snapshot", "retention", "move")

@@ -11,7 +11,7 @@ from tests.crash.workload import Model, Workload, open_store
 from tests.seeds import seeded
 
 from rockgate.store.clock import ManualClock
-from rockgate.store.memoryfiles import MemoryDisk, PowerCut
+from rockgate.store.testing.memory_files import MemoryDisk, PowerCut
 
 STEPS = 100
 WORKLOADS = 3

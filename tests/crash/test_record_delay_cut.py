@@ -23,7 +23,7 @@ from rockgate.protocol.kafka.records.batch import Compression, read_header
 from rockgate.protocol.kafka.records.record import Record
 from rockgate.store.config import StoreConfig
 from rockgate.store.errors import StoreError
-from rockgate.store.memoryfiles import MemoryDisk, PowerCut
+from rockgate.store.testing.memory_files import MemoryDisk, PowerCut
 
 DAY_MS = 86_400_000
 CONFIG = StoreConfig(

@@ -12,7 +12,7 @@ from tests.crash.workload import CONFIG, Model, Workload, open_store
 from tests.seeds import seeded
 
 from rockgate.store.clock import ManualClock
-from rockgate.store.memoryfiles import MemoryDisk
+from rockgate.store.testing.memory_files import MemoryDisk
 
 
 def work(workload: Workload) -> None:

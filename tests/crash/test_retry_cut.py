@@ -18,7 +18,7 @@ from rockgate.gateway.remoting.delays import LEVELS_TOPIC
 from rockgate.protocol.kafka.records.record import Record
 from rockgate.store.clock import ManualClock
 from rockgate.store.config import StoreConfig
-from rockgate.store.memoryfiles import MemoryDisk, PowerCut
+from rockgate.store.testing.memory_files import MemoryDisk, PowerCut
 
 CONFIG = StoreConfig(
     segment_bytes=16 << 10,

@@ -17,7 +17,7 @@ from tests.seeds import seeded
 
 from rockgate.gateway.kafka.transactions import coordinator
 from rockgate.store.errors import StoreError
-from rockgate.store.memoryfiles import MemoryDisk, PowerCut
+from rockgate.store.testing.memory_files import MemoryDisk, PowerCut
 
 PARTITIONS = 4
 ROUNDS = 12

@@ -13,17 +13,17 @@ from random import Random
 
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import Contents
-from rockgate.store.appending import Intake
 from rockgate.store.clock import ManualClock
-from rockgate.store.commitlog import Draft
 from rockgate.store.config import StoreConfig
-from rockgate.store.consumequeue import Queue
-from rockgate.store.epochs import TOPIC as EPOCH_TOPIC
-from rockgate.store.files import Directory
-from rockgate.store.progressrecords import Commit
+from rockgate.store.files.interface import Directory
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.progress.records import Commit
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.state.epochs import TOPIC as EPOCH_TOPIC
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.store import Store
-from rockgate.store.topic import Topic
-from rockgate.store.topicchanges import NewTopic
+from rockgate.store.write.append import Intake
 
 CONFIG = StoreConfig(
     segment_bytes=8192,

@@ -16,12 +16,12 @@ from collections.abc import Callable
 from typing import Any
 
 from rockgate.store.clock import SystemClock
-from rockgate.store.commitlog import Draft
 from rockgate.store.config import StoreConfig
-from rockgate.store.files import DiskDirectory
+from rockgate.store.files.interface import DiskDirectory
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.store import Store
-from rockgate.store.topic import Topic
-from rockgate.store.topicchanges import NewTopic
 
 QUEUES = 3
 KEPT_EVERY = 40

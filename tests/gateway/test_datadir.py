@@ -5,7 +5,7 @@ import pytest
 
 from rockgate.gateway.datadir import LOCK_NAME, refuse_if_in_use
 from rockgate.gateway.errors import DirectoryInUse, StartError
-from rockgate.store.files import DiskDirectory
+from rockgate.store.files.interface import DiskDirectory
 
 
 def test_a_directory_that_is_not_there_yet_is_free(tmp_path: Path) -> None:

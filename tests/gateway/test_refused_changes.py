@@ -27,15 +27,15 @@ from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.remoting.bodies.clients import SubscriptionGroupConfig
 from rockgate.protocol.remoting.headers.sending import SendHeaderV2
-from rockgate.store.commitlog import Draft
 from rockgate.store.errors import StoreFull
-from rockgate.store.halffold import Half
-from rockgate.store.progress import Commit, Key
-from rockgate.store.state import Fold, Journal
+from rockgate.store.half.fold import Half
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.progress.progress import Commit, Key
+from rockgate.store.state.fold import Fold, Journal
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topicchanges import NewTopic
+from rockgate.store.state.topics import Topics
 from rockgate.store.store import Store
-from rockgate.store.topic import Topic
-from rockgate.store.topicchanges import NewTopic
-from rockgate.store.topics import Topics
 
 SECOND = 1_000
 APPENDS = ("append", "append_batch", "append_group", "append_messages")

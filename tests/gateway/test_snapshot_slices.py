@@ -28,14 +28,12 @@ from rockgate.gateway.remoting import groupsettings
 from rockgate.gateway.remoting.operating import resent
 from rockgate.gateway.remoting.processors.groups import SETTINGS_BYTES_MAX
 from rockgate.protocol.kafka.records.batch import BatchHeader
-from rockgate.store import delayheld, halfchanges
 from rockgate.store.clock import ManualClock
 from rockgate.store.config import StoreConfig
-from rockgate.store.delaychanges import DELAY_TOPIC, encode_schedule
-from rockgate.store.epochs import TOPIC as EPOCHS
-from rockgate.store.epochs import Epochs
-from rockgate.store.memoryfiles import MemoryDisk
-from rockgate.store.progressrecords import (
+from rockgate.store.delay import held as delayheld
+from rockgate.store.delay.changes import DELAY_TOPIC, encode_schedule
+from rockgate.store.half import changes
+from rockgate.store.progress.records import (
     GROUP_SIZE_MAX,
     METADATA_SIZE_MAX,
     PROGRESS_TOPIC,
@@ -44,10 +42,11 @@ from rockgate.store.progressrecords import (
     encode_commits,
     pack_record,
 )
-from rockgate.store.slicing import SLICE_BYTES
-from rockgate.store.state import CHANGE_SIZE_MAX, Change, Fold, Journal
-from rockgate.store.store import Store
-from rockgate.store.topicchanges import (
+from rockgate.store.state.epochs import TOPIC as EPOCHS
+from rockgate.store.state.epochs import Epochs
+from rockgate.store.state.fold import CHANGE_SIZE_MAX, Change, Fold, Journal
+from rockgate.store.state.slicing import SLICE_BYTES
+from rockgate.store.state.topicchanges import (
     CONFIG_SIZE_MAX,
     NAME_SIZE_MAX,
     TOPICS_TOPIC,
@@ -56,7 +55,9 @@ from rockgate.store.topicchanges import (
     LogStarts,
     encode,
 )
-from rockgate.store.topics import Topics
+from rockgate.store.state.topics import Topics
+from rockgate.store.store import Store
+from rockgate.store.testing.memory_files import MemoryDisk
 
 LONG: Final = (1 << 62) - 1
 OVERHEAD: Final = 64
@@ -132,8 +133,8 @@ def held_entries(fold: Any) -> Bodies:
 
 def halves(fold: Any) -> Bodies:
     for number in range(2_000):
-        prepared = halfchanges.Prepared(number * 900, name(number, GROUP_SIZE_MAX), LONG)
-        yield halfchanges.HALF_TOPIC, halfchanges.encode(prepared)
+        prepared = changes.Prepared(number * 900, name(number, GROUP_SIZE_MAX), LONG)
+        yield changes.HALF_TOPIC, changes.encode(prepared)
 
 
 def known_producers(fold: Any) -> Bodies:

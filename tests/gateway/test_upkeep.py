@@ -18,7 +18,7 @@ from rockgate.gateway.compose.app import Server
 from rockgate.gateway.compose.config.gather import gather
 from rockgate.store.clock import ManualClock
 from rockgate.store.errors import StoreFull
-from rockgate.store.steps import PAUSE_MS, Steps
+from rockgate.store.upkeep.steps import PAUSE_MS, Steps
 
 
 class Watched:

@@ -5,9 +5,9 @@ from tests.gateway.fakes import HandClock
 
 from rockgate.gateway import waiting as waiting_module
 from rockgate.gateway.waiting import LOOKS_PER_TURN, Waiting
-from rockgate.store.consumequeue import Queue
-from rockgate.store.memoryfiles import MemoryDisk
-from rockgate.store.queuetable import QueueTable
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.queues.queuetable import QueueTable
+from rockgate.store.testing.memory_files import MemoryDisk
 
 
 class Counter:

@@ -43,7 +43,7 @@ def parse(path: Path) -> ast.Module:
 
 
 def module_name(path: Path) -> str:
-    """`store/rockgate/store/flush.py` is `rockgate.store.flush`; a folder names its package."""
+    """`store/rockgate/store/store.py` is `rockgate.store.store`; a folder names its package."""
     parts = path.with_suffix("").parts[1:]
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 

@@ -123,7 +123,7 @@ def test_an_import_of_construct_is_seen_wherever_it_stands(tmp_path: Path, sourc
 
 
 def test_a_path_gives_the_name_it_is_imported_by() -> None:
-    assert module_name(Path("store/rockgate/store/flush.py")) == "rockgate.store.flush"
+    assert module_name(Path("store/rockgate/store/log/flusher.py")) == "rockgate.store.log.flusher"
     assert module_name(Path("store/rockgate/store/__init__.py")) == "rockgate.store"
 
 

@@ -10,20 +10,19 @@ from hypothesis import strategies as st
 from tests.store.journals import ENVELOPE_SIZE, MemoryJournal, change_at
 
 from rockgate.gateway.kafka.emptyoffsets import EmptyOffsets
-from rockgate.store import delayheld, halfchanges
 from rockgate.store.clock import ManualClock
-from rockgate.store.delaychanges import DELAY_TOPIC, Ended, encode_ended, encode_schedule
-from rockgate.store.delaychanges import Kind as DelayKind
-from rockgate.store.delayfold import Delay
-from rockgate.store.delayheld import HELD_TOPIC, HeldEntries
-from rockgate.store.delaytimes import after
-from rockgate.store.epochs import TOPIC as EPOCH_TOPIC
-from rockgate.store.epochs import Epochs
-from rockgate.store.halfchanges import HALF_TOPIC
-from rockgate.store.halffold import HalfMessages
-from rockgate.store.memoryfiles import MemoryDisk
-from rockgate.store.progress import Key, Progress
-from rockgate.store.progressrecords import (
+from rockgate.store.delay import held as delayheld
+from rockgate.store.delay.changes import DELAY_TOPIC, Ended, encode_ended, encode_schedule
+from rockgate.store.delay.changes import Kind as DelayKind
+from rockgate.store.delay.fold import Delay
+from rockgate.store.delay.held import HELD_TOPIC, HeldEntries
+from rockgate.store.delay.steady_clock import SteadyClock
+from rockgate.store.delay.times import after
+from rockgate.store.half import changes as halfchanges
+from rockgate.store.half.changes import HALF_TOPIC
+from rockgate.store.half.fold import HalfMessages
+from rockgate.store.progress.progress import Key, Progress
+from rockgate.store.progress.records import (
     PROGRESS_TOPIC,
     Commit,
     Held,
@@ -33,10 +32,11 @@ from rockgate.store.progressrecords import (
     pack_record,
     position_key,
 )
-from rockgate.store.progressrecords import Kind as ProgressKind
-from rockgate.store.state import Change, Fold
-from rockgate.store.steadyclock import SteadyClock
-from rockgate.store.topicchanges import (
+from rockgate.store.progress.records import Kind as ProgressKind
+from rockgate.store.state.epochs import TOPIC as EPOCH_TOPIC
+from rockgate.store.state.epochs import Epochs
+from rockgate.store.state.fold import Change, Fold
+from rockgate.store.state.topicchanges import (
     TOPICS_TOPIC,
     ConfigSet,
     Created,
@@ -46,7 +46,8 @@ from rockgate.store.topicchanges import (
     QueuesSet,
     encode,
 )
-from rockgate.store.topics import Topics
+from rockgate.store.state.topics import Topics
+from rockgate.store.testing.memory_files import MemoryDisk
 
 Body = tuple[bytes, bytes]
 

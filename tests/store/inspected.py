@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tests.store.keeping import HOUR_MS, Keeping
 
-from rockgate.store.appending import Intake
-from rockgate.store.commitlog import Draft
-from rockgate.store.files import Directory
-from rockgate.store.memoryfiles import MemoryDisk
+from rockgate.store.files.interface import Directory
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.testing.memory_files import MemoryDisk
+from rockgate.store.write.append import Intake
 
 
 def furnished(*, is_closed: bool = True) -> Keeping:

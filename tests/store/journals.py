@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from rockgate.store.files import Directory
-from rockgate.store.memoryfiles import MemoryDisk
-from rockgate.store.snapshots import Snapshots
-from rockgate.store.state import Change, Fold, State
+from rockgate.store.files.interface import Directory
+from rockgate.store.state.fold import Change, Fold, State
+from rockgate.store.state.snapshots import Snapshots
+from rockgate.store.testing.memory_files import MemoryDisk
 
 ENVELOPE_SIZE = 100
 

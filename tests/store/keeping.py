@@ -8,15 +8,15 @@ from dataclasses import replace
 from typing import Any
 
 from rockgate.protocol import entry as envelope
-from rockgate.store.background import Done, InlineJobs, Work
 from rockgate.store.clock import ManualClock
-from rockgate.store.commitlog import Draft
 from rockgate.store.config import StoreConfig
-from rockgate.store.consumequeue import Queue
-from rockgate.store.memoryfiles import MemoryDisk
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.store import Store
-from rockgate.store.topic import Topic
-from rockgate.store.topicchanges import NewTopic
+from rockgate.store.testing.memory_files import MemoryDisk
+from rockgate.store.workers import Done, InlineJobs, Work
 
 SEGMENT = 8192
 CONFIG = StoreConfig(

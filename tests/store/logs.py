@@ -5,9 +5,9 @@ from __future__ import annotations
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import Entry
 from rockgate.store.clock import ManualClock
-from rockgate.store.commitlog import CommitLog, Draft
-from rockgate.store.files import Directory
-from rockgate.store.segments import Segments
+from rockgate.store.files.interface import Directory
+from rockgate.store.log.commitlog import CommitLog, Draft
+from rockgate.store.log.segments import Segments
 
 SEGMENT = 16 << 10
 TOPIC = b"orders"

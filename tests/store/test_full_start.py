@@ -14,13 +14,13 @@ from tests.store.waiting_store import CONFIG, WaitingStore
 
 from rockgate.protocol import entry as envelope
 from rockgate.store.clock import ManualClock
-from rockgate.store.commitlog import Draft
-from rockgate.store.delaydelivery import RETRY_MS
-from rockgate.store.disk import LOOK_MS
+from rockgate.store.delay.delivery import RETRY_MS
 from rockgate.store.errors import StoreFull
-from rockgate.store.memoryfiles import Operation, Plan
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.log.segments import segment_name
 from rockgate.store.opening import ABORT
-from rockgate.store.segments import segment_name
+from rockgate.store.testing.memory_files import Operation, Plan
+from rockgate.store.upkeep.disk import LOOK_MS
 
 FULL = replace(CONFIG, key_index=True, key_index_slots=16, key_index_entries=64, flush="async")
 WAITING = 12

@@ -11,14 +11,14 @@ import pytest
 from tests.store.keeping import HOUR_MS, SEGMENT, Keeping
 
 from rockgate.protocol.entry import read
-from rockgate.store import mapped
 from rockgate.store.clock import ManualClock
-from rockgate.store.commitlog import Draft
 from rockgate.store.config import StoreConfig
-from rockgate.store.files import DiskDirectory
-from rockgate.store.queueindex import UNIT_SIZE, parse_name
+from rockgate.store.files import mapped
+from rockgate.store.files.interface import DiskDirectory
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.queues.queueindex import UNIT_SIZE, parse_name
+from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.store import Store
-from rockgate.store.topicchanges import NewTopic
 
 CONFIG = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=1 << 18, key_index=False)
 

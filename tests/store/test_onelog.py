@@ -6,11 +6,11 @@ import pytest
 
 from rockgate.protocol.entry import read
 from rockgate.store.clock import ManualClock
-from rockgate.store.commitlog import Draft
 from rockgate.store.config import StoreConfig
-from rockgate.store.memoryfiles import MemoryDisk
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.store import Store
-from rockgate.store.topicchanges import NewTopic
+from rockgate.store.testing.memory_files import MemoryDisk
 
 CONFIG = StoreConfig(segment_bytes=1 << 16, populate_ahead_bytes=1 << 12, key_index=False)
 BODY = b"the only place of this body"

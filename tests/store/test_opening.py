@@ -12,15 +12,15 @@ from tests.store.keeping import Keeping
 from tests.store.logs import SEGMENT, draft, new_log, numbers
 
 from rockgate.protocol.entry import Entry
-from rockgate.store.checkpoint import CheckpointFile
 from rockgate.store.clock import ManualClock
-from rockgate.store.commitlog import CommitLog
-from rockgate.store.dispatch import Derived
 from rockgate.store.errors import SettingChanged, StoreCorrupt
-from rockgate.store.memoryfiles import MemoryDisk, Operation
+from rockgate.store.log.commitlog import CommitLog
+from rockgate.store.log.segments import Segments, segment_name
 from rockgate.store.opening import ABORT, Found, find_log, replay
-from rockgate.store.segments import Segments, segment_name
 from rockgate.store.store import Store
+from rockgate.store.testing.memory_files import MemoryDisk, Operation
+from rockgate.store.upkeep.checkpoint import CheckpointFile
+from rockgate.store.write.dispatch import Derived
 
 
 def stopped(disk: MemoryDisk, count: int, *, flushed: int, is_clean: bool) -> CommitLog:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from rockgate.protocol import entry as envelope
-from rockgate.store.appending import Intake
 from rockgate.store.clock import ManualClock
-from rockgate.store.commitlog import Draft
 from rockgate.store.config import StoreConfig
-from rockgate.store.consumequeue import Queue
-from rockgate.store.memoryfiles import MemoryDisk
-from rockgate.store.reading import Slice
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.read.reader import Slice
+from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.store import Store
-from rockgate.store.topicchanges import NewTopic
+from rockgate.store.testing.memory_files import MemoryDisk
+from rockgate.store.write.append import Intake
 
 CONFIG = StoreConfig(
     segment_bytes=8192,

@@ -20,9 +20,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from rockgate.gateway.clock import Clock, Timer
 from rockgate.gateway.timeslice import TimeSlice
-from rockgate.store.consumequeue import Queue
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.state.topic import Topic
 from rockgate.store.store import Store
-from rockgate.store.topic import Topic
 
 Result = TypeVar("Result")
 T = TypeVar("T")

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from rockgate.store.commitlog import CommitLog
-from rockgate.store.queueindex import Unit
-from rockgate.store.warmth import Place, Warmth
+from rockgate.store.log.commitlog import CommitLog
+from rockgate.store.log.page_residency import Place, Warmth
+from rockgate.store.queues.queueindex import Unit
 
 
 class Warming:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from rockgate.store.commitlog import CommitLog
 from rockgate.store.config import StoreConfig
-from rockgate.store.entrykeys import RecordKeys
 from rockgate.store.errors import StoreFull
-from rockgate.store.files import Directory
-from rockgate.store.keyfile import Shape
-from rockgate.store.keyindex import KeyIndex
+from rockgate.store.files.interface import Directory
+from rockgate.store.keys.entrykeys import RecordKeys
+from rockgate.store.keys.keyfile import Shape
+from rockgate.store.keys.keyindex import KeyIndex
+from rockgate.store.log.commitlog import CommitLog
+from rockgate.store.log.segments import Segments
 from rockgate.store.opening import replay
-from rockgate.store.segments import Segments
 
 _log = logging.getLogger(__name__)
 

@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rockgate.protocol.entry import EntryError
-from rockgate.store.checkpoint import CheckpointFile
-from rockgate.store.commitlog import CommitLog
-from rockgate.store.dispatch import Derived, follow
 from rockgate.store.errors import StoreCorrupt, StoreFull
-from rockgate.store.files import Directory
-from rockgate.store.recovery import Rest, clear_rest, find_end, find_rest, write_again
-from rockgate.store.segments import Segments
+from rockgate.store.files.interface import Directory
+from rockgate.store.log.commitlog import CommitLog
+from rockgate.store.log.recovery import Rest, clear_rest, find_end, find_rest, write_again
+from rockgate.store.log.segments import Segments
+from rockgate.store.upkeep.checkpoint import CheckpointFile
+from rockgate.store.write.dispatch import Derived, follow
 
 _log = logging.getLogger(__name__)
 

@@ -11,46 +11,46 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
-from rockgate.store.allocating import Allocator
-from rockgate.store.appending import Appender
-from rockgate.store.background import InlineJobs, Jobs, Post, ThreadJobs, Worker
-from rockgate.store.bodies import Bodies
-from rockgate.store.checkpoint import CheckpointFile
-from rockgate.store.checkpointing import Checkpointer
 from rockgate.store.clock import Clock
-from rockgate.store.commitlog import NO_HOST, CommitLog
 from rockgate.store.config import StoreConfig
-from rockgate.store.consumequeue import Queue
-from rockgate.store.delaydelivery import Deliveries
-from rockgate.store.delayfold import Delay
-from rockgate.store.dispatch import QueueFeed, StateFeed
-from rockgate.store.entrykeys import RecordKeys, no_keys
-from rockgate.store.epochs import Epochs
+from rockgate.store.delay.delivery import Deliveries
+from rockgate.store.delay.fold import Delay
+from rockgate.store.delay.steady_clock import SteadyClock
 from rockgate.store.errors import DiskFailed, StoreClosed, StoreFull, UnknownQueue
-from rockgate.store.files import Directory
-from rockgate.store.flush import Flusher
-from rockgate.store.keyfeed import KeyFeed
-from rockgate.store.keyindex import KeyIndex
+from rockgate.store.files.interface import Directory
+from rockgate.store.files.sync import SyncedDirectory, Syncs
 from rockgate.store.keyopening import key_shape, open_keys
-from rockgate.store.lookup import Lookup
+from rockgate.store.keys.entrykeys import RecordKeys, no_keys
+from rockgate.store.keys.keyfeed import KeyFeed
+from rockgate.store.keys.keyindex import KeyIndex
+from rockgate.store.log.commitlog import NO_HOST, CommitLog
+from rockgate.store.log.flusher import Flusher
+from rockgate.store.log.page_allocation import Allocator
+from rockgate.store.log.page_residency import Warmth
+from rockgate.store.log.segments import Segments
 from rockgate.store.opening import Beginning, Found, find_log, replay
-from rockgate.store.progress import Progress
-from rockgate.store.queuetable import QueueTable
-from rockgate.store.reading import Reader
-from rockgate.store.reserve import Reserve
-from rockgate.store.retention import Retention
-from rockgate.store.segments import Segments
-from rockgate.store.snapshots import Snapshots
-from rockgate.store.snapshotter import SnapshotConfig, SnapshotTaker, SnapshotWriter
-from rockgate.store.snapshotting import Snapshotting
-from rockgate.store.state import Fold, Journal, LateJournal, State
-from rockgate.store.steadyclock import SteadyClock
-from rockgate.store.syncing import SyncedDirectory, Syncs
-from rockgate.store.topic import Topic
-from rockgate.store.topicchanges import random_topic_id
-from rockgate.store.topics import Topics
-from rockgate.store.upkeep import begin_epoch, upkeep_steps
-from rockgate.store.warmth import Warmth
+from rockgate.store.progress.progress import Progress
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.queues.queuetable import QueueTable
+from rockgate.store.read.bodies import Bodies
+from rockgate.store.read.lookup import Lookup
+from rockgate.store.read.reader import Reader
+from rockgate.store.state.epochs import Epochs
+from rockgate.store.state.fold import Fold, Journal, LateJournal, State
+from rockgate.store.state.snapshots import Snapshots
+from rockgate.store.state.snapshotter import SnapshotConfig, SnapshotTaker, SnapshotWriter
+from rockgate.store.state.snapshotting import Snapshotting
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topicchanges import random_topic_id
+from rockgate.store.state.topics import Topics
+from rockgate.store.upkeep.checkpoint import CheckpointFile
+from rockgate.store.upkeep.checkpointing import Checkpointer
+from rockgate.store.upkeep.reserve import Reserve
+from rockgate.store.upkeep.retention import Retention
+from rockgate.store.upkeep.upkeep import begin_epoch, upkeep_steps
+from rockgate.store.workers import InlineJobs, Jobs, Post, ThreadJobs, Worker
+from rockgate.store.write.append import Appender
+from rockgate.store.write.dispatch import QueueFeed, StateFeed
 
 _log = logging.getLogger(__name__)
 

@@ -11,11 +11,11 @@ from typer.testing import CliRunner, Result
 from rockgate.cli.commands import app
 from rockgate.protocol.kafka.records.record import Record, build_batch
 from rockgate.store.clock import ManualClock
-from rockgate.store.commitlog import Draft
 from rockgate.store.config import StoreConfig
-from rockgate.store.files import DiskDirectory
+from rockgate.store.files.interface import DiskDirectory
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.store import Store
-from rockgate.store.topicchanges import NewTopic
 
 CONFIG = StoreConfig(segment_bytes=1 << 16, populate_ahead_bytes=4096, key_index=False)
 
@@ -285,7 +285,7 @@ def test_a_check_that_is_broken_off_says_that_the_rest_is_not_known(
     def broken_off(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rockgate.store.inspect.inspect", broken_off)
+    monkeypatch.setattr("rockgate.store.check.inspect.inspect", broken_off)
     result = CliRunner().invoke(app, ["log", "check", "--data-dir", str(data)])
     assert (result.exit_code, result.stdout) == (130, "")
     assert result.stderr == "rockgate: broken off: what was not read yet may be damaged\n"

@@ -19,10 +19,10 @@ from rockgate.protocol.kafka.records.batch import read_header, stamp
 from rockgate.protocol.kafka.records.record import Record, build_batch
 from rockgate.store.clock import SystemClock
 from rockgate.store.config import StoreConfig
-from rockgate.store.files import DiskDirectory
-from rockgate.store.state import Fold, Journal
+from rockgate.store.files.interface import DiskDirectory
+from rockgate.store.state.fold import Fold, Journal
+from rockgate.store.state.topics import Topics
 from rockgate.store.store import Store
-from rockgate.store.topics import Topics
 
 PREPARED = 4
 NOW = ("--open-longer-than", "0s")

@@ -3,7 +3,7 @@
 from rockgate.gateway.delay.headers import Terms, wait_of
 from rockgate.gateway.delay.opening import asked_of, open_batch, open_politely, waits_of
 from rockgate.protocol.kafka.records.record import Record, build_batch
-from rockgate.store.delaytimes import after
+from rockgate.store.delay.times import after
 
 TERMS = Terms((1_000, 5_000), 86_400_000)
 RECORDS = [

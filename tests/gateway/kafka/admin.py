@@ -27,7 +27,7 @@ from rockgate.gateway.kafka.quotas.config import QuotasConfig
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.protocol.kafka.schema import decode, encode
-from rockgate.store.topic import Topic
+from rockgate.store.state.topic import Topic
 
 T = TypeVar("T")
 NODE_ID = 7

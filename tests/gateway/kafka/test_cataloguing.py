@@ -8,7 +8,7 @@ from rockgate.protocol.kafka.messages.metadata import (
     MetadataResponseTopic,
 )
 from rockgate.protocol.kafka.schema import encode, join
-from rockgate.store.topic import Topic
+from rockgate.store.state.topic import Topic
 
 EPOCH = 1
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.gateway.kafka.admin import Admin
 
 from rockgate.gateway.kafka.emptyoffsets import EmptyOffsets
-from rockgate.store.delaychanges import DELAY_TOPIC, encode_schedule
-from rockgate.store.topic import Topic
+from rockgate.store.delay.changes import DELAY_TOPIC, encode_schedule
+from rockgate.store.state.topic import Topic
 
 
 def schedule(admin: Admin, topic: Topic, queue_id: int, *offsets: int) -> None:

@@ -16,7 +16,7 @@ from tests.gateway.kafka.world import World, call
 
 from rockgate.gateway.kafka.handlers.fetch import Fetched
 from rockgate.protocol.kafka.errors import ErrorCode
-from rockgate.store.consumequeue import Queue
+from rockgate.store.queues.consumequeue import Queue
 
 NAMES = ("orders", "bills")
 PARTITIONS = 3

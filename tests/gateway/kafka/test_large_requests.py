@@ -42,8 +42,8 @@ from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.protocol.errors import ProtocolError
 from rockgate.protocol.kafka.connection import ServerConnection
 from rockgate.store.config import StoreConfig
-from rockgate.store.progress import Commit
-from rockgate.store.topicchanges import NewTopic
+from rockgate.store.progress.progress import Commit
+from rockgate.store.state.topicchanges import NewTopic
 
 SIZE = Size(topics=1_000, groups=1_500, transactions=10, partitions=1_500, items=60_000)
 TURN_MS_MAX = 25.0

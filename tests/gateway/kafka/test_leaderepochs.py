@@ -6,8 +6,8 @@ from tests.gateway.kafka.world import World
 from rockgate.gateway.kafka.leaderepochs import UNDEFINED, EpochEnd
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.kafka.errors import ErrorCode
-from rockgate.store.commitlog import Draft
-from rockgate.store.queueindex import Unit
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.queues.queueindex import Unit
 
 
 def world_of_epochs(*counts: int, are_messages: bool = False) -> World:

@@ -11,11 +11,11 @@ from rockgate.protocol.kafka.records.record import Record, build_batch
 from rockgate.store.clock import ManualClock
 from rockgate.store.config import StoreConfig
 from rockgate.store.errors import StoreCorrupt, StoreFull
-from rockgate.store.memoryfiles import MemoryDisk
-from rockgate.store.state import Change, Fold, Journal
+from rockgate.store.state.fold import Change, Fold, Journal
+from rockgate.store.state.topicchanges import NewTopic
+from rockgate.store.state.topics import Topics
 from rockgate.store.store import Store
-from rockgate.store.topicchanges import NewTopic
-from rockgate.store.topics import Topics
+from rockgate.store.testing.memory_files import MemoryDisk
 
 CONFIG = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=1 << 16, key_index=False)
 LAST = (1 << 31) - 1

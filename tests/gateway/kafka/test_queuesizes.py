@@ -4,7 +4,7 @@ from tests.seeds import seeded
 
 from rockgate.gateway.kafka import queuesizes
 from rockgate.gateway.kafka.queuesizes import QueueSizes
-from rockgate.store.consumequeue import Queue
+from rockgate.store.queues.consumequeue import Queue
 
 
 def measured(sizes: QueueSizes, queue: Queue) -> tuple[int, int]:

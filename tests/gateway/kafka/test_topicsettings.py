@@ -4,8 +4,8 @@ from rockgate.gateway.kafka.topicconfigs import LONG_MAX
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.gateway.kafka.topicsettings import SettingsCache, TopicSettings
 from rockgate.protocol.kafka.records.batch import Compression
-from rockgate.store.topic import Topic
-from rockgate.store.topicchanges import Created
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topicchanges import Created
 
 
 def topic(**config: str) -> Topic:

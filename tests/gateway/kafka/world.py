@@ -29,17 +29,17 @@ from rockgate.protocol.kafka.records.batch import (
     stamp_append_time,
 )
 from rockgate.protocol.kafka.records.record import Record, build_batch
-from rockgate.store.appending import Appended
 from rockgate.store.clock import ManualClock
-from rockgate.store.commitlog import Draft
 from rockgate.store.config import StoreConfig
-from rockgate.store.consumequeue import Queue
-from rockgate.store.memoryfiles import MemoryDisk
-from rockgate.store.state import Fold, Journal
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.state.fold import Fold, Journal
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topicchanges import NewTopic
+from rockgate.store.state.topics import Topics
 from rockgate.store.store import Store
-from rockgate.store.topic import Topic
-from rockgate.store.topicchanges import NewTopic
-from rockgate.store.topics import Topics
+from rockgate.store.testing.memory_files import MemoryDisk
+from rockgate.store.write.append import Appended
 
 CONFIG = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=1 << 16, key_index=False)
 NOW_MS = 1_700_000_000_000

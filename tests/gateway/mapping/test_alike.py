@@ -12,9 +12,9 @@ from tests.gateway.kafka.world import NOW_MS, World
 
 from rockgate.gateway.mapping.batches import Transcoding
 from rockgate.protocol.entry import BORN_HOST_V6, COMPRESSED, MOVED
-from rockgate.store.bodies import ALIKE_MIN, Alike
-from rockgate.store.commitlog import NO_HOST, Draft
-from rockgate.store.queueindex import Unit
+from rockgate.store.log.commitlog import NO_HOST, Draft
+from rockgate.store.queues.queueindex import Unit
+from rockgate.store.read.bodies import ALIKE_MIN, Alike
 
 ALL = 1 << 62
 SIZE_MAX = 1 << 20

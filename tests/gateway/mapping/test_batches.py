@@ -20,10 +20,10 @@ from rockgate.gateway.mapping.opening import INFLATED_BYTES_MAX
 from rockgate.protocol.entry import BORN_HOST_V6, COMPRESSED, MOVED, pack_properties
 from rockgate.protocol.kafka.records.batch import Compression, check, stamp
 from rockgate.protocol.kafka.records.record import Record, build_batch, read_records
-from rockgate.store.commitlog import NO_HOST, Draft
-from rockgate.store.consumequeue import Queue
-from rockgate.store.queueruns import Indexes
-from rockgate.store.reading import Slice
+from rockgate.store.log.commitlog import NO_HOST, Draft
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.queues.queueruns import Indexes
+from rockgate.store.read.reader import Slice
 
 QUEUE = Queue(b"orders", bytes(16), 0, Indexes())
 """Whose readers are told when a thread has opened a body, which happens in none of these."""

@@ -13,7 +13,7 @@ from rockgate.gateway.mapping.transcoder import Transcoder
 from rockgate.protocol.entry import INDEXED
 from rockgate.protocol.kafka.records.batch import Compression
 from rockgate.protocol.kafka.records.bounds import LIGHT
-from rockgate.store.reading import Slice
+from rockgate.store.read.reader import Slice
 
 KEYED = replace(CONFIG, key_index=True, key_index_slots=50, key_index_entries=500)
 

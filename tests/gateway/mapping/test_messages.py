@@ -18,7 +18,7 @@ from rockgate.protocol.kafka.errors import MalformedBatch
 from rockgate.protocol.kafka.records.batch import Compression, TimestampType, stamp
 from rockgate.protocol.kafka.records.control import Marker, MarkerType, build_marker
 from rockgate.protocol.kafka.records.record import Record, build_batch
-from rockgate.store.tags import tag_code
+from rockgate.store.queues.tags import tag_code
 
 BASE = 1000
 POSITION = 4096

@@ -22,10 +22,10 @@ from rockgate.gateway.mapping.opening import (
 from rockgate.protocol.entry import COMPRESSED
 from rockgate.protocol.remoting.compression import Compression
 from rockgate.protocol.remoting.errors import MalformedContent
-from rockgate.store.commitlog import Draft
 from rockgate.store.config import StoreConfig
-from rockgate.store.consumequeue import Queue
-from rockgate.store.queueruns import Indexes
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.queues.queueruns import Indexes
 
 ZLIB = Compression.ZLIB
 LARGE = bytes(4 * INFLATED_BYTES_MAX)

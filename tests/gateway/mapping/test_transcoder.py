@@ -13,7 +13,7 @@ from rockgate.protocol.entry import body_of
 from rockgate.protocol.kafka.records.batch import Compression, stamp
 from rockgate.protocol.kafka.records.bounds import LIGHT, is_heavy
 from rockgate.protocol.kafka.records.record import Record, build_batch
-from rockgate.store.reading import Slice
+from rockgate.store.read.reader import Slice
 
 NOISE = random.Random(1).randbytes(LIGHT.compressed_bytes_max + 1)
 

@@ -14,13 +14,13 @@ from rockgate.protocol.entry import Buffer, pack_properties
 from rockgate.protocol.remoting.command import Fields
 from rockgate.protocol.remoting.headers.sending import SendHeaderV2
 from rockgate.protocol.remoting.message import Message, decode
-from rockgate.store.appending import Appended
 from rockgate.store.clock import ManualClock
 from rockgate.store.config import StoreConfig
-from rockgate.store.halffold import MESSAGES, HalfMessages
-from rockgate.store.memoryfiles import MemoryDisk
+from rockgate.store.half.fold import MESSAGES, HalfMessages
+from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.store import Store
-from rockgate.store.topicchanges import NewTopic
+from rockgate.store.testing.memory_files import MemoryDisk
+from rockgate.store.write.append import Appended
 
 CONFIG = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=1 << 16, key_index=False)
 SYSTEM = (MESSAGES.decode(), "TRANS_CHECK_MAX_TIME_TOPIC")

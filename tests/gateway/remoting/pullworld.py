@@ -27,12 +27,12 @@ from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.connection import Connection
 from rockgate.store.clock import ManualClock
-from rockgate.store.commitlog import Draft
 from rockgate.store.config import StoreConfig
-from rockgate.store.memoryfiles import MemoryDisk
-from rockgate.store.state import Fold, Journal
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.state.fold import Fold, Journal
+from rockgate.store.state.topics import Topics
 from rockgate.store.store import Store
-from rockgate.store.topics import Topics
+from rockgate.store.testing.memory_files import MemoryDisk
 
 CONFIG = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=1 << 16, key_index=False)
 TOPIC = "orders"

@@ -23,14 +23,14 @@ from rockgate.protocol.kafka.records.record import Record, build_batch
 from rockgate.protocol.remoting.bodies.clients import SubscriptionGroupConfig
 from rockgate.protocol.remoting.headers.sending import SendHeaderV2
 from rockgate.protocol.remoting.message import Message, decode, decode_all
-from rockgate.store.appending import Appended
 from rockgate.store.clock import ManualClock
-from rockgate.store.commitlog import Draft
 from rockgate.store.config import StoreConfig
-from rockgate.store.memoryfiles import MemoryDisk
-from rockgate.store.state import Fold, Journal
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.state.fold import Fold, Journal
+from rockgate.store.state.topics import Topics
 from rockgate.store.store import Store
-from rockgate.store.topics import Topics
+from rockgate.store.testing.memory_files import MemoryDisk
+from rockgate.store.write.append import Appended
 
 CONFIG = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=1 << 16, key_index=False)
 SECOND = 1_000

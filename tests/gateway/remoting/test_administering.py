@@ -14,7 +14,7 @@ from tests.gateway.server import RunningServer
 from rockgate.protocol.remoting import javajson
 from rockgate.protocol.remoting.bodies.queues import ConsumeStatsList, QueueUnits
 from rockgate.protocol.remoting.codes import ResponseCode
-from rockgate.store.tags import tag_code
+from rockgate.store.queues.tags import tag_code
 
 
 def test_settings_are_told_and_not_changed(broker: Client) -> None:

@@ -16,11 +16,11 @@ from rockgate.gateway.remoting.operating.delays import (
 from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.remoting.headers.operating import ScanDelaysHeader
 from rockgate.store.clock import ManualClock
-from rockgate.store.commitlog import Draft
 from rockgate.store.config import StoreConfig
-from rockgate.store.memoryfiles import MemoryDisk
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.store import Store
-from rockgate.store.topicchanges import NewTopic
+from rockgate.store.testing.memory_files import MemoryDisk
 
 COUNT = 2_300
 CONFIG = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=4096, key_index=False)

@@ -18,8 +18,8 @@ from rockgate.protocol.entry import MULTI_TAGS, TRANSACTION_COMMIT, pack_propert
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers.sending import SendHeaderV2
-from rockgate.store.appending import Appended
-from rockgate.store.topicchanges import NewTopic
+from rockgate.store.state.topicchanges import NewTopic
+from rockgate.store.write.append import Appended
 
 YEAR_MS = 366 * 86_400_000
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from tests.gateway.remoting.halfworld import SECOND, SYSTEM, HalfWorld
 
-from rockgate.store.commitlog import CommitLog
-from rockgate.store.halfchanges import Outcome
-from rockgate.store.halffold import MESSAGES
-from rockgate.store.halfoutcomes import Outcomes
+from rockgate.store.half.changes import Outcome
+from rockgate.store.half.fold import MESSAGES
+from rockgate.store.half.outcomes import Outcomes
+from rockgate.store.log.commitlog import CommitLog
 
 
 @pytest.mark.row("T-15")

@@ -24,8 +24,8 @@ from rockgate.protocol.remoting.codes import ONEWAY_FLAG, ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers.transactions import EndTransactionHeader
 from rockgate.store.errors import StoreFull
-from rockgate.store.memoryfiles import MemoryDisk, PowerCut
 from rockgate.store.store import Store
+from rockgate.store.testing.memory_files import MemoryDisk, PowerCut
 
 DAY_MS = 86_400_000
 

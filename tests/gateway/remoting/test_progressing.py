@@ -7,9 +7,9 @@ from rockgate.gateway.remoting.progressing import Offsets
 from rockgate.gateway.remoting.resets import Resets
 from rockgate.store.clock import ManualClock
 from rockgate.store.config import StoreConfig
-from rockgate.store.memoryfiles import MemoryDisk
+from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.store import Store
-from rockgate.store.topicchanges import NewTopic
+from rockgate.store.testing.memory_files import MemoryDisk
 
 CONFIG = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=1 << 16, key_index=False)
 

@@ -15,7 +15,7 @@ from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.compression import Compression, compress
 from rockgate.protocol.remoting.message import encode_batch
-from rockgate.store.appending import Appended, AppendedMessages
+from rockgate.store.write.append import Appended, AppendedMessages
 
 
 def test_a_send_is_answered_with_where_the_message_lies(broker: Client) -> None:

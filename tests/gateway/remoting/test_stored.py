@@ -28,8 +28,8 @@ from rockgate.protocol.remoting.message import encode_batch
 from rockgate.store import errors
 from rockgate.store.clock import ManualClock
 from rockgate.store.config import StoreConfig
-from rockgate.store.memoryfiles import MemoryDisk
 from rockgate.store.store import Store
+from rockgate.store.testing.memory_files import MemoryDisk
 
 BORN_MS = 1_700_000_000_123
 SHORT = {"producerGroup": "a", "topic": "b", "defaultTopic": "c", "defaultTopicQueueNums": "d"}

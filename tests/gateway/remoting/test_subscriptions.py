@@ -24,10 +24,10 @@ from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.message import decode_all
 from rockgate.protocol.remoting.sql import compile_expression
 from rockgate.store.clock import ManualClock
-from rockgate.store.commitlog import Draft
-from rockgate.store.memoryfiles import MemoryDisk
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.store import Store
-from rockgate.store.topicchanges import NewTopic
+from rockgate.store.testing.memory_files import MemoryDisk
 
 COUNT = 1_024
 LARGE = " OR ".join(f"no = {number}" for number in range(2_000, 2_990)) + " OR no IN ('7', '1000')"

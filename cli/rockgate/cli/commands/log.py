@@ -1,7 +1,6 @@
 """`rockgate log`: look at a data directory, check it, and end a log that is damaged.
 
-A thin layer: what is checked, shown and cut is the store's business (`rockgate.store.inspect`,
-`dumping` and `repair`).
+A thin layer: what is checked, shown and cut is the store's business (`rockgate.store.check`).
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from rockgate.cli.text.echo import say
 
 if TYPE_CHECKING:
     from rockgate.gateway.compose.config import Config
-    from rockgate.store.dumping import DumpRow
-    from rockgate.store.files import Directory, DiskDirectory
-    from rockgate.store.inspect import Report
-    from rockgate.store.state import Fold, Journal
-    from rockgate.store.topics import Topics
-    from rockgate.store.trial import Opener
+    from rockgate.store.check.dump import DumpRow
+    from rockgate.store.check.inspect import Report
+    from rockgate.store.check.trial import Opener
+    from rockgate.store.files.interface import Directory, DiskDirectory
+    from rockgate.store.state.fold import Fold, Journal
+    from rockgate.store.state.topics import Topics
 
 DAMAGED_STATUS = 1
 INTERRUPTED_STATUS = 130
@@ -83,7 +82,7 @@ def check(
     Then a start is tried in memory, and if it is refused, where the log could be ended so that it
     is not. Nothing is changed. A server may be running; then no start is tried.
     """
-    from rockgate.store.inspect import inspect
+    from rockgate.store.check.inspect import inspect
 
     directory, settings = _directory(config, data_dir)
     try:
@@ -120,7 +119,7 @@ def dump(
     """Show the entries of the log, one a line. Bodies stay closed; damage is shown in its place."""
     from itertools import islice
 
-    from rockgate.store.dumping import dump as rows_of
+    from rockgate.store.check.dump import dump as rows_of
 
     directory, _ = _directory(config, data_dir)
     rows = (
@@ -159,8 +158,8 @@ def repair(
     the server refuses, when there is no better copy. The server must not be running. What would
     be left is tried first: if a server could not start from it, nothing is changed.
     """
+    from rockgate.store.check.repair import truncate
     from rockgate.store.errors import CannotRepair, StoreError
-    from rockgate.store.repair import truncate
 
     directory, settings = _directory(config, data_dir)
     try:
@@ -189,8 +188,8 @@ def _directory(config: Path | None, data_dir: str | None) -> tuple[DiskDirectory
     from dataclasses import replace
 
     from rockgate.gateway.compose.config.gather import DEFAULT_ORIGIN
-    from rockgate.store.files import DiskDirectory
-    from rockgate.store.trial import segment_bytes_of
+    from rockgate.store.check.trial import segment_bytes_of
+    from rockgate.store.files.interface import DiskDirectory
 
     flags = {"--data-dir": ("server.data_dir", data_dir)}
     gathered = server_options.gathered(config=config, flags=flags, pairs=())
@@ -215,9 +214,9 @@ def _opener(config: Config) -> Opener:
     from rockgate.gateway.errors import IdentityError
     from rockgate.gateway.identity import look
     from rockgate.gateway.mapping.keys import record_keys
+    from rockgate.store.check.trial import CannotOpen
     from rockgate.store.clock import SystemClock
     from rockgate.store.store import Store
-    from rockgate.store.trial import CannotOpen
 
     logging.getLogger("rockgate").addHandler(logging.NullHandler())
 

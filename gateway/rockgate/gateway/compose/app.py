@@ -47,10 +47,10 @@ from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.gateway.trimming import Trimming, TrimmingThread
 from rockgate.gateway.tuning import Freezer, tune_allocator, tune_collector, tune_threads
 from rockgate.gateway.waiting import Waiting
-from rockgate.store.state import Fold, Journal
-from rockgate.store.steps import Steps
+from rockgate.store.state.fold import Fold, Journal
+from rockgate.store.state.topics import Topics
 from rockgate.store.store import Store
-from rockgate.store.topics import Topics
+from rockgate.store.upkeep.steps import Steps
 
 INTERRUPTED_STATUS = 130
 HTTP_BACKLOG = 64

@@ -50,11 +50,11 @@ from rockgate.gateway.remoting.delaylevels import read_levels
 from rockgate.gateway.telemetry.requests import RequestStats
 from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.gateway.waiting import Waiting
-from rockgate.store.delayheld import HeldEntries
-from rockgate.store.expiry import BelievedTime
-from rockgate.store.state import Fold, Journal
+from rockgate.store.delay.held import HeldEntries
+from rockgate.store.state.fold import Fold, Journal
+from rockgate.store.state.topics import Topics
 from rockgate.store.store import Store
-from rockgate.store.topics import Topics
+from rockgate.store.upkeep.expiry import BelievedTime
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from rockgate.gateway.errors import StartError
 from rockgate.gateway.listener import Listener
 from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.store.clock import SystemClock
-from rockgate.store.steps import Steps
+from rockgate.store.upkeep.steps import Steps
 
 log = logging.getLogger(__name__)
 

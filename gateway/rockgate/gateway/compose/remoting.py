@@ -69,8 +69,8 @@ from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.gateway.waiting import Waiting
 from rockgate.store.clock import Clock
 from rockgate.store.errors import StoreFull
-from rockgate.store.halffold import HalfMessages
-from rockgate.store.state import Fold, Journal
+from rockgate.store.half.fold import HalfMessages
+from rockgate.store.state.fold import Fold, Journal
 from rockgate.store.store import Store
 
 log = logging.getLogger(__name__)

@@ -13,14 +13,14 @@ from pathlib import Path
 
 from rockgate.gateway.clock import Clock, Timer
 from rockgate.gateway.errors import StartError
-from rockgate.store.background import Post
 from rockgate.store.clock import SystemClock
-from rockgate.store.commitlog import NO_HOST
 from rockgate.store.config import StoreConfig
-from rockgate.store.entrykeys import RecordKeys, no_keys
 from rockgate.store.errors import StoreError
-from rockgate.store.files import DiskDirectory
+from rockgate.store.files.interface import DiskDirectory
+from rockgate.store.keys.entrykeys import RecordKeys, no_keys
+from rockgate.store.log.commitlog import NO_HOST
 from rockgate.store.store import MakeFolds, Store
+from rockgate.store.workers import Post
 
 IDLE_SECONDS = 0.1
 BUSY_SECONDS = 0.001

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from rockgate.protocol.kafka.records.record import Header
-from rockgate.store import delaytimes
+from rockgate.store.delay import times
 
 LEVEL: Final = "DELAY"
 FROM_NOW: Final = {"TIMER_DELAY_SEC": 1_000, "TIMER_DELAY_MS": 1}
@@ -85,8 +85,8 @@ class Terms(NamedTuple):
         """Return the same for a schedule, which knows a delay from a time of day."""
         due_ms = self.due_ms(wait, now_ms)
         if wait.is_from_now:
-            return delaytimes.after(now_ms, due_ms - now_ms)
-        return delaytimes.at(due_ms)
+            return times.after(now_ms, due_ms - now_ms)
+        return times.at(due_ms)
 
     def check(self, wait: Wait, now_ms: int) -> None:
         """ValueError if a record is to wait for too long."""

@@ -21,9 +21,9 @@ from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
 from rockgate.protocol.kafka.records.batch import Buffer, read_header
 from rockgate.protocol.kafka.records.bounds import LIGHT, WIDEST, Bounds, is_heavy
 from rockgate.protocol.kafka.records.record import rebuild_batch
-from rockgate.store.commitlog import CommitLog
-from rockgate.store.reading import Slice
-from rockgate.store.warmth import Place
+from rockgate.store.log.commitlog import CommitLog
+from rockgate.store.log.page_residency import Place
+from rockgate.store.read.reader import Slice
 
 CACHE_BYTES: Final = 32 << 20
 _OVERHEAD: Final = 200

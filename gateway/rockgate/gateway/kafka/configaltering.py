@@ -22,8 +22,8 @@ from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.store.errors import StoreError
-from rockgate.store.topic import Topic
-from rockgate.store.topics import Topics
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topics import Topics
 
 CHANGE_COST = 5
 _PARTITIONS_PER_COST = 50

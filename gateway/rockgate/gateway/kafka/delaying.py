@@ -15,10 +15,7 @@ from rockgate.gateway.kafka.examining import WAITS_MAX, Waits
 from rockgate.protocol.entry import DELAYED
 from rockgate.protocol.kafka.records.batch import BatchHeader, Buffer
 from rockgate.protocol.kafka.records.sifting import Wanted
-from rockgate.store.appending import Appended, Intake
-from rockgate.store.commitlog import Draft, Stamp
-from rockgate.store.consumequeue import Queue
-from rockgate.store.delayheld import (
+from rockgate.store.delay.held import (
     HELD_TOPIC,
     NOBODY,
     UNDECIDED,
@@ -27,7 +24,10 @@ from rockgate.store.delayheld import (
     Kind,
     encode,
 )
+from rockgate.store.log.commitlog import Draft, Stamp
+from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.store import Store
+from rockgate.store.write.append import Appended, Intake
 
 
 class RecordDelays:

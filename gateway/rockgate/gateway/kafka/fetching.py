@@ -26,11 +26,11 @@ from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.fetch import Diverging, FetchedPartition
 from rockgate.protocol.kafka.messages.fetch import FetchPartition
 from rockgate.protocol.kafka.varint import Buffer
-from rockgate.store.bodies import BATCHES_MAX, Alike, Bodies
-from rockgate.store.consumequeue import Queue
 from rockgate.store.errors import StoreError
-from rockgate.store.reading import Reader, Slice
-from rockgate.store.warmth import Place
+from rockgate.store.log.page_residency import Place
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.read.bodies import BATCHES_MAX, Alike, Bodies
+from rockgate.store.read.reader import Reader, Slice
 
 
 class Kept(Protocol):

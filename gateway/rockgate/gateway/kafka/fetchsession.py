@@ -23,7 +23,7 @@ from rockgate.gateway.kafka import names
 from rockgate.gateway.waiting import Poll, Waiting
 from rockgate.protocol.kafka.hot.fetch import FetchedPartition
 from rockgate.protocol.kafka.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic
-from rockgate.store.consumequeue import Queue
+from rockgate.store.queues.consumequeue import Queue
 
 UNTOLD = -1
 

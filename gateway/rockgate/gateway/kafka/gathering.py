@@ -14,11 +14,11 @@ from rockgate.gateway.kafka.fetching import PartitionReader
 from rockgate.gateway.kafka.fetchsession import FetchSession, Wanted, WantedTopic
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.fetch import FetchedPartition
-from rockgate.store import bodies
-from rockgate.store.consumequeue import Queue
-from rockgate.store.queuetable import QueueTable
-from rockgate.store.topics import Topics
-from rockgate.store.warmth import Place
+from rockgate.store.log.page_residency import Place
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.queues.queuetable import QueueTable
+from rockgate.store.read import bodies
+from rockgate.store.state.topics import Topics
 
 BATCHES_MAX = bodies.BATCHES_MAX
 """Batches of one answer, or a few more: small ones would otherwise hold up everybody else."""

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.errors import RequestError
 from rockgate.protocol.kafka.errors import ErrorCode
-from rockgate.store.topic import Topic
-from rockgate.store.topics import Topics
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topics import Topics
 
 _DEAD_MIN = 1_000
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from rockgate.gateway.kafka.producers import Producers
 from rockgate.store.clock import Clock
-from rockgate.store.expiry import BelievedTime
+from rockgate.store.upkeep.expiry import BelievedTime
 
 LOOK_EVERY_MS = 60_000
 LOOK_SOON_MS = 1_000

@@ -31,11 +31,11 @@ from rockgate.gateway.kafka.errors import RequestError
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.records.batch import BatchHeader, read_header
 from rockgate.store.errors import StoreCorrupt
-from rockgate.store.roster import Roster
-from rockgate.store.slicing import Measured, sliced
-from rockgate.store.state import Change, Journal, check_format
-from rockgate.store.topic import Topic
-from rockgate.store.topics import Topics
+from rockgate.store.state.fold import Change, Journal, check_format
+from rockgate.store.state.roster import Roster
+from rockgate.store.state.slicing import Measured, sliced
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topics import Topics
 
 TOPIC = b"rmq_sys_rockgate_producers"
 WINDOW = 5

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from rockgate.gateway.kafka.errors import RequestError
-from rockgate.gateway.kafka.keyedfold import KeyedFold
 from rockgate.protocol.kafka.errors import ErrorCode
-from rockgate.store.state import Fold, Journal
+from rockgate.store.state.fold import Fold, Journal
+from rockgate.store.state.keyed import KeyedFold
 
 TOPIC: Final = b"rmq_sys_rockgate_configs"
 RESOURCES_MAX: Final = 100_000

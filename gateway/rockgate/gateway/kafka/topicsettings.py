@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from rockgate.gateway.kafka.configkinds import items_of
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.protocol.kafka.records.batch import Compression
-from rockgate.store.topic import Topic
+from rockgate.store.state.topic import Topic
 
 _CODECS = {
     "uncompressed": Compression.NONE,

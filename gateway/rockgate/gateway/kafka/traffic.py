@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rockgate.gateway.kafka import names
-from rockgate.store.topic import Topic
+from rockgate.store.state.topic import Topic
 
 
 class Traffic:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from rockgate.gateway.mapping.messages import Origin
-from rockgate.store.topics import Topics
+from rockgate.store.state.topics import Topics
 
 
 class Unstable(Protocol):

@@ -18,10 +18,10 @@ from rockgate.gateway.mapping.transcoder import Transcoder
 from rockgate.protocol.entry import MAGIC_BATCH, places
 from rockgate.protocol.kafka.errors import BatchTooLarge
 from rockgate.protocol.kafka.records.bounds import LIGHT, is_heavy
-from rockgate.store.consumequeue import Queue
-from rockgate.store.keyindex import FOREVER_MS
-from rockgate.store.lookup import Lookup
-from rockgate.store.reading import Slice
+from rockgate.store.keys.keyindex import FOREVER_MS
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.read.lookup import Lookup
+from rockgate.store.read.reader import Slice
 
 LIGHT_MAX: Final = 16
 """Batches that one query opens on the loop; those behind them are opened by a thread."""

@@ -17,7 +17,7 @@ from rockgate.gateway.mapping.messages import Accepts, AcceptsCode, Cut, Message
 from rockgate.protocol.entry import body_of
 from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
 from rockgate.protocol.kafka.records.bounds import LIGHT, Bounds, is_heavy
-from rockgate.store.reading import Slice
+from rockgate.store.read.reader import Slice
 
 
 class Transcoder:

@@ -19,10 +19,10 @@ from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.headers.transactions import CheckTransactionHeader
 from rockgate.protocol.remoting.message import encode as encode_message
 from rockgate.store.clock import Clock
-from rockgate.store.expiry import BelievedTime
-from rockgate.store.halfchanges import HALF_TOPIC, Checked, encode
-from rockgate.store.halffold import MESSAGES, Half, HalfMessages
-from rockgate.store.state import Journal
+from rockgate.store.half.changes import HALF_TOPIC, Checked, encode
+from rockgate.store.half.fold import MESSAGES, Half, HalfMessages
+from rockgate.store.state.fold import Journal
+from rockgate.store.upkeep.expiry import BelievedTime
 
 CHECKS_PER_STEP: Final = 50
 RETRY_MS: Final = 10_000

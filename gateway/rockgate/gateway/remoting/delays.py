@@ -36,15 +36,15 @@ from rockgate.protocol.entry import (
     parse_properties,
 )
 from rockgate.protocol.remoting.codes import ResponseCode
-from rockgate.store import delaytimes
-from rockgate.store.appending import Intake
-from rockgate.store.commitlog import Draft
-from rockgate.store.consumequeue import Queue
-from rockgate.store.draft import NOTHING_ELSE
+from rockgate.store.delay import times as delaytimes
 from rockgate.store.errors import UnknownTopic
-from rockgate.store.reading import Slice
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.log.draft import NOTHING_ELSE
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.read.reader import Slice
+from rockgate.store.state.topic import Topic
 from rockgate.store.store import Store
-from rockgate.store.topic import Topic
+from rockgate.store.write.append import Intake
 
 LEVELS_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
 TIMES_TOPIC: Final = "rmq_sys_wheel_timer"

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rockgate.gateway.kafka.keyedfold import KeyedFold
 from rockgate.protocol.remoting import javajson
 from rockgate.protocol.remoting.bodies.clients import SubscriptionGroupConfig
-from rockgate.store.state import Fold, Journal
+from rockgate.store.state.fold import Fold, Journal
+from rockgate.store.state.keyed import KeyedFold
 
 TOPIC = b"rmq_sys_rockgate_rocketmq_groups"
 DECODED_MAX = 10_000

@@ -23,12 +23,12 @@ from rockgate.protocol.entry import (
     get_property,
 )
 from rockgate.protocol.remoting.codes import ResponseCode
-from rockgate.store.appending import Appended, Intake
-from rockgate.store.commitlog import Draft
-from rockgate.store.consumequeue import Queue
-from rockgate.store.halfchanges import HALF_TOPIC, Decided, Outcome, Prepared, encode
-from rockgate.store.halffold import MESSAGES, Half, HalfMessages
+from rockgate.store.half.changes import HALF_TOPIC, Decided, Outcome, Prepared, encode
+from rockgate.store.half.fold import MESSAGES, Half, HalfMessages
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.store import Store
+from rockgate.store.write.append import Appended, Intake
 
 INSPECTION: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 REAL_TOPIC: Final = "REAL_TOPIC"

@@ -15,8 +15,8 @@ from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.topicbook import TopicBook, describe
 from rockgate.protocol.entry import pack_host
 from rockgate.protocol.remoting.bodies.topics import TopicConfig
-from rockgate.store.commitlog import NO_HOST
-from rockgate.store.topicchanges import WRITE
+from rockgate.store.log.commitlog import NO_HOST
+from rockgate.store.state.topicchanges import WRITE
 
 LOOPBACK = "127.0.0.1"
 

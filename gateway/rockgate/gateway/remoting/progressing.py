@@ -16,9 +16,9 @@ from rockgate.gateway.quoting import shown
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.resets import Resets
 from rockgate.protocol.remoting.codes import ResponseCode
-from rockgate.store.consumequeue import Queue
-from rockgate.store.progress import Commit, Progress
-from rockgate.store.topic import Topic
+from rockgate.store.progress.progress import Commit, Progress
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.state.topic import Topic
 
 log = logging.getLogger(__name__)
 

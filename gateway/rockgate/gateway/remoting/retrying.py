@@ -27,12 +27,12 @@ from rockgate.protocol.remoting import properties as named
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.ids import offset_message_id
 from rockgate.store.clock import Clock
-from rockgate.store.commitlog import Draft
-from rockgate.store.consumequeue import Queue
-from rockgate.store.dispatch import EPOCH, MAX_MS, TOPIC_ID
-from rockgate.store.queuetable import QueueTable
-from rockgate.store.topic import Topic
-from rockgate.store.topicchanges import WRITE
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.queues.queuetable import QueueTable
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topicchanges import WRITE
+from rockgate.store.write.dispatch import EPOCH, MAX_MS, TOPIC_ID
 
 FIRST_LEVEL: Final = 3
 """The delay level of the first retry; each further one has the next."""

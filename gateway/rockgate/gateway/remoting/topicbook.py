@@ -15,9 +15,9 @@ from rockgate.gateway.remoting.errors import Refused
 from rockgate.protocol.remoting.bodies.topics import TopicConfig
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.store.errors import InvalidTopic
-from rockgate.store.topic import Topic
-from rockgate.store.topicchanges import QUEUE_COUNT_MAX, READ, WRITE, NewTopic
-from rockgate.store.topics import Topics
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topicchanges import QUEUE_COUNT_MAX, READ, WRITE, NewTopic
+from rockgate.store.state.topics import Topics
 
 AUTO_CREATE_TOPIC = "TBW102"
 INHERIT = 1

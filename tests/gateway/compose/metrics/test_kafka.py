@@ -17,8 +17,8 @@ from rockgate.gateway.telemetry.config import MetricsConfig
 from rockgate.gateway.telemetry.exposition import Exposition
 from rockgate.gateway.telemetry.requests import RequestStats
 from rockgate.protocol.kafka.hot.fetch import FetchedPartition, FetchedTopic
-from rockgate.store.delaychanges import DELAY_TOPIC, encode_schedule
-from rockgate.store.progressrecords import Commit
+from rockgate.store.delay.changes import DELAY_TOPIC, encode_schedule
+from rockgate.store.progress.records import Commit
 
 
 def told(source: Callable[[Exposition], Iterator[None]]) -> dict[str, float]:

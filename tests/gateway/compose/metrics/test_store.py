@@ -5,7 +5,7 @@ from tests.store.waiting_store import WaitingStore
 
 from rockgate.gateway.compose.metrics.store import StoreSource
 from rockgate.gateway.telemetry.exposition import Exposition
-from rockgate.store.delayunits import FILE_UNITS, UNIT
+from rockgate.store.delay.units import FILE_UNITS, UNIT
 
 
 def told(source: StoreSource) -> dict[str, float]:

@@ -15,7 +15,7 @@ from rockgate.gateway.kafka.groups import fold
 from rockgate.gateway.kafka.groups.fold import FORMAT, TOPIC, SavedGroups
 from rockgate.gateway.kafka.groups.saving import CLASSIC, SavedGroup
 from rockgate.store.errors import FormatTooNew, StoreCorrupt
-from rockgate.store.state import CHANGE_SIZE_MAX
+from rockgate.store.state.fold import CHANGE_SIZE_MAX
 
 NAMES = st.sampled_from("abcd")
 OPERATIONS = st.lists(

@@ -20,8 +20,8 @@ from rockgate.protocol.kafka.messages.alter_configs import (
 )
 from rockgate.store.config import StoreConfig
 from rockgate.store.errors import StoreFull
-from rockgate.store.topic import Topic
-from rockgate.store.topicchanges import NewTopic
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topicchanges import NewTopic
 
 LATEST = 2
 TOPIC, BROKER, GROUP = 2, 4, 32

@@ -17,8 +17,8 @@ from rockgate.protocol.kafka.messages.create_partitions import (
 )
 from rockgate.store.config import StoreConfig
 from rockgate.store.errors import StoreFull
-from rockgate.store.topic import Topic
-from rockgate.store.topicchanges import QUEUE_COUNT_MAX, NewTopic
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topicchanges import QUEUE_COUNT_MAX, NewTopic
 
 LATEST = 3
 

@@ -22,7 +22,7 @@ from rockgate.protocol.kafka.messages.create_topics import (
 )
 from rockgate.store.config import StoreConfig
 from rockgate.store.errors import StoreFull
-from rockgate.store.topicchanges import QUEUE_COUNT_MAX, NewTopic
+from rockgate.store.state.topicchanges import QUEUE_COUNT_MAX, NewTopic
 
 LATEST = 7
 ZERO = bytes(16)

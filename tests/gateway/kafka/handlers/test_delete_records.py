@@ -16,8 +16,8 @@ from rockgate.protocol.kafka.messages.delete_records import (
 from rockgate.protocol.kafka.schema import decode, encode
 from rockgate.store.config import StoreConfig
 from rockgate.store.errors import DiskFailed
-from rockgate.store.memoryfiles import MemoryDisk
-from rockgate.store.topicchanges import NewTopic
+from rockgate.store.state.topicchanges import NewTopic
+from rockgate.store.testing.memory_files import MemoryDisk
 
 SYNC = StoreConfig(segment_bytes=1 << 20, flush="sync", key_index=False)
 OUT_OF_RANGE = ErrorCode.OFFSET_OUT_OF_RANGE

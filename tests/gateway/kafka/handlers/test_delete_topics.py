@@ -11,8 +11,8 @@ from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from rockgate.store.config import StoreConfig
 from rockgate.store.errors import StoreFull
-from rockgate.store.topic import Topic
-from rockgate.store.topicchanges import NewTopic
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topicchanges import NewTopic
 
 LATEST = 6
 ZERO = bytes(16)

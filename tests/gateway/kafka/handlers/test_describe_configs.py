@@ -18,7 +18,7 @@ from rockgate.protocol.kafka.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
-from rockgate.store.topicchanges import NewTopic
+from rockgate.store.state.topicchanges import NewTopic
 
 LATEST = 4
 TOPIC, BROKER, LOGGER, GROUP = 2, 4, 8, 32

@@ -18,7 +18,7 @@ from rockgate.protocol.kafka.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponsePartition,
     TopicRequest,
 )
-from rockgate.store.topicchanges import NewTopic
+from rockgate.store.state.topicchanges import NewTopic
 
 
 class World(Admin):

@@ -21,7 +21,7 @@ from rockgate.protocol.kafka.messages.metadata import (
 )
 from rockgate.store.config import StoreConfig
 from rockgate.store.errors import StoreFull
-from rockgate.store.topicchanges import NewTopic
+from rockgate.store.state.topicchanges import NewTopic
 
 LATEST = 13
 ZERO = bytes(16)

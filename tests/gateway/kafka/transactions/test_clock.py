@@ -11,8 +11,8 @@ from tests.gateway.kafka.transactions.ledger import ID_EXPIRY_MS, Ledger
 from rockgate.gateway.kafka.producerexpiry import LOOK_EVERY_MS, ProducerExpiry
 from rockgate.gateway.kafka.transactions import deadlines
 from rockgate.gateway.kafka.transactions.transaction import Producer, State
-from rockgate.store.appending import Appended, Intake
 from rockgate.store.errors import StoreFull
+from rockgate.store.write.append import Appended, Intake
 
 DAY_MS = 86_400_000
 TIMEOUT_MS = 60_000

@@ -11,8 +11,8 @@ from rockgate.gateway.kafka.transactions import coordinator
 from rockgate.gateway.kafka.transactions.transaction import Partition, State
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.records.control import Marker
-from rockgate.store.appending import Intake
 from rockgate.store.errors import StoreFull
+from rockgate.store.write.append import Intake
 
 
 def test_a_transaction_that_is_late_is_aborted_and_its_producer_refused() -> None:

@@ -19,7 +19,7 @@ from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.pending import size_of
 from rockgate.gateway.kafka.transactions.transaction import Ending, Offset, Producer
 from rockgate.store.errors import FormatTooNew, StoreCorrupt
-from rockgate.store.progressrecords import Removed
+from rockgate.store.progress.records import Removed
 
 IDS = st.sampled_from("abc")
 EPOCHS = st.integers(0, 9)

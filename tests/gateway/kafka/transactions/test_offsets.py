@@ -25,7 +25,7 @@ from rockgate.protocol.kafka.messages.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
-from rockgate.store.progress import Commit
+from rockgate.store.progress.progress import Commit
 
 NONE = (0, -1)
 

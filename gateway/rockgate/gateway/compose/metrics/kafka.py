@@ -25,8 +25,8 @@ from rockgate.gateway.telemetry.exposition import Exposition
 from rockgate.gateway.telemetry.requests import RequestStats
 from rockgate.protocol.kafka.api import APIS, ApiKey
 from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.store.state.topic import Topic
 from rockgate.store.store import Store
-from rockgate.store.topic import Topic
 
 _PIECE = 100
 """Queues or offsets looked at before others may get their turn."""

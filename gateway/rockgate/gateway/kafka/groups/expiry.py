@@ -25,9 +25,9 @@ from rockgate.gateway.kafka.groups.fold import SavedGroups
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.groups.subscription import subscribed
 from rockgate.store.errors import StoreError
-from rockgate.store.progress import Committed, Key, Progress
-from rockgate.store.telling import Complaint
-from rockgate.store.topics import Topics
+from rockgate.store.problem_log import Complaint
+from rockgate.store.progress.progress import Committed, Key, Progress
+from rockgate.store.state.topics import Topics
 
 PAGE_COUNT = 500
 """Offsets, or groups, looked at before others get their turn."""

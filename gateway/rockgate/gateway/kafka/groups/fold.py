@@ -21,9 +21,9 @@ import msgspec
 
 from rockgate.gateway.kafka.groups.saving import SavedGroup, pack, unpack
 from rockgate.store.errors import StoreCorrupt
-from rockgate.store.roster import Roster
-from rockgate.store.slicing import Measured, pack_array, sliced
-from rockgate.store.state import CHANGE_SIZE_MAX, Change, Journal, check_format
+from rockgate.store.state.fold import CHANGE_SIZE_MAX, Change, Journal, check_format
+from rockgate.store.state.roster import Roster
+from rockgate.store.state.slicing import Measured, pack_array, sliced
 
 TOPIC: Final = b"rmq_sys_rockgate_groups"
 FORMAT: Final = 1

@@ -46,8 +46,8 @@ from rockgate.gateway.kafka.groups.saving import CLASSIC, SavedGroup, SavedMembe
 from rockgate.gateway.kafka.groups.waiters import Waiter
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.store.errors import StoreError
-from rockgate.store.progress import Progress
-from rockgate.store.telling import Complaint
+from rockgate.store.problem_log import Complaint
+from rockgate.store.progress.progress import Progress
 
 A = TypeVar("A")
 PREFIX_CHARS_MAX = 200

@@ -33,9 +33,9 @@ from rockgate.protocol.kafka.messages.create_partitions import (
 )
 from rockgate.protocol.kafka.schema import Encoded
 from rockgate.store.errors import StoreError
-from rockgate.store.topic import Topic
-from rockgate.store.topicchanges import QUEUE_COUNT_MAX
-from rockgate.store.topics import Topics
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topicchanges import QUEUE_COUNT_MAX
+from rockgate.store.state.topics import Topics
 
 CHANGE_COST = 5
 STRICT_SINCE = 3

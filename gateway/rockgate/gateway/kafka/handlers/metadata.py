@@ -50,9 +50,9 @@ from rockgate.protocol.kafka.messages.metadata import (
 )
 from rockgate.protocol.kafka.schema import ZERO_UUID, Encoded, join
 from rockgate.store.errors import StoreError
-from rockgate.store.topic import Topic
-from rockgate.store.topicchanges import NewTopic
-from rockgate.store.topics import Topics
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topicchanges import NewTopic
+from rockgate.store.state.topics import Topics
 
 AUTO_CREATE_MAX = 1_000
 """Topics created by one request at the most: what is left over is created when asked for again."""

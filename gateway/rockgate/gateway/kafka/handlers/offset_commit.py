@@ -44,9 +44,9 @@ from rockgate.protocol.kafka.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from rockgate.store.clock import Clock
-from rockgate.store.progress import Commit
+from rockgate.store.progress.progress import Commit
+from rockgate.store.state.topic import Topic
 from rockgate.store.store import Store
-from rockgate.store.topic import Topic
 
 SLICE_COUNT: Final = 500
 """Partitions committed before others get their turn."""

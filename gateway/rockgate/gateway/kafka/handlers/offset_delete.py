@@ -27,7 +27,7 @@ from rockgate.protocol.kafka.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
-from rockgate.store.progress import Key
+from rockgate.store.progress.progress import Key
 from rockgate.store.store import Store
 
 PIECE_COUNT: Final = 200

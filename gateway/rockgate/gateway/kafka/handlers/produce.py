@@ -68,11 +68,11 @@ from rockgate.protocol.kafka.records.batch import (
     stamp_append_time,
 )
 from rockgate.store.clock import Clock
-from rockgate.store.commitlog import Stamp
-from rockgate.store.consumequeue import Queue
 from rockgate.store.errors import StoreError
+from rockgate.store.log.commitlog import Stamp
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.state.topic import Topic
 from rockgate.store.store import Store
-from rockgate.store.topic import Topic
 
 __all__ = ["Produce", "Produced", "decode", "decode_large", "encode"]
 

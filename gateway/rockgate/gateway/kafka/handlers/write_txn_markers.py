@@ -35,8 +35,8 @@ from rockgate.protocol.kafka.messages.write_txn_markers import (
 )
 from rockgate.protocol.kafka.records.control import Marker, MarkerType
 from rockgate.store.errors import StoreError
-from rockgate.store.topic import Topic
-from rockgate.store.topics import Topics
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topics import Topics
 
 
 class WriteTxnMarkers:

@@ -10,8 +10,8 @@ import msgspec
 
 from rockgate.gateway.kafka.transactions.transaction import Ending, Offset, Partition, Producer
 from rockgate.store.errors import StoreCorrupt
-from rockgate.store.progressrecords import Removed
-from rockgate.store.state import CHANGE_SIZE_MAX, Change, check_format
+from rockgate.store.progress.records import Removed
+from rockgate.store.state.fold import CHANGE_SIZE_MAX, Change, check_format
 
 TOPIC: Final = b"rmq_sys_rockgate_transactions"
 FORMAT: Final = 1

@@ -30,11 +30,11 @@ from rockgate.gateway.kafka.transactions.transaction import (
     Transaction,
 )
 from rockgate.protocol.kafka.errors import ErrorCode
-from rockgate.store.appending import Appender, Intake
-from rockgate.store.commitlog import Draft
-from rockgate.store.progress import Commit, Progress
-from rockgate.store.progressrecords import Removed, check_group
-from rockgate.store.topics import Topics
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.progress.progress import Commit, Progress
+from rockgate.store.progress.records import Removed, check_group
+from rockgate.store.state.topics import Topics
+from rockgate.store.write.append import Appender, Intake
 
 MARKERS_PER_GROUP: Final = 200
 """Markers that are written at once: about two milliseconds."""

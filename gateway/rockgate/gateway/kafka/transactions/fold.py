@@ -20,10 +20,10 @@ from rockgate.gateway.kafka.transactions.transaction import (
     Transaction,
 )
 from rockgate.store.errors import StoreCorrupt
-from rockgate.store.progressrecords import Removed
-from rockgate.store.roster import Roster
-from rockgate.store.slicing import Measured, pack_array, sliced
-from rockgate.store.state import Change, check_format
+from rockgate.store.progress.records import Removed
+from rockgate.store.state.fold import Change, check_format
+from rockgate.store.state.roster import Roster
+from rockgate.store.state.slicing import Measured, pack_array, sliced
 
 _SLICE_COST: Final = 2_000
 _VERSION: Final = bytes((FORMAT,))

@@ -43,14 +43,14 @@ from rockgate.protocol.remoting.headers.operating import (
     ReadDeadLettersHeader,
     ResendDeadLetterHeader,
 )
-from rockgate.store.appending import Intake
-from rockgate.store.commitlog import Draft
-from rockgate.store.consumequeue import Queue
-from rockgate.store.queueindex import Unit
-from rockgate.store.reading import Slice
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.queues.queueindex import Unit
+from rockgate.store.read.reader import Slice
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topicchanges import WRITE
 from rockgate.store.store import Store
-from rockgate.store.topic import Topic
-from rockgate.store.topicchanges import WRITE
+from rockgate.store.write.append import Intake
 
 LIMIT_MAX: Final = 200
 PAGE_BYTES: Final = 4 << 20

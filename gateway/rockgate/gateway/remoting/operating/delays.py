@@ -37,13 +37,13 @@ from rockgate.protocol.remoting.bodies.operating import (
 from rockgate.protocol.remoting.errors import MalformedContent
 from rockgate.protocol.remoting.headers.operating import ScanDelaysHeader
 from rockgate.protocol.remoting.ids import parse_offset_message_id, split_place
-from rockgate.store.consumequeue import Queue
-from rockgate.store.delayfold import Listed
-from rockgate.store.delaygiven import ORIGIN
+from rockgate.store.delay.fold import Listed
+from rockgate.store.delay.given import ORIGIN
 from rockgate.store.errors import StoreError
-from rockgate.store.keyloading import no_batch_keys
-from rockgate.store.queueindex import Unit
-from rockgate.store.reading import Slice
+from rockgate.store.keys.keyloading import no_batch_keys
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.queues.queueindex import Unit
+from rockgate.store.read.reader import Slice
 from rockgate.store.store import Store
 
 UNITS_PER_TURN: Final = 500

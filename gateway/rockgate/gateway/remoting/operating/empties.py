@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rockgate.gateway.kafka.emptyoffsets import EmptyOffsets
 from rockgate.protocol.remoting.bodies.operating import OffsetRange
-from rockgate.store.queuetable import QueueTable
+from rockgate.store.queues.queuetable import QueueTable
 
 
 class EmptyDesk:

@@ -17,8 +17,8 @@ from rockgate.gateway.remoting.operating.views import view_of
 from rockgate.gateway.warming import Warming
 from rockgate.protocol.remoting.bodies.operating import HalfPage, HalfView, Resolved
 from rockgate.protocol.remoting.headers.operating import ListHalvesHeader
-from rockgate.store.halffold import MESSAGES, Half, HalfMessages
-from rockgate.store.keyloading import no_batch_keys
+from rockgate.store.half.fold import MESSAGES, Half, HalfMessages
+from rockgate.store.keys.keyloading import no_batch_keys
 from rockgate.store.store import Store
 
 HALVES_PER_TURN: Final = 2_000

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from rockgate.gateway.kafka.keyedfold import KeyedFold
-from rockgate.store.consumequeue import Queue
-from rockgate.store.queuetable import QueueTable
-from rockgate.store.state import Fold, Journal
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.queues.queuetable import QueueTable
+from rockgate.store.state.fold import Fold, Journal
+from rockgate.store.state.keyed import KeyedFold
 
 TOPIC: Final = b"rmq_sys_rockgate_resent"
 STRETCH: Final = 1_024

@@ -45,10 +45,10 @@ from rockgate.protocol.remoting.headers.pulling import (
     PullHeader,
 )
 from rockgate.protocol.remoting.hot.answers import pulled
-from rockgate.store.consumequeue import Queue
 from rockgate.store.errors import StoreError
-from rockgate.store.queuetable import QueueTable
-from rockgate.store.topicchanges import READ
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.queues.queuetable import QueueTable
+from rockgate.store.state.topicchanges import READ
 
 
 class _WaitingPull:

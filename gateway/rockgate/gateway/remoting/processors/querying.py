@@ -31,11 +31,11 @@ from rockgate.protocol.remoting.headers.querying import (
     QueryQueueHeader,
     ViewMessageHeader,
 )
-from rockgate.store.bodies import Bodies
-from rockgate.store.consumequeue import Queue
-from rockgate.store.keyindex import FOREVER_MS
-from rockgate.store.queueindex import Unit
-from rockgate.store.queuetable import QueueTable
+from rockgate.store.keys.keyindex import FOREVER_MS
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.queues.queueindex import Unit
+from rockgate.store.queues.queuetable import QueueTable
+from rockgate.store.read.bodies import Bodies
 
 COUNT_MAX = 64
 """Messages of one answer, as in RocketMQ."""

@@ -23,8 +23,8 @@ from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers.sending import SendBackHeader
-from rockgate.store.appending import Appended
-from rockgate.store.reading import Slice
+from rockgate.store.read.reader import Slice
+from rockgate.store.write.append import Appended
 
 
 class RetryRequests:

@@ -1,0 +1,1 @@
+"""Data directories that nobody has opened: inspected, dumped, tried and repaired."""

@@ -1,0 +1,244 @@
+"""Repair: ends a damaged log at a position, and keeps what was behind it aside.
+
+There is one repair, and it loses data: everything from the position on, for all topics. It is for a
+log that a server refuses, when no better copy of it exists. It never runs beside a server.
+
+What it would leave is tried first, on a shadow of the directory: a repair after which no server
+could start is not made. Where that is so for every position, because the state before the log's
+first entry is lost, a forced repair keeps the whole log aside and leaves an empty one.
+
+The order makes it safe to interrupt. What goes is copied to `lost/` and synced; then a new
+checkpoint names the position; then the rest is overwritten with zeros. A cut of power before the
+last step leaves a log that is damaged as before, or that a start cuts by itself. Indexes and
+snapshots that know more than the log are removed by the start that follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from rockgate.protocol.entry import CONTINUES
+from rockgate.store.check.inspectfiles import read_checkpoint
+from rockgate.store.check.logwalk import COMMITLOG, OnProgress, Row, Unwritten, Whole
+from rockgate.store.check.trial import Opener, find_repair, plain_opener, refusal_of
+from rockgate.store.errors import CannotRepair
+from rockgate.store.files.interface import Directory
+from rockgate.store.log.recovery import keep_aside, last_written, zero
+from rockgate.store.log.segments import Segment, segment_name
+from rockgate.store.upkeep.checkpoint import Checkpoint, replace_checkpoint
+
+
+class Repaired(NamedTuple):
+    """What a repair did."""
+
+    end: int
+    entry_count: int
+    """How many entries are left."""
+    lost_bytes: int
+    kept_in: str
+    """The directory they were copied to."""
+
+
+def truncate(
+    directory: Directory,
+    position: int,
+    *,
+    on_progress: OnProgress = lambda size: None,
+    is_forced: bool = False,
+    opens: Opener | None = None,
+) -> Repaired:
+    """End the log at a position; CannotRepair says why not, StoreLocked that a server is running.
+
+    `opens` is how a server would open the directory, so that it can be tried. `is_forced` leaves an
+    empty log, of all topics, where no server could start from what is left.
+    """
+    directory.lock("lock")
+    try:
+        opens = opens or plain_opener(directory)
+        try:
+            refusal = refusal_of(directory, opens, lambda shadow: _truncate(shadow, position))
+            if refusal is None:
+                return _truncate(directory, position, on_progress)
+            reason = f"no server could start from what is left: {refusal.reason}"
+        except CannotRepair as error:
+            refusal, reason = None, str(error)
+        if refusal is not None and not refusal.is_repairable:
+            raise CannotRepair(refusal.reason)
+        best = best_position(directory, opens)
+        if best is not None:
+            raise CannotRepair(f"{reason}; the log can be ended at {best}", best)
+        if not is_forced:
+            raise CannotRepair(f"{reason}; it can be ended nowhere")
+        return _keep_all(directory)
+    finally:
+        directory.unlock()
+
+
+def best_position(directory: Directory, opens: Opener | None = None) -> int | None:
+    """Return the highest position at which a repair is possible, None if there is none."""
+    commitlog = directory.child(COMMITLOG) if directory.has_child(COMMITLOG) else None
+    if commitlog is None or not list(_starts(commitlog)):
+        return None
+    _, size = _read(directory)
+    row = Row(commitlog, size)
+    end = row.segments[-1].start + row.segment_size
+    row.close()
+    return find_repair(directory, end, opens or plain_opener(directory), _truncate)
+
+
+def _truncate(
+    directory: Directory, position: int, on_progress: OnProgress = lambda size: None
+) -> Repaired:
+    if not directory.has_child(COMMITLOG) or not list(_starts(directory.child(COMMITLOG))):
+        raise CannotRepair(f"{directory.path} holds no log")
+    before, size = _read(directory)
+    row = Row(directory.child(COMMITLOG), size)
+    try:
+        survey = _Survey(row, position, on_progress)
+        position = survey.end
+        new = Checkpoint(
+            sequence=before.sequence + 1,
+            flushed=position,
+            indexed=position,
+            last_store_ms=max(survey.last_store_ms, before.last_store_ms),
+            segment_bytes=row.segment_size,
+        )
+        aside = directory.child("lost")
+        lost_bytes = sum(_keep(each, position, aside) for each in row.segments)
+        replace_checkpoint(directory, new)
+        _end_in(directory.child(COMMITLOG), row, position)
+        _remove_from(directory.child(COMMITLOG), position, row.segments[0].start)
+    finally:
+        row.close()
+    return Repaired(position, survey.entry_count, lost_bytes, aside.path)
+
+
+def _keep_all(directory: Directory) -> Repaired:
+    """Keep the whole log aside, and leave the directory as one whose log is empty."""
+    before, size = _read(directory)
+    row = Row(directory.child(COMMITLOG), size)
+    try:
+        aside = directory.child("lost")
+        lost_bytes = sum(_keep(each, each.start, aside) for each in row.segments)
+        new = Checkpoint(sequence=before.sequence + 1, segment_bytes=row.segment_size)
+        replace_checkpoint(directory, new)
+        _remove_from(directory.child(COMMITLOG), 0, None)
+    finally:
+        row.close()
+    return Repaired(0, 0, lost_bytes, aside.path)
+
+
+def _read(directory: Directory) -> tuple[Checkpoint, int]:
+    """Return the checkpoint, and the size of segments if that says it."""
+    checkpoint = read_checkpoint(directory)[0] or Checkpoint()
+    return checkpoint, checkpoint.segment_bytes
+
+
+def _starts(commitlog: Directory) -> Iterator[int]:
+    for name in commitlog.names():
+        if name.isdigit() and name == segment_name(int(name)):
+            yield int(name)
+
+
+# What goes
+
+
+def _keep(segment: Segment, position: int, aside: Directory) -> int:
+    """Copy what a segment holds behind a position; return how many bytes that are."""
+    at = max(0, position - segment.start)
+    last = last_written(segment.mapping.view, at)
+    pieces = [segment.mapping.view[at:last]] if last > at else []
+    return keep_aside(aside, segment.start + at, pieces)[0]
+
+
+def _end_in(commitlog: Directory, row: Row, position: int) -> None:
+    """Leave nothing but zeros behind a position in the file that holds it, at its right size."""
+    first = row.segments[0].start
+    for segment in row.segments:
+        if not segment.start <= position < segment.start + row.segment_size:
+            continue
+        if segment.start == position and position != first:
+            return  # it goes as a whole
+        name = segment_name(segment.start)
+        at = position - segment.start
+        if segment.size != row.segment_size:
+            mapping = commitlog.allocate(f"{name}.new", row.segment_size)
+            mapping.write(0, segment.mapping.view[:at])
+            mapping.sync()
+            mapping.close()
+            commitlog.rename(f"{name}.new", name)
+            commitlog.sync()
+            return
+        mapping = commitlog.map(name, writable=True)
+        zero(mapping, at, last_written(mapping.view, at))
+        mapping.close()
+
+
+def _remove_from(commitlog: Directory, position: int, first: int | None) -> None:
+    """Remove the files that start at or behind a position, but for the log's first."""
+    for start in sorted(_starts(commitlog), reverse=True):
+        if start >= position and start != first:
+            commitlog.remove(segment_name(start))
+            # One after the other, the last first: a cut of power never leaves a gap in the row.
+            commitlog.sync()
+
+
+# Where it may end
+
+
+class _Survey:
+    """Sees to it that a position is one between two entries, in files that hang together.
+
+    Whether what lies before it is whole enough is for a trial to say.
+    """
+
+    def __init__(self, row: Row, position: int, on_progress: OnProgress) -> None:
+        self.entry_count = 0
+        self.last_store_ms = 0
+        self.end = position
+        """Where the log ends: the position, or before it if nothing was written in between."""
+        self._row = row
+        end = row.segments[-1].start + row.segment_size
+        if not row.start <= position <= end:
+            instead = end if position > end else None
+            raise CannotRepair(f"the log goes from {row.start} to {end}", instead)
+        for problem in row.problems:
+            # The file that holds the position gets its size back, and later ones go.
+            good_to = problem.position if problem.good_to is None else problem.good_to
+            if position > good_to:
+                reason = f"{problem.file} at position {problem.position}: {problem.reason}"
+                raise CannotRepair(reason, problem.position)
+        self._walk(position, on_progress)
+
+    def _walk(self, position: int, on_progress: OnProgress) -> None:
+        row = self._row
+        group: int | None = None
+        unwritten: int | None = None
+        for piece in row.walk(row.start, position):
+            end = piece.position + piece.size
+            begin = piece.position if group is None else group
+            if isinstance(piece, Unwritten):
+                unwritten = begin if unwritten is None else unwritten
+                continue
+            if unwritten is not None:
+                reason = f"nothing was written at {unwritten}: the log ends there"
+                raise CannotRepair(reason, unwritten)
+            if end > position:
+                reason = f"what stands at {piece.position} ends at {end}: name one of these"
+                raise CannotRepair(reason, begin)
+            if isinstance(piece, Whole):
+                self.entry_count += 1
+                self.last_store_ms = max(self.last_store_ms, piece.entry.store_ms)
+                is_last = not piece.entry.sys_flag & CONTINUES
+                group = None if is_last else begin
+            else:
+                # A group that damage breaks off is part of the damage, wherever it would end.
+                group = None
+            on_progress(piece.size)
+        if unwritten is not None:
+            # Of a segment that is not full, the last one that holds anything.
+            self.end = unwritten
+        elif group is not None:
+            reason = f"that would cut a group of entries in two; it begins at {group}"
+            raise CannotRepair(reason, group)

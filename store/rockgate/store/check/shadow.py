@@ -1,0 +1,243 @@
+"""A data directory in which everything may be tried: it reads from another and writes nowhere.
+
+What is there is read from the directory below, which stays as it is and need not be writable. What
+is written, created, renamed or removed is so in here alone, and gone with this object. A start or
+a repair on a shadow takes the very steps that it would take in earnest, so whoever asks how one
+would end need not guess (`rockgate.store.check.trial`).
+
+Memory is what was written, page by page; bytes that are written over themselves cost nothing.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import Final
+
+from rockgate.store.files.interface import PAGE_SIZE, Buffer, Directory, File, Mapping
+from rockgate.store.files.mapped import blank
+
+DISCARDED: Final = "lost"
+"""The child whose files nobody reads: they are counted and not kept."""
+UNLIMITED: Final = 1 << 50
+
+
+class ShadowMapping:
+    """A mapping whose writes stay in here; `sync` has nothing to do."""
+
+    bare: memoryview | None = None  # so that each write comes by here
+
+    def __init__(self, name: str, view: memoryview, below: Mapping | None = None) -> None:
+        self.name = name
+        self.size = len(view)
+        self.view = view
+        self._below = below
+
+    def write(self, at: int, data: Buffer) -> None:
+        """Copy in the pages that change."""
+        rest = memoryview(data)
+        while rest:
+            step = min(len(rest), PAGE_SIZE - at % PAGE_SIZE)
+            if self.view[at : at + step] != rest[:step]:
+                self.view[at : at + step] = rest[:step]
+            at += step
+            rest = rest[step:]
+
+    def sync(self, at: int = 0, size: int | None = None) -> None:
+        """Nothing of this goes to a disk."""
+
+    def populate(self, at: int, size: int, *, coarsely: bool = False) -> None:
+        """Pages that are never written shall not be made."""
+
+    def prefetch(self, at: int, size: int) -> None:
+        """Pages come in when they are read."""
+
+    def close(self) -> None:
+        """Let go of it; what was written is kept for as long as the directory is."""
+
+
+class _Node:
+    """A file's content, whatever its name: that of a file below until something is changed."""
+
+    def __init__(self, below: Directory | None = None, name: str = "") -> None:
+        self._below = below
+        self._name = name
+        self._content = bytearray()
+        self._mapping: ShadowMapping | None = None
+        self._mapped: list[Mapping] = []
+
+    def view(self) -> memoryview:
+        """Return what it holds now."""
+        if self._mapping is not None:
+            return self._mapping.view
+        if self._below is None:
+            return memoryview(self._content)
+        if not self._mapped:
+            try:
+                self._mapped.append(self._below.map(self._name, writable=False))
+            except ValueError:
+                return memoryview(b"")  # an empty file cannot be mapped
+        return self._mapped[-1].view
+
+    def mapping(self) -> ShadowMapping:
+        """Return it mapped for writing; what is below is copied page by page, when written to."""
+        if self._mapping is None:
+            if self._below is not None:
+                self._mapped.append(self._below.map_copy(self._name))
+                view = self._mapped[-1].view
+            elif self._content:
+                view = memoryview(self._content)
+            else:
+                raise ValueError("cannot map an empty file")
+            self._mapping = ShadowMapping(self._name, view)
+        return self._mapping
+
+    def allocate(self, name: str, size: int) -> ShadowMapping:
+        """Become a file of zeros, behind which is what it holds."""
+        content = self.view()
+        self._mapping = ShadowMapping(name, blank(size))
+        self._mapping.view[: len(content)] = content
+        return self._mapping
+
+    def write(self, at: int, data: Buffer) -> None:
+        """Write in here, growing as needed; a file that is mapped keeps its size."""
+        if self._mapping is None:
+            if self._below is not None:
+                self._content, self._below = bytearray(self.view()), None
+            grown_by = max(0, at + len(data) - len(self._content))
+            self._content.extend(bytes(grown_by))
+        self.view()[at : at + len(data)] = data
+
+    def close(self) -> None:
+        """Let go of what is mapped below."""
+        for mapping in self._mapped:
+            mapping.close()
+
+
+class ShadowFile:
+    """A plain file."""
+
+    def __init__(self, name: str, node: _Node, *, is_discarded: bool) -> None:
+        self.name = name
+        self._node = node
+        self._is_discarded = is_discarded
+
+    def size(self) -> int:
+        """Return its size."""
+        return len(self._node.view())
+
+    def read(self, at: int, size: int) -> bytes:
+        """Return up to so many bytes."""
+        return bytes(self._node.view()[at : at + max(0, size)])
+
+    def write(self, at: int, data: Buffer) -> None:
+        """Write in here."""
+        if not self._is_discarded:
+            self._node.write(at, data)
+
+    def sync(self) -> None:
+        """Nothing of this goes to a disk."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+class ShadowDirectory:
+    """A directory over another one, or over none."""
+
+    def __init__(self, below: Directory | None, path: str, *, is_discarded: bool = False) -> None:
+        self.path = path
+        self._below = below
+        self._is_discarded = is_discarded
+        self._files: dict[str, _Node] = {}
+        if below is not None:
+            self._files.update((name, _Node(below, name)) for name in below.names())
+        self._nodes = list(self._files.values())
+        self._children: dict[str, ShadowDirectory] = {}
+
+    def close(self) -> None:
+        """Let go of what is mapped below."""
+        for node in self._nodes:
+            node.close()
+        for child in self._children.values():
+            child.close()
+
+    def _node(self, name: str) -> _Node:
+        if name not in self._files:
+            raise FileNotFoundError(errno.ENOENT, "no such file", f"{self.path}/{name}")
+        return self._files[name]
+
+    def child(self, name: str) -> ShadowDirectory:
+        """Return the directory below; it is made in here alone."""
+        if name not in self._children:
+            below = None
+            if self._below is not None and self._below.has_child(name):
+                below = self._below.child(name)
+            self._children[name] = ShadowDirectory(
+                below, f"{self.path}/{name}", is_discarded=name == DISCARDED
+            )
+        return self._children[name]
+
+    def has_child(self, name: str) -> bool:
+        """Look for the directory below."""
+        if name in self._children:
+            return True
+        return self._below is not None and self._below.has_child(name)
+
+    def names(self) -> list[str]:
+        """Return the files' names."""
+        return sorted(self._files)
+
+    def allocate(self, name: str, size: int) -> ShadowMapping:
+        """Make a zeroed file, which takes memory where it is written to."""
+        node = self._files[name] = _Node()
+        return node.allocate(name, size)
+
+    def map(self, name: str, *, writable: bool) -> ShadowMapping:
+        """Map a file."""
+        return self._node(name).mapping()
+
+    def map_copy(self, name: str) -> ShadowMapping:
+        """Everything in here is a copy."""
+        return self._node(name).mapping()
+
+    def grow(self, name: str, size: int) -> None:
+        """Put zeros behind what a file holds."""
+        self._node(name).allocate(name, size)
+
+    def create(self, name: str) -> File:
+        """Create an empty file."""
+        node = self._files[name] = _Node()
+        return ShadowFile(name, node, is_discarded=self._is_discarded)
+
+    def open(self, name: str) -> File:
+        """Open a file that is there."""
+        return ShadowFile(name, self._node(name), is_discarded=self._is_discarded)
+
+    def rename(self, old: str, new: str) -> None:
+        """Rename a file in here."""
+        self._files[new] = self._node(old)
+        if old != new:
+            del self._files[old]
+
+    def remove(self, name: str) -> None:
+        """Remove a file in here."""
+        self._node(name)
+        del self._files[name]
+
+    def sync(self) -> None:
+        """Nothing of this goes to a disk."""
+
+    def space(self) -> tuple[int, int]:
+        """Return what the directory below has."""
+        below = self._below
+        return (UNLIMITED, UNLIMITED) if below is None else below.space()
+
+    def lock(self, name: str) -> None:
+        """Nobody else can come in here."""
+
+    def unlock(self) -> None:
+        """Nobody waits for it."""
+
+    def owner(self, name: str) -> str | None:
+        """Nobody else can come in here."""
+        return None

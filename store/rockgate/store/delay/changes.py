@@ -1,0 +1,77 @@
+"""Changes of what waits, as they lie in the log. docs/delay.md is this module's twin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import IntEnum
+from typing import Any, Final
+
+import msgspec
+
+from rockgate.store.errors import StoreCorrupt
+from rockgate.store.state.fold import Change, check_format
+
+DELAY_TOPIC: Final = b"rmq_sys_rockgate_delay"
+_WHAT: Final = f"a change of {DELAY_TOPIC.decode()}"
+FORMAT: Final = 1
+_PART: Final = 20_000
+"""Items of one change: far below what a change may take."""
+
+
+class Kind(IntEnum):
+    """What happened."""
+
+    SCHEDULE = 1
+    DELIVERED = 2
+    RECALLED = 3
+    LOST = 4
+    DROPPED = 5
+
+
+class Scheduled(msgspec.Struct, array_like=True, frozen=True):
+    """Offsets of one queue that wait, each with its due time."""
+
+    topic_id: bytes
+    queue_id: int
+    waits: Sequence[tuple[int, int]]
+
+
+class Ended(msgspec.Struct, array_like=True, frozen=True):
+    """Offsets of one queue that wait no more."""
+
+    topic_id: bytes
+    queue_id: int
+    offsets: Sequence[int]
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_scheduled = msgspec.msgpack.Decoder(list[Scheduled]).decode
+_ended = msgspec.msgpack.Decoder(list[Ended]).decode
+_KINDS: Final = {kind.value: kind for kind in Kind}
+
+
+def encode_schedule(
+    topic_id: bytes, queue_id: int, waits: Sequence[tuple[int, int]]
+) -> Iterator[bytes]:
+    """Yield the changes that let offsets of a queue wait."""
+    for at in range(0, len(waits), _PART):
+        item = Scheduled(topic_id, queue_id, waits[at : at + _PART])
+        yield bytes((FORMAT, Kind.SCHEDULE)) + _encode([item])
+
+
+def encode_ended(kind: Kind, items: Iterable[Ended]) -> bytes:
+    """Return the change that ends the waiting of some thousand offsets at most."""
+    return bytes((FORMAT, kind)) + _encode(list(items))
+
+
+def decode(change: Change) -> tuple[Kind, list[Any]]:
+    """Return a change's kind and its items: Scheduled or Ended."""
+    body = change.body
+    if not body or body[0] != FORMAT:
+        check_format(body[0] if body else 0, FORMAT, _WHAT, change.position)
+    try:
+        kind = _KINDS[body[1]]
+        items = (_scheduled if kind is Kind.SCHEDULE else _ended)(body[2:])
+    except (IndexError, KeyError, msgspec.MsgspecError) as error:
+        raise StoreCorrupt(_WHAT, change.position, str(error)) from error
+    return kind, items

@@ -1,0 +1,400 @@
+"""Scheduling and delivering: entries that wait, and the ordinary entries that they become.
+
+docs/delay.md is this module's twin. What is to wait is appended with its schedule, and what is
+delivered with its end, each as one atomic group. What a delivered entry looks like and where it
+goes is for the gateway to say.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from rockgate.protocol.entry import DELAYED, MAGIC_BATCH, places
+from rockgate.store.delay.changes import DELAY_TOPIC, Ended, Kind, encode_ended, encode_schedule
+from rockgate.store.delay.fold import Delay, Due, Key
+from rockgate.store.delay.given import Records, Redeliver, with_origin
+from rockgate.store.delay.steady_clock import SteadyClock
+from rockgate.store.errors import EntryTooLarge, StoreError, UnknownTopic
+from rockgate.store.log.commitlog import CommitLog, Draft
+from rockgate.store.log.page_residency import Warmth
+from rockgate.store.problem_log import Complaint, Remembered
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.queues.queueindex import Unit, UnitFields
+from rockgate.store.queues.queuetable import QueueTable
+from rockgate.store.read.bodies import Bodies
+from rockgate.store.read.reader import Slice
+from rockgate.store.workers import Jobs
+from rockgate.store.write.append import Appended, Appender, Intake
+
+_log = logging.getLogger(__name__)
+_new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
+
+COUNT_MAX: Final = 64
+BYTES_MAX: Final = 256 << 10
+"""Items of one delivery, and the bytes of their entries: about a millisecond of work."""
+RETRY_MS: Final = 10_000
+FETCHING_MS: Final = 1
+"""How soon to ask again whether the disk has answered."""
+TURN_WORK: Final = 500
+"""Units that the wheel moves in one step."""
+
+
+class _Picked(NamedTuple):
+    due: Due
+    queue: Queue
+    unit: Unit
+
+
+class _Found(NamedTuple):
+    due: Due
+    queue: Queue
+    entry: Slice
+    is_record: bool
+
+
+class _Going(NamedTuple):
+    intake: Intake
+    dues: Sequence[Due]
+    """What it delivers."""
+
+
+class Deliveries:
+    """Schedules and delivers. Owned by the store; `step` belongs to its thread."""
+
+    def __init__(
+        self,
+        *,
+        delay: Delay,
+        appender: Appender,
+        queues: QueueTable,
+        bodies: Bodies,
+        warmth: Warmth,
+        log: CommitLog,
+        clock: SteadyClock,
+        jobs: Callable[[], Jobs],
+    ) -> None:
+        self._delay = delay
+        self._appender = appender
+        self._queues = queues
+        self._bodies = bodies
+        self._warmth = warmth
+        self._log = log
+        self._clock = clock
+        self.jobs = jobs
+        self._picked: list[_Picked] = []
+        self._is_fetching = False
+        self.redeliver: Redeliver | None = None
+        """Set by the gateway; without it nothing is delivered."""
+        self.records: Records | None = None
+        """Set by the gateway, for batch entries; without it they go the way of messages."""
+        self._appends, self._ends = Complaint(_log, "deliveries"), Complaint(_log, "ends")
+        self._bad = Remembered()
+        self.delivered_count = self.lost_count = 0
+        self.dropped_count = self.put_off_count = 0
+
+    def now_ms(self) -> int:
+        """Return the time that delays are counted from."""
+        return self._clock.now_ms()
+
+    def wait_ms(self) -> int:
+        """Return how long nothing will be due, as far as is known now."""
+        if self._is_fetching:
+            return FETCHING_MS
+        next_ms = self._delay.next_due_ms
+        return 1 << 62 if next_ms is None else max(0, next_ms - self._clock.day_ms())
+
+    def append(self, queue: Queue, draft: Draft, waits: Sequence[tuple[int, int]]) -> Appended:
+        """Append an entry of which offsets wait, given as (index in the entry, due time).
+
+        StoreFull, and nothing appended, if there is no room for it or its schedule.
+        """
+        return self._appender.group(self.intakes(queue, draft, waits))[0]
+
+    def intakes(self, queue: Queue, draft: Draft, waits: Sequence[tuple[int, int]]) -> list[Intake]:
+        """Return entry and schedule, to be appended at once and first in their group."""
+        self._delay.units.reserve(len(waits))
+        base = queue.next_offset
+        offsets = [(base + index, due_ms) for index, due_ms in waits]
+        schedule = encode_schedule(queue.topic_id, queue.queue_id, offsets)
+        marked = draft._replace(sys_flag=draft.sys_flag | DELAYED)
+        changes = [Intake(None, Draft(DELAY_TOPIC, 0, -1, body)) for body in schedule]
+        return [Intake(queue, marked), *changes]
+
+    def schedule(self, key: Key, waits: Sequence[tuple[int, int]]) -> list[tuple[bytes, bytes]]:
+        """Return the changes that let offsets of a marked entry wait, to be appended at once."""
+        self._delay.units.reserve(len(waits))
+        return [(DELAY_TOPIC, body) for body in encode_schedule(*key, waits)]
+
+    def step(self) -> bool:
+        """Deliver some of what is due; say whether there is more to do at once."""
+        if self._is_fetching:
+            return False
+        now_ms = self._clock.day_ms()
+        is_turning = self._delay.turn(now_ms, TURN_WORK)
+        if self.redeliver is None:
+            return is_turning
+        if self._picked:
+            self._pick_again()
+        else:
+            self._pick(now_ms)
+        if not self._picked:
+            return is_turning
+        if self._fetch():
+            return True
+        found = self._open(now_ms)
+        if self._prepare(found):
+            return True
+        self._picked = []
+        return not found or self._deliver(found, self.redeliver, now_ms)
+
+    def _pick(self, now_ms: int) -> None:
+        """Take items that are due, as many as one group may have."""
+        size = 0
+        queue: Queue | None = None
+        unit: Unit | None = None
+        units: Iterator[UnitFields] = iter(())
+        lost: list[Due] = []
+        while len(self._picked) < COUNT_MAX and size < BYTES_MAX:
+            due = self._delay.take(now_ms)
+            if due is None:
+                break
+            topic_id, queue_id, offset, _ = due.waiting
+            before, queue = queue, self._queues.find(topic_id, queue_id)
+            # Records of one batch are mostly due one behind the other, and so are messages.
+            if queue is before and unit is not None and offset == unit.base + unit.offset_count:
+                unit = _next(units)
+            if queue is not before or unit is None or not _holds(unit, offset):
+                units = iter(()) if queue is None else queue.walk(offset)
+                unit = _next(units)
+            if queue is None or unit is None or not _holds(unit, offset):
+                lost.append(due)
+                continue
+            self._picked.append(_Picked(due, queue, unit))
+            size += unit.size // unit.offset_count
+        if lost:
+            self._lose(lost, now_ms)
+
+    def _pick_again(self) -> None:
+        """Look at what was picked before a job: it may have been recalled, moved, or be gone."""
+        picked, self._picked = self._picked, []
+        for due, queue, unit in picked:
+            topic_id, queue_id, offset, _ = due.waiting
+            if self._delay.is_waiting(topic_id, queue_id, offset):
+                self._picked.append(_Picked(due, queue, queue.find(offset) or unit))
+            else:
+                self._delay.units.free(due.unit)
+
+    def _lose(self, lost: Sequence[Due], now_ms: int) -> None:
+        if self._end(Kind.LOST, lost, now_ms):
+            self.lost_count += len(lost)
+            for due in lost:
+                _log.error("what waited is gone queue=%d offset=%d", *due.waiting[1:3])
+
+    def _end(self, kind: Kind, dues: Sequence[Due], now_ms: int) -> bool:
+        """End the waiting of items without a delivery; put off, it holds up no other."""
+        try:
+            self._appender.append_state(DELAY_TOPIC, _ended(kind, dues))
+        except StoreError as error:
+            self._ends.tell(error)
+            self._put_off(dues, now_ms)
+            return False
+        self._ends.end()
+        self._free(dues)
+        return True
+
+    def _drop(self, dropped: Mapping[str, Sequence[Due]], now_ms: int) -> None:
+        """End the waiting of what is for topics that are not there any more."""
+        for topic, dues in dropped.items():
+            if not self._end(Kind.DROPPED, dues, now_ms):
+                continue
+            self.dropped_count += len(dues)
+            _log.warning(
+                "dropped what waited for a topic that is gone topic=%s count=%d dropped=%d",
+                topic,
+                len(dues),
+                self.dropped_count,
+            )
+
+    def _fetch(self) -> bool:
+        """Have a job bring in what is cold; say whether there is any."""
+        warm_from = self._warmth.warm_from(self._log.end)
+        sizes = {unit.position: unit.size for _, _, unit in self._picked}
+        cold = [
+            (position, size)
+            for position, size in sizes.items()
+            if position < warm_from and self._warmth.is_cold(position, size)
+        ]
+        if not cold:
+            return False
+        chunks = self._warmth.plan(cold, self._log.end)
+
+        def done(failure: Exception | None) -> None:
+            self._is_fetching = False
+            self._warmth.note(chunks)
+
+        self._is_fetching = True
+        self.jobs().submit(lambda: self._warmth.fault_in(chunks), done)
+        return True
+
+    def _open(self, now_ms: int) -> list[_Found]:
+        """Return the entries of what was picked; what has none is put off."""
+        found: list[_Found] = []
+        entry: Slice | None = None
+        last: Unit | None = None
+        is_record = False
+        for due, queue, unit in self._picked:
+            if entry is None or last is None or unit.position != last.position:
+                try:
+                    entry = self._bodies.entry(queue, unit)
+                except StoreError as error:
+                    self._cannot(due, error, now_ms)
+                    entry = None
+                    continue
+                last = unit
+                is_record = self.records is not None and _is_batch(entry)
+            found.append(_Found(due, queue, entry, is_record))
+        if len(found) < len(self._picked):
+            there = {each.due.unit for each in found}
+            self._picked = [each for each in self._picked if each.due.unit in there]
+        return found
+
+    def _prepare(self, found: Sequence[_Found]) -> bool:
+        """Have a job open batches that take long; say whether there are any."""
+        batches: dict[int, tuple[Slice, list[int]]] = {}
+        for due, _, entry, is_record in found:
+            if is_record:
+                batches.setdefault(entry.unit.position, (entry, []))[1].append(due.waiting.offset)
+        if self.records is None or not batches:
+            return False
+        opening = self.records.prepare(list(batches.values()))
+        if opening is None:
+            return False
+
+        def done(failure: Exception | None) -> None:
+            self._is_fetching = False
+            opening.keep()
+
+        self._is_fetching = True
+        self.jobs().submit(opening.run, done)
+        return True
+
+    def _deliver(self, found: Sequence[_Found], redeliver: Redeliver, now_ms: int) -> bool:
+        """Append what items have become; what cannot be is put off."""
+        going: list[_Going] = []
+        dropped: dict[str, list[Due]] = {}
+        for run in _runs(found):
+            if self._picked:
+                self._leave(run)
+                continue
+            for part in (run,) if len(run) == 1 else (run, *([each] for each in run)):
+                # A run fails as a whole; then each is tried alone, and only the bad one is told.
+                try:
+                    going += self._make(part, redeliver, now_ms)
+                except UnknownTopic as error:
+                    dropped.setdefault(error.topic, []).extend(each.due for each in run)
+                    break
+                except StoreError as error:
+                    if len(part) == 1:
+                        self._cannot(part[0].due, error, now_ms)
+                    continue
+                if part is run:
+                    break
+        self._drop(dropped, now_ms)
+        return not going or self._append(going, now_ms)
+
+    def _make(self, run: list[_Found], redeliver: Redeliver, now_ms: int) -> list[_Going]:
+        """Make deliveries of a run."""
+        if self.records is None or not run[0].is_record:
+            [(due, _, entry, _)] = run
+            intake = redeliver(entry, due.waiting.offset)
+            if intake is None:
+                self._put_off([due], now_ms)
+                return []
+            return [_Going(with_origin(intake, [due]), [due])]
+        made: list[_Going] = []
+        while run:
+            one = self.records.redeliver([(each.entry, each.due.waiting.offset) for each in run])
+            if one is None:
+                self._leave(run)
+                break
+            intake, count = one
+            dues = [each.due for each in run[:count]]
+            made.append(_Going(with_origin(intake, dues), dues))
+            run = run[count:]
+        return made
+
+    def _leave(self, run: Sequence[_Found]) -> None:
+        """Leave items for the next step, before any others."""
+        self._picked += [_Picked(each.due, each.queue, each.entry.unit) for each in run]
+
+    def _append(self, going: Sequence[_Going], now_ms: int) -> bool:
+        """Append deliveries with their end, in one group or in as few as fit into a segment."""
+        dues = [due for each in going for due in each.dues]
+        end = Draft(DELAY_TOPIC, 0, -1, _ended(Kind.DELIVERED, dues))
+        try:
+            self._appender.group([*(each.intake for each in going), Intake(None, end)])
+        except StoreError as error:
+            half = len(going) // 2
+            if isinstance(error, EntryTooLarge) and half:
+                is_done = self._append(going[:half], now_ms)
+                return self._append(going[half:], now_ms) and is_done
+            self._appends.tell(error)
+            self._put_off(dues, now_ms)
+            return False
+        self._appends.end()
+        self.delivered_count += len(dues)
+        self._free(dues)
+        return True
+
+    def _cannot(self, due: Due, error: StoreError, now_ms: int) -> None:
+        """Put an item off that something is wrong with, and tell of it once."""
+        topic_id, queue_id, offset, _ = due.waiting
+        if self._bad.is_new((topic_id, queue_id, offset)):
+            _log.error("cannot deliver %d:%d reason=%s", queue_id, offset, error)
+        self._put_off([due], now_ms)
+
+    def _put_off(self, dues: Sequence[Due], now_ms: int) -> None:
+        self.put_off_count += len(dues)
+        for due in dues:
+            self._delay.give_back(due, now_ms + RETRY_MS)
+
+    def _free(self, dues: Sequence[Due]) -> None:
+        for due in dues:
+            self._delay.units.free(due.unit)
+
+
+def _runs(found: Sequence[_Found]) -> list[list[_Found]]:
+    """Return what is delivered together: records of one queue that follow each other."""
+    runs: list[list[_Found]] = []
+    last: Queue | None = None
+    for each in found:
+        if each.is_record and each.queue is last:
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+        last = each.queue if each.is_record else None
+    return runs
+
+
+def _next(units: Iterator[UnitFields]) -> Unit | None:
+    fields = next(units, None)
+    return None if fields is None else _new(Unit, fields)
+
+
+def _is_batch(found: Slice) -> bool:
+    return places(found.entry, 0)[1] == MAGIC_BATCH
+
+
+def _holds(unit: Unit, offset: int) -> bool:
+    return unit.base <= offset < unit.base + unit.offset_count
+
+
+def _ended(kind: Kind, dues: Sequence[Due]) -> bytes:
+    """Return the change that ends the waiting of items of any queues."""
+    by_queue: dict[Key, list[int]] = {}
+    for due in dues:
+        topic_id, queue_id, offset, _ = due.waiting
+        by_queue.setdefault((topic_id, queue_id), []).append(offset)
+    return encode_ended(kind, [Ended(*key, offsets) for key, offsets in by_queue.items()])

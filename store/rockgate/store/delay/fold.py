@@ -1,0 +1,335 @@
+"""What waits for its time: a fold over schedules, deliveries and recalls.
+
+docs/delay.md is this module's twin. Whether something waits is a bit in its queue's set; when it is
+due lies in a unit of a file, in a row of the wheel. An item whose bit is gone is passed over when
+its unit comes up, so nothing ever searches for a unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import compress
+from typing import Final, NamedTuple
+
+import msgspec
+
+from rockgate.store.delay.changes import (
+    DELAY_TOPIC,
+    Ended,
+    Kind,
+    Scheduled,
+    decode,
+    encode_ended,
+)
+from rockgate.store.delay.items import pack_items, unpack_items
+from rockgate.store.delay.offset_set import OffsetSet
+from rockgate.store.delay.steady_clock import SteadyClock
+from rockgate.store.delay.times import DUE_MAX
+from rockgate.store.delay.units import FILE_UNITS, NONE, Fields, Units
+from rockgate.store.delay.wheels import Wheels
+from rockgate.store.errors import StoreCorrupt
+from rockgate.store.files.interface import Directory
+from rockgate.store.state.fold import Change, Journal, check_format
+from rockgate.store.state.topicchanges import TOPICS_TOPIC, deleted_ids
+from rockgate.store.state.topics import Topics
+
+_FORMAT: Final = 1
+_SLICE_UNITS: Final = 2_000
+_NEVER: Final = 1 << 62
+_SNAPSHOT: Final = "the delays of a snapshot"
+
+_new: Final = tuple.__new__  # what NamedTuple._make calls, without its own call in between
+
+Key = tuple[bytes, int]
+"""Topic id and queue id."""
+
+
+class Waiting(NamedTuple):
+    """Something that waits."""
+
+    topic_id: bytes
+    queue_id: int
+    offset: int
+    due_ms: int
+
+
+class Listed(NamedTuple):
+    """Something that waits, as a walk finds it; sorted they come in the order of delivery."""
+
+    due_ms: int
+    sequence: int
+    topic_id: bytes
+    queue_id: int
+    offset: int
+
+
+class Due(NamedTuple):
+    """Something whose time has come, and the unit that it came from."""
+
+    unit: int
+    sequence: int
+    waiting: Waiting
+
+
+class _Slice(msgspec.Struct, array_like=True, frozen=True):
+    queues: list[Key]
+    items: bytes
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_Slice).decode
+
+
+class Delay:
+    """The fold. A message is scheduled by appending it with its schedule: see `Deliveries`."""
+
+    name: Final = "delay"
+    topics: Final = frozenset((DELAY_TOPIC, TOPICS_TOPIC))
+
+    def __init__(
+        self,
+        journal: Journal,
+        topics: Topics,
+        directory: Directory,
+        clock: SteadyClock,
+        *,
+        file_units: int = FILE_UNITS,
+        slice_units: int = _SLICE_UNITS,
+    ) -> None:
+        self._journal = journal
+        self._find_topic = topics.find
+        self._clock = clock
+        self._slice_units = slice_units
+        self.units = Units(directory, file_units)
+        self.looks_at_ms = _NEVER
+        """When whoever delivers looks next; set by them."""
+        self.on_sooner: Callable[[], None] = lambda: None
+        """Called when something is scheduled that is due before that."""
+        self._begin()
+
+    def _begin(self) -> None:
+        self._numbers: dict[Key, int] = {}
+        self._queues: list[tuple[Key, OffsetSet]] = []
+        self._sequence = 0
+        self.waiting_count = 0
+        self._wheels = Wheels(self.units, self._clock)
+
+    # Asking
+
+    def is_waiting(self, topic_id: bytes, queue_id: int, offset: int) -> bool:
+        """Say whether an item waits."""
+        number = self._numbers.get((topic_id, queue_id))
+        return number is not None and offset in self._queues[number][1]
+
+    def counts(self) -> dict[Key, int]:
+        """Return how many wait in each queue where any do."""
+        return {key: len(offsets) for key, offsets in self._queues if offsets}
+
+    def wants(self, topic: bytes, queue_id: int, first: int, end: int) -> bool:
+        """Say whether anything waits in a range of offsets: retention must not delete it."""
+        found = self._find_topic(topic.decode())
+        number = None if found is None else self._numbers.get((found.id, queue_id))
+        return number is not None and self._queues[number][1].has_any(first, end)
+
+    def all(self) -> Iterator[Waiting]:
+        """Yield everything that waits, in no order. The caller may pause between two."""
+        for some in self._walk():
+            for when, _, offset, number, _ in some:
+                if number != NONE and offset in self._queues[number][1]:
+                    due = self._wheels.told_ms(when)
+                    yield Waiting(*self._queues[number][0], offset, due)
+
+    def _walk(self) -> Iterator[list[Fields]]:
+        """Yield the units that there are now, a slice at a time; those that come later are not met.
+
+        With them a walk would not end while as many come as it meets.
+        """
+        start, end = 0, len(self.units)
+        while start < end:
+            some = self.units.some(start, min(self._slice_units, end - start))
+            start += len(some)
+            yield some
+
+    def part(self, start: int, count: int, offset: int = -1) -> tuple[list[Listed], int]:
+        """Return what waits in units from a number on, and the number to go on from, or -1.
+
+        So many units are looked at, at most; with an offset only what waits at that one is told.
+        Something that waits from the first part to the last is in exactly one of them.
+        """
+        if start >= len(self.units):
+            return [], -1
+        some = self.units.some(start, count)
+        end = start + len(some)
+        queues, told_ms = self._queues, self._wheels.told_ms
+        if offset >= 0:
+            some = [each for each in some if each[2] == offset]
+        found = [
+            _new(Listed, (told_ms(when), sequence, *queues[number][0], at))
+            for when, sequence, at, number, _ in some
+            if number != NONE and at in queues[number][1]
+        ]
+        return found, (end if end < len(self.units) else -1)
+
+    # Changing
+
+    def recall(self, topic_id: bytes, queue_id: int, offset: int) -> bool:
+        """End the waiting of an item, if it waits; by the time this returns it is decided."""
+        if not self.is_waiting(topic_id, queue_id, offset):
+            return False
+        body = encode_ended(Kind.RECALLED, [Ended(topic_id, queue_id, [offset])])
+        self._journal.append_state(DELAY_TOPIC, body)
+        return True
+
+    def apply(self, change: Change) -> None:
+        """Take one change in."""
+        if change.topic == TOPICS_TOPIC:
+            self._forget_topics(deleted_ids(change))
+            return
+        kind, items = decode(change)
+        if kind is Kind.SCHEDULE:
+            for scheduled in items:
+                self._schedule(scheduled)
+        else:
+            for ended in items:
+                self._end(ended)
+
+    def _schedule(self, scheduled: Scheduled) -> None:
+        number = self._number((scheduled.topic_id, scheduled.queue_id))
+        wheels = self._wheels
+        is_new, add = self._queues[number][1].add, wheels.add
+        sequence, count, first_ms = self._sequence, 0, DUE_MAX
+        wheels.look()
+        for offset, when in scheduled.waits:
+            if is_new(offset):
+                add(when, sequence, offset, number)
+                count += 1
+                if when & DUE_MAX < first_ms:
+                    first_ms = when & DUE_MAX
+            sequence += 1
+        self._sequence = sequence
+        self.waiting_count += count
+        if first_ms < self.looks_at_ms and count:
+            self.on_sooner()
+
+    def _number(self, key: Key) -> int:
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self._queues)
+            self._queues.append((key, OffsetSet()))
+        return number
+
+    def _end(self, ended: Ended) -> None:
+        number = self._numbers.get((ended.topic_id, ended.queue_id))
+        if number is None:
+            return
+        offsets = self._queues[number][1]
+        for offset in ended.offsets:
+            self.waiting_count -= offsets.discard(offset)
+
+    def _forget_topics(self, topic_ids: Sequence[bytes]) -> None:
+        if not topic_ids or not self._queues:
+            return
+        gone = frozenset(topic_ids)
+        for number, (key, offsets) in enumerate(self._queues):
+            if key[0] in gone and offsets:
+                # The number stays: units that name it find nothing there.
+                self.waiting_count -= len(offsets)
+                self._queues[number] = (key, OffsetSet())
+
+    # Coming due: for whoever delivers
+
+    @property
+    def next_due_ms(self) -> int | None:
+        """When to look again, as a time of day; None if nothing waits."""
+        return self._wheels.next_ms if self.units.used_count else None
+
+    def late_ms(self) -> int:
+        """Return for how long the next item is due; 0 if it is not, or none is near."""
+        return self._wheels.late_ms()
+
+    def take(self, now_ms: int) -> Due | None:
+        """Return the next item that is due at a time of day; None if there is none yet.
+
+        It still waits. Its unit is the caller's, to be given back or freed.
+        """
+        if not self.units.used_count:
+            return None
+        while (unit := self._wheels.pop(now_ms)) is not None:
+            when, sequence, offset, number, _ = self.units.read(unit)
+            key, offsets = self._queues[number]
+            if offset in offsets:
+                return Due(unit, sequence, Waiting(*key, offset, self._wheels.told_ms(when)))
+            self.units.free(unit)
+        return None
+
+    def give_back(self, due: Due, not_before_ms: int) -> None:
+        """Let an item that could not be delivered come up again at a time of day."""
+        self._wheels.put(due.unit, not_before_ms, due.sequence)
+
+    def turn(self, now_ms: int, work: int) -> bool:
+        """Let the wheels turn; say whether there is more to do at once."""
+        return bool(self.units.used_count) and self._wheels.turn(now_ms, work)
+
+    # The fold
+
+    def snapshot(self) -> Iterator[bytes]:
+        """Hand out what waits, about a millisecond of work at a time."""
+        start, end = 0, len(self.units)
+        while start < end:
+            columns = self.units.columns(start, min(self._slice_units, end - start))
+            start += len(columns[0])
+            waits = self._which(columns[2], columns[3])
+            kept = columns if all(waits) else [list(compress(each, waits)) for each in columns]
+            whens, sequences, offsets, numbers = kept
+            self._wheels.look()
+            table = {number: index for index, number in enumerate(dict.fromkeys(numbers))}
+            keys = [self._queues[number][0] for number in table]
+            indexes = [table[number] for number in numbers]
+            items = pack_items(self._wheels.told_all(whens), sequences, offsets, indexes)
+            yield bytes((_FORMAT,)) + _encode(_Slice(keys, items))
+
+    def _which(self, offsets: list[int], numbers: list[int]) -> list[bool]:
+        """Say of units, given by their columns, whether what is in them waits."""
+        queues, number = self._queues, numbers[0]
+        if number != NONE and numbers.count(number) == len(numbers):
+            return queues[number][1].which(offsets)
+        return [
+            number != NONE and offset in queues[number][1]
+            for offset, number in zip(offsets, numbers, strict=True)
+        ]
+
+    def restore(self, slices: Iterable[bytes]) -> None:
+        """Replace what waits."""
+        self.clear()
+        for piece in slices:
+            check_format(piece[0] if piece else 0, _FORMAT, _SNAPSHOT)
+            try:
+                self._restore(_decode(piece[1:]))
+            except (IndexError, ValueError, msgspec.MsgspecError) as error:
+                raise StoreCorrupt(_SNAPSHOT, 0, str(error)) from error
+
+    def _restore(self, found: _Slice) -> None:
+        """Take a slice's items in, column by column: a start waits for this."""
+        if not found.items:
+            return
+        whens, sequences, offsets, indexes = unpack_items(found.items)
+        numbers = [self._number(key) for key in found.queues]
+        for index in range(len(numbers)):
+            own: Sequence[int] = offsets
+            if len(numbers) > 1:
+                own = [o for o, i in zip(offsets, indexes, strict=True) if i == index]
+            kept = self._queues[numbers[index]][1]
+            had = len(kept)
+            kept.add_all(own)
+            if len(kept) != had + len(own):
+                raise StoreCorrupt(_SNAPSHOT, 0, "something waits twice")
+        queues = [numbers[index] for index in indexes]
+        self._wheels.look()
+        self._wheels.add_all(whens, sequences, offsets, queues)
+        self.waiting_count += len(offsets)
+        self._sequence = max(self._sequence, max(sequences) + 1)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.units.clear()
+        self._begin()

@@ -1,0 +1,1 @@
+"""Half messages: which are undecided, and how the latest ended."""

@@ -1,0 +1,67 @@
+"""Indexing the keys of what is appended: one entry at a time, or a group's messages together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from rockgate.protocol.entry import TRANSACTION_ROLLBACK
+from rockgate.store.log.draft import Draft, Written
+
+
+class Keys(Protocol):
+    """The key index, as appending uses it."""
+
+    def put_entry(
+        self, topic: bytes, properties: bytes, position: int, store_ms: int, sys_flag: int = 0
+    ) -> None:
+        """Index an entry's keys."""
+
+    def put_messages(
+        self,
+        topic: bytes,
+        properties: Sequence[bytes],
+        positions: Sequence[int],
+        store_ms: int,
+    ) -> None:
+        """Index messages that follow each other in the log."""
+
+    def put_batch(self, topic: bytes, body: memoryview, position: int, store_ms: int) -> None:
+        """Index a batch's records by their keys."""
+
+
+class GroupKeys:
+    """Keys of messages of a group, indexed together while they are of one topic and time."""
+
+    def __init__(self, keys: Keys | None) -> None:
+        self._keys = keys
+        self._shared = (b"", 0)
+        """Topic and store time of what was taken."""
+        self._properties: list[bytes] = []
+        self._positions: list[int] = []
+
+    def take(self, draft: Draft, written: Written) -> bool:
+        """Take a message; False if it is for the caller to index, behind what was taken."""
+        if self._keys is None or (not draft.properties and not draft.batch_count):
+            return True
+        if (
+            draft.batch_count
+            or draft.sys_flag & TRANSACTION_ROLLBACK == TRANSACTION_ROLLBACK
+            or draft.store_ms
+        ):
+            self.flush()
+            return False
+        shared = (draft.topic, written.store_ms)
+        if shared != self._shared:
+            self.flush()
+            self._shared = shared
+        self._properties.append(draft.properties)
+        self._positions.append(written.position)
+        return True
+
+    def flush(self) -> None:
+        """Index what was taken."""
+        if self._keys is not None and self._properties:
+            topic, store_ms = self._shared
+            self._keys.put_messages(topic, self._properties, self._positions, store_ms)
+            self._properties, self._positions = [], []

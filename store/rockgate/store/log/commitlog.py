@@ -1,0 +1,397 @@
+"""The commit log: every entry of every topic, in the order in which it was accepted.
+
+Appending copies a body once, from the caller's buffer into the mapped segment, lets the caller
+stamp it there, and puts envelope and checksums around it. A small entry is put together first and
+written at once, which takes less time than the copy. An entry never spans two segments: what
+is left of a full one becomes a blank filler. All appends come from one thread.
+
+The log hands out positions. Offsets, queues and what an entry means belong to the store above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from operator import add
+
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import (
+    BLANK_SIZE,
+    CHECKSUM_SIZE,
+    CONTINUES,
+    HEAD_SIZE_V4,
+    MAGIC_V1,
+    MAGIC_V2,
+    MESSAGE_SIZE_V4,
+    TOPIC_SIZE_V1_MAX,
+    BatchFrame,
+    Buffer,
+    Contents,
+    Entry,
+    EntryError,
+    enclose_batch,
+    pack_message,
+)
+from rockgate.store.clock import Clock
+from rockgate.store.errors import EntryTooLarge
+from rockgate.store.log.draft import NO_HOST, Draft, Shape, Stamp, Written, enclosed, pack_group
+from rockgate.store.log.segments import Segment, Segments
+from rockgate.store.log.walk import Walk
+
+MOVED_SIZE = 128
+"""What an entry may grow by when it is moved: the first append leaves room for it."""
+PROPERTIES_SIZE_MAX = envelope.PROPERTIES_SIZE_MAX - CHECKSUM_SIZE - MOVED_SIZE
+
+_SMALL_BODY_SIZE = 4096
+_SMALL_SIZE = 2 * _SMALL_BODY_SIZE
+_UNUSUAL = envelope.BORN_HOST_V6 | envelope.STORE_HOST_V6 | CONTINUES | envelope.MOVED
+_new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
+
+__all__ = ["MOVED_SIZE", "NO_HOST", "PROPERTIES_SIZE_MAX", "CommitLog", "Draft", "Stamp", "Written"]
+
+
+_MARGIN = BLANK_SIZE + MOVED_SIZE
+"""What a segment keeps free behind an entry: a blank filler, and its growth when it is moved."""
+
+
+class CommitLog:
+    """The log, from `start` to `end`."""
+
+    def __init__(
+        self,
+        segments: Segments,
+        clock: Clock,
+        *,
+        store_host: bytes = NO_HOST,
+        wake_allocator: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._segments = segments
+        self.digging = segments.digging
+        self._clock_ms = clock.now_ms
+        self._store_host = store_host
+        self._host_flag = envelope.STORE_HOST_V6 if len(store_host) > 8 else 0
+        self._wake_allocator = wake_allocator
+        self.end = segments.start
+        """The position at which the next entry will start."""
+        self.last_store_ms = 0
+
+    @property
+    def start(self) -> int:
+        """The first position that is still there."""
+        return self._segments.start
+
+    # Appending
+
+    def append(self, draft: Draft) -> Written:
+        """Append one entry; StoreFull or EntryTooLarge leave the log as it was."""
+        topic, queue_id, offset, body, properties, batch_count = draft[:6]
+        born_ms, born_host, flag, sys_flag, reconsume_times, prepared_offset = draft[6:12]
+        size = MESSAGE_SIZE_V4 + len(topic) + len(body) + len(properties)
+        segment = self._segments.active
+        view = segment.mapping.bare
+        at = self.end - segment.start
+        if (
+            view is None
+            or batch_count
+            or (sys_flag | self._host_flag) & _UNUSUAL
+            or draft.stamp is not None
+            or draft.store_host
+            or size > _SMALL_SIZE
+            or len(topic) > TOPIC_SIZE_V1_MAX
+            or at + size + _MARGIN > segment.size
+        ):
+            return self._append(draft)
+        position, store_ms = self.end, draft.store_ms or self._now_ms()
+        # In one step: the bytes are those of `_append`.
+        view[at : at + size] = pack_message(
+            *(size, topic, queue_id, offset, body, properties, born_ms, born_host, flag, sys_flag),
+            *(reconsume_times, prepared_offset, position, store_ms, self._store_host),
+        )
+        self._advance(position + size)
+        return _new(Written, (position, size, store_ms))
+
+    def _append(self, draft: Draft) -> Written:
+        """Append an entry of any kind."""
+        shape = self._shape(draft)
+        self._make_room(shape[0])
+        try:
+            written = self._write(draft, shape, self.end, 0)
+        except Exception:
+            self._wipe(shape[0])
+            raise
+        self._advance(self.end + shape[0])
+        return written
+
+    def append_batch(
+        self,
+        frame: BatchFrame,
+        topic: bytes,
+        queue_id: int,
+        offset: int,
+        body: Buffer,
+        count: int,
+        born_ms: int,
+        stamp: Stamp,
+    ) -> tuple[int, int, int]:
+        """Append a batch without properties of its own: `append` for whoever does little else.
+
+        The frame is the topic's, for this offset. The bytes are the same, and so are the numbers
+        that it returns. Whatever is not usual is left to `append`, and so is a disk whose writes
+        are watched: both copy the body, the tail and the head in, in that order.
+        """
+        tail, size, _ = frame
+        body_size = len(body)
+        size += body_size
+        segments = self._segments
+        segment = segments.active
+        view = segment.mapping.bare
+        position = self.end
+        at = position - segment.start
+        if view is None or self._host_flag or at + size + _MARGIN > segment.size:
+            draft = Draft(topic, queue_id, offset, body, b"", count, born_ms, stamp=stamp)
+            return self.append(draft)
+        body_at = at + HEAD_SIZE_V4
+        try:
+            stored = view[body_at : body_at + body_size]
+            stored[:] = body
+            stamp(stored, offset)
+            store_ms = self._clock_ms()
+            if store_ms < self.last_store_ms:
+                store_ms = self.last_store_ms
+            else:
+                self.last_store_ms = store_ms
+            enclose_batch(
+                view,
+                at,
+                at + size,
+                stored,
+                tail,
+                queue_id,
+                offset,
+                count,
+                position,
+                born_ms,
+                store_ms,
+                self._store_host,
+            )
+        except Exception:
+            self._wipe(size)
+            raise
+        self.end = end = position + size
+        if end >= segments.prepare_at:
+            self._wake_allocator()
+        return position, size, store_ms
+
+    def append_group(self, drafts: list[Draft]) -> list[Written]:
+        """Append entries of which recovery keeps all or none; they lie in one segment."""
+        assert drafts, "a group has entries"
+        shapes = [self._shape(draft) for draft in drafts]
+        size = sum(shape[0] for shape in shapes)
+        self._make_room(size)
+        try:
+            if any(draft.stamp is not None for draft in drafts):
+                written = self._write_each(drafts, shapes)
+            else:
+                written = self._write_all(drafts, shapes)
+        except Exception:
+            self._wipe(size)
+            raise
+        # The end moves once: whoever flushes up to it never flushes half a group.
+        self._advance(self.end + size)
+        return written
+
+    def _write_each(self, drafts: Sequence[Draft], shapes: Sequence[Shape]) -> list[Written]:
+        """Write a group of which some want to be stamped where they lie."""
+        written = []
+        position, last = self.end, len(drafts) - 1
+        for index, (draft, shape) in enumerate(zip(drafts, shapes, strict=True)):
+            continues = CONTINUES if index < last else 0
+            written.append(self._write(draft, shape, position, continues))
+            position += shape[0]
+        return written
+
+    def _write_all(self, drafts: Sequence[Draft], shapes: Sequence[Shape]) -> list[Written]:
+        """Write a group in one piece: the bytes are those of `_write_each`."""
+        packed, written = pack_group(drafts, shapes, self.end, self._now_ms(), self._store_host)
+        segment = self._segments.active
+        segment.mapping.write(self.end - segment.start, packed)
+        return written
+
+    def append_messages(
+        self,
+        topic: bytes,
+        queue_id: int,
+        offset: int,
+        contents: Contents,
+        *,
+        sys_flag: int,
+        born_ms: int,
+        born_host: bytes,
+    ) -> tuple[list[int], list[int], int]:
+        """Append messages of one queue as a group: `append_group` for many that differ in little.
+
+        The bytes are the same. Returns where they lie and where the last ends, their sizes, and
+        their store time.
+        """
+        flags = sys_flag & ~CONTINUES | self._host_flag
+        sizes = self._sizes(topic, contents, flags)
+        size = sum(sizes)
+        self._make_room(size)
+        segment = self._segments.active
+        position = self.end
+        ends = list(accumulate(sizes, initial=position))
+        store_ms = self._now_ms()
+        packed = envelope.pack_messages(
+            contents,
+            sizes,
+            ends,
+            topic=topic,
+            queue_id=queue_id,
+            offset=offset,
+            sys_flag=flags,
+            born_ms=born_ms,
+            born_host=born_host,
+            store_ms=store_ms,
+            store_host=self._store_host,
+        )
+        try:
+            segment.mapping.write(position - segment.start, packed)
+        except Exception:
+            self._wipe(size)
+            raise
+        self._advance(position + size)
+        return ends, sizes, store_ms
+
+    def _sizes(self, topic: bytes, contents: Contents, flags: int) -> list[int]:
+        """Return the sizes of message entries; EntryTooLarge if one of them cannot be."""
+        if len(topic) > envelope.TOPIC_SIZE_MAX:
+            raise EntryTooLarge("the topic's name", len(topic), envelope.TOPIC_SIZE_MAX)
+        fixed = envelope.envelope_size(topic, flags)
+        size_max = self._segments.segment_size - BLANK_SIZE - MOVED_SIZE
+        _, bodies, properties, is_alike = contents
+        count = len(bodies)
+        if is_alike:
+            bodies, properties = bodies[:1], properties[:1]
+        properties_size = max(map(len, properties))
+        if properties_size > PROPERTIES_SIZE_MAX:
+            raise EntryTooLarge("the properties", properties_size, PROPERTIES_SIZE_MAX)
+        sizes = [fixed + each for each in map(add, map(len, bodies), map(len, properties))]
+        if max(sizes) > size_max:
+            raise EntryTooLarge("the entry", max(sizes), size_max)
+        return sizes * count if is_alike else sizes
+
+    def _wipe(self, size: int) -> None:
+        """Zero what a failed append wrote, or it might come back behind a shorter one."""
+        segment = self._segments.active
+        segment.mapping.write(self.end - segment.start, bytes(size))
+
+    def _advance(self, end: int) -> None:
+        self.end = end
+        if end >= self._segments.prepare_at:
+            self._wake_allocator()
+
+    def _shape(self, draft: Draft) -> Shape:
+        """Return an entry's size, magic, properties and flags; EntryTooLarge if it cannot be."""
+        topic, properties = draft.topic, draft.properties
+        if len(topic) > envelope.TOPIC_SIZE_MAX:
+            raise EntryTooLarge("the topic's name", len(topic), envelope.TOPIC_SIZE_MAX)
+        if draft.batch_count:
+            magic = envelope.MAGIC_BATCH
+            properties = envelope.batch_properties(draft.batch_count, draft.offset, properties)
+        else:
+            magic = MAGIC_V1 if len(topic) <= TOPIC_SIZE_V1_MAX else MAGIC_V2
+        tail = envelope.tail_size(topic, properties, magic)
+        flags = draft.sys_flag if draft.store_host else draft.sys_flag | self._host_flag
+        growth = 0 if flags & envelope.MOVED else MOVED_SIZE
+        if len(properties) + growth > PROPERTIES_SIZE_MAX + MOVED_SIZE:
+            raise EntryTooLarge("the properties", len(properties), PROPERTIES_SIZE_MAX)
+        size = envelope.head_size(flags) + len(draft.body) + tail
+        size_max = self._segments.segment_size - BLANK_SIZE - growth
+        if size > size_max:
+            raise EntryTooLarge("the entry", size, size_max)
+        return size, magic, properties, flags
+
+    def _make_room(self, size: int) -> None:
+        segments = self._segments
+        segment = segments.active
+        if size + BLANK_SIZE > segment.size:
+            raise EntryTooLarge("the group", size, segment.size - BLANK_SIZE)
+        left = segment.end - self.end
+        if size + BLANK_SIZE > left:
+            segments.roll()
+            if left:
+                segment.mapping.write(segment.size - left, envelope.pack_blank(left))
+            self.end = segment.end
+
+    def _write(self, draft: Draft, shape: Shape, position: int, continues: int) -> Written:
+        segment = self._segments.active
+        at = position - segment.start
+        mapping = segment.mapping
+        body = draft.body
+        body_size = len(body)
+        body_at = at + envelope.head_size(shape[3])
+        is_small = body_size <= _SMALL_BODY_SIZE and draft.stamp is None
+        if not is_small:
+            mapping.write(body_at, body)
+            body = mapping.view[body_at : body_at + body_size]
+            if draft.stamp is not None:
+                draft.stamp(body, draft.offset)
+        store_ms = draft.store_ms or self._now_ms()
+        head, tail = enclosed(draft, shape, body, position, continues, store_ms, self._store_host)
+        if is_small:
+            mapping.write(at, b"".join((head, body, tail)))
+        else:
+            mapping.write(body_at + body_size, tail)
+            mapping.write(at, head)
+        return _new(Written, (position, shape[0], store_ms))
+
+    def _now_ms(self) -> int:
+        """Return the time, never earlier than that of the entry before."""
+        now_ms = self._clock_ms()
+        if now_ms < self.last_store_ms:
+            return self.last_store_ms
+        self.last_store_ms = now_ms
+        return now_ms
+
+    # Reading
+
+    def segment_at(self, position: int) -> Segment | None:
+        """Return the segment that holds a position; None if it is gone."""
+        return self._segments.find(position)
+
+    def slice(self, position: int, size: int) -> memoryview | None:
+        """Return an entry's bytes as they lie; None if its segment is gone."""
+        segment = self._segments.find(position)
+        if segment is None:
+            return None
+        at = position - segment.start
+        return segment.mapping.view[at : at + size]
+
+    def read(self, position: int) -> tuple[memoryview, Entry] | None:
+        """Return the segment's bytes and the envelope of the entry at a position.
+
+        None if the position is not in the log; EntryError if no entry begins there.
+        """
+        segment = self._segments.find(position)
+        if segment is None or position >= self.end:
+            return None
+        view = segment.mapping.view
+        entry = envelope.read(
+            view, position - segment.start, min(segment.size, self.end - segment.start)
+        )
+        if entry.position != position:
+            raise EntryError(f"the entry says it stands at position {entry.position}")
+        return view, entry
+
+    def walk(
+        self,
+        start: int,
+        end: int | None = None,
+        *,
+        batches: bool = True,
+        messages: bool = True,
+        checks: bool = False,
+    ) -> Walk:
+        """Return the entries of a range in order: see `Walk`."""
+        limit = self.end if end is None else end
+        return Walk(self._segments, start, limit, batches=batches, messages=messages, checks=checks)

@@ -1,0 +1,332 @@
+"""The commit log's files: fixed in size, named by start position, mapped, allocated ahead.
+
+An ordered row of segments that touch each other. The writer is always in the last one that holds
+entries (`active`); at most one more lies prepared behind it, so that a roll never waits for the
+disk. `prepare` is the allocator thread's step: it reserves the next file and populates pages in a
+window ahead of the writer, because a page fault per append would cost more than the append.
+
+This module knows files and positions. What the bytes mean is the commit log's business.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from rockgate.store.errors import SettingChanged, StoreCorrupt, StoreError, StoreFull
+from rockgate.store.files.interface import PAGE_SIZE, Directory, Mapping
+from rockgate.store.upkeep.reserve import Kept, nothing
+
+_log = logging.getLogger(__name__)
+
+_NAME_DIGITS = 20
+_UNFINISHED = ".new"
+HASTE_WINDOWS = 4
+"""How many windows ahead of a writer in haste are populated before a file is made."""
+
+
+class Segment:
+    """One mapped file of the log."""
+
+    __slots__ = ("mapping", "populated", "size", "start")
+
+    def __init__(self, start: int, mapping: Mapping, *, populated: int = 0) -> None:
+        self.start = start
+        self.size = mapping.size
+        self.mapping = mapping
+        self.populated = populated
+        """Up to where, from its start, pages have been made ready for writing."""
+
+    @property
+    def end(self) -> int:
+        """The position at which the next segment starts."""
+        return self.start + self.size
+
+
+def segment_name(start: int) -> str:
+    """Return a segment's file name: its start position in twenty digits."""
+    return f"{start:0{_NAME_DIGITS}d}"
+
+
+def usual_size(sizes: Sequence[int]) -> int:
+    """Return the size that most files have, the largest of several; 0 if there are none."""
+    return max(sizes, key=lambda size: (sizes.count(size), size), default=0)
+
+
+class Segments:
+    """The row of segments, oldest first."""
+
+    def __init__(self, directory: Directory, segment_size: int, populate_ahead: int) -> None:
+        self._directory = directory
+        self.segment_size = segment_size
+        self._populate_ahead = min(populate_ahead, segment_size)
+        # Other threads look the row up: it grows at its end, and is replaced when it shrinks.
+        self._row: list[Segment] = []
+        self.active: Segment
+        """The segment that the writer is in: the last one. There is none before there are any."""
+        self._prepared: Segment | None = None
+        self.prepare_at = 0
+        """The position from which on the writer wakes the allocator; it compares, no more."""
+        self.kept: Kept = nothing
+        """What making a file must leave free, unless whoever wants it may dig into that."""
+        self._kept_now: Kept | None = None
+        # Held while a file is being made and while one is taken into the row, so that nobody
+        # makes a file a second time: that would truncate the one in use.
+        self._making = threading.Lock()
+
+    def load(self, flushed: int | None = None) -> None:
+        """Map every file that is there; they must all have the set size and touch each other.
+
+        A file that was cut short gets its size back if all that is known to be safe is in it: the
+        log ends where the cut made it end, if not before. `flushed` is up to where that is, None
+        if it is not known; then only the last file may have been cut.
+        """
+        names = []
+        for name in self._directory.names():
+            digits = name.removesuffix(_UNFINISHED)
+            if not (digits.isdigit() and len(digits) == _NAME_DIGITS):
+                continue
+            if digits != name:
+                self._directory.remove(name)
+                continue
+            names.append(name)
+        sizes = [self._size_of(name) for name in names]
+        if flushed is None:
+            self._require_size(sizes)
+        for name, size in zip(names, sizes, strict=True):
+            is_safe = name == names[-1] if flushed is None else int(name) + size >= flushed
+            self._load_one(name, size, is_safe=is_safe)
+
+    def _size_of(self, name: str) -> int:
+        file = self._directory.open(name)
+        try:
+            return file.size()
+        finally:
+            file.close()
+
+    def _require_size(self, sizes: list[int]) -> None:
+        """Refuse a setting that is not what the files were made with; no checkpoint says it."""
+        made_with = usual_size(sizes)
+        is_cut = sizes == [made_with] and made_with < self.segment_size
+        if made_with and self.segment_size not in sizes and not is_cut:
+            raise SettingChanged(
+                "store.segment_bytes",
+                made_with=made_with,
+                now=self.segment_size,
+                where=self._directory.path,
+            )
+
+    def _load_one(self, name: str, size: int, *, is_safe: bool) -> None:
+        start = int(name)
+        if size < self.segment_size and is_safe:
+            _log.warning(
+                "segment was cut short file=%s bytes=%d segment_bytes=%d",
+                self._path(name),
+                size,
+                self.segment_size,
+            )
+            self._directory.grow(name, self.segment_size)
+        elif size != self.segment_size:
+            reason = f"the file has {size} bytes, segments here have {self.segment_size}"
+            raise StoreCorrupt(self._path(name), start, reason)
+        mapping = self._directory.map(name, writable=True)
+        if start % self.segment_size:
+            reason = f"its name is not a multiple of segment_bytes, which is {self.segment_size}"
+            raise StoreCorrupt(self._path(name), start, reason)
+        if self._row and self._row[-1].end != start:
+            reason = f"the file before {name} ends there: a file is missing"
+            raise StoreCorrupt(self._path(name), self._row[-1].end, reason)
+        self._grow(Segment(start, mapping))
+
+    def _path(self, name: str) -> str:
+        return f"{self._directory.path}/{name}"
+
+    def path(self, segment: Segment) -> str:
+        """Return a segment's path, for messages to people."""
+        return self._path(segment_name(segment.start))
+
+    # The row
+
+    def __len__(self) -> int:
+        return len(self._row)
+
+    @property
+    def row(self) -> list[Segment]:
+        """The segments, oldest first; a copy."""
+        return list(self._row)
+
+    @property
+    def start(self) -> int:
+        """The first position that is still there."""
+        row = self._row
+        return row[0].start if row else 0
+
+    def find(self, position: int) -> Segment | None:
+        """Return the segment that holds a position."""
+        row = self._row
+        if not row or position < row[0].start:
+            return None
+        index = (position - row[0].start) // self.segment_size
+        return row[index] if index < len(row) else None
+
+    def between(self, start: int, end: int) -> list[Segment]:
+        """Return the segments that hold any byte of a range."""
+        row = self._row
+        first = max(0, bisect_right(row, start, key=lambda segment: segment.start) - 1)
+        return [segment for segment in row[first:] if segment.start < end and segment.end > start]
+
+    # Growing
+
+    def _grow(self, segment: Segment) -> None:
+        self._row.append(segment)
+        self.active = segment
+
+    def roll(self) -> Segment:
+        """Start the next segment, which is there already unless the allocator fell behind."""
+        with self._making:
+            kept = self.kept if self._kept_now is None else self._kept_now
+            segment = self._prepared or self._make(self._row[-1].end, kept)
+            self._prepared = None
+            self._grow(segment)
+        self.prepare_at = segment.start
+        return segment
+
+    @contextmanager
+    def digging(self, kept: Kept) -> Iterator[None]:
+        """Let the writer's next files leave no more free than this; for the writer's thread."""
+        self._kept_now = kept
+        try:
+            yield
+        finally:
+            self._kept_now = None
+
+    def prepare(self, written: int, *, coarsely: bool = False) -> None:
+        """Allocator's step: populate ahead of the written position, and make the next file."""
+        if not self._row:
+            return
+        segment = self._row[-1]
+        ahead = self._populate_ahead
+        used = written - segment.start
+        is_next_due = self._prepared is None and written >= self._make_at(segment)
+        if is_next_due and coarsely:
+            # A file is made while the disk is busy with all that was written: a writer in haste
+            # comes far meanwhile.
+            ahead *= HASTE_WINDOWS
+        # What is written needs no populating, which would only make its pages dirty again.
+        start, end = used - used % PAGE_SIZE, min(segment.size, used + ahead)
+        self._populate(segment, start, end, coarsely=coarsely)
+        if is_next_due:
+            made = None
+            with self._making:
+                # Only if nobody rolled in the meantime.
+                if self._prepared is None and self._row[-1] is segment:
+                    try:
+                        made = self._prepared = self._make(segment.end, self.kept)
+                    except StoreFull:
+                        # The producer who needs it will be told; until then it is tried again
+                        # from time to time, because a reservation that fails is not cheap.
+                        self.prepare_at = min(
+                            segment.end, written + max(1, self._populate_ahead >> 2)
+                        )
+                        return
+            if made is not None:
+                self._populate(made, 0, self._populate_ahead, coarsely=coarsely)
+        self._plan()
+
+    def _plan(self) -> None:
+        """Set the position from which the allocator has work again."""
+        segment = self._row[-1]
+        populate_at = segment.start + segment.populated - (self._populate_ahead >> 1)
+        if segment.populated >= segment.size:
+            populate_at = segment.end
+        make_at = segment.end if self._prepared is not None else self._make_at(segment)
+        self.prepare_at = min(populate_at, make_at)
+
+    def _make_at(self, segment: Segment) -> int:
+        """The position from which on there should be a next file: half way, and never too late.
+
+        A roll waits for a file that is being made, and the loop with it.
+        """
+        return segment.end - max(segment.size >> 1, min(segment.size, 2 * self._populate_ahead))
+
+    def _make(self, start: int, kept: Kept) -> Segment:
+        """Make a file durably; its name is there only when all of its blocks are."""
+        name = segment_name(start)
+        free, total = self._directory.space()
+        if free < self.segment_size + kept(total):
+            raise StoreFull(
+                f"no room on disk for {name}: {free} bytes are free, a segment takes "
+                f"{self.segment_size}, and {kept(total)} are kept for upkeep"
+            )
+        mapping = self._directory.allocate(name + _UNFINISHED, self.segment_size)
+        try:
+            mapping.sync()
+            self._directory.rename(name + _UNFINISHED, name)
+            self._directory.sync()
+        except (OSError, StoreError):
+            mapping.close()
+            raise
+        return Segment(start, mapping)
+
+    @staticmethod
+    def _populate(segment: Segment, start: int, end: int, *, coarsely: bool) -> None:
+        start = max(start, segment.populated)
+        if end > start:
+            segment.mapping.populate(start, end - start, coarsely=coarsely)
+            segment.populated = end
+
+    # Shrinking
+
+    def start_at(self, position: int) -> None:
+        """Begin an empty row at a position, a multiple of the segment size."""
+        assert not self._row, "the row has segments already"
+        self._grow(self._make(position, nothing))
+
+    def cut_after(self, position: int) -> None:
+        """Remove every segment that starts behind a position."""
+        while self._row and self._row[-1].start > position:
+            segment = self._row[-1]
+            self._row = self._row[:-1]
+            if self._row:
+                self.active = self._row[-1]
+            segment.mapping.close()
+            self._directory.remove(segment_name(segment.start))
+            # One after the other, the last first: a cut of power never leaves a gap in the row.
+            self._directory.sync()
+
+    def remove_first(self) -> Segment:
+        """Remove the oldest segment's file; its mapping lives until the last slice of it goes."""
+        self.unlink_first()
+        return self.forget_first()
+
+    def unlink_first(self) -> None:
+        """Remove the oldest segment's file durably; what is mapped stays. Any thread may do it."""
+        assert len(self._row) > 1, "the active segment is never removed"
+        # The sync of an earlier try may have failed.
+        with suppress(FileNotFoundError):
+            self._directory.remove(segment_name(self._row[0].start))
+        self._directory.sync()
+
+    def forget_first(self) -> Segment:
+        """Take the oldest segment, whose file is gone, out of the row."""
+        segment = self._row[0]
+        self._row = self._row[1:]
+        return segment
+
+    def sync(self, start: int, end: int) -> None:
+        """Wait until a range of the log is on disk."""
+        for segment in self.between(start, end):
+            at = max(0, start - segment.start)
+            segment.mapping.sync(at, min(segment.size, end - segment.start) - at)
+
+    def close(self) -> None:
+        """Let go of every mapping."""
+        for segment in self._row:
+            segment.mapping.close()
+        if self._prepared is not None:
+            self._prepared.mapping.close()
+        self._row = []
+        self._prepared = None

@@ -1,0 +1,335 @@
+"""Progress: how far each group has come in each queue.
+
+Keyed by group, topic id and queue, so that what was committed in an earlier life of a topic's name
+never comes back; a topic's deletion takes its progress along, from the same log entry. When
+offsets expire is for the caller to decide: `page` walks them, `remove` takes them away.
+
+An acknowledged commit is appended before `commit` returns. One that nobody waits for is kept aside
+and appended by `step`, each group and queue at most once a second and never when it says what is
+there already; `flush` appends everything, at the stop. Until then it can be read, and is lost if
+the server dies. A lower offset than the one before is accepted: a group may be set back.
+
+The last writer wins by position: a record begins with the position of its change, and one that is
+not newer leaves it alone. What was written before it counts (the offsets of a transaction) is
+committed as of where it was written, and so sets nothing back that was committed in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+from rockgate.store.clock import Clock
+from rockgate.store.errors import StoreError
+from rockgate.store.progress.pending import Pending
+from rockgate.store.progress.records import (
+    POSITION_SIZE,
+    PROGRESS_TOPIC,
+    Commit,
+    Committed,
+    Held,
+    Key,
+    Kind,
+    Removed,
+    check_group,
+    decode,
+    encode_commits,
+    encode_removals,
+    pack_record,
+    position_key,
+    says_the_same,
+    unpack_slice,
+)
+from rockgate.store.progress.slices import slices
+from rockgate.store.progress.view import CommittedOffsets
+from rockgate.store.state.fold import Change, Journal
+from rockgate.store.state.topicchanges import TOPICS_TOPIC, deleted_ids
+
+__all__ = ["COALESCE_MS", "SLICE_COST", "Commit", "Committed", "Key", "Progress"]
+
+COALESCE_MS: Final = 1_000
+_ROUND_PART: Final = 1_000
+SLICE_COST: Final = 4_000
+
+
+class Progress(CommittedOffsets):
+    """The fold of all committed offsets, and the only way to change them."""
+
+    name: Final = "progress"
+    topics: Final = frozenset((PROGRESS_TOPIC, TOPICS_TOPIC))
+
+    def __init__(
+        self,
+        journal: Journal,
+        clock: Clock,
+        *,
+        upkeep: Journal | None = None,
+        coalesce_ms: int = COALESCE_MS,
+        slice_cost: int = SLICE_COST,
+    ) -> None:
+        super().__init__()
+        self._journal = journal
+        self._upkeep = upkeep or journal
+        self._slice_cost = slice_cost
+        self._clock = clock
+        self._coalesce_ms = coalesce_ms
+        self._next_round_ms = 0
+        self.on_removed: Callable[[Sequence[Removed]], None] = lambda removals: None
+        """Told of what somebody removes: offsets that do not count yet are to go with it."""
+
+    def __len__(self) -> int:
+        return len(self._roster)
+
+    # Changing
+
+    def commit(self, group: str, commits: Iterable[Commit], *, acknowledged: bool = True) -> None:
+        """Commit offsets; when it returns, acknowledged ones are appended."""
+        if acknowledged:
+            self._append([body for _, body in self.changes(group, commits)], self._journal)
+            return
+        for held in self._held(group, commits):
+            for queue_id, record in held.queues.items():
+                self._put_aside(group, held.topic_id, queue_id, record)
+
+    def changes(self, group: str, commits: Iterable[Commit]) -> list[tuple[bytes, bytes]]:
+        """Return the changes that commit offsets, for whoever appends them with others."""
+        helds = self._held(group, commits)
+        return [(PROGRESS_TOPIC, body) for body in encode_commits(helds)] if helds else []
+
+    def changes_as_of(
+        self, group: str, commits: Sequence[tuple[Commit, int]]
+    ) -> list[tuple[bytes, bytes]]:
+        """Return the changes that commit offsets as of the positions where they were written."""
+        helds = self._held(group, [commit for commit, _ in commits])
+        by_topic = {held.topic_id: held.queues for held in helds}
+        for commit, position in commits:
+            queues = by_topic[commit.topic_id]
+            queues[commit.queue_id] = position_key(position) + queues[commit.queue_id]
+        bodies = encode_commits(helds, Kind.AS_OF) if helds else ()
+        return [(PROGRESS_TOPIC, body) for body in bodies]
+
+    def settle(self, group: str, queues: Iterable[tuple[bytes, int]]) -> None:
+        """Append what waits for some queues of a group, so that what is written next is later."""
+        if not self._pending:
+            return
+        waiting = ((pair, self._pending.find(group, *pair)) for pair in queues)
+        helds = [Held(group, pair[0], {pair[1]: bare}) for pair, bare in waiting if bare]
+        self._append(list(encode_commits(helds)) if helds else (), self._journal)
+
+    def _held(self, group: str, commits: Iterable[Commit]) -> list[Held]:
+        check_group(group)
+        now_ms = self._clock.now_ms()
+        helds: dict[bytes, Held] = {}
+        for commit in commits:
+            record = pack_record(commit, now_ms)
+            held = helds.get(commit.topic_id)
+            if held is None:
+                held = helds[commit.topic_id] = Held(group, commit.topic_id, {})
+            held.queues[commit.queue_id] = record
+        return list(helds.values())
+
+    def _put_aside(self, group: str, topic_id: bytes, queue_id: int, bare: bytes) -> None:
+        record = self._record(group, topic_id, queue_id)
+        if record is not None and says_the_same(record, bare):
+            self._pending.drop(group, topic_id, (queue_id,))
+        else:
+            self._pending.put(group, topic_id, queue_id, bare)
+
+    def step(self, now_ms: int) -> bool:
+        """Append some of what waits, at a monotonic time; return whether to come again at once.
+
+        What cannot be appended waits for the next round; the error is raised once for each.
+        """
+        if not self._pending.is_draining:
+            if not self._pending or now_ms < self._next_round_ms:
+                return False
+            self._pending.begin_round()
+        try:
+            self._append_part(self._journal)
+        finally:
+            # From the end of a round, so that no key is appended twice within the time.
+            self._next_round_ms = now_ms + self._coalesce_ms
+        return self._pending.is_draining
+
+    def flush(self) -> None:
+        """Append everything that waits, whatever the time; the stop's last act."""
+        while self._pending:
+            if not self._pending.is_draining:
+                self._pending.begin_round()
+            self._append_part(self._upkeep)
+
+    def _append_part(self, journal: Journal) -> None:
+        helds = self._pending.take(_ROUND_PART)
+        try:
+            self._append(list(encode_commits(helds)), journal)
+        except StoreError:
+            self._pending.give_up_round(helds)
+            raise
+
+    def delete_groups(self, groups: Iterable[str]) -> None:
+        """Remove all progress of groups."""
+        self._remove([Removed(group) for group in dict.fromkeys(groups)])
+
+    def delete_topic(self, group: str, topic_id: bytes) -> None:
+        """Remove a group's progress in one topic."""
+        self._remove([Removed(group, topic_id)])
+
+    def remove(self, keys: Iterable[Key]) -> None:
+        """Remove single offsets."""
+        queue_ids: dict[tuple[str, bytes], list[int]] = {}
+        for key in keys:
+            queue_ids.setdefault(key[:2], []).append(key.queue_id)
+        self._remove([Removed(*pair, ids) for pair, ids in queue_ids.items()])
+
+    def _remove(self, removals: Sequence[Removed]) -> None:
+        known = [removed for removed in removals if self._is_known(removed)]
+        self._append(list(encode_removals(known)) if known else (), self._upkeep)
+        for removed in removals:
+            self._pending.drop(removed.group, removed.topic_id, removed.queue_ids)
+        self.on_removed(removals)
+
+    def _is_known(self, removed: Removed) -> bool:
+        topics = self._groups.get(removed.group)
+        if topics is None or removed.topic_id is None:
+            return topics is not None
+        place = topics.get(removed.topic_id)
+        if place is None or removed.queue_ids is None:
+            return place is not None
+        return not self._roster[place].queues.keys().isdisjoint(removed.queue_ids)
+
+    @staticmethod
+    def _append(bodies: Sequence[bytes], journal: Journal) -> None:
+        if len(bodies) == 1:
+            journal.append_state(PROGRESS_TOPIC, bodies[0])
+        elif bodies:
+            journal.append_states([(PROGRESS_TOPIC, body) for body in bodies])
+
+    # The fold
+
+    def apply(self, change: Change) -> None:
+        """Take one change in."""
+        key = position_key(change.position)
+        if change.topic == TOPICS_TOPIC:
+            topic_ids = deleted_ids(change)
+            for topic_id in topic_ids:
+                for place in list(self._topics.get(topic_id, {}).values()):
+                    self._remove_older(place, key, None)
+            if self._pending:
+                self._pending.drop_topics(topic_ids)
+            return
+        kind, items = decode(change)
+        if kind is Kind.COMMIT:
+            for held in items:
+                self._apply_commit(held, key)
+        elif kind is Kind.AS_OF:
+            for held in items:
+                self._apply_as_of(held)
+        else:
+            for removed in items:
+                self._apply_removal(removed, key)
+
+    def _apply_commit(self, held: Held, key: bytes) -> None:
+        if self._pending:
+            self._pending.drop(held.group, held.topic_id, held.queues)
+        place = self._groups.get(held.group, {}).get(held.topic_id)
+        if place is None:
+            held.queues = {queue_id: key + bare for queue_id, bare in held.queues.items()}
+            self._add(held)
+            return
+        records = self._roster[place].queues
+        for queue_id, bare in held.queues.items():
+            record = records.get(queue_id)
+            if record is None or record < key:
+                records[queue_id] = key + bare
+
+    def _apply_as_of(self, held: Held) -> None:
+        """Take in records that come with their positions; what waits is later than they are."""
+        place = self._groups.get(held.group, {}).get(held.topic_id)
+        if place is None:
+            self._add(held)
+            return
+        records = self._roster[place].queues
+        for queue_id, record in held.queues.items():
+            known = records.get(queue_id)
+            if known is None or known < record[:POSITION_SIZE]:
+                records[queue_id] = record
+
+    def _apply_removal(self, removed: Removed, key: bytes) -> None:
+        if self._pending:
+            self._pending.drop(removed.group, removed.topic_id, removed.queue_ids)
+        topics = self._groups.get(removed.group, {})
+        if removed.topic_id is None:
+            for place in list(topics.values()):
+                self._remove_older(place, key, None)
+        elif removed.topic_id in topics:
+            self._remove_older(topics[removed.topic_id], key, removed.queue_ids)
+
+    def _remove_older(self, place: int, key: bytes, queue_ids: Sequence[int] | None) -> None:
+        held = self._roster[place]
+        records = held.queues
+        if queue_ids is None:
+            if max(records.values()) < key:
+                self._drop(held, place)
+                return
+            queue_ids = list(records)
+        for queue_id in queue_ids:
+            record = records.get(queue_id)
+            if record is not None and record < key:
+                del records[queue_id]
+        if not records:
+            self._drop(held, place)
+
+    def _add(self, held: Held) -> None:
+        # One string per group and one id per topic, however many pairs of them there are.
+        topics = self._groups.get(held.group)
+        if topics is None:
+            topics = self._groups[held.group] = {}
+        else:
+            held.group = self._roster[next(iter(topics.values()))].group
+        groups = self._topics.get(held.topic_id)
+        if groups is None:
+            groups = self._topics[held.topic_id] = {}
+        else:
+            held.topic_id = self._roster[next(iter(groups.values()))].topic_id
+        topics[held.topic_id] = groups[held.group] = self._roster.add(held)
+
+    def _drop(self, held: Held, place: int) -> None:
+        self._roster.remove(place)
+        topics = self._groups[held.group]
+        del topics[held.topic_id]
+        if not topics:
+            del self._groups[held.group]
+        groups = self._topics[held.topic_id]
+        del groups[held.group]
+        if not groups:
+            del self._topics[held.topic_id]
+
+    def snapshot(self) -> Iterator[bytes]:
+        """Hand out all records, some thousand to a slice."""
+        return slices(self._roster.walk(), self._slice_cost)
+
+    def restore(self, slices: Iterable[bytes]) -> None:
+        """Replace all progress by that of a snapshot."""
+        self.clear()
+        for data in slices:
+            for held in unpack_slice(data):
+                place = self._groups.get(held.group, {}).get(held.topic_id)
+                if place is None:
+                    self._add(held)
+                else:
+                    # A large topic is in pieces, or it went and came between two slices.
+                    self._roster[place].queues.update(held.queues)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._roster.clear()
+        self._groups.clear()
+        self._topics.clear()
+        self._pending = Pending()
+
+    def items(self) -> Iterator[tuple[Key, bytes]]:
+        """Return every appended record by its key, to compare two states."""
+        for _, held in self._roster.walk():
+            if held is not None:
+                for queue_id, record in held.queues.items():
+                    yield Key(held.group, held.topic_id, queue_id), record

@@ -1,0 +1,234 @@
+"""The records of progress: how one committed offset lies in memory, in a change, in a snapshot.
+
+docs/state.md is this module's twin. A record is bytes everywhere:
+
+    position 8 | commit ms 8 | offset 8 | expire ms 8 | leader epoch 4 | metadata, UTF-8
+
+In a change the position is missing, because only the append decides it; the fold puts it in
+front. A change AS_OF brings positions: where the same offsets were written before they counted.
+Numbers are big-endian and positions never negative, so `record < position_key(p)` says that the
+record's last change lies before p, without unpacking anything.
+
+A million of these are a million small byte strings and a few dicts: no object that the garbage
+collector would have to visit, and slices that are encoded without a look at any of them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from rockgate.store.errors import (
+    EntryTooLarge,
+    InvalidGroup,
+    OffsetOutOfRange,
+    StoreCorrupt,
+    UnknownQueue,
+)
+from rockgate.store.state.fold import CHANGE_SIZE_MAX, Change, check_format
+from rockgate.store.state.slicing import pack_array
+from rockgate.store.state.topicchanges import QUEUE_COUNT_MAX
+
+PROGRESS_TOPIC: Final = b"rmq_sys_rockgate_progress"
+FORMAT: Final = 1
+
+GROUP_SIZE_MAX: Final = 1_000
+METADATA_SIZE_MAX: Final = 32767
+OFFSET_MAX: Final = (1 << 63) - 1
+
+_POSITION: Final = struct.Struct(">q")
+_FIELDS: Final = struct.Struct(">qqqi")
+POSITION_SIZE: Final = _POSITION.size
+FIELDS_SIZE: Final = _FIELDS.size
+_VALUE_AT: Final = 8
+"""Where what a client committed begins behind the commit time, in a record without position."""
+
+
+class Kind(IntEnum):
+    """What a change does. Part of the format on disk: never change a value."""
+
+    COMMIT = 1
+    REMOVE = 2
+    AS_OF = 3
+
+
+class Commit(NamedTuple):
+    """An offset to be committed."""
+
+    topic_id: bytes
+    queue_id: int
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+    expire_ms: int = -1
+
+
+class Key(NamedTuple):
+    """What an offset is committed for."""
+
+    group: str
+    topic_id: bytes
+    queue_id: int
+
+
+class Committed(NamedTuple):
+    """A committed offset; -1 stands for no leader epoch and for no time of expiry."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_ms: int
+    expire_ms: int
+
+
+class Held(msgspec.Struct, array_like=True, gc=False):
+    """What a group has committed in one topic: records by queue id.
+
+    It holds no container but its dict of atoms and so can be in no cycle.
+    """
+
+    group: str
+    topic_id: bytes
+    queues: dict[int, bytes]
+
+
+class Removed(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """What a group loses: some queues of a topic, a topic, or without a topic everything."""
+
+    group: str
+    topic_id: bytes | None = None
+    queue_ids: list[int] | None = None
+
+
+_encoder: Final = msgspec.msgpack.Encoder()
+_held: Final = msgspec.msgpack.Decoder(list[Held])
+_DECODERS: Final[dict[Kind, msgspec.msgpack.Decoder[Any]]] = {
+    Kind.COMMIT: _held,
+    Kind.AS_OF: _held,
+    Kind.REMOVE: msgspec.msgpack.Decoder(list[Removed]),
+}
+
+# Records
+
+
+def position_key(position: int) -> bytes:
+    """Return the bytes that a record of this position begins with."""
+    return _POSITION.pack(position)
+
+
+def pack_record(commit: Commit, commit_ms: int) -> bytes:
+    """Return a commit's record, without a position."""
+    metadata = commit.metadata.encode("utf-8", "surrogatepass")
+    if len(metadata) > METADATA_SIZE_MAX:
+        raise EntryTooLarge("metadata of a committed offset", len(metadata), METADATA_SIZE_MAX)
+    if not 0 <= commit.offset <= OFFSET_MAX:
+        raise OffsetOutOfRange(commit.offset, 0, OFFSET_MAX)
+    if not 0 <= commit.queue_id < QUEUE_COUNT_MAX:
+        raise UnknownQueue(commit.topic_id.hex(), commit.queue_id)
+    fields = _FIELDS.pack(commit_ms, commit.offset, commit.expire_ms, commit.leader_epoch)
+    return fields + metadata
+
+
+def unpack_record(record: bytes, at: int = POSITION_SIZE) -> Committed:
+    """Return what a record says; its fields begin at `at`."""
+    commit_ms, offset, expire_ms, leader_epoch = _FIELDS.unpack_from(record, at)
+    metadata = record[at + FIELDS_SIZE :]
+    text = metadata.decode("utf-8", "surrogatepass") if metadata else ""
+    return Committed(offset, leader_epoch, text, commit_ms, expire_ms)
+
+
+def says_the_same(record: bytes, bare: bytes) -> bool:
+    """Return whether a record, with its position, commits what one without commits again."""
+    return record[POSITION_SIZE + _VALUE_AT :] == bare[_VALUE_AT:]
+
+
+# Changes
+
+
+def encode_commits(helds: Sequence[Held], kind: Kind = Kind.COMMIT) -> Iterator[bytes]:
+    """Return the bodies that carry these records, each within the size of one change."""
+    body = bytes((FORMAT, kind)) + _encoder.encode(helds)
+    if len(body) <= CHANGE_SIZE_MAX:
+        yield body
+        return
+    if len(helds) == 1:
+        [held] = helds
+        records = list(held.queues.items())
+        middle = len(records) // 2
+        assert middle, "one record is far smaller than a change may be"
+        helds = [
+            Held(held.group, held.topic_id, dict(half))
+            for half in (records[:middle], records[middle:])
+        ]
+    middle = len(helds) // 2
+    yield from encode_commits(helds[:middle], kind)
+    yield from encode_commits(helds[middle:], kind)
+
+
+def encode_removals(removals: Sequence[Removed]) -> Iterator[bytes]:
+    """Return the bodies that carry these removals, each within the size of one change."""
+    body = bytes((FORMAT, Kind.REMOVE)) + _encoder.encode(removals)
+    if len(body) <= CHANGE_SIZE_MAX:
+        yield body
+        return
+    if len(removals) == 1:
+        [removed] = removals
+        queue_ids = removed.queue_ids or []
+        middle = len(queue_ids) // 2
+        assert middle, "one removal is far smaller than a change may be"
+        removals = [
+            Removed(removed.group, removed.topic_id, half)
+            for half in (queue_ids[:middle], queue_ids[middle:])
+        ]
+    middle = len(removals) // 2
+    yield from encode_removals(removals[:middle])
+    yield from encode_removals(removals[middle:])
+
+
+def decode(change: Change) -> tuple[Kind, list[Any]]:
+    """Return the kind and the items of a change."""
+    body = change.body
+    what = f"a change of {PROGRESS_TOPIC.decode()}"
+    check_format(body[0] if body else 0, FORMAT, what, change.position)
+    try:
+        kind = Kind(body[1] if len(body) > 1 else 0)
+        return kind, _DECODERS[kind].decode(body[2:])
+    except ValueError as error:
+        raise StoreCorrupt(what, change.position, str(error)) from error
+
+
+def check_group(group: str) -> None:
+    """Refuse a group name that no change could carry."""
+    try:
+        size = len(group.encode())
+    except UnicodeEncodeError as error:
+        raise InvalidGroup(f"group name {group[:80]!r} is not text") from error
+    if size > GROUP_SIZE_MAX:
+        raise InvalidGroup(f"a group name of {size} bytes passes the limit of {GROUP_SIZE_MAX}")
+
+
+# Slices of a snapshot
+
+
+def encode_held(held: Held) -> bytes:
+    """Return records with their positions as they lie in a slice."""
+    return _encoder.encode(held)
+
+
+def pack_slice(helds: Sequence[bytes]) -> bytes:
+    """Return one slice of records that are encoded."""
+    return bytes((FORMAT,)) + pack_array(helds)
+
+
+def unpack_slice(data: bytes) -> list[Held]:
+    """Return what a slice holds."""
+    what = "a snapshot's slice of progress"
+    check_format(data[0] if data else 0, FORMAT, what)
+    try:
+        return _held.decode(memoryview(data)[1:])
+    except msgspec.MsgspecError as error:
+        raise StoreCorrupt(what, 0, str(error)) from error

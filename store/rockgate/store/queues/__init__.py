@@ -1,0 +1,1 @@
+"""Consume queues: which offset of which queue lies where in the log."""

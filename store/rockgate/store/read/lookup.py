@@ -1,0 +1,100 @@
+"""Looking up entries by position or by key: only what a reader of their queue would be given.
+
+Positions and keys come from outside, from ids that clients kept and from an index that may be
+damaged, so everything is compared with the log and with the queue before it is shown.
+"""
+
+from __future__ import annotations
+
+from rockgate.protocol.entry import Entry, EntryError
+from rockgate.store.keys.keyindex import FOREVER_MS, KeyIndex
+from rockgate.store.keys.keyloading import BatchKeys, loader
+from rockgate.store.log.commitlog import CommitLog
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.queues.queueindex import Unit
+from rockgate.store.queues.queuetable import QueueTable
+from rockgate.store.read.reader import Reader, Slice
+from rockgate.store.state.topics import Topics
+from rockgate.store.write.dispatch import owner_of
+
+
+class Lookup:
+    """Finds entries. Owned by the store, and keeps nothing."""
+
+    def __init__(
+        self,
+        *,
+        log: CommitLog,
+        topics: Topics,
+        queues: QueueTable,
+        reader: Reader,
+        keys: KeyIndex | None,
+    ) -> None:
+        self._log = log
+        self._topics = topics
+        self._queues = queues
+        self._reader = reader
+        self._keys = keys
+
+    def entry(self, position: int) -> tuple[Queue, Slice] | None:
+        """Return the entry that starts at a position, and its queue; None if none is shown there.
+
+        Any number may be asked for. The first offsets of a batch may have been deleted, and those
+        that may be seen end at the high watermark: the caller looks at the offset it wants.
+        """
+        try:
+            found = self._log.read(position) if position >= 0 else None
+        except EntryError:
+            return None
+        if found is None:
+            return None
+        view, entry = found
+        shown = self._shown(view, entry)
+        if shown is None:
+            return None
+        queue, unit = shown
+        return queue, Slice(unit, view[entry.start : entry.end])
+
+    def by_key(
+        self,
+        topic: bytes,
+        key: bytes,
+        *,
+        limit: int,
+        begin_ms: int = 0,
+        end_ms: int = FOREVER_MS,
+        batch_keys: BatchKeys | None = None,
+    ) -> list[int]:
+        """Return positions of entries with a unique key or one of KEYS, newest first.
+
+        `batch_keys` tells the keys of a batch at a position; else it is opened here and now.
+        """
+        if self._keys is None:
+            return []
+        load = loader(
+            self._log,
+            self._log.end,
+            lambda view, entry: self._shown(view, entry) is not None,
+            self._keys.record_keys,
+            batch_keys,
+        )
+        return self._keys.query(
+            topic, key, load=load, limit=limit, begin_ms=begin_ms, end_ms=end_ms
+        )
+
+    def _shown(self, view: memoryview, entry: Entry) -> tuple[Queue, Unit] | None:
+        """Return queue and unit of an entry if a reader of the queue would get this very one."""
+        topic = owner_of(self._topics, view, entry)
+        queue = self._queues.find(topic.id, entry.queue_id) if topic is not None else None
+        if queue is None:
+            return None
+        offset = entry.queue_offset
+        if offset + entry.offset_count <= queue.log_start:
+            return None
+        if offset >= self._reader.high_watermark(queue):
+            return None
+        # While an entry and its moved copy are both there, one of them counts.
+        unit = queue.find(max(offset, queue.log_start))
+        if unit is None or unit.position != entry.position:
+            return None
+        return queue, unit

@@ -1,0 +1,1 @@
+"""Folds over the log and their snapshots; topics, epochs."""

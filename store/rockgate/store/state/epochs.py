@@ -1,0 +1,96 @@
+"""Epochs: every start of the server appends one, before anything else.
+
+An epoch says which life of the server an entry belongs to: whatever lies between two epoch entries
+was appended by one of them. Kafka's leader epochs follow from it, and later the place to which a
+replica truncates.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from rockgate.store.errors import StoreCorrupt
+from rockgate.store.state.fold import Change, check_format
+from rockgate.store.state.slicing import sliced
+
+TOPIC = b"rmq_sys_rockgate_epoch"
+
+_FORMAT = 1
+_CHANGE = struct.Struct(">BI")
+_ITEM = struct.Struct(">IQ")
+_SLICE_ITEMS = 2_000
+
+
+class Epoch(NamedTuple):
+    """One life of the server, and where it begins in the log."""
+
+    number: int
+    position: int
+
+
+class Epochs:
+    """The fold of epoch entries, oldest first."""
+
+    name = "epochs"
+    topics = frozenset({TOPIC})
+
+    def __init__(self) -> None:
+        self._epochs: list[Epoch] = []
+        self.is_awaited = False
+        """Whether this start's own entry is still to come: there was no room, nothing is taken."""
+
+    @property
+    def current(self) -> int:
+        """The newest epoch, which may be that of an entry to come; 0 before the first."""
+        return self._last + self.is_awaited
+
+    @property
+    def _last(self) -> int:
+        return self._epochs[-1].number if self._epochs else 0
+
+    @property
+    def all(self) -> list[Epoch]:
+        """Every epoch known, oldest first."""
+        return list(self._epochs)
+
+    def at(self, position: int) -> int:
+        """Return the epoch that a position of the log was written in."""
+        index = bisect_right(self._epochs, position, key=lambda epoch: epoch.position) - 1
+        return self._epochs[index].number if index >= 0 else 0
+
+    def next_change(self) -> bytes:
+        """Return the body of the entry that begins the next epoch."""
+        return _CHANGE.pack(_FORMAT, self._last + 1)
+
+    def apply(self, change: Change) -> None:
+        """Take in the start of an epoch."""
+        what, body = "an epoch entry", change.body
+        check_format(body[0] if body else 0, _FORMAT, what, change.position)
+        if len(body) != _CHANGE.size:
+            raise StoreCorrupt(what, change.position, f"its body has {len(body)} bytes")
+        _, number = _CHANGE.unpack(body)
+        if not self._epochs or change.position > self._epochs[-1].position:
+            self._epochs.append(Epoch(number, change.position))
+
+    def snapshot(self) -> Iterator[bytes]:
+        """Hand out all of it: there is one per start, and the first are never let go."""
+        items = ((1, _ITEM.size, _ITEM.pack(*epoch)) for epoch in self._epochs)
+        for part in sliced(items, _SLICE_ITEMS):
+            yield bytes([_FORMAT]) + b"".join(part)
+
+    def restore(self, slices: Iterable[bytes]) -> None:
+        """Replace the epochs."""
+        self.clear()
+        for piece in slices:
+            what = "the epochs of a snapshot"
+            check_format(piece[0] if piece else 0, _FORMAT, what)
+            if (len(piece) - 1) % _ITEM.size:
+                raise StoreCorrupt(what, 0, f"they take {len(piece) - 1} bytes")
+            self._epochs.extend(Epoch._make(item) for item in _ITEM.iter_unpack(piece[1:]))
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._epochs = []

@@ -1,0 +1,156 @@
+"""The snapshots that are kept: which there are, which may be used, which part of the log they need.
+
+Files are `snapshots/<replay_from>-<sequence>`, so names sort by age. The two newest are kept, and
+with them the log from the older one's `replay_from` on. While a snapshot is written its name ends
+in `.new`; one that was found damaged is renamed to `.damaged` and goes when it is the oldest.
+
+`usable` and `read` belong to the start, `publish` to the writer's thread; `oldest_needed` may be
+asked from anywhere, because what is kept is one tuple that is only ever replaced.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Final, NamedTuple
+
+from rockgate.store.errors import StoreCorrupt, StoreError
+from rockgate.store.files.interface import Directory
+from rockgate.store.state.snapshotfile import SnapshotReader, read_header
+
+log = logging.getLogger(__name__)
+
+KEPT_COUNT: Final = 2
+_NAME: Final = re.compile(r"(\d{20})-(\d{10})(\.new|\.damaged)?")
+_NEW: Final = ".new"
+_DAMAGED: Final = ".damaged"
+
+
+class Kept(NamedTuple):
+    """A snapshot that is in place; they compare by age."""
+
+    replay_from: int
+    sequence: int
+    size: int
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return snapshot_name(self.replay_from, self.sequence)
+
+
+def snapshot_name(replay_from: int, sequence: int) -> str:
+    """Return a snapshot's file name."""
+    return f"{replay_from:020d}-{sequence:010d}"
+
+
+class Snapshots:
+    """The directory of snapshots."""
+
+    def __init__(self, directory: Directory) -> None:
+        self._directory = directory
+        self._kept: tuple[Kept, ...] = ()
+        self._sequence = 0
+        self.damaged_count = 0
+
+    @property
+    def path(self) -> str:
+        """Where they lie."""
+        return self._directory.path
+
+    @property
+    def newest(self) -> Kept | None:
+        """The newest one in place."""
+        return self._kept[-1] if self._kept else None
+
+    def oldest_needed(self) -> int:
+        """Return the position from which on the log must stay.
+
+        Until there are two snapshots that is 0: one alone may turn out to be damaged, and then
+        only the log from its very start could stand in for it.
+        """
+        return self._kept[0].replay_from if len(self._kept) == KEPT_COUNT else 0
+
+    # At the start
+
+    def usable(self, log_start: int, log_end: int) -> list[Kept]:
+        """Clear away what can never be used, and return what can, newest first.
+
+        A snapshot that needs log beyond `log_end` goes for good and at once: after the next
+        appends the log would reach that far again, with another history.
+        """
+        found = []
+        for name in self._directory.names():
+            match = _NAME.fullmatch(name)
+            if match is None:
+                continue
+            kept = Kept(int(match[1]), int(match[2]), 0)
+            self._sequence = max(self._sequence, kept.sequence)
+            if match[3] == _NEW:
+                self._directory.remove(name)
+            elif match[3] is None:
+                size = self._usable_size(kept, log_start, log_end)
+                if size is not None:
+                    found.append(kept._replace(size=size))
+        self._directory.sync()
+        found.sort()
+        self._kept = tuple(found[-KEPT_COUNT:])
+        return found[::-1]
+
+    def _usable_size(self, kept: Kept, log_start: int, log_end: int) -> int | None:
+        file = self._directory.open(kept.name)
+        try:
+            header = read_header(file)
+            size = file.size()
+        except StoreCorrupt as damage:
+            self.set_aside(kept, damage)
+            return None
+        finally:
+            file.close()
+        if header.needs > log_end:
+            log.warning(
+                "snapshot removed name=%s needs=%d log_end=%d", kept.name, header.needs, log_end
+            )
+            self._directory.remove(kept.name)
+            return None
+        if kept.replay_from < log_start:
+            log.warning("snapshot unusable name=%s log_start=%d", kept.name, log_start)
+            return None
+        return size
+
+    def read(self, kept: Kept) -> SnapshotReader:
+        """Open one for reading; the caller closes it."""
+        file = self._directory.open(kept.name)
+        try:
+            return SnapshotReader(file)
+        except StoreError:
+            file.close()
+            raise
+
+    def set_aside(self, kept: Kept, damage: StoreCorrupt) -> None:
+        """Take a damaged one out of use, but leave it to be looked at."""
+        log.error("snapshot damaged name=%s reason=%s", kept.name, damage)
+        self.damaged_count += 1
+        self._directory.rename(kept.name, kept.name + _DAMAGED)
+        self._directory.sync()
+        self._kept = tuple(other for other in self._kept if other.name != kept.name)
+
+    # In the writer's thread
+
+    def next_name(self, replay_from: int) -> tuple[int, str]:
+        """Return the sequence number and the name to write aside under."""
+        self._sequence += 1
+        return self._sequence, snapshot_name(replay_from, self._sequence) + _NEW
+
+    def publish(self, kept: Kept) -> None:
+        """Move a finished snapshot into place, and let the oldest go."""
+        self._directory.rename(kept.name + _NEW, kept.name)
+        self._directory.sync()
+        self._kept = (*self._kept, kept)[-KEPT_COUNT:]
+        if len(self._kept) < KEPT_COUNT:
+            return
+        oldest = self._kept[0]
+        for name in self._directory.names():
+            match = _NAME.fullmatch(name)
+            if match and (int(match[1]), int(match[2])) < oldest[:2]:
+                self._directory.remove(name)

@@ -1,0 +1,204 @@
+"""The change records of topics: what a topic may be, and the bodies of its state entries.
+
+docs/state.md is this module's twin. A body is a format version, a kind, and a msgpack array of
+items, so that one entry changes thousands of topics. `encode` makes as many bodies as it takes
+for each to stay within `CHANGE_SIZE_MAX`.
+
+Everything but a name's bounds is checked here once, before it is appended; what is read back from
+the log was checked then.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Final
+
+import msgspec
+
+from rockgate.store.errors import EntryTooLarge, InvalidTopic, StoreCorrupt
+from rockgate.store.state.fold import CHANGE_SIZE_MAX, Change, check_format
+
+TOPICS_TOPIC: Final = b"rmq_sys_rockgate_topics"
+FORMAT: Final = 1
+
+NAME_SIZE_MAX: Final = 32767
+QUEUE_COUNT_MAX: Final = 100_000
+CONFIG_SIZE_MAX: Final = 1 << 18
+PERMISSION_MAX: Final = 15
+
+WRITE: Final = 2
+READ: Final = 4
+
+_FORBIDDEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f/\ud800-\udfff]")
+
+
+class Kind(IntEnum):
+    """What a change does. Part of the format on disk: never change a value."""
+
+    CREATE = 1
+    DELETE = 2
+    QUEUES = 3
+    CONFIG = 4
+    PERMISSION = 5
+    LOG_STARTS = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTopic:
+    """A topic to be created."""
+
+    name: str
+    queue_count: int
+    config: Mapping[str, str] = field(default_factory=dict)
+    permission: int = READ | WRITE
+    is_internal: bool = False
+
+    def check(self) -> None:
+        """Raise InvalidTopic unless there can be such a topic."""
+        check_name(self.name)
+        check_queue_count(self.name, self.queue_count)
+        check_config(self.name, self.config)
+        check_permission(self.name, self.permission)
+
+
+# The items of each kind. Fields are only ever added, at the end and with a default.
+
+
+class Created(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """A topic's beginning."""
+
+    name: str
+    topic_id: bytes
+    queue_count: int
+    permission: int
+    is_internal: bool
+    config: dict[str, str]
+
+
+class QueuesSet(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """How many of a topic's queues are read and written from now on."""
+
+    topic_id: bytes
+    read_queues: int
+    write_queues: int
+
+
+class ConfigSet(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """A topic's whole config from now on."""
+
+    topic_id: bytes
+    config: dict[str, str]
+
+
+class PermissionSet(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """A topic's permission from now on."""
+
+    topic_id: bytes
+    permission: int
+
+
+class LogStarts(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """Offsets below which queues hold nothing any more, by queue id."""
+
+    topic_id: bytes
+    offsets: dict[int, int]
+
+
+_encoder: Final = msgspec.msgpack.Encoder()
+_DECODERS: Final[dict[Kind, msgspec.msgpack.Decoder[Any]]] = {
+    Kind.CREATE: msgspec.msgpack.Decoder(list[Created]),
+    Kind.DELETE: msgspec.msgpack.Decoder(list[bytes]),
+    Kind.QUEUES: msgspec.msgpack.Decoder(list[QueuesSet]),
+    Kind.CONFIG: msgspec.msgpack.Decoder(list[ConfigSet]),
+    Kind.PERMISSION: msgspec.msgpack.Decoder(list[PermissionSet]),
+    Kind.LOG_STARTS: msgspec.msgpack.Decoder(list[LogStarts]),
+}
+
+
+def encode(kind: Kind, items: Sequence[object]) -> Iterator[bytes]:
+    """Return the bodies that carry these items, each within the size of one change."""
+    body = bytes((FORMAT, kind)) + _encoder.encode(items)
+    if len(body) <= CHANGE_SIZE_MAX:
+        yield body
+        return
+    if len(items) == 1:
+        raise EntryTooLarge(f"a topic's {kind.name.lower()} change", len(body), CHANGE_SIZE_MAX)
+    middle = len(items) // 2
+    yield from encode(kind, items[:middle])
+    yield from encode(kind, items[middle:])
+
+
+def decode(change: Change) -> tuple[Kind, list[Any]]:
+    """Return the kind and the items of a change."""
+    body = change.body
+    what = f"a change of {TOPICS_TOPIC.decode()}"
+    check_format(body[0] if body else 0, FORMAT, what, change.position)
+    try:
+        kind = Kind(body[1] if len(body) > 1 else 0)
+        return kind, _DECODERS[kind].decode(body[2:])
+    except ValueError as error:
+        raise StoreCorrupt(what, change.position, str(error)) from error
+
+
+def deleted_ids(change: Change) -> Sequence[bytes]:
+    """Return the ids of the topics that a change deletes, for other folds keyed by topic id."""
+    if len(change.body) < 2 or change.body[1] != Kind.DELETE:
+        return ()
+    return decode(change)[1]
+
+
+# What a topic may be.
+
+
+def check_name(name: str) -> None:
+    """Raise InvalidTopic for a name that no log entry or listing could carry.
+
+    What else a name may be is for each protocol to say.
+    """
+    found = _FORBIDDEN.search(name)
+    if found is not None:
+        raise InvalidTopic(f"topic name {name[:80]!r} holds {found[0]!r}")
+    size = len(name.encode())
+    if not 0 < size <= NAME_SIZE_MAX:
+        raise InvalidTopic(f"a topic name of {size} bytes is not within 1 to {NAME_SIZE_MAX}")
+
+
+def check_queue_count(name: str, count: int, count_min: int = 1) -> None:
+    """Raise InvalidTopic for a number of queues that no topic can have."""
+    if not count_min <= count <= QUEUE_COUNT_MAX:
+        raise InvalidTopic(
+            f"topic {name[:80]} cannot have {count} queues, only {count_min} to {QUEUE_COUNT_MAX}"
+        )
+
+
+def check_config(name: str, config: Mapping[str, str]) -> None:
+    """Raise InvalidTopic for a config that is too large or not text."""
+    try:
+        size = sum(len(key.encode()) + len(value.encode()) for key, value in config.items())
+    except UnicodeEncodeError as error:
+        raise InvalidTopic(f"the config of topic {name[:80]} is not text") from error
+    if size > CONFIG_SIZE_MAX:
+        raise InvalidTopic(
+            f"the config of topic {name[:80]} takes {size} bytes, the limit is {CONFIG_SIZE_MAX}"
+        )
+
+
+def check_permission(name: str, permission: int) -> None:
+    """Raise InvalidTopic for anything but permission bits."""
+    if not 0 <= permission <= PERMISSION_MAX:
+        raise InvalidTopic(f"permission {permission} of topic {name[:80]} is unknown")
+
+
+def random_topic_id() -> bytes:
+    """Return a new topic's id.
+
+    Its text form never begins with a dash, which a command line would read as an option.
+    """
+    while True:
+        topic_id = uuid.uuid4().bytes
+        if topic_id[0] >> 2 != 62:
+            return topic_id

@@ -1,0 +1,1 @@
+"""Files in memory that forget what was not synced: for crash tests."""

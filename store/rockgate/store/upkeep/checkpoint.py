@@ -1,0 +1,133 @@
+"""The checkpoint: what is known to be safe, in one small file.
+
+    slot (52 bytes, at 0 and at 4096)
+    magic 8 | sequence 8 | flushed position 8 | indexed position 8 | last store time 8 |
+    segment size 8 | checksum 4
+
+docs/recovery.md is this module's twin. Two slots are written in turn, each in a page of its own,
+so that a cut in the middle of a write leaves the other. The newest valid slot counts; its flushed
+position never promises more than an fsync before it kept.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+from zlib import crc32
+
+from rockgate.store.errors import SettingChanged, StoreCorrupt
+from rockgate.store.files.interface import PAGE_SIZE, Directory, File, replace_file
+
+_NAME = "checkpoint"
+_MAGIC = b"RGCHKPNT"
+_SLOT = struct.Struct(">8sQQQQQI")
+_CHECKED = _SLOT.size - 4
+
+
+class Checkpoint(NamedTuple):
+    """One state of what is safe."""
+
+    sequence: int = 0
+    flushed: int = 0
+    """Everything before this position is on disk, and was whole when it was written."""
+    indexed: int = 0
+    """Units of everything before this position lie in index files."""
+    last_store_ms: int = 0
+    """The newest store timestamp in the log: the next one is not earlier, whatever the clock."""
+    segment_bytes: int = 0
+
+
+def _pack(checkpoint: Checkpoint) -> bytes:
+    checked = _SLOT.pack(_MAGIC, *checkpoint, 0)[:_CHECKED]
+    return checked + struct.pack(">I", crc32(checked))
+
+
+def replace_checkpoint(directory: Directory, checkpoint: Checkpoint) -> None:
+    """Replace the file by one with this checkpoint alone, whatever was there."""
+    slots = [bytes(PAGE_SIZE), bytes(PAGE_SIZE)]
+    slots[checkpoint.sequence % 2] = _pack(checkpoint).ljust(PAGE_SIZE, b"\0")
+    replace_file(directory, _NAME, b"".join(slots))
+
+
+def read_slots(file: File) -> dict[int, Checkpoint | str | None]:
+    """Return what is at each slot's place: a checkpoint, what is wrong with it, None if nothing."""
+    slots: dict[int, Checkpoint | str | None] = {}
+    for at in (0, PAGE_SIZE):
+        slot = file.read(at, _SLOT.size)
+        if not any(slot):
+            slots[at] = None if len(slot) == _SLOT.size else "the file ends before it"
+            continue
+        if len(slot) < _SLOT.size:
+            slots[at] = f"it has {len(slot)} bytes"
+            continue
+        magic, *fields, crc = _SLOT.unpack(slot)
+        if magic != _MAGIC:
+            slots[at] = "it does not begin as a slot"
+        elif crc != crc32(slot[:_CHECKED]):
+            slots[at] = "its checksum does not match"
+        else:
+            slots[at] = Checkpoint(*fields)
+    return slots
+
+
+class CheckpointFile:
+    """The file with its two slots."""
+
+    def __init__(self, directory: Directory, segment_bytes: int) -> None:
+        """Open the file; without one nothing is known to be safe.
+
+        It is made by `make`, when the segments were found to have the set size: a file that named
+        another one would have the next start refuse the right setting.
+        """
+        self._directory = directory
+        self._segment_bytes = segment_bytes
+        self._file: File | None = None
+        self.newest = Checkpoint(segment_bytes=segment_bytes)
+        if _NAME in directory.names():
+            self._file = directory.open(_NAME)
+            self.newest = self._read(self._file, f"{directory.path}/{_NAME}")
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether it never named anything: the file is new, or was lost."""
+        return self.newest.sequence == 0
+
+    def make(self, flushed: int = 0) -> None:
+        """Make the file if it is not there; from then on the log counts as safe up to a position.
+
+        It is whole from the start, so that a file without a whole slot is always damage.
+        """
+        if self._file is None:
+            replace_checkpoint(self._directory, Checkpoint(segment_bytes=self._segment_bytes))
+            self._file = self._directory.open(_NAME)
+        self.newest = self.newest._replace(flushed=flushed)
+
+    def _read(self, file: File, path: str) -> Checkpoint:
+        found = [slot for slot in read_slots(file).values() if isinstance(slot, Checkpoint)]
+        if not found:
+            raise StoreCorrupt(path, 0, "neither slot is whole; where the log is safe is not known")
+        newest = max(found)
+        if newest.segment_bytes != self._segment_bytes:
+            raise SettingChanged(
+                "store.segment_bytes",
+                made_with=newest.segment_bytes,
+                now=self._segment_bytes,
+                where=self._directory.path,
+            )
+        return newest
+
+    def write(self, flushed: int, indexed: int, last_store_ms: int) -> None:
+        """Make a new checkpoint durable; what it names must be on disk already."""
+        sequence = self.newest.sequence + 1
+        newest = Checkpoint(sequence, flushed, indexed, last_store_ms, self._segment_bytes)
+        if self._file is None:
+            self.make()
+        assert self._file is not None, "the file was made"
+        self._file.write(sequence % 2 * PAGE_SIZE, _pack(newest))
+        self._file.sync()
+        self.newest = newest
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()

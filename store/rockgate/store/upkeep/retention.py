@@ -1,0 +1,306 @@
+"""Retention: what may go, and the order in which it goes.
+
+docs/retention.md is the twin of this module and of `expiry`, `usage`, `moving` and `disk`. One
+round reads from top to bottom in `_round`; it pauses after every slice of work and goes on with
+the next tick. Whatever stops a round (a full disk, a damaged entry, a failed fsync) is logged and
+kept as the reason, and the next one begins anew: each step leaves a log that a start accepts.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, NamedTuple, Protocol
+
+from rockgate.store.clock import Clock
+from rockgate.store.config import StoreConfig
+from rockgate.store.errors import DiskFailed, StoreError
+from rockgate.store.files.interface import Directory
+from rockgate.store.log.commitlog import CommitLog
+from rockgate.store.log.segments import Segment, Segments
+from rockgate.store.queues.queuetable import QueueTable
+from rockgate.store.state.epochs import Epochs
+from rockgate.store.state.snapshots import Snapshots
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topics import Topics
+from rockgate.store.upkeep.checkpointing import Checkpointer
+from rockgate.store.upkeep.disk import DiskWatch
+from rockgate.store.upkeep.expiry import Expiry, is_expiring
+from rockgate.store.upkeep.relocation import Keys, Mover
+from rockgate.store.upkeep.reserve import Reserve
+from rockgate.store.upkeep.usage import Keeper, Usage, prefix_to_empty
+from rockgate.store.workers import Jobs, run_job
+from rockgate.store.write.append import Appender
+
+_log = logging.getLogger(__name__)
+
+PRESSED_MS: Final = 5_000
+"""How soon the next round comes while the disk is past its limit."""
+FIRST_MS: Final = 10_000
+"""How long after a start the first round comes, if rounds are not more frequent than that."""
+_FORCE_COUNT: Final = 500
+
+
+class KeyFiles(Keys, Protocol):
+    """The key index, as retention uses it."""
+
+    def expire(self, below: int) -> None:
+        """Let go of the files that point below a position only."""
+
+
+class SegmentUse(NamedTuple):
+    """One segment in figures."""
+
+    start: int
+    size: int
+    live: int | None
+    """Bytes that are needed; None if it was not weighed since something changed."""
+    reason: str
+    """Why it is still there."""
+
+    @property
+    def dead(self) -> int | None:
+        """Bytes that nobody needs."""
+        return None if self.live is None else self.size - self.live
+
+
+class Retention:
+    """Frees what has expired. Owned by the store; `step` is called from its tick."""
+
+    def __init__(
+        self,
+        *,
+        directory: Directory,
+        log: CommitLog,
+        segments: Segments,
+        topics: Topics,
+        queues: QueueTable,
+        epochs: Epochs,
+        snapshots: Snapshots,
+        checkpointer: Checkpointer,
+        appender: Appender,
+        reserve: Reserve,
+        keys: KeyFiles | None,
+        jobs: Callable[[], Jobs],
+        clock: Clock,
+        config: StoreConfig,
+    ) -> None:
+        self._log = log
+        self._segments = segments
+        self._topics = topics
+        self._queues = queues
+        self._snapshots = snapshots
+        self._checkpointer = checkpointer
+        self._keys = keys
+        self._jobs = jobs
+        self._clock = clock
+        self._config = config
+        self.disk = DiskWatch(
+            directory=directory,
+            appender=appender,
+            reserve=reserve,
+            jobs=jobs,
+            clock=clock,
+            config=config,
+        )
+        appender.on_dug = self.disk.look
+        self.expiry = Expiry(topics=topics, queues=queues, clock=clock, config=config)
+        self.usage = Usage(queues)
+        self.mover = Mover(
+            queues=queues,
+            usage=self.usage,
+            epochs=epochs,
+            keys=keys,
+            jobs=jobs,
+            path=segments.path,
+            append=lambda draft: appender.dig(lambda: log.append(draft)),
+        )
+        self._work: Iterator[bool] | None = None
+        self._altered: dict[Topic, None] = {}
+        self._begun_ms = clock.monotonic_ms() - max(0, config.retention_interval_ms - FIRST_MS)
+        self._snapshot_for = 0
+        self._emptying: Segment | None = None
+        self.removed_count = 0
+        self.failure: Exception | None = None
+        """What stopped the last round; None if nothing did."""
+        # First in line: where a queue began is known only before its log start moves.
+        topics.on_log_starts.insert(0, self._on_log_starts)
+        topics.on_deleted.insert(0, self._on_deleted)
+        topics.on_altered.append(self._on_altered)
+
+    def keep(self, keeper: Keeper) -> None:
+        """Let a keeper take part: what it wants is never deleted, whatever its age."""
+        if keeper not in self.usage.keepers:
+            self.usage.keepers.append(keeper)
+
+    # Listening
+
+    def _on_log_starts(self, topic: Topic, starts: Mapping[int, int]) -> None:
+        queues = self._queues.of(topic.id)
+        for queue_id in starts:
+            self.usage.touch(queues[queue_id])
+
+    def _on_deleted(self, topic: Topic) -> None:
+        for queue in self._queues.of(topic.id):
+            self.usage.touch(queue)
+            self.expiry.forget(queue)
+        self._altered.pop(topic, None)
+
+    def _on_altered(self, topic: Topic) -> None:
+        # Shorter retention shows at once, not at the next round.
+        self._altered[topic] = None
+
+    # Asking and telling
+
+    @property
+    def wants_snapshot(self) -> bool:
+        """Whether a segment could go if only there were snapshots of the state behind it."""
+        return self._snapshots.oldest_needed() < self._snapshot_for
+
+    @property
+    def segments(self) -> list[SegmentUse]:
+        """Every segment with its live bytes and the reason why it is there."""
+        return [
+            SegmentUse(each.start, each.size, self.usage.live_bytes(each), self._reason(each))
+            for each in self._segments.row
+        ]
+
+    def _reason(self, segment: Segment) -> str:
+        live = self.usage.live_bytes(segment)
+        if segment is self._segments.active:
+            return "it is written to"
+        if segment.end > self._queues.sealed:
+            return "its index is not written yet"
+        if segment is self._emptying:
+            return "it is being emptied"
+        if self.failure is not None and segment.start == self._segments.start:
+            return str(self.failure)
+        if live is None:
+            return "it was not weighed yet"
+        if live * 2 > segment.size:
+            return "most of it is live"
+        if self.wants_snapshot:
+            return "it waits for a snapshot"
+        return "it waits for those before it"
+
+    # Working
+
+    def step(self) -> bool:
+        """Do a little; say whether to be called again soon."""
+        self.disk.step()
+        if self._work is None:
+            if not self._is_due():
+                return False
+            self._work = self._round()
+        try:
+            return next(self._work)
+        except StopIteration:
+            self.failure = None
+        except (StoreError, OSError) as error:
+            # Past the disk's limit rounds come often, and often with the same end.
+            if not isinstance(error, DiskFailed) and str(error) != str(self.failure):
+                _log.error("retention stopped: %s", error)
+            self.failure = error
+        self._work = self._emptying = None
+        return False
+
+    def stop(self) -> None:
+        """Leave everything as it is: the next start goes on."""
+        self._work = self._emptying = None
+
+    def _is_due(self) -> bool:
+        if self._altered or self._is_time():
+            return True
+        return self._snapshot_for > 0 and not self.wants_snapshot
+
+    def _is_time(self) -> bool:
+        wait_ms = self._config.retention_interval_ms
+        if self.disk.is_over:
+            wait_ms = min(wait_ms, PRESSED_MS)
+        return self._clock.monotonic_ms() - self._begun_ms >= wait_ms
+
+    def _round(self) -> Iterator[bool]:
+        """Expire; then free the oldest segments for as long as that is worth it."""
+        yield from self._expire()
+        self._snapshot_for = 0
+        while row := self._sealed():
+            oldest = row[0]
+            yield from self.usage.weigh(row)
+            sizes = [(each.size, self.usage.live_bytes(each) or 0) for each in row]
+            is_worth_it = prefix_to_empty(sizes) > 0
+            if not is_worth_it and not (self._config.disk_forced_cleanup and self.disk.is_over):
+                return
+            if self._snapshots.oldest_needed() < oldest.end:
+                self._snapshot_for = oldest.end
+                return
+            if not is_worth_it:
+                yield from self._force(oldest)
+            self._emptying = oldest
+            yield from self.mover.empty(oldest)
+            yield from self._remove(oldest)
+            self._emptying = None
+            if self._is_time():
+                # There may be much to free; what expires meanwhile shall not wait for that.
+                return
+
+    def _expire(self) -> Iterator[bool]:
+        altered, self._altered = self._altered, {}
+        if not self._is_time():
+            return self.expiry.run(altered)
+        self._begun_ms = self._clock.monotonic_ms()
+        return self.expiry.run(self._topics)
+
+    def _sealed(self) -> list[Segment]:
+        """Return the segments that may go if nothing in them is needed."""
+        return [each for each in self._segments.row[:-1] if each.end <= self._queues.sealed]
+
+    def _force(self, segment: Segment) -> Iterator[bool]:
+        """Let queues begin behind what they have in a segment, though it has not expired."""
+        _log.warning("segment %s goes unexpired", self._segments.path(segment))
+        starts: dict[Topic, dict[int, int]] = {}
+        for count, run in enumerate(self._queues.index(segment.start).runs(), 1):
+            topic = self._topics.find_id(run.topic_id)
+            if topic is not None and run.queue_id < topic.queue_count and is_expiring(topic):
+                offsets = starts.setdefault(topic, {})
+                offsets[run.queue_id] = max(run.end, offsets.get(run.queue_id, 0))
+            if count % _FORCE_COUNT == 0:
+                self._topics.advance_log_starts(starts)
+                starts = {}
+                yield True
+        self._topics.advance_log_starts(starts)
+
+    def _remove(self, segment: Segment) -> Iterator[bool]:
+        """Remove an emptied segment, once what stands for it is on disk."""
+        yield from self._checkpoint(self._log.end)
+        # The file goes first, alone and durably: a row on disk never has a gap.
+        yield from run_job(self._jobs(), self._segments.unlink_first)
+        self._segments.forget_first()
+        self._queues.drop_segment(segment.start)
+        self.usage.forget(segment)
+        if self._keys is not None:
+            self._keys.expire(self._segments.start)
+        self.removed_count += 1
+        _log.info("segment removed start=%d", segment.start)
+        yield from run_job(self._jobs(), lambda: self._let_go(segment))
+        self.disk.look()
+        while self.disk.is_looking:
+            yield True
+
+    def _let_go(self, segment: Segment) -> None:
+        self._queues.clean()
+        segment.mapping.close()
+
+    def _checkpoint(self, position: int) -> Iterator[bool]:
+        """Bring the log to disk up to a position, and have a checkpoint say so.
+
+        Log starts and moved entries must outlive what they stand for, and a checkpoint must
+        never name a position before the log's start.
+        """
+        taken: list[bool] = []
+        self._checkpointer.take(lambda: taken.append(True))
+        while not taken:
+            yield True
+        if isinstance(self._checkpointer.failure, DiskFailed):
+            raise self._checkpointer.failure
+        if self._checkpointer.position < position:
+            raise StoreError(f"no checkpoint could be taken at position {position}")

@@ -1,0 +1,90 @@
+"""What a store's upkeep consists of: the steps that its tick takes, a little of each at a time."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final, Protocol
+
+from rockgate.store.clock import Clock
+from rockgate.store.delay.fold import Delay
+from rockgate.store.errors import StoreFull
+from rockgate.store.keys.keyfeed import KeyFeed
+from rockgate.store.opening import Beginning
+from rockgate.store.progress.progress import Progress
+from rockgate.store.state.epochs import TOPIC, Epochs
+from rockgate.store.state.snapshotting import Snapshotting
+from rockgate.store.upkeep.checkpointing import Checkpointer
+from rockgate.store.upkeep.retention import Retention
+from rockgate.store.upkeep.steps import Steps
+from rockgate.store.write.append import Appender
+
+_log = logging.getLogger(__name__)
+
+KEYS_PER_TICK: Final = 256 << 10
+
+
+class Parts(Protocol):
+    """The parts of a store that want upkeep."""
+
+    clock: Clock
+    progress: Progress
+    checkpointer: Checkpointer
+    key_feed: KeyFeed | None
+    delay: Delay
+    retention: Retention
+    snapshotting: Snapshotting
+    appender: Appender
+    epochs: Epochs
+    beginning: Beginning
+
+
+def upkeep_steps(parts: Parts) -> Steps:
+    """Return the steps; what is replaced in the store later is found there."""
+
+    def epoch() -> bool:
+        if parts.epochs.is_awaited:
+            begin_epoch(parts.appender, parts.epochs, parts.beginning)
+        return False
+
+    def progress() -> bool:
+        parts.progress.step(parts.clock.monotonic_ms())
+        return False
+
+    def checkpoint() -> bool:
+        if parts.checkpointer.is_due():
+            parts.checkpointer.take()
+        return False
+
+    def keys() -> bool:
+        return parts.key_feed is not None and parts.key_feed.step(KEYS_PER_TICK)
+
+    def retention() -> bool:
+        if parts.delay.waiting_count:
+            parts.retention.keep(parts.delay)
+        return parts.retention.step()
+
+    def snapshot() -> bool:
+        return parts.snapshotting.tick(is_wanted=parts.retention.wants_snapshot)
+
+    steps = Steps(parts.clock)
+    for step in (epoch, progress, checkpoint, keys, retention, snapshot):
+        steps.add(step.__name__, step)
+    return steps
+
+
+def begin_epoch(appender: Appender, epochs: Epochs, beginning: Beginning) -> None:
+    """Append a start's epoch, which begins a run; until there is room nothing else is taken."""
+    held, appender.failure = appender.failure, None
+    try:
+        beginning.step()
+        appender.upkeep.append_state(TOPIC, epochs.next_change())
+    except StoreFull as error:
+        appender.fail(held or StoreFull(f"nothing is written since the start: {error}"))
+        if not epochs.is_awaited:
+            _log.error("reading only for now: %s", appender.failure)
+        epochs.is_awaited = True
+        return
+    epochs.is_awaited = False
+    if held is not None:
+        _log.info("there is room for the epoch of this start: writing goes on")
+        appender.refusal = appender.state_refusal = None

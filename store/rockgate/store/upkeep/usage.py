@@ -1,0 +1,176 @@
+"""Usage: which bytes of a sealed segment are still needed, and by whom.
+
+A unit is live while its topic's life goes on, its offsets are not all below the queue's log start,
+and no later entry has taken its place (it was not moved). What lies below the log start lives on
+while a keeper wants it: a message that waits for its time, a half message without a decision.
+Everything else in a segment is dead: expired and deleted messages, entries of the server's own
+state, which snapshots stand for, and the filler.
+
+A segment is weighed once, and again when something in it may have died: whoever moves a log start
+or deletes a topic touches the queues first.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from rockgate.store.log.segments import Segment
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.queues.queueindex import BLOCK_UNITS, UNIT, IndexFile, Run, UnitFields
+from rockgate.store.queues.queuetable import QueueTable
+
+_SLICE_COST: Final = 1_000
+_RUN_COST: Final = 10
+_TOUCH_COST: Final = 5
+
+
+class Keeper(Protocol):
+    """Something that needs messages whatever their age."""
+
+    def wants(self, topic: bytes, queue_id: int, first: int, end: int) -> bool:
+        """Say whether it needs any offset from `first` on and before `end`."""
+
+
+class Live(NamedTuple):
+    """Some units of one queue that a segment must not lose."""
+
+    queue: Queue
+    units: list[UnitFields]
+    is_held: bool
+    """Whether a keeper wants one of them."""
+
+
+class Usage:
+    """What every sealed segment holds. Owned by the store's retention, and used on its thread."""
+
+    def __init__(self, queues: QueueTable) -> None:
+        self._queues = queues
+        self.keepers: list[Keeper] = []
+        self._live: dict[int, int] = {}
+        self._held: set[int] = set()
+        self._touched: dict[Queue, int] = {}
+
+    def live_bytes(self, segment: Segment) -> int | None:
+        """Return the live bytes when it was last weighed; None if something changed since."""
+        return self._live.get(segment.start)
+
+    # Noting what changes
+
+    def touch(self, queue: Queue) -> None:
+        """Note a queue whose log start is about to move, or whose topic is being deleted."""
+        self._touched.setdefault(queue, queue.log_start)
+
+    def forget(self, segment: Segment) -> None:
+        """Forget a segment."""
+        self._live.pop(segment.start, None)
+        self._held.discard(segment.start)
+
+    # Weighing
+
+    def weigh(self, segments: Sequence[Segment]) -> Iterator[bool]:
+        """Weigh the segments that were touched or are new, with a pause after every slice."""
+        cost = 0
+        while self._touched:
+            queue, was = self._touched.popitem()
+            is_gone = queue not in self._queues
+            for start in queue.segments(was, queue.next_offset if is_gone else queue.log_start):
+                self._live.pop(start, None)
+            cost += _TOUCH_COST
+            if cost >= _SLICE_COST:
+                yield True
+                cost = 0
+        for start in self._held:
+            self._live.pop(start, None)
+        self._held.clear()
+        for segment in segments:
+            if segment.start not in self._live:
+                yield from self._weigh(segment)
+
+    def _weigh(self, segment: Segment) -> Iterator[bool]:
+        index = self._queues.index(segment.start)
+        index.prefetch()
+        yield True
+        cost = size = 0
+        for run in index.runs():
+            cost += _RUN_COST
+            for live in self.live(index, run):
+                size += sum(fields[2] for fields in live.units)
+                cost += BLOCK_UNITS
+                if live.is_held:
+                    self._held.add(segment.start)
+                if cost >= _SLICE_COST:
+                    yield True
+                    cost = 0
+            if cost >= _SLICE_COST:
+                yield True
+                cost = 0
+        self._live[segment.start] = size
+
+    def live(self, index: IndexFile, run: Run) -> Iterator[Live]:
+        """Yield the live units of a run, a block's worth at a time; the caller may pause."""
+        at, end = run.at, run.at + run.unit_count
+        while at < end:
+            queue = self._queues.find(run.topic_id, run.queue_id)
+            if queue is None:
+                return
+            if not self.keepers:
+                at = _first_live(index, at, end, queue.log_start)
+            count = min(BLOCK_UNITS, end - at)
+            if count:
+                units = list(UNIT.iter_unpack(index.units(at, count)))
+                yield self._live_of(queue, units, index.start)
+            at += count
+
+    def _live_of(self, queue: Queue, units: list[UnitFields], segment_start: int) -> Live:
+        log_start = queue.log_start
+        is_held = False
+        if units[0][0] < log_start:
+            live = []
+            for unit in units:
+                if unit[0] + unit[3] > log_start:
+                    live.append(unit)
+                elif self._is_wanted(queue, unit):
+                    live.append(unit)
+                    is_held = True
+            units = live
+        if units and (replaced := queue.replaced(segment_start, units[0][0], units[-1][0] + 1)):
+            units = [unit for unit in units if unit[0] not in replaced]
+        return Live(queue, units, is_held)
+
+    def is_live(self, queue: Queue, unit: UnitFields) -> bool:
+        """Say whether a unit that was live is so still."""
+        if queue not in self._queues:
+            return False
+        return unit[0] + unit[3] > queue.log_start or self._is_wanted(queue, unit)
+
+    def _is_wanted(self, queue: Queue, unit: UnitFields) -> bool:
+        first, end = unit[0], unit[0] + unit[3]
+        return any(keeper.wants(queue.topic, queue.queue_id, first, end) for keeper in self.keepers)
+
+
+def _first_live(index: IndexFile, at: int, end: int, log_start: int) -> int:
+    """Return the first place in a run whose unit ends behind a log start."""
+
+    def unit_end(place: int) -> int:
+        fields = index.unit(place)
+        return fields[0] + fields[3]
+
+    return at + bisect_right(range(at, end), log_start, key=unit_end)
+
+
+def prefix_to_empty(sizes: Sequence[tuple[int, int]]) -> int:
+    """Return how many of the oldest segments to empty, given each one's size and live bytes.
+
+    It is the shortest row from the oldest on of which at most half is live: what is appended
+    again is then never more than what is freed, and the log never takes much more than twice
+    what lives in it.
+    """
+    size = live = 0
+    for count, (segment_size, segment_live) in enumerate(sizes, 1):
+        size += segment_size
+        live += segment_live
+        if live * 2 <= size:
+            return count
+    return 0

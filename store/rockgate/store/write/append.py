@@ -1,0 +1,352 @@
+"""Appending: from what a caller wants stored to an entry in the log and everything derived from it.
+
+The queue's unit is added, folds are applied and keys are given to their index before an append
+returns, so whatever was answered can be read at once, and a fold's caller finds its change made.
+Recovery feeds the same entries to the same indexes through `dispatch`; a test compares the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
+
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import INDEXED, TRANSACTION_ROLLBACK, Buffer, Contents
+from rockgate.store.errors import StoreError, StoreFull
+from rockgate.store.keys.groupkeys import GroupKeys, Keys
+from rockgate.store.log.commitlog import NO_HOST, CommitLog, Draft, Stamp, Written
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.queues.queuetable import QueueTable
+from rockgate.store.queues.tags import tag_code
+from rockgate.store.state.fold import Change, Journal, State
+from rockgate.store.upkeep.reserve import Kept, nothing
+
+A = TypeVar("A")
+
+_new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
+
+
+class Appended(NamedTuple):
+    """What became of an append."""
+
+    offset: int
+    position: int
+    end: int
+    """The position behind the entry: once that is flushed, the entry is on disk."""
+    store_ms: int
+    queue_id: int = 0
+
+
+class AppendedMessages(NamedTuple):
+    """What became of messages that were appended together, at offsets that follow each other."""
+
+    offset: int
+    """The first one's."""
+    positions: Sequence[int]
+    end: int
+    """The position behind the last of them: once that is flushed, all are on disk."""
+    store_ms: int
+    queue_id: int
+
+
+class Intake(NamedTuple):
+    """One entry of a group: for a queue, whose next offset it takes, or a state change."""
+
+    queue: Queue | None
+    draft: Draft
+
+
+class Appender:
+    """Appends to the log and feeds what hangs on it."""
+
+    def __init__(
+        self,
+        *,
+        log: CommitLog,
+        queues: QueueTable,
+        state: State,
+        keys: Keys | None,
+    ) -> None:
+        self._log = log
+        self._queues = queues
+        self._state = state
+        self._keys = keys
+        self.refusal: StoreError | None = None
+        """Why messages are refused at present."""
+        self.state_refusal: StoreError | None = None
+        """Why changes that a client wants are refused at present."""
+        self.failure: StoreError | None = None
+        """Why everything is refused, upkeep too."""
+        self.kept_from_state: Kept = nothing
+        """What a segment that is made for a change a client wants must leave free."""
+        self.on_dug: Callable[[], None] = lambda: None
+        """Told when the reserve was touched: others are to be refused now."""
+        self.upkeep: Journal = _UpkeepJournal(self)
+        """Takes changes as long as there is any room at all."""
+        self.on_append: Callable[[Queue], None] = lambda queue: None
+        """Told of every queue that got something: long polls hang on it."""
+
+    def fail(self, failure: StoreError) -> None:
+        """Take nothing any more, whoever wants it."""
+        # An error that is raised again and again holds on to all that raised it, hence below:
+        # `with_traceback(None)`.
+        self.failure = self.state_refusal = self.refusal = failure
+
+    def batch(
+        self,
+        queue: Queue,
+        body: Buffer,
+        *,
+        count: int,
+        record_ms: int,
+        stamp: Stamp | None = None,
+        properties: bytes = b"",
+        sys_flag: int = 0,
+        born_host: bytes = NO_HOST,
+    ) -> Appended:
+        """Append a batch entry that takes `count` offsets; `stamp` may write into its body."""
+        if self.refusal is not None:
+            raise self.refusal.with_traceback(None)
+        offset = queue.next_offset
+        if stamp is None or properties or sys_flag or born_host is not NO_HOST:
+            draft = Draft(
+                queue.topic,
+                queue.queue_id,
+                offset,
+                body,
+                properties,
+                count,
+                record_ms,
+                born_host,
+                0,
+                sys_flag,
+                stamp=stamp,
+            )
+            position, size, store_ms = self._log.append(draft)
+            if sys_flag & INDEXED and self._keys is not None:
+                self._keys.put_batch(queue.topic, memoryview(body), position, store_ms)
+        else:
+            frame = queue.frame
+            if offset >= frame[2]:
+                frame = queue.frame = envelope.batch_frame(queue.topic, offset)
+            position, size, store_ms = self._log.append_batch(
+                frame, queue.topic, queue.queue_id, offset, body, count, record_ms, stamp
+            )
+        queue.add(position, size, count, store_ms, record_ms)
+        if not queue.is_dirty:
+            self._queues.note(queue)
+        self.on_append(queue)
+        return _new(Appended, (offset, position, position + size, store_ms))
+
+    def message(self, queue: Queue, draft: Draft) -> Appended:
+        """Append a message entry; topic, queue and offset of the draft are set here."""
+        return self.placed(
+            queue,
+            draft._replace(topic=queue.topic, queue_id=queue.queue_id, offset=queue.next_offset),
+        )
+
+    def placed(self, queue: Queue, draft: Draft) -> Appended:
+        """Append a message entry whose draft names the queue, and its next offset, already."""
+        if self.refusal is not None:
+            raise self.refusal.with_traceback(None)
+        position, size, store_ms = written = self._log.append(draft)
+        self._feed(queue, draft, written)
+        self.on_append(queue)
+        place = (draft.offset, position, position + size, store_ms, queue.queue_id)
+        return _new(Appended, place)
+
+    def placed_with(self, queue: Queue, draft: Draft, topic: bytes, body: bytes) -> Appended:
+        """Append a placed message and a change of a fold, of which a restart finds both or neither.
+
+        What `group` does, for two of that kind; it ends where the change does.
+        """
+        if self.refusal is not None:
+            raise self.refusal.with_traceback(None)
+        change = Draft(topic, 0, -1, body)
+        written, changed = self._log.append_group([draft, change])
+        self._feed(queue, draft, written)
+        self._apply(change, changed)
+        self.on_append(queue)
+        end = changed.position + changed.size
+        place = (draft.offset, written.position, end, written.store_ms, queue.queue_id)
+        return _new(Appended, place)
+
+    def messages(
+        self,
+        queue: Queue,
+        contents: Contents,
+        *,
+        born_ms: int,
+        born_host: bytes = NO_HOST,
+        sys_flag: int = 0,
+    ) -> AppendedMessages:
+        """Append messages to one queue, of which a restart finds all or none.
+
+        What `group` does with drafts, for many small messages that share all but their content.
+        None of them may be half of a transaction, nor end one.
+        """
+        if self.refusal is not None:
+            raise self.refusal.with_traceback(None)
+        properties = contents.properties
+        assert properties, "there are messages"
+        assert not sys_flag & TRANSACTION_ROLLBACK, "no part of a transaction"
+        topic, queue_id, offset = queue.topic, queue.queue_id, queue.next_offset
+        positions, sizes, store_ms = self._log.append_messages(
+            topic,
+            queue_id,
+            offset,
+            contents,
+            sys_flag=sys_flag,
+            born_ms=born_ms,
+            born_host=born_host,
+        )
+        end = positions.pop()
+        codes = [_code(each) for each in properties] if _has_tags(properties) else [0] * len(sizes)
+        queue.add_messages(positions, sizes, store_ms, born_ms, codes)
+        if not queue.is_dirty:
+            self._queues.note(queue)
+        if self._keys is not None:
+            self._keys.put_messages(topic, properties, positions, store_ms)
+        self.on_append(queue)
+        return _new(AppendedMessages, (offset, positions, end, store_ms, queue_id))
+
+    def group(self, intakes: Sequence[Intake], *, is_upkeep: bool = False) -> list[Appended]:
+        """Append several entries of which a restart finds all or none.
+
+        What is only `is_upkeep` (the end of something that is in the log) is taken as changes of
+        state are, when messages are refused.
+        """
+        refused = self.failure if is_upkeep else self.refusal
+        if refused is not None:
+            raise refused.with_traceback(None)
+        next_offsets: dict[int, int] = {}
+        touched: dict[int, Queue] = {}
+        drafts: list[Draft] = []
+        for queue, draft in intakes:
+            if queue is None:
+                drafts.append(_new(Draft, (draft[0], 0, -1, *draft[3:])))
+                continue
+            number = id(queue)
+            touched[number] = queue
+            offset = next_offsets.get(number, queue.next_offset)
+            next_offsets[number] = offset + (draft.batch_count or 1)
+            drafts.append(_new(Draft, (queue.topic, queue.queue_id, offset, *draft[3:])))
+        appended = []
+        keys = GroupKeys(self._keys)
+        if is_upkeep:
+            done = self.dig(lambda: self._log.append_group(drafts))
+        else:
+            done = self._log.append_group(drafts)
+        for (queue, _), draft, written in zip(intakes, drafts, done, strict=True):
+            position, size, store_ms = written
+            if queue is None:
+                self._apply(draft, written)
+            else:
+                self._enter(queue, draft, written)
+                if not keys.take(draft, written):
+                    self._index(draft, written)
+            appended.append(
+                _new(Appended, (draft[2], position, position + size, store_ms, draft[1]))
+            )
+        keys.flush()
+        for queue in touched.values():
+            self.on_append(queue)
+        return appended
+
+    def _feed(self, queue: Queue, draft: Draft, written: Written) -> None:
+        self._enter(queue, draft, written)
+        self._index(draft, written)
+
+    def _enter(self, queue: Queue, draft: Draft, written: Written) -> None:
+        position, size, store_ms = written
+        code = _code(draft.properties)
+        queue.add(position, size, draft.batch_count or 1, store_ms, draft.born_ms, code)
+        if not queue.is_dirty:
+            self._queues.note(queue)
+
+    def _index(self, draft: Draft, written: Written) -> None:
+        """Index an entry's keys, if it has any."""
+        if self._keys is None:
+            return
+        if draft.batch_count:
+            if draft.sys_flag & INDEXED:
+                body = memoryview(draft.body)
+                self._keys.put_batch(draft.topic, body, written.position, written.store_ms)
+        elif draft.properties:
+            self._keys.put_entry(
+                draft.topic,
+                draft.properties,
+                written.position,
+                written.store_ms,
+                draft.sys_flag,
+            )
+
+    # State changes: the store is the folds' journal.
+
+    def append_state(self, topic: bytes, body: bytes, *, is_upkeep: bool = False) -> int:
+        """Append one change of a fold and apply it."""
+        kept = self._admit(is_upkeep)
+        draft = Draft(topic, 0, -1, body)
+        written = self.dig(lambda: self._log.append(draft), kept)
+        self._apply(draft, written)
+        return written.position
+
+    def append_states(
+        self, changes: Sequence[tuple[bytes, bytes]], *, is_upkeep: bool = False
+    ) -> int:
+        """Append changes of which a restart finds all or none, and apply them."""
+        kept = self._admit(is_upkeep)
+        drafts = [Draft(topic, 0, -1, body) for topic, body in changes]
+        done = self.dig(lambda: self._log.append_group(drafts), kept)
+        for draft, written in zip(drafts, done, strict=True):
+            self._apply(draft, written)
+        return done[-1].position
+
+    def _admit(self, is_upkeep: bool) -> Kept:
+        """Raise why a change is refused at present, or return what it must leave free."""
+        refused = self.failure if is_upkeep else self.state_refusal
+        if refused is not None:
+            raise refused.with_traceback(None)
+        return nothing if is_upkeep else self.kept_from_state
+
+    def dig(self, append: Callable[[], A], kept: Kept = nothing) -> A:
+        """Append to the log; where there is no room for messages, with what is kept from them."""
+        try:
+            return append()
+        except StoreFull:
+            with self._log.digging(kept):
+                appended = append()
+        self.on_dug()
+        return appended
+
+    def _apply(self, draft: Draft, written: Written) -> None:
+        position, _, store_ms = written
+        body = memoryview(draft.body)
+        fields = (position, store_ms, draft.topic, 0, -1, draft.sys_flag, draft.properties, body)
+        self._state.apply(_new(Change, fields))
+
+
+class _UpkeepJournal:
+    """The journal of changes that free room, end what was begun, or start the server."""
+
+    def __init__(self, appender: Appender) -> None:
+        self._appender = appender
+
+    def append_state(self, topic: bytes, body: bytes) -> int:
+        return self._appender.append_state(topic, body, is_upkeep=True)
+
+    def append_states(self, changes: Sequence[tuple[bytes, bytes]]) -> int:
+        return self._appender.append_states(changes, is_upkeep=True)
+
+
+def _has_tags(properties: Sequence[bytes]) -> bool:
+    """Say whether any of these may hold a tag."""
+    return b"TAGS\x01" in b"".join(properties)
+
+
+def _code(properties: bytes) -> int:
+    """Return the tag code of a message."""
+    if b"TAGS\x01" not in properties:
+        return 0
+    tags = envelope.get_property(properties, b"TAGS")
+    return tag_code(tags) if tags else 0

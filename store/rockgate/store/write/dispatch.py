@@ -1,0 +1,129 @@
+"""Dispatch: from entries of the log to everything derived from them.
+
+It follows the log where appends did not feed an index directly: at a start. Each derived index
+gets every entry through one method, in log order; feeding one twice changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import MAGIC_BATCH, MOVED, Entry
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.queues.queuetable import QueueTable
+from rockgate.store.queues.tags import tag_code
+from rockgate.store.state.fold import Change, State
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topics import Topics
+
+TOPIC_ID = b"__TID"
+"""Property of a moved entry: the id of the topic's life that it belongs to, in hex."""
+MAX_MS = b"__RMAX"
+"""Property of a moved entry: the running maximum of record times that its unit has."""
+EPOCH = b"__EPOCH"
+"""Property of a moved entry: the epoch that it was first appended in."""
+
+_LAST = 1 << 62  # behind every position
+
+
+class Derived(Protocol):
+    """Anything that is derived from the log."""
+
+    @property
+    def wants_batches(self) -> bool:
+        """Whether batch entries concern it; a walk for nobody whom they do passes them over."""
+
+    @property
+    def wants_messages(self) -> bool:
+        """Whether message entries of queues concern it; state entries are always fed."""
+
+    def dispatch(self, view: memoryview, entry: Entry) -> None:
+        """Take in the next entry; its places are relative to `view`."""
+
+
+def follow(derived: Sequence[Derived], view: memoryview, entry: Entry) -> None:
+    """Feed one entry to each."""
+    for each in derived:
+        each.dispatch(view, entry)
+
+
+class StateFeed:
+    """Feeds the folds."""
+
+    wants_messages = False
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self.wants_batches = bool(state.batch_folds)
+
+    def dispatch(self, view: memoryview, entry: Entry) -> None:
+        """Apply a state entry, or show a batch to the folds that look at batches."""
+        if self._state.wants(entry.topic):
+            self._state.apply(_change(view, entry))
+        elif entry.is_batch and not entry.sys_flag & MOVED:
+            for fold in self._state.batch_folds:
+                fold.apply_batch(_change(view, entry))
+
+
+def _change(view: memoryview, entry: Entry) -> Change:
+    return Change(
+        entry.position,
+        entry.store_ms,
+        entry.topic,
+        entry.queue_id,
+        entry.queue_offset,
+        entry.sys_flag,
+        envelope.properties_of(view, entry),
+        view[entry.body_at : entry.body_at + entry.body_size],
+    )
+
+
+class QueueFeed:
+    """Feeds the consume queues. Topics do not change while it is used."""
+
+    wants_batches = wants_messages = True
+
+    def __init__(self, topics: Topics, queues: QueueTable) -> None:
+        self._topics = topics
+        self._queues = queues
+        self._found: dict[bytes, tuple[int, list[Queue]]] = {}
+
+    def dispatch(self, view: memoryview, entry: Entry) -> None:
+        """Add an entry's unit to its queue; state entries and earlier lives have none."""
+        if entry.queue_offset < 0:
+            return
+        found = self._found.get(entry.topic)
+        if found is None:
+            found = self._found[entry.topic] = self._find(entry.topic)
+        created_at, queues = found
+        if created_at > entry.position or not 0 <= entry.queue_id < len(queues):
+            return
+        queue = queues[entry.queue_id]
+        if entry.magic == MAGIC_BATCH and not entry.sys_flag & MOVED:
+            self._queues.dispatch(queue, entry, 0)
+            return
+        properties = envelope.properties_of(view, entry)
+        code = 0
+        if not entry.is_batch and (tags := envelope.get_property(properties, b"TAGS")):
+            code = tag_code(tags)
+        if not entry.sys_flag & MOVED:
+            self._queues.dispatch(queue, entry, code)
+        elif owner_of(self._topics, view, entry) is not None:
+            max_ms = int(envelope.get_property(properties, MAX_MS) or entry.born_ms)
+            self._queues.dispatch_moved(queue, entry, max_ms, code)
+
+    def _find(self, name: bytes) -> tuple[int, list[Queue]]:
+        """Return where a topic's life began, and its queues."""
+        topic = self._topics.owner(name, _LAST)
+        return (0, []) if topic is None else (topic.created_position, self._queues.of(topic.id))
+
+
+def owner_of(topics: Topics, view: memoryview, entry: Entry) -> Topic | None:
+    """Return the topic that an entry belongs to; None if that life of it is over."""
+    topic = topics.owner(entry.topic, entry.position)
+    if topic is None or not entry.sys_flag & MOVED:
+        return topic
+    life = envelope.get_property(envelope.properties_of(view, entry), TOPIC_ID)
+    return topic if life == topic.id.hex().encode() else None
