@@ -72,7 +72,7 @@ ANSWER_SECONDS_MAX = 120.0
 PIECE_SIZE = 1 << 18
 _LENGTH_SIZE = 4
 SETTLE_SECONDS = 15.0
-"""After that malloc has given back what it kept (`rockgate.gateway.trimming`)."""
+"""After that malloc has given back what it kept (`rockgate.gateway.runtime.malloc_trim`)."""
 MEMORY_AT_END = "memory at the end, MB"
 MEMORY_OF_STATE = "memory with the same data after a restart, MB"
 LEFT_MB_MAX = 256.0

@@ -19,8 +19,8 @@ from bench.results import Bar, Report
 from bench.store.append import stamp
 from bench.store.children import start, tell
 from bench.store.sizes import MIB, scratch, sizes
-from rockgate.gateway import tuning
 from rockgate.gateway.compose.storage import BUSY_SECONDS, IDLE_SECONDS, posting
+from rockgate.gateway.runtime import tuning
 from rockgate.store.clock import SystemClock
 from rockgate.store.config import StoreConfig
 from rockgate.store.files.interface import DiskDirectory

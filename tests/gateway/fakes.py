@@ -7,10 +7,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, Self, TypeVar
 
-from rockgate.gateway.budget import Budget
-from rockgate.gateway.limits import Limits
-from rockgate.gateway.receiving import Receiving
-from rockgate.gateway.stream import Stream
+from rockgate.gateway.net.budget import Budget
+from rockgate.gateway.net.limits import Limits
+from rockgate.gateway.net.receiving import Receiving
+from rockgate.gateway.net.stream import Stream
 
 S = TypeVar("S", bound="Stream[Any, Any]")
 

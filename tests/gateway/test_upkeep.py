@@ -13,9 +13,9 @@ import pytest
 import pytest_asyncio
 from tests.gateway.test_failed_disk import STEPS
 
-from rockgate.gateway.address import Address
 from rockgate.gateway.compose.app import Server
 from rockgate.gateway.compose.config.gather import gather
+from rockgate.gateway.net.address import Address
 from rockgate.store.clock import ManualClock
 from rockgate.store.errors import StoreFull
 from rockgate.store.upkeep.steps import PAUSE_MS, Steps

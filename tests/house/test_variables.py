@@ -10,7 +10,7 @@ from tests.house.checkout import text_files
 from rockgate.gateway.compose.config import gather
 from rockgate.gateway.compose.config.gather import VARIABLES
 from rockgate.gateway.compose.config.sources import from_environment, is_no_setting
-from rockgate.gateway.errors import ConfigError
+from rockgate.gateway.runtime.errors import ConfigError
 
 _NAMED = re.compile(r"(?<![A-Z0-9_])ROCKGATE_[A-Z0-9_]*[A-Z0-9]")
 MISSPELT = {"ROCKGATE_HTPP_LISTEN", "ROCKGATE_KAFKA_LISTENN"}

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from rockgate.gateway.clock import Clock, Timer
+from rockgate.gateway.net.clock import Clock, Timer
 from rockgate.store.errors import DiskFailed
 
 WAIT_MS_MAX = 1_000

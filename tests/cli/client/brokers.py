@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from rockgate.cli.client.kafka.cluster import Cluster
 from rockgate.cli.client.kafka.link import Link
-from rockgate.gateway.address import Address
+from rockgate.gateway.net.address import Address
 from rockgate.protocol.kafka.api import APIS
 from rockgate.protocol.kafka.connection import Exchange, ServerConnection
 from rockgate.protocol.kafka.errors import ErrorCode

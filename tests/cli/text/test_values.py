@@ -1,7 +1,7 @@
 import pytest
 
 from rockgate.cli.text import values
-from rockgate.gateway.address import Address
+from rockgate.gateway.net.address import Address
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from tests.gateway.remoting.client import Client
 from tests.gateway.server import command, environment
 
-from rockgate.gateway.address import Address
 from rockgate.gateway.compose.config import gather
+from rockgate.gateway.net.address import Address
 from rockgate.protocol.remoting.codes import ResponseCode
 
 

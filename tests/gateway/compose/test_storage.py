@@ -15,7 +15,7 @@ from rockgate.gateway.compose.storage import (
     open_store,
     posting,
 )
-from rockgate.gateway.errors import StartError
+from rockgate.gateway.runtime.errors import StartError
 from rockgate.store.config import StoreConfig
 
 SMALL = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=1 << 16)

@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 import pytest
 from tests.waiting import until
 
-from rockgate.gateway.address import Address
 from rockgate.gateway.http.config import HttpConfig
 from rockgate.gateway.http.pages import pages
 from rockgate.gateway.http.session import Answer, HttpDoor
-from rockgate.gateway.listener import Listener
+from rockgate.gateway.net.address import Address
+from rockgate.gateway.net.listener import Listener
 
 
 def broken() -> Answer:

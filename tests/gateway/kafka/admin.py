@@ -8,10 +8,7 @@ from typing import Any, TypeVar
 
 from tests.gateway.kafka.world import CONFIG, World
 
-from rockgate.gateway.address import Address
 from rockgate.gateway.compose.config.sections import TopicsConfig
-from rockgate.gateway.durability import Durability
-from rockgate.gateway.identity import Identity
 from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.cataloguing import Catalogue
 from rockgate.gateway.kafka.configaltering import (
@@ -26,6 +23,9 @@ from rockgate.gateway.kafka.loggers import LoggerLevels
 from rockgate.gateway.kafka.quotas.config import QuotasConfig
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
+from rockgate.gateway.net.address import Address
+from rockgate.gateway.runtime.identity import Identity
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.schema import decode, encode
 from rockgate.store.state.topic import Topic
 

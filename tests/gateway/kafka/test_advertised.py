@@ -1,8 +1,8 @@
 import pytest
 
-from rockgate.gateway.address import Address
 from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.peer import Peer
+from rockgate.gateway.net.address import Address
 
 PEER = Peer(connection_id=1, local=Address("10.1.2.3", 9092), remote=Address("10.9.9.9", 4))
 

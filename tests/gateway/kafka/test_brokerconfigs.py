@@ -1,6 +1,5 @@
 import pytest
 
-from rockgate.gateway.address import Address
 from rockgate.gateway.compose.config import SETTINGS, gather
 from rockgate.gateway.compose.config.kafka_names import KAFKA_NAMES
 from rockgate.gateway.compose.config.sources import from_pairs
@@ -8,6 +7,7 @@ from rockgate.gateway.kafka.brokerconfigs import BrokerConfig, broker_configs
 from rockgate.gateway.kafka.configkinds import ConfigKind
 from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
+from rockgate.gateway.net.address import Address
 
 LISTENING = ("kafka.listen", "kafka.advertise")
 

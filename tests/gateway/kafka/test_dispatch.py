@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from rockgate.gateway.address import Address
-from rockgate.gateway.durability import Late
 from rockgate.gateway.kafka.dispatch import Dispatcher, Waiting
 from rockgate.gateway.kafka.errors import CODES, RequestError, code_of
 from rockgate.gateway.kafka.handler import LARGE_SIZE, Answer, Handler, Large, row
 from rockgate.gateway.kafka.peer import Call, Peer
-from rockgate.gateway.stream import Disconnect
+from rockgate.gateway.net.address import Address
+from rockgate.gateway.net.stream import Disconnect
+from rockgate.gateway.storage.durability import Late
 from rockgate.protocol.kafka.connection import ClientConnection, Exchange, ServerConnection
 from rockgate.protocol.kafka.errors import ErrorCode, MalformedMessage, UnsupportedVersion
 from rockgate.protocol.kafka.keys import ApiKey

@@ -29,7 +29,6 @@ from bench.requests_world import World as Loaded
 from tests.gateway.kafka.admin import IDENTITY
 from tests.gateway.kafka.world import World, call
 
-from rockgate.gateway.address import Address
 from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.compose.config.gather import gather
 from rockgate.gateway.compose.kafka import KafkaAssembly
@@ -38,6 +37,7 @@ from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.dispatch import Dispatcher
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.transactions.transaction import Producer
+from rockgate.gateway.net.address import Address
 from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.protocol.errors import ProtocolError
 from rockgate.protocol.kafka.connection import ServerConnection

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from tests.gateway.fakes import HandClock
 
-from rockgate.gateway.address import Address
 from rockgate.gateway.compose.kafka import KafkaFolds
 from rockgate.gateway.delay.headers import Terms
 from rockgate.gateway.kafka.delaying import RecordDelays
@@ -20,8 +19,9 @@ from rockgate.gateway.kafka.topicsettings import SettingsCache
 from rockgate.gateway.mapping.batches import Transcoding
 from rockgate.gateway.mapping.keys import record_keys
 from rockgate.gateway.mapping.opening import Opening
-from rockgate.gateway.waiting import Waiting
-from rockgate.gateway.warming import Warming
+from rockgate.gateway.net.address import Address
+from rockgate.gateway.storage.cold_reads import Warming
+from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.kafka.records.batch import (
     Compression,

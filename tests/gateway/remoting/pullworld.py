@@ -22,7 +22,7 @@ from rockgate.gateway.remoting.progressing import Offsets
 from rockgate.gateway.remoting.pulling import Puller
 from rockgate.gateway.remoting.resets import Resets
 from rockgate.gateway.remoting.topicbook import TopicBook
-from rockgate.gateway.waiting import Waiting
+from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.connection import Connection

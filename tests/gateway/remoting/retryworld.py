@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from tests.gateway.remoting.halfworld import FakeCaller
 
 from rockgate.gateway.compose.config.sections import TopicsConfig
-from rockgate.gateway.durability import Durability
 from rockgate.gateway.mapping.lookup import MessageLookup
 from rockgate.gateway.mapping.transcoder import Transcoder
 from rockgate.gateway.remoting.config import RemotingConfig
@@ -17,6 +16,7 @@ from rockgate.gateway.remoting.groupsettings import GroupSettings
 from rockgate.gateway.remoting.retrying import GivenBack, Retries
 from rockgate.gateway.remoting.sending import MessageKind, Sender
 from rockgate.gateway.remoting.topicbook import TopicBook
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.entry import MAGIC_BATCH, pack_host, pack_properties, places
 from rockgate.protocol.kafka.records.batch import Compression
 from rockgate.protocol.kafka.records.record import Record, build_batch

@@ -8,12 +8,12 @@ import pytest
 from tests.gateway.remoting.client import Client, messages, properties
 from tests.gateway.remoting.halfworld import SECOND, FakeCaller, HalfWorld
 
-from rockgate.gateway.durability import Durability
 from rockgate.gateway.remoting.delaylevels import read_levels
 from rockgate.gateway.remoting.delays import LEVELS_TOPIC, TIMES_TOPIC, Delays
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.recalling import make_handle, read_handle
 from rockgate.gateway.remoting.sending import Incoming
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.entry import MULTI_TAGS, TRANSACTION_COMMIT, pack_properties
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command

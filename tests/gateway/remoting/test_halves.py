@@ -13,11 +13,11 @@ from tests.gateway.remoting.client import Client, messages
 from tests.gateway.remoting.halfworld import SECOND, SYSTEM, HalfWorld
 from tests.seeds import seeded
 
-from rockgate.gateway.durability import Durability
 from rockgate.gateway.remoting.checking import RETRY_MS
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.halves import Lying
 from rockgate.gateway.remoting.processors.halves import HalfRequests
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.entry import TRANSACTION_COMMIT
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ONEWAY_FLAG, ResponseCode

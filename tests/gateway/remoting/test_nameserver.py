@@ -12,7 +12,7 @@ from tests.gateway.server import RunningServer
 from tests.protocol.remoting.golden import requests
 from tests.waiting import wait_until
 
-from rockgate.gateway.address import Address
+from rockgate.gateway.net.address import Address
 from rockgate.gateway.remoting.caller import Peer
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.nameserver.kv import KeyValues

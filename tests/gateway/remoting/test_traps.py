@@ -13,7 +13,7 @@ from tests.gateway.remoting.fakes import Line
 from tests.gateway.remoting.retryworld import SECOND, RetryWorld
 from tests.gateway.server import RunningServer
 
-from rockgate.gateway.limits import Limits
+from rockgate.gateway.net.limits import Limits
 from rockgate.gateway.remoting.config import RemotingConfig
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import BINARY, JSON

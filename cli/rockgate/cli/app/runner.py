@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rockgate.cli.client.kafka.cluster import Cluster
     from rockgate.cli.client.kafka.errors import ClientError
     from rockgate.cli.client.remoting.connection import Door
-    from rockgate.gateway.address import Address
+    from rockgate.gateway.net.address import Address
 
 T = TypeVar("T")
 
@@ -148,7 +148,7 @@ def door_address(broker: str | None, server: str) -> Address:
     """Where RocketMQ's door is: as it was said, or beside Kafka's."""
     from rockgate.cli.client.remoting.connection import PORT
     from rockgate.cli.text import values
-    from rockgate.gateway.address import Address
+    from rockgate.gateway.net.address import Address
 
     if broker is not None:
         found: list[Address] = checked(

@@ -17,7 +17,7 @@ from rockgate.gateway.compose.config.sources import (
     from_flags,
     from_pairs,
 )
-from rockgate.gateway.errors import ConfigError
+from rockgate.gateway.runtime.errors import ConfigError
 
 USAGE_STATUS = 2
 

@@ -243,7 +243,7 @@ def _bytes_of(text: str | None, *, keys: bool, headers: bool, is_json: bool) -> 
 
 def _harmless(show: Show, *, is_json: bool) -> Show:
     """The same for a terminal: what it would obey is shown as escapes, but line breaks and tabs."""
-    from rockgate.gateway.quoting import for_terminal, json_for_terminal
+    from rockgate.gateway.runtime.quoting import for_terminal, json_for_terminal
 
     def harmless(chunk: Chunk, record: Record) -> bytes:
         text = show(chunk, record).decode("utf-8", "backslashreplace")

@@ -38,7 +38,7 @@ def namesrv(
     gathered = server_options.gathered(config=config, flags=flags, pairs=set_ or ())
 
     from rockgate.gateway.compose import nameserver
-    from rockgate.gateway.errors import StartError
+    from rockgate.gateway.runtime.errors import StartError
 
     try:
         nameserver.run(gathered.config)

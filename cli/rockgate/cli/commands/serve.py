@@ -48,7 +48,7 @@ def serve(
     gathered = server_options.gathered(config=config, flags=flags, pairs=set_ or ())
 
     from rockgate.gateway.compose import app
-    from rockgate.gateway.errors import StartError
+    from rockgate.gateway.runtime.errors import StartError
 
     try:
         app.run(gathered.config, gathered.given)

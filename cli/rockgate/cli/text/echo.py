@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from rockgate.gateway.quoting import for_terminal
+from rockgate.gateway.runtime.quoting import for_terminal
 
 
 def say(text: str = "", *, err: bool = False) -> None:

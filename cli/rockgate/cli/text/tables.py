@@ -21,7 +21,7 @@ from rockgate.cli.client.kafka.errors import (
     name,
 )
 from rockgate.cli.text.echo import say
-from rockgate.gateway.quoting import for_terminal, json_for_terminal
+from rockgate.gateway.runtime.quoting import for_terminal, json_for_terminal
 from rockgate.protocol.remoting.codes import response_name
 
 if TYPE_CHECKING:

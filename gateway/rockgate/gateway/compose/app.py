@@ -20,8 +20,6 @@ from pathlib import Path
 
 import uvloop
 
-from rockgate.gateway import logs
-from rockgate.gateway.address import Address
 from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.compose.config import Config
 from rockgate.gateway.compose.kafka import KafkaAssembly, KafkaFolds
@@ -33,20 +31,22 @@ from rockgate.gateway.compose.remoting import (
     RemotingFolds,
 )
 from rockgate.gateway.compose.storage import Ticking, close_store, open_store, posting
-from rockgate.gateway.datadir import refuse_if_in_use
 from rockgate.gateway.delivering import Delivering
 from rockgate.gateway.http.pages import pages
 from rockgate.gateway.http.session import HttpDoor
-from rockgate.gateway.identity import identify
-from rockgate.gateway.listener import Listener
 from rockgate.gateway.mapping.keys import RecordKeys
+from rockgate.gateway.net.address import Address
+from rockgate.gateway.net.listener import Listener
 from rockgate.gateway.remoting.local import store_host
+from rockgate.gateway.runtime import logs
+from rockgate.gateway.runtime.datadir import refuse_if_in_use
+from rockgate.gateway.runtime.identity import identify
+from rockgate.gateway.runtime.malloc_trim import Trimming, TrimmingThread
+from rockgate.gateway.runtime.tuning import Freezer, tune_allocator, tune_collector, tune_threads
+from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.telemetry.loop import LoopWatch
 from rockgate.gateway.telemetry.process import ProcessSource
 from rockgate.gateway.telemetry.telemetry import Telemetry
-from rockgate.gateway.trimming import Trimming, TrimmingThread
-from rockgate.gateway.tuning import Freezer, tune_allocator, tune_collector, tune_threads
-from rockgate.gateway.waiting import Waiting
 from rockgate.store.state.fold import Fold, Journal
 from rockgate.store.state.topics import Topics
 from rockgate.store.store import Store

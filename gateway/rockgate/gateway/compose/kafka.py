@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
-from rockgate.gateway.address import Address
 from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.compose.config import Config
 from rockgate.gateway.compose.kafka_services import Services
@@ -16,8 +15,6 @@ from rockgate.gateway.compose.kafka_table import HANDLERS
 from rockgate.gateway.compose.metrics.kafka import GroupSource, RequestSource, TopicSource
 from rockgate.gateway.compose.metrics.producers import RememberedSource
 from rockgate.gateway.delay.headers import Terms
-from rockgate.gateway.durability import Durability
-from rockgate.gateway.identity import Identity
 from rockgate.gateway.kafka.accounting import Accounting, counting
 from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.brokerconfigs import broker_configs
@@ -45,11 +42,14 @@ from rockgate.gateway.kafka.transactions.deadlines import Deadlines
 from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.markers import Markers
 from rockgate.gateway.kafka.transactions.unstable import Unstable
-from rockgate.gateway.listener import Listener
+from rockgate.gateway.net.address import Address
+from rockgate.gateway.net.listener import Listener
 from rockgate.gateway.remoting.delaylevels import read_levels
+from rockgate.gateway.runtime.identity import Identity
+from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.telemetry.requests import RequestStats
 from rockgate.gateway.telemetry.telemetry import Telemetry
-from rockgate.gateway.waiting import Waiting
 from rockgate.store.delay.held import HeldEntries
 from rockgate.store.state.fold import Fold, Journal
 from rockgate.store.state.topics import Topics

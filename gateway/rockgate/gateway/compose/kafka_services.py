@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.compose.config.sections import TopicsConfig
-from rockgate.gateway.durability import Durability
-from rockgate.gateway.identity import Identity
 from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.brokerconfigs import BrokerConfig
 from rockgate.gateway.kafka.cataloguing import Catalogue
@@ -50,8 +48,10 @@ from rockgate.gateway.kafka.transactions.markers import Markers
 from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.gateway.mapping.batches import Transcoding
 from rockgate.gateway.mapping.opening import Opening
-from rockgate.gateway.waiting import Waiting
-from rockgate.gateway.warming import Warming
+from rockgate.gateway.runtime.identity import Identity
+from rockgate.gateway.storage.cold_reads import Warming
+from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.store.store import Store
 
 

@@ -6,7 +6,6 @@ handler imports another.
 
 from rockgate.gateway.compose import kafka_services
 from rockgate.gateway.compose.kafka_services import Services
-from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.handler import Row, row
 from rockgate.gateway.kafka.handlers import fetch, join_group, produce, sync_group
 from rockgate.gateway.kafka.handlers.add_offsets_to_txn import AddOffsetsToTxn
@@ -52,6 +51,7 @@ from rockgate.gateway.kafka.handlers.txn_offset_commit import TxnOffsetCommit
 from rockgate.gateway.kafka.handlers.update_features import UpdateFeatures
 from rockgate.gateway.kafka.loggers import LoggerLevels
 from rockgate.gateway.kafka.transactions.writing import TransactionalWrites
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.keys import ApiKey
 
 HANDLERS: tuple[Row[Services], ...] = (

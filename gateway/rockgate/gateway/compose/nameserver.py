@@ -7,13 +7,13 @@ from contextlib import AsyncExitStack
 
 import uvloop
 
-from rockgate.gateway import logs
 from rockgate.gateway.compose.app import Stop
 from rockgate.gateway.compose.config import Config
 from rockgate.gateway.compose.remoting import NameServerAssembly
 from rockgate.gateway.compose.storage import Ticking
-from rockgate.gateway.errors import StartError
-from rockgate.gateway.listener import Listener
+from rockgate.gateway.net.listener import Listener
+from rockgate.gateway.runtime import logs
+from rockgate.gateway.runtime.errors import StartError
 from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.store.clock import SystemClock
 from rockgate.store.upkeep.steps import Steps

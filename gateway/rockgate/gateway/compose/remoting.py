@@ -16,14 +16,13 @@ from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.compose.config import Config
 from rockgate.gateway.compose.metrics.remoting import BrokerSource, RequestSource
 from rockgate.gateway.compose.remoting_table import Families, table
-from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.emptyoffsets import EmptyOffsets
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.transactions.unstable import Unstable
-from rockgate.gateway.listener import Listener
 from rockgate.gateway.mapping.aborted import AbortedBatches
 from rockgate.gateway.mapping.lookup import MessageLookup
 from rockgate.gateway.mapping.transcoder import Transcoder
+from rockgate.gateway.net.listener import Listener
 from rockgate.gateway.remoting.checking import Checking
 from rockgate.gateway.remoting.clients import Clients
 from rockgate.gateway.remoting.delaylevels import read_levels
@@ -65,8 +64,9 @@ from rockgate.gateway.remoting.retrying import Retries
 from rockgate.gateway.remoting.sending import MessageKind, Sender
 from rockgate.gateway.remoting.tenancy import GroupTenancy
 from rockgate.gateway.remoting.topicbook import TopicBook
+from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.telemetry.telemetry import Telemetry
-from rockgate.gateway.waiting import Waiting
 from rockgate.store.clock import Clock
 from rockgate.store.errors import StoreFull
 from rockgate.store.half.fold import HalfMessages

@@ -11,8 +11,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from rockgate.gateway.clock import Clock, Timer
-from rockgate.gateway.errors import StartError
+from rockgate.gateway.net.clock import Clock, Timer
+from rockgate.gateway.runtime.errors import StartError
 from rockgate.store.clock import SystemClock
 from rockgate.store.config import StoreConfig
 from rockgate.store.errors import StoreError

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from rockgate.gateway.address import Address
+from rockgate.gateway.net.address import Address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

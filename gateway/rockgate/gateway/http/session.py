@@ -14,7 +14,7 @@ from typing import cast
 
 from rockgate.gateway.http.config import HttpConfig
 from rockgate.gateway.http.head import HeadReader, Refused, Request
-from rockgate.gateway.quoting import shown
+from rockgate.gateway.runtime.quoting import shown
 
 DROPPED_BYTES_MAX = 256 * 1024
 log = logging.getLogger(__name__)

@@ -4,8 +4,8 @@ What the settings say; else the address the door listens on; behind a wildcard, 
 at all, the one that this very connection arrived on: the client has just proved that it works.
 """
 
-from rockgate.gateway.address import Address
 from rockgate.gateway.kafka.peer import Peer
+from rockgate.gateway.net.address import Address
 
 
 class Advertised:

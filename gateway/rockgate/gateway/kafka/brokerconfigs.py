@@ -12,7 +12,6 @@ from functools import cache
 from types import UnionType
 from typing import Union, get_args, get_origin, get_type_hints
 
-from rockgate.gateway.address import Address
 from rockgate.gateway.compose.config import SETTINGS, Config
 from rockgate.gateway.compose.config.kafka_names import KAFKA_NAMES
 from rockgate.gateway.compose.config.settings import Setting, documentation_of
@@ -20,6 +19,7 @@ from rockgate.gateway.compose.config.values import show
 from rockgate.gateway.kafka.configkinds import ConfigKind
 from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
+from rockgate.gateway.net.address import Address
 
 _INT_MAX = (1 << 31) - 1
 _NODE_ID = "server.node_id"

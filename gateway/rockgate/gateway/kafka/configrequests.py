@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
-from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.configaltering import KEY, Alterable, Altering, Asked, Plan, Result
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.repeats import once_in_steps
 from rockgate.gateway.kafka.slices import Slicing, Steps, in_slices
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.schema import Encoded
 

@@ -16,8 +16,8 @@ from rockgate.gateway.kafka.beside import Beside
 from rockgate.gateway.kafka.errors import RequestError, code_of
 from rockgate.gateway.kafka.handler import LARGE_SIZE, Answer, Handler, Large, Row, Shortcut
 from rockgate.gateway.kafka.peer import Call, Peer
-from rockgate.gateway.quoting import shown
-from rockgate.gateway.stream import Disconnect
+from rockgate.gateway.net.stream import Disconnect
+from rockgate.gateway.runtime.quoting import shown
 from rockgate.protocol.kafka.connection import Exchange
 from rockgate.protocol.kafka.errors import ErrorCode, ProtocolError, UnsupportedVersion
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
-from rockgate.gateway.clock import Clock
-from rockgate.gateway.door import Door
 from rockgate.gateway.kafka.config import KafkaConfig
 from rockgate.gateway.kafka.ends import Dispatch
 from rockgate.gateway.kafka.session import Session
-from rockgate.gateway.limits import Limits
+from rockgate.gateway.net.clock import Clock
+from rockgate.gateway.net.limits import Limits
+from rockgate.gateway.net.sessions import Door
 
 
 class KafkaDoor(Door[Session]):

@@ -20,7 +20,7 @@ from typing import Any
 from weakref import ReferenceType, ref
 
 from rockgate.gateway.kafka import names
-from rockgate.gateway.waiting import Poll, Waiting
+from rockgate.gateway.storage.long_poll import Poll, Waiting
 from rockgate.protocol.kafka.hot.fetch import FetchedPartition
 from rockgate.protocol.kafka.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic
 from rockgate.store.queues.consumequeue import Queue

@@ -26,7 +26,7 @@ from typing import Final
 
 from rockgate.gateway.kafka.fetchsession import FetchSession
 from rockgate.gateway.kafka.slices import Turn
-from rockgate.gateway.waiting import Waiting
+from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.fetch import TOPIC_IDS
 from rockgate.protocol.kafka.messages.fetch import FetchRequest

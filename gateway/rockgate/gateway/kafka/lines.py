@@ -3,8 +3,8 @@
 import logging
 
 from rockgate.gateway.kafka.peer import Peer
-from rockgate.gateway.lines import Lines
-from rockgate.gateway.quoting import shown
+from rockgate.gateway.net.connection_log import Lines
+from rockgate.gateway.runtime.quoting import shown
 from rockgate.protocol.kafka.connection import Exchange
 from rockgate.protocol.kafka.keys import ApiKey
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rockgate.gateway.clock import Clock, Timer
 from rockgate.gateway.kafka.peer import Peer, do_nothing
+from rockgate.gateway.net.clock import Clock, Timer
 
 LOOK_SECONDS = 1.0
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from rockgate.gateway.address import Address
+from rockgate.gateway.net.address import Address
 
 ANONYMOUS = "ANONYMOUS"
 """The user of a connection that has not said who it is."""

@@ -13,18 +13,18 @@ Invariants, besides those of a Stream
 import asyncio
 from typing import Any
 
-from rockgate.gateway.address import Address
-from rockgate.gateway.budget import Budget
-from rockgate.gateway.clock import Clock
-from rockgate.gateway.hangup import has_hung_up
 from rockgate.gateway.kafka import lines
 from rockgate.gateway.kafka.ends import Dispatch, Promise, Sessions
 from rockgate.gateway.kafka.handler import Answer
 from rockgate.gateway.kafka.mute import Mute
 from rockgate.gateway.kafka.peer import Peer, do_nothing
-from rockgate.gateway.limits import Limits
-from rockgate.gateway.receiving import Receiving
-from rockgate.gateway.stream import LENGTH_SIZE, WRITE_SIZE, Disconnect, Stream
+from rockgate.gateway.net.address import Address
+from rockgate.gateway.net.budget import Budget
+from rockgate.gateway.net.clock import Clock
+from rockgate.gateway.net.hangup import has_hung_up
+from rockgate.gateway.net.limits import Limits
+from rockgate.gateway.net.receiving import Receiving
+from rockgate.gateway.net.stream import LENGTH_SIZE, WRITE_SIZE, Disconnect, Stream
 from rockgate.protocol.kafka.connection import Exchange, ServerConnection
 from rockgate.protocol.kafka.errors import ProtocolError
 

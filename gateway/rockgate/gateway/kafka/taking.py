@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from rockgate.gateway.kafka.errors import RequestError, code_of
 from rockgate.gateway.kafka.topicsettings import TopicSettings
-from rockgate.gateway.quoting import shown
-from rockgate.gateway.stream import Disconnect
+from rockgate.gateway.net.stream import Disconnect
+from rockgate.gateway.runtime.quoting import shown
 from rockgate.protocol.kafka.errors import BatchTooLarge, ErrorCode, MalformedBatch
 from rockgate.protocol.kafka.hot.produce import TOPIC_IDS, ProducedPartition, ProducedTopic
 from rockgate.protocol.kafka.messages.produce import ProduceRequest

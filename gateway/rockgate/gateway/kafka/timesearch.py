@@ -22,7 +22,7 @@ from typing import Final, NamedTuple, TypeVar
 from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.delay.opening import asked_of, sifted
 from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
-from rockgate.gateway.warming import Warming
+from rockgate.gateway.storage.cold_reads import Warming
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import DELAYED
 from rockgate.protocol.kafka.errors import BatchTooLarge

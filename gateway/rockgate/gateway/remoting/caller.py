@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 from typing import Protocol
 
-from rockgate.gateway.address import Address
+from rockgate.gateway.net.address import Address
 from rockgate.protocol.entry import BORN_HOST_V6, pack_host
 from rockgate.protocol.remoting.command import Buffer, Command, Fields
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from rockgate.gateway.address import Address
+from rockgate.gateway.net.address import Address
 from rockgate.gateway.remoting.delaylevels import read_levels
 
 KIB = 1024

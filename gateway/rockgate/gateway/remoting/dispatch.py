@@ -18,10 +18,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from time import perf_counter
 from typing import Any, Final, TypeAlias, cast
 
-from rockgate.gateway.quoting import shown
+from rockgate.gateway.net.stream import Disconnect
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.errors import Refused, code_of
-from rockgate.gateway.stream import Disconnect
+from rockgate.gateway.runtime.quoting import shown
 from rockgate.gateway.telemetry.durations import BOUNDS
 from rockgate.gateway.telemetry.requests import ApiStats, RequestStats
 from rockgate.protocol.errors import ProtocolError

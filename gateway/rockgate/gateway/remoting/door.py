@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rockgate.gateway.clock import Clock
-from rockgate.gateway.door import Door
-from rockgate.gateway.limits import Limits
+from rockgate.gateway.net.clock import Clock
+from rockgate.gateway.net.limits import Limits
+from rockgate.gateway.net.sessions import Door
 from rockgate.gateway.remoting.config import RemotingConfig
 from rockgate.gateway.remoting.ends import Dispatch
 from rockgate.gateway.remoting.session import Session

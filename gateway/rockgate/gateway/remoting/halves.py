@@ -10,11 +10,11 @@ import logging
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from rockgate.gateway.durability import Durability
-from rockgate.gateway.quoting import shown
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.names import check_group
 from rockgate.gateway.remoting.sending import CLIENT_FLAGS, Incoming, Taken
+from rockgate.gateway.runtime.quoting import shown
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import (
     TRANSACTION_COMMIT,

@@ -2,7 +2,7 @@
 
 import logging
 
-from rockgate.gateway.lines import Lines
+from rockgate.gateway.net.connection_log import Lines
 from rockgate.gateway.remoting.caller import Peer
 from rockgate.protocol.remoting.codes import request_name
 from rockgate.protocol.remoting.command import Command

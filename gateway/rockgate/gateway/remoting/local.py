@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from rockgate.gateway.address import Address
 from rockgate.gateway.mapping import names
+from rockgate.gateway.net.address import Address
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.topicbook import TopicBook, describe
 from rockgate.protocol.entry import pack_host

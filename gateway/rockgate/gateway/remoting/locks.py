@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from rockgate.gateway.timeslice import TimeSlice
+from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.protocol.remoting.bodies.queues import MessageQueue
 
 LOCKS_MAX = 100_000

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from rockgate.gateway.remoting.errors import Refused
-from rockgate.gateway.timeslice import TimeSlice
+from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.protocol.remoting import javajson
 from rockgate.protocol.remoting.codes import ResponseCode
 

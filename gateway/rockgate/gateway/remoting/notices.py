@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from rockgate.gateway.remoting.caller import Caller
-from rockgate.gateway.timeslice import TimeSlice
+from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.protocol.remoting.codes import RequestCode
 
 TURN_SECONDS: Final = 0.005

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.gateway.mapping.transcoder import Transcoder
 from rockgate.gateway.remoting.subscriptions import Evaluation, Filter
-from rockgate.gateway.warming import Warming
+from rockgate.gateway.storage.cold_reads import Warming
 from rockgate.protocol.entry import MAGIC_BATCH, body_of, places
 from rockgate.protocol.kafka.records.batch import read_header
 from rockgate.protocol.remoting.codes import ResponseCode

@@ -15,17 +15,17 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from rockgate.gateway.address import Address
-from rockgate.gateway.budget import Budget
-from rockgate.gateway.clock import Clock
-from rockgate.gateway.limits import Limits
-from rockgate.gateway.receiving import Receiving
+from rockgate.gateway.net.address import Address
+from rockgate.gateway.net.budget import Budget
+from rockgate.gateway.net.clock import Clock
+from rockgate.gateway.net.limits import Limits
+from rockgate.gateway.net.receiving import Receiving
+from rockgate.gateway.net.stream import LENGTH_SIZE, WRITE_SIZE, Disconnect, Stream
 from rockgate.gateway.remoting import lines
 from rockgate.gateway.remoting.caller import Peer
 from rockgate.gateway.remoting.dispatch import Frame
 from rockgate.gateway.remoting.ends import Dispatch, Sessions
-from rockgate.gateway.stream import LENGTH_SIZE, WRITE_SIZE, Disconnect, Stream
-from rockgate.gateway.timeslice import TimeSlice
+from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.protocol.errors import ProtocolError
 from rockgate.protocol.remoting.codes import RESPONSE_FLAG
 from rockgate.protocol.remoting.command import Buffer, Command, Fields

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rockgate.gateway.clock import Clock, Timer
+from rockgate.gateway.net.clock import Clock, Timer
 from rockgate.gateway.telemetry.durations import Durations
 
 INTERVAL_SECONDS = 0.1

@@ -6,7 +6,7 @@ from rockgate.cli.client.admin.offsets import FoundOffset
 from rockgate.cli.client.kafka.broker import Broker
 from rockgate.cli.client.kafka.cluster import Cluster
 from rockgate.cli.client.kafka.errors import Refused, Unreachable
-from rockgate.gateway.address import Address
+from rockgate.gateway.net.address import Address
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages.find_coordinator import (

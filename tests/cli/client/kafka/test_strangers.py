@@ -12,7 +12,7 @@ import pytest
 from rockgate.cli.client.kafka.broker import Broker
 from rockgate.cli.client.kafka.errors import ClientError, NotKafka, NotRocketMQ
 from rockgate.cli.client.remoting.connection import Door
-from rockgate.gateway.address import Address
+from rockgate.gateway.net.address import Address
 from rockgate.protocol.remoting.bodies.operating import DeadLetterQueues
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.headers.operating import ListDeadLettersHeader

@@ -3,7 +3,6 @@ from pathlib import Path
 
 import pytest
 
-from rockgate.gateway.address import CLOSED, Address
 from rockgate.gateway.compose.config import SETTINGS, gather
 from rockgate.gateway.compose.config.gather import VARIABLES
 from rockgate.gateway.compose.config.kafka_names import KAFKA_NAMES
@@ -14,7 +13,8 @@ from rockgate.gateway.compose.config.sources import (
     from_flags,
     from_pairs,
 )
-from rockgate.gateway.errors import ConfigError
+from rockgate.gateway.net.address import CLOSED, Address
+from rockgate.gateway.runtime.errors import ConfigError
 
 TomlFile = Callable[[str], Sequence[Given]]
 

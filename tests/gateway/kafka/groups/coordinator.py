@@ -9,7 +9,6 @@ from typing import Any, TypeVar, cast
 
 from tests.gateway.kafka.world import World, call
 
-from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.expiry import Expiry
 from rockgate.gateway.kafka.groups.groups import Groups
@@ -23,6 +22,7 @@ from rockgate.gateway.kafka.handlers.offset_commit import OffsetCommit
 from rockgate.gateway.kafka.handlers.offset_delete import OffsetDelete
 from rockgate.gateway.kafka.handlers.offset_fetch import OffsetFetch
 from rockgate.gateway.kafka.handlers.sync_group import SyncGroup
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.messages.heartbeat import HeartbeatRequest
 from rockgate.protocol.kafka.messages.join_group import (
     JoinGroupRequest,

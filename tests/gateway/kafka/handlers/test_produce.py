@@ -11,7 +11,7 @@ from rockgate.gateway.kafka.handlers import produce
 from rockgate.gateway.kafka.handlers.produce import Produce, Produced
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.gateway.kafka.topicsettings import SettingsCache
-from rockgate.gateway.stream import Disconnect
+from rockgate.gateway.net.stream import Disconnect
 from rockgate.protocol.entry import body_of
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.produce import ProducedPartition

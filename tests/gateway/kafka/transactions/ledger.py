@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from tests.gateway.kafka.world import NOW_MS, World, call
 
-from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.groups import Groups
@@ -25,6 +24,7 @@ from rockgate.gateway.kafka.transactions.deadlines import Deadlines
 from rockgate.gateway.kafka.transactions.markers import Markers
 from rockgate.gateway.kafka.transactions.transaction import Producer
 from rockgate.gateway.kafka.transactions.writing import TransactionalWrites
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.api import APIS
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages.add_offsets_to_txn import AddOffsetsToTxnRequest

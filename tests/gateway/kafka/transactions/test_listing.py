@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from tests.gateway.kafka.transactions.ledger import Ledger
 
-from rockgate.gateway.address import Address
 from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.patterns import compile_pattern
 from rockgate.gateway.kafka.peer import Call, Peer
 from rockgate.gateway.kafka.transactions.transaction import Producer
+from rockgate.gateway.net.address import Address
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages.describe_transactions import DescribeTransactionsRequest

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 from rockgate.cli.client.kafka.errors import NotKafka, NotServed, Refused, Unreachable, Unusable
 from rockgate.cli.client.kafka.link import Link
-from rockgate.gateway.address import Address
+from rockgate.gateway.net.address import Address
 from rockgate.protocol.kafka.api import APIS
 from rockgate.protocol.kafka.connection import Response
 from rockgate.protocol.kafka.errors import ErrorCode, ProtocolError

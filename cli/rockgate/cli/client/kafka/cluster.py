@@ -13,7 +13,7 @@ from typing import Final, Self, TypeVar
 from rockgate.cli.client.kafka.broker import Broker, Dial, dial_tcp
 from rockgate.cli.client.kafka.errors import ClientError, Refused, Unreachable, Unusable
 from rockgate.cli.client.kafka.view import NO_NODE, Place, Topic, View, view_of
-from rockgate.gateway.address import Address
+from rockgate.gateway.net.address import Address
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.find_coordinator import (
     FindCoordinatorRequest,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from rockgate.gateway.address import Address
+from rockgate.gateway.net.address import Address
 from rockgate.protocol.kafka.messages.metadata import MetadataResponse
 from rockgate.protocol.kafka.schema import Encoded
 

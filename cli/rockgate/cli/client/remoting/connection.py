@@ -20,7 +20,7 @@ from rockgate.cli.client.kafka.errors import (
     Unusable,
 )
 from rockgate.cli.client.kafka.strangers import FIRST_BYTES, not_a_port
-from rockgate.gateway.address import Address
+from rockgate.gateway.net.address import Address
 from rockgate.protocol.errors import ProtocolError
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode, request_name

@@ -14,7 +14,7 @@ from rockgate.gateway.compose.config.sections import Config
 from rockgate.gateway.compose.config.settings import Setting, environment_name, settings_of
 from rockgate.gateway.compose.config.sources import Given
 from rockgate.gateway.compose.config.values import read
-from rockgate.gateway.errors import ConfigError
+from rockgate.gateway.runtime.errors import ConfigError
 
 DEFAULT_ORIGIN = "default"
 SETTINGS: Mapping[str, Setting] = settings_of(Config)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rockgate.gateway.compose.config.settings import ENVIRONMENT_PREFIX
-from rockgate.gateway.errors import ConfigError
+from rockgate.gateway.runtime.errors import ConfigError
 
 CONFIG_VARIABLE = "ROCKGATE_CONFIG"
 FILE_BYTES_MAX = 1 << 20

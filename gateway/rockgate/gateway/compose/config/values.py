@@ -11,7 +11,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Literal, Union, get_args, get_origin
 
-from rockgate.gateway.address import Address
+from rockgate.gateway.net.address import Address
 
 VALUE_CHARS_MAX = 4096
 

@@ -18,8 +18,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Any, NamedTuple, TypeVar, cast
 
-from rockgate.gateway.clock import Clock, Timer
-from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.events import (
     Arm,
@@ -44,6 +42,8 @@ from rockgate.gateway.kafka.groups.members import Member
 from rockgate.gateway.kafka.groups.pending import PendingGroups
 from rockgate.gateway.kafka.groups.saving import CLASSIC, SavedGroup, SavedMember
 from rockgate.gateway.kafka.groups.waiters import Waiter
+from rockgate.gateway.net.clock import Clock, Timer
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.store.errors import StoreError
 from rockgate.store.problem_log import Complaint

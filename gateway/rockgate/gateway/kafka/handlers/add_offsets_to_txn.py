@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import asyncio
 
-from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.transactions.answers import fenced_code
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.transaction import Producer
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator, Iterable
 from typing import Final, TypeVar
 
-from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.errors import RequestError, coordinator_code
 from rockgate.gateway.kafka.peer import Call
@@ -24,6 +23,7 @@ from rockgate.gateway.kafka.slices import Steps, in_slices
 from rockgate.gateway.kafka.transactions.answers import fenced_code
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.transaction import Partition, Producer
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,

@@ -20,11 +20,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
 
-from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.configaltering import Alterable, Resources
 from rockgate.gateway.kafka.configrequests import ConfigRequests
 from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.alter_configs import (
     AlterConfigsRequest,

@@ -16,7 +16,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
 
-from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.errors import RequestError, explain
 from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.peer import Call
@@ -24,6 +23,7 @@ from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.repeats import once_in_steps
 from rockgate.gateway.kafka.replicas import Replicas
 from rockgate.gateway.kafka.slices import Slicing, Steps, in_slices
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.create_partitions import (
     CreatePartitionsRequest,

@@ -33,7 +33,6 @@ from collections.abc import Set as AbstractSet
 from operator import attrgetter
 
 from rockgate.gateway.compose.config.sections import TopicsConfig
-from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.configchecks import TOPICS
 from rockgate.gateway.kafka.configsources import source_of
@@ -46,6 +45,7 @@ from rockgate.gateway.kafka.replicas import REPLICATION_FACTOR, Replicas, check_
 from rockgate.gateway.kafka.slices import Slicing, Steps, in_slices
 from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.create_topics import (
     CreatableTopic,

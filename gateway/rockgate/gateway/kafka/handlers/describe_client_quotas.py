@@ -24,7 +24,7 @@ from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.quotas.entities import IP, TYPES, Entity, refuse
 from rockgate.gateway.kafka.quotas.kept import KeptQuotas
 from rockgate.gateway.kafka.slices import Slicing
-from rockgate.gateway.quoting import shown
+from rockgate.gateway.runtime.quoting import shown
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_client_quotas import (
     ComponentData,

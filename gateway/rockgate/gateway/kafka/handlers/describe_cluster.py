@@ -11,10 +11,10 @@ Versions
 
 from __future__ import annotations
 
-from rockgate.gateway.identity import Identity
 from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.cataloguing import CLUSTER_OPERATIONS, NOT_ASKED
 from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.runtime.identity import Identity
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_cluster import (
     DescribeClusterBroker,

@@ -45,8 +45,8 @@ from rockgate.gateway.kafka.gathering import Finder, Finding, Gathering
 from rockgate.gateway.kafka.handler import Answer, memory_max
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.quotas.throttling import Throttling
-from rockgate.gateway.waiting import Waiting
-from rockgate.gateway.warming import Warming
+from rockgate.gateway.storage.cold_reads import Warming
+from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot import fetch as hot
 from rockgate.protocol.kafka.hot.fetch import FetchedPartition, FetchedTopic

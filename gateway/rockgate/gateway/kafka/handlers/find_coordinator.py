@@ -18,11 +18,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from rockgate.gateway.identity import Identity
 from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.repeats import distinct_in_steps
 from rockgate.gateway.kafka.slices import Each, Slicing, Steps, in_slices
+from rockgate.gateway.runtime.identity import Identity
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.find_coordinator import (
     Coordinator,

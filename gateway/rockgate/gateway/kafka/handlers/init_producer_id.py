@@ -22,13 +22,13 @@ from __future__ import annotations
 
 import asyncio
 
-from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka.errors import RequestError, coordinator_code
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.producers import Producers
 from rockgate.gateway.kafka.transactions.answers import fenced_code
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.transaction import Producer
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.init_producer_id import (
     InitProducerIdRequest,

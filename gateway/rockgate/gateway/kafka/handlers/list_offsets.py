@@ -32,7 +32,7 @@ from rockgate.gateway.kafka.fetching import PartitionReader
 from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.timesearch import Found, TimeSearch
-from rockgate.gateway.warming import Warming
+from rockgate.gateway.storage.cold_reads import Warming
 from rockgate.protocol.kafka.errors import ErrorCode, MalformedBatch
 from rockgate.protocol.kafka.messages.list_offsets import (
     ListOffsetsPartition,

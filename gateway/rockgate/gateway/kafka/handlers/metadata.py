@@ -30,8 +30,6 @@ from operator import attrgetter
 from typing import TypeAlias
 
 from rockgate.gateway.compose.config.sections import TopicsConfig
-from rockgate.gateway.durability import Durability
-from rockgate.gateway.identity import Identity
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.cataloguing import CLUSTER_OPERATIONS, NOT_ASKED, Catalogue
@@ -40,6 +38,8 @@ from rockgate.gateway.kafka.listing import Listing
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.repeats import once_in_steps
 from rockgate.gateway.kafka.slices import Each, Slicing, Steps, in_slices
+from rockgate.gateway.runtime.identity import Identity
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.metadata import (
     MetadataRequest,

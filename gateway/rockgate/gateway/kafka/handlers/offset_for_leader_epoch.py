@@ -25,7 +25,7 @@ from rockgate.gateway.kafka.errors import code_of
 from rockgate.gateway.kafka.fetching import PartitionReader
 from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
 from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.warming import Warming
+from rockgate.gateway.storage.cold_reads import Warming
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.offset_for_leader_epoch import (
     EpochEndOffset,

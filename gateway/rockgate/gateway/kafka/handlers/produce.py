@@ -30,7 +30,6 @@ import asyncio
 from typing import NamedTuple
 
 from rockgate.gateway.batches.threads import BatchThreads
-from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.delaying import RecordDelays
 from rockgate.gateway.kafka.errors import RequestError
@@ -51,6 +50,7 @@ from rockgate.gateway.kafka.taking import (
 from rockgate.gateway.kafka.topicsettings import SettingsCache
 from rockgate.gateway.kafka.transactions.writing import TransactionalWrites
 from rockgate.gateway.kafka.turns import Turns
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.entry import INDEXED
 from rockgate.protocol.kafka.errors import ErrorCode, MalformedBatch
 from rockgate.protocol.kafka.hot import produce as hot

@@ -26,7 +26,6 @@ from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
-from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.groups import events
@@ -36,6 +35,7 @@ from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.transactions.answers import fenced_code
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.transaction import Offset, Producer
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,

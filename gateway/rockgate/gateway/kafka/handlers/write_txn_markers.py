@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
-from rockgate.gateway.address import is_this_machine
-from rockgate.gateway.durability import Durability
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.errors import RequestError, explain
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.slices import Steps, in_slices
 from rockgate.gateway.kafka.transactions.markers import Markers
 from rockgate.gateway.kafka.transactions.unstable import Unstable
+from rockgate.gateway.net.address import is_this_machine
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.write_txn_markers import (
     WritableTxnMarker,

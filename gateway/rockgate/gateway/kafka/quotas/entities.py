@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final, TypeAlias
 
 from rockgate.gateway.kafka.errors import RequestError
-from rockgate.gateway.quoting import shown
+from rockgate.gateway.runtime.quoting import shown
 from rockgate.protocol.kafka.errors import ErrorCode
 
 USER: Final = "user"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from rockgate.gateway.clock import Clock
 from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.peer import Call, Peer
 from rockgate.gateway.kafka.quotas.config import QuotasConfig
@@ -21,6 +20,7 @@ from rockgate.gateway.kafka.quotas.entities import (
 )
 from rockgate.gateway.kafka.quotas.kept import KeptQuotas
 from rockgate.gateway.kafka.quotas.rates import Bucket, Rate
+from rockgate.gateway.net.clock import Clock
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.keys import ApiKey
 

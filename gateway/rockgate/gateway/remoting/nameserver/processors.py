@@ -24,7 +24,7 @@ from typing import Final
 
 import msgspec
 
-from rockgate.gateway.address import is_this_machine
+from rockgate.gateway.net.address import is_this_machine
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.dispatch import Handle, Later, Reply
 from rockgate.gateway.remoting.errors import Refused

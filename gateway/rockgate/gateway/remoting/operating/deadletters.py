@@ -25,8 +25,8 @@ from rockgate.gateway.remoting.operating.resent import TOPIC, Resent
 from rockgate.gateway.remoting.operating.views import looked_at
 from rockgate.gateway.remoting.retrying import OF_THE_LOG
 from rockgate.gateway.remoting.topicbook import DLQ_PREFIX, RETRY_PREFIX
-from rockgate.gateway.timeslice import TimeSlice
-from rockgate.gateway.warming import Warming
+from rockgate.gateway.runtime.time_slice import TimeSlice
+from rockgate.gateway.storage.cold_reads import Warming
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import MAGIC_BATCH, pack_properties, parse_properties, places
 from rockgate.protocol.remoting import properties as named

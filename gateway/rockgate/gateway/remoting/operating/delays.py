@@ -22,7 +22,7 @@ from rockgate.gateway.delay.headers import wait_of
 from rockgate.gateway.remoting.delays import LEVELS_TOPIC, REAL_TOPIC, TIMES_TOPIC
 from rockgate.gateway.remoting.operating.views import looked_at
 from rockgate.gateway.remoting.recalling import read_handle
-from rockgate.gateway.warming import Warming
+from rockgate.gateway.storage.cold_reads import Warming
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import get_property
 from rockgate.protocol.remoting.bodies.operating import (

@@ -14,7 +14,7 @@ from rockgate.gateway.remoting.checking import Checking
 from rockgate.gateway.remoting.clients import Clients
 from rockgate.gateway.remoting.halves import Halves
 from rockgate.gateway.remoting.operating.views import view_of
-from rockgate.gateway.warming import Warming
+from rockgate.gateway.storage.cold_reads import Warming
 from rockgate.protocol.remoting.bodies.operating import HalfPage, HalfView, Resolved
 from rockgate.protocol.remoting.headers.operating import ListHalvesHeader
 from rockgate.store.half.fold import MESSAGES, Half, HalfMessages

@@ -29,7 +29,7 @@ from rockgate.gateway.remoting.groupsettings import GroupSettings
 from rockgate.gateway.remoting.longanswers import TURN_SECONDS, joined, keyed
 from rockgate.gateway.remoting.subscriptions import filter_of
 from rockgate.gateway.remoting.topicbook import RETRY_PREFIX, TopicBook
-from rockgate.gateway.timeslice import TimeSlice
+from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.clients import (
     CheckClientBody,

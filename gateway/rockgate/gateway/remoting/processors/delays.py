@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
-from rockgate.gateway.durability import Durability
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.delays import Delays
 from rockgate.gateway.remoting.dispatch import Reply
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.recalling import read_handle
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command

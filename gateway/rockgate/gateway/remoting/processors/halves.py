@@ -19,10 +19,10 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Final
 
-from rockgate.gateway.durability import Durability
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.dispatch import Reply
 from rockgate.gateway.remoting.halves import INSPECTION, Halves
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ONEWAY_FLAG, ResponseCode
 from rockgate.protocol.remoting.command import Command

@@ -21,7 +21,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 
-from rockgate.gateway.durability import Durability
 from rockgate.gateway.mapping import names
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.clients import Clients
@@ -32,7 +31,8 @@ from rockgate.gateway.remoting.names import check_group
 from rockgate.gateway.remoting.progressing import Offsets
 from rockgate.gateway.remoting.pulling import Puller
 from rockgate.gateway.remoting.topicbook import TopicBook, describe
-from rockgate.gateway.timeslice import TimeSlice
+from rockgate.gateway.runtime.time_slice import TimeSlice
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.queues import (
     MessageQueue,

@@ -20,7 +20,6 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from rockgate.gateway.durability import Durability
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.dispatch import Reply
 from rockgate.gateway.remoting.errors import Refused
@@ -28,7 +27,8 @@ from rockgate.gateway.remoting.longanswers import TURN_SECONDS
 from rockgate.gateway.remoting.operating.deadletters import DeadLetterDesk
 from rockgate.gateway.remoting.operating.delays import DelayDesk
 from rockgate.gateway.remoting.operating.halves import HalfDesk
-from rockgate.gateway.timeslice import TimeSlice
+from rockgate.gateway.runtime.time_slice import TimeSlice
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.bodies.operating import (
     DelayedList,

@@ -33,7 +33,7 @@ from rockgate.gateway.remoting.progressing import Offsets
 from rockgate.gateway.remoting.pulling import Pulled, Puller
 from rockgate.gateway.remoting.subscriptions import EVERYTHING, Filter, filter_of
 from rockgate.gateway.remoting.topicbook import TopicBook
-from rockgate.gateway.waiting import Waiting
+from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command

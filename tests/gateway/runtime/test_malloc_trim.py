@@ -10,8 +10,8 @@ import pytest
 from tests.gateway.server import environment
 from tests.waiting import wait_until
 
-from rockgate.gateway import trimming
-from rockgate.gateway.trimming import GROWN_BYTES, ROUNDS, Trimming, TrimmingThread
+from rockgate.gateway.runtime import malloc_trim
+from rockgate.gateway.runtime.malloc_trim import GROWN_BYTES, ROUNDS, Trimming, TrimmingThread
 
 MANY = 100
 
@@ -81,13 +81,13 @@ def test_a_thread_looks_until_it_is_stopped(memory: Memory, looking: Trimming) -
 
 def test_a_c_library_that_cannot_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ctypes.CDLL", lambda name: object())
-    trimming.trim()
+    malloc_trim.trim()
 
 
 PROGRAM = """
 import threading
-from rockgate.gateway.trimming import own_bytes, trim
-from rockgate.gateway.tuning import tune_allocator
+from rockgate.gateway.runtime.malloc_trim import own_bytes, trim
+from rockgate.gateway.runtime.tuning import tune_allocator
 tune_allocator()
 before = own_bytes()
 kept = []

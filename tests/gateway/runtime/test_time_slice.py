@@ -1,6 +1,6 @@
 import time
 
-from rockgate.gateway.timeslice import TimeSlice
+from rockgate.gateway.runtime.time_slice import TimeSlice
 
 
 def test_a_share_is_over_when_this_thread_has_worked_that_long() -> None:

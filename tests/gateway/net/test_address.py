@@ -1,6 +1,6 @@
 import pytest
 
-from rockgate.gateway.address import CLOSED, Address, is_this_machine
+from rockgate.gateway.net.address import CLOSED, Address, is_this_machine
 
 
 @pytest.mark.parametrize(

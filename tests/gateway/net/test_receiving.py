@@ -12,7 +12,7 @@ from tests.gateway.fakes import LIMITS, HandClock
 from tests.gateway.kafka.fakes import Line as KafkaLine
 from tests.gateway.remoting.fakes import Line as RemotingLine
 
-from rockgate.gateway.receiving import LEAST_BYTES, RESUMED_MAX, TURN_BYTES, Receiving
+from rockgate.gateway.net.receiving import LEAST_BYTES, RESUMED_MAX, TURN_BYTES, Receiving
 from rockgate.protocol.frames import MAPPED_SIZE
 
 New = Callable[..., fakes.Line[Any]]

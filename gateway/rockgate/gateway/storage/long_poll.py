@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
-from rockgate.gateway.clock import Clock, Timer
-from rockgate.gateway.timeslice import TimeSlice
+from rockgate.gateway.net.clock import Clock, Timer
+from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.state.topic import Topic
 from rockgate.store.store import Store

@@ -20,13 +20,13 @@ from abc import abstractmethod
 from collections import deque
 from typing import Any, Generic, Protocol, TypeVar, cast
 
-from rockgate.gateway.address import Address, socket_address
-from rockgate.gateway.budget import Budget
-from rockgate.gateway.clock import Clock, Timer
-from rockgate.gateway.limits import Limits
-from rockgate.gateway.lines import Lines
-from rockgate.gateway.receiving import Receiving
-from rockgate.gateway.watch import Verdict, Watch
+from rockgate.gateway.net.address import Address, socket_address
+from rockgate.gateway.net.budget import Budget
+from rockgate.gateway.net.clock import Clock, Timer
+from rockgate.gateway.net.connection_log import Lines
+from rockgate.gateway.net.limits import Limits
+from rockgate.gateway.net.receiving import Receiving
+from rockgate.gateway.net.watch import Verdict, Watch
 from rockgate.protocol.errors import ProtocolError
 
 LENGTH_SIZE = 4

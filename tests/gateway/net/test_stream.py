@@ -12,8 +12,8 @@ from tests.gateway.fakes import LIMITS, HandClock, turns
 from tests.gateway.kafka.fakes import Line as KafkaLine
 from tests.gateway.remoting.fakes import Line as RemotingLine
 
-from rockgate.gateway.budget import Budget
-from rockgate.gateway.stream import Disconnect
+from rockgate.gateway.net.budget import Budget
+from rockgate.gateway.net.stream import Disconnect
 from rockgate.protocol.errors import MalformedFrame
 
 AnyLine = fakes.Line[Any]

@@ -1,4 +1,4 @@
-from rockgate.gateway.budget import Budget
+from rockgate.gateway.net.budget import Budget
 
 
 def test_those_who_wait_are_woken_once_when_a_quarter_is_free() -> None:

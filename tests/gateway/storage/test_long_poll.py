@@ -3,8 +3,8 @@ import asyncio
 import pytest
 from tests.gateway.fakes import HandClock
 
-from rockgate.gateway import waiting as waiting_module
-from rockgate.gateway.waiting import LOOKS_PER_TURN, Waiting
+from rockgate.gateway.storage import long_poll as waiting_module
+from rockgate.gateway.storage.long_poll import LOOKS_PER_TURN, Waiting
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queuetable import QueueTable
 from rockgate.store.testing.memory_files import MemoryDisk

@@ -6,11 +6,11 @@ import sys
 import pytest
 from tests.gateway.server import environment
 
-from rockgate.gateway import tuning
+from rockgate.gateway.runtime import tuning
 
 PROGRAM = """
 import gc, sys
-from rockgate.gateway.tuning import Freezer, tune_allocator, tune_collector, tune_threads
+from rockgate.gateway.runtime.tuning import Freezer, tune_allocator, tune_collector, tune_threads
 tune_allocator()
 tune_threads()
 kept = [[] for _ in range(10_000)]
@@ -37,7 +37,7 @@ def test_what_lives_long_is_left_out_of_collections_and_threads_wait_a_milliseco
 
 FULL = """
 import gc
-from rockgate.gateway.tuning import Freezer, tune_collector
+from rockgate.gateway.runtime.tuning import Freezer, tune_collector
 tune_collector()
 seen = []
 gc.callbacks.append(lambda phase, info: seen.append(info["generation"]))
@@ -59,7 +59,7 @@ def test_no_full_collection_is_made_because_topics_are_created() -> None:
 
 CHURN = """
 import gc
-from rockgate.gateway.tuning import Freezer
+from rockgate.gateway.runtime.tuning import Freezer
 gc.disable()
 topics = []
 freezer = Freezer(lambda: len(topics))

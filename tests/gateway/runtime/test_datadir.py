@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from rockgate.gateway.datadir import LOCK_NAME, refuse_if_in_use
-from rockgate.gateway.errors import DirectoryInUse, StartError
+from rockgate.gateway.runtime.datadir import LOCK_NAME, refuse_if_in_use
+from rockgate.gateway.runtime.errors import DirectoryInUse, StartError
 from rockgate.store.files.interface import DiskDirectory
 
 

@@ -13,7 +13,7 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from rockgate.gateway.errors import IdentityError
+from rockgate.gateway.runtime.errors import IdentityError
 
 FILE_NAME = "identity.json"
 FILE_BYTES_MAX = 4096

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from rockgate.gateway.logs import LineFormatter
-from rockgate.gateway.quoting import for_terminal, json_for_terminal, one_line, shown
+from rockgate.gateway.runtime.logs import LineFormatter
+from rockgate.gateway.runtime.quoting import for_terminal, json_for_terminal, one_line, shown
 
 NASTY = (
     "a\n2026-11-16T06:07:01.123Z error kafka.door forged",

@@ -1,6 +1,6 @@
 import socket
 
-from rockgate.gateway.hangup import has_hung_up
+from rockgate.gateway.net.hangup import has_hung_up
 
 
 def test_one_that_hung_up_is_noticed_behind_what_it_has_sent() -> None:

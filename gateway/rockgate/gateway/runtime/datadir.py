@@ -9,7 +9,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from rockgate.gateway.errors import DirectoryInUse, StartError
+from rockgate.gateway.runtime.errors import DirectoryInUse, StartError
 
 LOCK_NAME = "lock"
 

@@ -4,10 +4,10 @@ import socket
 
 import pytest
 
-from rockgate.gateway.address import CLOSED, Address
-from rockgate.gateway.errors import BindError
-from rockgate.gateway.listener import Listener
+from rockgate.gateway.net.address import CLOSED, Address
+from rockgate.gateway.net.listener import Listener
 from rockgate.gateway.remoting.config import RemotingConfig
+from rockgate.gateway.runtime.errors import BindError
 
 
 class Greeter(asyncio.Protocol):

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from rockgate.gateway.errors import IdentityError
-from rockgate.gateway.identity import FILE_NAME, identify
+from rockgate.gateway.runtime.errors import IdentityError
+from rockgate.gateway.runtime.identity import FILE_NAME, identify
 
 
 def test_a_new_directory_gets_an_identity_that_stays(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from rockgate.gateway.clock import Clock
+from rockgate.gateway.net.clock import Clock
 from rockgate.protocol.frames import Spares
 
 CHUNK_SIZE = 64 << 10

@@ -7,7 +7,7 @@ our own limits, is never held against the client.
 
 from enum import Enum
 
-from rockgate.gateway.limits import Limits
+from rockgate.gateway.net.limits import Limits
 
 
 class Verdict(Enum):

@@ -3,7 +3,7 @@
     2026-11-16T06:07:01.123Z info kafka.door connection refused limit=10000
 
 An event is one line, whatever its values hold; a traceback below it is set in. What a peer wrote is
-quoted besides (`rockgate.gateway.quoting.shown`), so that it cannot pass for another key.
+quoted besides (`rockgate.gateway.runtime.quoting.shown`), so that it cannot pass for another key.
 
 Only the server sets up logging; protocol never logs. Levels: error = somebody must act; warning = a
 peer or the disk misbehaved; info = life of the process, and peers that were closed; debug = one
@@ -15,8 +15,8 @@ import sys
 import time
 from typing import Any
 
-from rockgate.gateway.quoting import one_line
-from rockgate.gateway.quoting import shown as shown
+from rockgate.gateway.runtime.quoting import one_line
+from rockgate.gateway.runtime.quoting import shown as shown
 
 _ROOM_PREFIX = "rockgate.gateway."
 

@@ -3,8 +3,8 @@ import re
 
 import pytest
 
-from rockgate.gateway.logs import LineFormatter
-from rockgate.gateway.quoting import VALUE_CHARS_MAX, shown
+from rockgate.gateway.runtime.logs import LineFormatter
+from rockgate.gateway.runtime.quoting import VALUE_CHARS_MAX, shown
 
 
 def test_a_line_has_time_level_module_and_message() -> None:

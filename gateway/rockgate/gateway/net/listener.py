@@ -10,8 +10,8 @@ import errno
 import socket
 from collections.abc import Callable
 
-from rockgate.gateway.address import Address
-from rockgate.gateway.errors import BindError
+from rockgate.gateway.net.address import Address
+from rockgate.gateway.runtime.errors import BindError
 
 _ADVICE = {
     errno.EADDRINUSE: "stop what holds it, or",

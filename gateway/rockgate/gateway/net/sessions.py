@@ -4,8 +4,8 @@ import asyncio
 import logging
 from typing import Generic, Protocol, TypeVar
 
-from rockgate.gateway.budget import Budget
-from rockgate.gateway.receiving import Receiving
+from rockgate.gateway.net.budget import Budget
+from rockgate.gateway.net.receiving import Receiving
 
 log = logging.getLogger(__name__)
 

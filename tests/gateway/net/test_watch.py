@@ -1,7 +1,7 @@
 import pytest
 
-from rockgate.gateway.limits import Limits
-from rockgate.gateway.watch import Verdict, Watch
+from rockgate.gateway.net.limits import Limits
+from rockgate.gateway.net.watch import Verdict, Watch
 
 LIMITS = Limits(
     frame_bytes_max=1,

@@ -1,0 +1,1 @@
+"""Connections, whatever is spoken on them: addresses, listeners, streams, budgets, limits."""

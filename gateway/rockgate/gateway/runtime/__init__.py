@@ -1,0 +1,1 @@
+"""The process: its logs, identity, data directory, tuning, and why it refuses to start."""

@@ -1,0 +1,1 @@
+"""The loop's side of the store: long polls, answers that wait for the disk, cold reads."""
