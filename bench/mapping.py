@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 
 from bench.measure import Work, race, ratio, steps_ms
 from bench.results import Bar, Report
-from rockgate.gateway.mapping.batches import Transcoding
-from rockgate.gateway.mapping.dictionary import pack_record, read_message
-from rockgate.gateway.mapping.messages import Messages
+from rockgate.gateway.transcode.batches import Transcoding
+from rockgate.gateway.transcode.dictionary import pack_record, read_message
+from rockgate.gateway.transcode.messages import Messages
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.kafka.records.batch import Compression, stamp
 from rockgate.protocol.kafka.records.record import Header, Record, build_batch, read_records

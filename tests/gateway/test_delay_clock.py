@@ -11,8 +11,8 @@ from tests.gateway.kafka.delayed import Postponing
 from tests.gateway.remoting.test_delays import DelayWorld
 
 from rockgate.gateway.delay.headers import Terms
+from rockgate.gateway.delay.levels import read_levels
 from rockgate.gateway.remoting.config import RemotingConfig
-from rockgate.gateway.remoting.delaylevels import read_levels
 from rockgate.store.clock import ManualClock
 
 MINUTE_MS: Final = 60_000

@@ -19,10 +19,10 @@ from rockgate.gateway.compose.kafka import KafkaFolds
 from rockgate.gateway.compose.remoting import RemotingFolds
 from rockgate.gateway.kafka.groups.saving import CLASSIC, SavedGroup
 from rockgate.gateway.kafka.transactions.transaction import Offset, Transaction
-from rockgate.gateway.mapping.keys import record_keys
 from rockgate.gateway.remoting.halves import Halves
 from rockgate.gateway.remoting.sending import Incoming
 from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.transcode.keys import record_keys
 from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.remoting.bodies.clients import SubscriptionGroupConfig

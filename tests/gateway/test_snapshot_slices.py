@@ -15,18 +15,19 @@ import pytest
 
 from rockgate.gateway.compose.kafka import KafkaFolds
 from rockgate.gateway.compose.remoting import RemotingFolds
-from rockgate.gateway.kafka import emptyoffsets, producers, resourceconfigs
+from rockgate.gateway.kafka import producers, resourceconfigs
 from rockgate.gateway.kafka.groups import fold as groups
 from rockgate.gateway.kafka.groups.saving import SAVED_SIZE_MAX
 from rockgate.gateway.kafka.quotas import kept as quotas
 from rockgate.gateway.kafka.quotas.entities import NAME_CHARS_MAX
 from rockgate.gateway.kafka.transactions import changes as transactions
 from rockgate.gateway.kafka.transactions.transaction import Offset, Producer
-from rockgate.gateway.kafka.transactions.unstable import Unstable
-from rockgate.gateway.mapping.keys import record_keys
 from rockgate.gateway.remoting import groupsettings
 from rockgate.gateway.remoting.operating import resent
 from rockgate.gateway.remoting.processors.groups import SETTINGS_BYTES_MAX
+from rockgate.gateway.transcode.keys import record_keys
+from rockgate.gateway.visibility import empty_offsets as emptyoffsets
+from rockgate.gateway.visibility.stable_offsets import Unstable
 from rockgate.protocol.kafka.records.batch import BatchHeader
 from rockgate.store.clock import ManualClock
 from rockgate.store.config import StoreConfig

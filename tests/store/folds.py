@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 from tests.store.journals import ENVELOPE_SIZE, MemoryJournal, change_at
 
-from rockgate.gateway.kafka.emptyoffsets import EmptyOffsets
+from rockgate.gateway.visibility.empty_offsets import EmptyOffsets
 from rockgate.store.clock import ManualClock
 from rockgate.store.delay import held as delayheld
 from rockgate.store.delay.changes import DELAY_TOPIC, Ended, encode_ended, encode_schedule

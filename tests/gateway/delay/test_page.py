@@ -2,7 +2,7 @@
 
 from tests.house.checkout import ROOT
 
-from rockgate.gateway.delay import headers, shown
+from rockgate.gateway.delay import headers, visible_batch
 from rockgate.gateway.kafka import delayscheduling, examining, redelivering
 from rockgate.protocol.kafka.records.bounds import LIGHT
 from rockgate.store.delay import delivery
@@ -22,6 +22,6 @@ def test_the_numbers_are_those_of_the_code() -> None:
     assert (LIGHT.records_max, LIGHT.inflated_bytes_max) == (1_000, 1 << 20)
     assert LIGHT.compressed_bytes_max == 32 << 10
     assert "more than 1,000 records, of 1 MiB, or of 32 KiB compressed" in DOOR
-    assert shown.CACHE_BYTES == 32 << 20 and "within 32 MiB" in DOOR
+    assert visible_batch.CACHE_BYTES == 32 << 20 and "within 32 MiB" in DOOR
     assert (delivery.COUNT_MAX, redelivering.BATCH_BYTES) == (64, 64 << 10)
     assert "up to 64 of them and 64 KiB of records in plain" in DOOR

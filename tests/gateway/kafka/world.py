@@ -16,12 +16,12 @@ from rockgate.gateway.kafka.peer import Call, Peer
 from rockgate.gateway.kafka.redelivering import Redelivering
 from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.gateway.kafka.topicsettings import SettingsCache
-from rockgate.gateway.mapping.batches import Transcoding
-from rockgate.gateway.mapping.keys import record_keys
-from rockgate.gateway.mapping.opening import Opening
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.storage.cold_reads import Warming
 from rockgate.gateway.storage.long_poll import Waiting
+from rockgate.gateway.transcode.batches import Transcoding
+from rockgate.gateway.transcode.keys import record_keys
+from rockgate.gateway.transcode.opening import Opening
 from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.kafka.records.batch import (
     Compression,

@@ -11,8 +11,6 @@ from tests.gateway.fakes import HandClock, turns
 from tests.gateway.remoting.halfworld import FakeCaller
 
 from rockgate.gateway.compose.config.sections import TopicsConfig
-from rockgate.gateway.kafka.transactions.unstable import Unstable
-from rockgate.gateway.mapping.transcoder import Transcoder
 from rockgate.gateway.remoting.clients import Clients
 from rockgate.gateway.remoting.dispatch import Dispatcher
 from rockgate.gateway.remoting.groupsettings import GroupSettings
@@ -23,6 +21,8 @@ from rockgate.gateway.remoting.pulling import Puller
 from rockgate.gateway.remoting.resets import Resets
 from rockgate.gateway.remoting.topicbook import TopicBook
 from rockgate.gateway.storage.long_poll import Waiting
+from rockgate.gateway.transcode.transcoder import Transcoder
+from rockgate.gateway.visibility.stable_offsets import Unstable
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.connection import Connection

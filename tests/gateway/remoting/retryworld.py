@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from tests.gateway.remoting.halfworld import FakeCaller
 
 from rockgate.gateway.compose.config.sections import TopicsConfig
-from rockgate.gateway.mapping.lookup import MessageLookup
-from rockgate.gateway.mapping.transcoder import Transcoder
+from rockgate.gateway.delay.levels import read_levels
 from rockgate.gateway.remoting.config import RemotingConfig
-from rockgate.gateway.remoting.delaylevels import read_levels
 from rockgate.gateway.remoting.delays import Delays
 from rockgate.gateway.remoting.groupsettings import GroupSettings
 from rockgate.gateway.remoting.retrying import GivenBack, Retries
 from rockgate.gateway.remoting.sending import MessageKind, Sender
 from rockgate.gateway.remoting.topicbook import TopicBook
 from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.transcode.lookup import MessageLookup
+from rockgate.gateway.transcode.transcoder import Transcoder
 from rockgate.protocol.entry import MAGIC_BATCH, pack_host, pack_properties, places
 from rockgate.protocol.kafka.records.batch import Compression
 from rockgate.protocol.kafka.records.record import Record, build_batch

@@ -8,7 +8,7 @@ import pytest
 from tests.gateway.remoting.client import Client, messages, properties
 from tests.gateway.remoting.halfworld import SECOND, FakeCaller, HalfWorld
 
-from rockgate.gateway.remoting.delaylevels import read_levels
+from rockgate.gateway.delay.levels import read_levels
 from rockgate.gateway.remoting.delays import LEVELS_TOPIC, TIMES_TOPIC, Delays
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.recalling import make_handle, read_handle

@@ -7,7 +7,7 @@ from tests.gateway.remoting.client import Client
 from tests.gateway.remoting.test_retry_requests import pulled, send_back
 from tests.waiting import wait_until
 
-from rockgate.gateway.mapping.dictionary import SIZE_MAX
+from rockgate.gateway.transcode.dictionary import SIZE_MAX
 from rockgate.protocol.remoting.codes import ResponseCode
 
 

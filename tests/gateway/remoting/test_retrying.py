@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from tests.gateway.remoting.retryworld import BORN_HOST, BORN_MS, CONFIG, SECOND, RetryWorld
 
-from rockgate.gateway.mapping.batches import Transcoding
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.transcode.batches import Transcoding
 from rockgate.protocol.entry import unpack_host
 from rockgate.protocol.kafka.records.batch import Compression, read_header
 from rockgate.protocol.kafka.records.record import Record, open_records, walk_records

@@ -12,7 +12,7 @@ from tests.gateway.remoting.client import Client, messages
 from tests.gateway.server import RunningServer
 from tests.waiting import wait_until
 
-from rockgate.gateway.mapping.address import pack_address, unpack_address
+from rockgate.gateway.transcode.address import pack_address, unpack_address
 
 SPAN = 1_500
 """Bytes behind the first batch in which the next ones lie."""

@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from tests.gateway.remoting.halfworld import CONFIG
 
-from rockgate.gateway.kafka.transactions.unstable import Unstable
-from rockgate.gateway.mapping.transcoder import Transcoder
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.pulling import Pulled, Puller
 from rockgate.gateway.remoting.subscriptions import (
@@ -19,6 +17,8 @@ from rockgate.gateway.remoting.subscriptions import (
     Filters,
     filter_of,
 )
+from rockgate.gateway.transcode.transcoder import Transcoder
+from rockgate.gateway.visibility.stable_offsets import Unstable
 from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.message import decode_all

@@ -211,9 +211,9 @@ def _opener(config: Config) -> Opener:
 
     from rockgate.gateway.compose.kafka import KafkaFolds
     from rockgate.gateway.compose.remoting import RemotingFolds
-    from rockgate.gateway.mapping.keys import record_keys
     from rockgate.gateway.runtime.errors import IdentityError
     from rockgate.gateway.runtime.identity import look
+    from rockgate.gateway.transcode.keys import record_keys
     from rockgate.store.check.trial import CannotOpen
     from rockgate.store.clock import SystemClock
     from rockgate.store.store import Store

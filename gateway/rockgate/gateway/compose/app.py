@@ -31,10 +31,9 @@ from rockgate.gateway.compose.remoting import (
     RemotingFolds,
 )
 from rockgate.gateway.compose.storage import Ticking, close_store, open_store, posting
-from rockgate.gateway.delivering import Delivering
+from rockgate.gateway.delay.delivery_timer import Delivering
 from rockgate.gateway.http.pages import pages
 from rockgate.gateway.http.session import HttpDoor
-from rockgate.gateway.mapping.keys import RecordKeys
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.net.listener import Listener
 from rockgate.gateway.remoting.local import store_host
@@ -47,6 +46,7 @@ from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.telemetry.loop import LoopWatch
 from rockgate.gateway.telemetry.process import ProcessSource
 from rockgate.gateway.telemetry.telemetry import Telemetry
+from rockgate.gateway.transcode.keys import RecordKeys
 from rockgate.store.state.fold import Fold, Journal
 from rockgate.store.state.topics import Topics
 from rockgate.store.store import Store

@@ -15,6 +15,7 @@ from rockgate.gateway.compose.kafka_table import HANDLERS
 from rockgate.gateway.compose.metrics.kafka import GroupSource, RequestSource, TopicSource
 from rockgate.gateway.compose.metrics.producers import RememberedSource
 from rockgate.gateway.delay.headers import Terms
+from rockgate.gateway.delay.levels import read_levels
 from rockgate.gateway.kafka.accounting import Accounting, counting
 from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.brokerconfigs import broker_configs
@@ -23,7 +24,6 @@ from rockgate.gateway.kafka.delaying import RecordDelays
 from rockgate.gateway.kafka.delayscheduling import HeldScheduling
 from rockgate.gateway.kafka.dispatch import Dispatcher
 from rockgate.gateway.kafka.door import KafkaDoor
-from rockgate.gateway.kafka.emptyoffsets import EmptyOffsets
 from rockgate.gateway.kafka.groups.expiry import Expiry
 from rockgate.gateway.kafka.groups.fold import SavedGroups
 from rockgate.gateway.kafka.groups.groups import Groups, new_member_id
@@ -41,15 +41,15 @@ from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.deadlines import Deadlines
 from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.markers import Markers
-from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.net.listener import Listener
-from rockgate.gateway.remoting.delaylevels import read_levels
 from rockgate.gateway.runtime.identity import Identity
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.telemetry.requests import RequestStats
 from rockgate.gateway.telemetry.telemetry import Telemetry
+from rockgate.gateway.visibility.empty_offsets import EmptyOffsets
+from rockgate.gateway.visibility.stable_offsets import Unstable
 from rockgate.store.delay.held import HeldEntries
 from rockgate.store.state.fold import Fold, Journal
 from rockgate.store.state.topics import Topics

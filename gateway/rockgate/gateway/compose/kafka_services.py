@@ -45,13 +45,13 @@ from rockgate.gateway.kafka.transactions.config import TransactionsConfig
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.markers import Markers
-from rockgate.gateway.kafka.transactions.unstable import Unstable
-from rockgate.gateway.mapping.batches import Transcoding
-from rockgate.gateway.mapping.opening import Opening
 from rockgate.gateway.runtime.identity import Identity
 from rockgate.gateway.storage.cold_reads import Warming
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.storage.long_poll import Waiting
+from rockgate.gateway.transcode.batches import Transcoding
+from rockgate.gateway.transcode.opening import Opening
+from rockgate.gateway.visibility.stable_offsets import Unstable
 from rockgate.store.store import Store
 
 

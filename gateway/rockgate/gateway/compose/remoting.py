@@ -16,16 +16,12 @@ from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.compose.config import Config
 from rockgate.gateway.compose.metrics.remoting import BrokerSource, RequestSource
 from rockgate.gateway.compose.remoting_table import Families, table
-from rockgate.gateway.kafka.emptyoffsets import EmptyOffsets
+from rockgate.gateway.delay.levels import read_levels
+from rockgate.gateway.groups.ownership import GroupTenancy
 from rockgate.gateway.kafka.groups.groups import Groups
-from rockgate.gateway.kafka.transactions.unstable import Unstable
-from rockgate.gateway.mapping.aborted import AbortedBatches
-from rockgate.gateway.mapping.lookup import MessageLookup
-from rockgate.gateway.mapping.transcoder import Transcoder
 from rockgate.gateway.net.listener import Listener
 from rockgate.gateway.remoting.checking import Checking
 from rockgate.gateway.remoting.clients import Clients
-from rockgate.gateway.remoting.delaylevels import read_levels
 from rockgate.gateway.remoting.delays import Delays
 from rockgate.gateway.remoting.dispatch import Dispatcher
 from rockgate.gateway.remoting.door import RemotingDoor
@@ -62,11 +58,15 @@ from rockgate.gateway.remoting.registering import Registrar
 from rockgate.gateway.remoting.resets import Resets
 from rockgate.gateway.remoting.retrying import Retries
 from rockgate.gateway.remoting.sending import MessageKind, Sender
-from rockgate.gateway.remoting.tenancy import GroupTenancy
 from rockgate.gateway.remoting.topicbook import TopicBook
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.telemetry.telemetry import Telemetry
+from rockgate.gateway.transcode.lookup import MessageLookup
+from rockgate.gateway.transcode.transcoder import Transcoder
+from rockgate.gateway.visibility.aborted import AbortedBatches
+from rockgate.gateway.visibility.empty_offsets import EmptyOffsets
+from rockgate.gateway.visibility.stable_offsets import Unstable
 from rockgate.store.clock import Clock
 from rockgate.store.errors import StoreFull
 from rockgate.store.half.fold import HalfMessages

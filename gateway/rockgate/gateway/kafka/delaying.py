@@ -10,7 +10,7 @@ from __future__ import annotations
 from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.delay.headers import Terms, Wait
 from rockgate.gateway.delay.opening import Asked, waits_within
-from rockgate.gateway.delay.shown import Shown
+from rockgate.gateway.delay.visible_batch import Shown
 from rockgate.gateway.kafka.examining import WAITS_MAX, Waits
 from rockgate.protocol.entry import DELAYED
 from rockgate.protocol.kafka.records.batch import BatchHeader, Buffer

@@ -21,7 +21,7 @@ from typing import Final, Protocol
 
 from rockgate.gateway.kafka.errors import code_of
 from rockgate.gateway.kafka.leaderepochs import EpochEnd, LeaderEpochs
-from rockgate.gateway.kafka.transactions.unstable import Unstable
+from rockgate.gateway.visibility.stable_offsets import Unstable
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.fetch import Diverging, FetchedPartition
 from rockgate.protocol.kafka.messages.fetch import FetchPartition

@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
+from rockgate.gateway.delay.cache import Kept
 from rockgate.gateway.delay.headers import NAMES
-from rockgate.gateway.delay.kept import Kept
 from rockgate.gateway.delay.opening import Opened, open_batch, open_politely
 from rockgate.gateway.kafka.topicsettings import SettingsCache, TopicSettings
 from rockgate.protocol import entry as envelope

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from rockgate.gateway.delay.levels import read_levels
 from rockgate.gateway.net.address import Address
-from rockgate.gateway.remoting.delaylevels import read_levels
 
 KIB = 1024
 MIB = 1024 * KIB

@@ -17,7 +17,6 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from rockgate.gateway.mapping import names
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.sending import (
     CLIENT_FLAGS,
@@ -27,6 +26,7 @@ from rockgate.gateway.remoting.sending import (
     classify,
 )
 from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.transcode import names
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import (
     BORN_HOST_V6,

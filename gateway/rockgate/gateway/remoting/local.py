@@ -9,10 +9,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from rockgate.gateway.mapping import names
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.topicbook import TopicBook, describe
+from rockgate.gateway.transcode import names
 from rockgate.protocol.entry import pack_host
 from rockgate.protocol.remoting.bodies.topics import TopicConfig
 from rockgate.store.log.commitlog import NO_HOST

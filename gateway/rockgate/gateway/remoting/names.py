@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from rockgate.gateway.mapping.names import to_rocketmq
 from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.transcode.names import to_rocketmq
 from rockgate.protocol.remoting.codes import ResponseCode
 
 GROUP_CHARS_MAX: Final = 255

@@ -11,10 +11,10 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
-from rockgate.gateway.mapping import names
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.resets import Resets
 from rockgate.gateway.runtime.quoting import shown
+from rockgate.gateway.transcode import names
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.store.progress.progress import Commit, Progress
 from rockgate.store.queues.consumequeue import Queue

@@ -21,10 +21,10 @@ from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import NamedTuple
 
-from rockgate.gateway.kafka.transactions.unstable import Unstable
-from rockgate.gateway.mapping.transcoder import Transcoder
 from rockgate.gateway.remoting.subscriptions import Evaluation, Filter
 from rockgate.gateway.storage.cold_reads import Warming
+from rockgate.gateway.transcode.transcoder import Transcoder
+from rockgate.gateway.visibility.stable_offsets import Unstable
 from rockgate.protocol.entry import MAGIC_BATCH, body_of, places
 from rockgate.protocol.kafka.records.batch import read_header
 from rockgate.protocol.remoting.codes import ResponseCode

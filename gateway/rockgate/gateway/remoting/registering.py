@@ -10,10 +10,10 @@ import contextlib
 import logging
 import zlib
 
-from rockgate.gateway.mapping import names
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.remoting.topicbook import TopicBook, describe
 from rockgate.gateway.runtime.quoting import shown
+from rockgate.gateway.transcode import names
 from rockgate.protocol.errors import ProtocolError
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.clients import DataVersion

@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
-from rockgate.gateway.mapping import names
-from rockgate.gateway.mapping.lookup import Found
 from rockgate.gateway.remoting.delays import KEPT_FLAGS, LEVEL, WAITING_MARKS
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.groupsettings import GroupSettings
@@ -21,6 +19,8 @@ from rockgate.gateway.remoting.names import check_group
 from rockgate.gateway.remoting.sending import CLIENT_FLAGS, Incoming, Taken
 from rockgate.gateway.remoting.topicbook import DLQ_PREFIX, RETRY_PREFIX, TopicBook
 from rockgate.gateway.runtime.quoting import shown
+from rockgate.gateway.transcode import names
+from rockgate.gateway.transcode.lookup import Found
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import pack_properties, parse_properties, unpack_host
 from rockgate.protocol.remoting import properties as named

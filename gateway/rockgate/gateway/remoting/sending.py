@@ -21,11 +21,11 @@ from collections.abc import Awaitable, Callable
 from enum import Enum
 from typing import TypeAlias
 
-from rockgate.gateway.mapping.dictionary import SIZE_MAX
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.topicbook import NO_SENDING, RETRY_PREFIX, TopicBook, check_name
 from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.transcode.dictionary import SIZE_MAX
 from rockgate.protocol.entry import (
     COMPRESSED,
     MULTI_TAGS,

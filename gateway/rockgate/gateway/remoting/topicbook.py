@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 
 from rockgate.gateway.compose.config.sections import TopicsConfig
-from rockgate.gateway.mapping import names
 from rockgate.gateway.remoting.errors import Refused
+from rockgate.gateway.transcode import names
 from rockgate.protocol.remoting.bodies.topics import TopicConfig
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.store.errors import InvalidTopic

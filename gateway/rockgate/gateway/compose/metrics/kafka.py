@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from rockgate.gateway.kafka import names
 from rockgate.gateway.kafka.door import KafkaDoor
-from rockgate.gateway.kafka.emptyoffsets import EmptyOffsets
 from rockgate.gateway.kafka.groups.events import State
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.listing import Listing
@@ -23,6 +22,7 @@ from rockgate.gateway.telemetry import metrics
 from rockgate.gateway.telemetry.config import MetricsConfig
 from rockgate.gateway.telemetry.exposition import Exposition
 from rockgate.gateway.telemetry.requests import RequestStats
+from rockgate.gateway.visibility.empty_offsets import EmptyOffsets
 from rockgate.protocol.kafka.api import APIS, ApiKey
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.store.state.topic import Topic

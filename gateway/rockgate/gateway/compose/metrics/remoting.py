@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from rockgate.gateway.mapping.transcoder import Transcoder
 from rockgate.gateway.remoting.checking import Checking
 from rockgate.gateway.remoting.clients import Clients
 from rockgate.gateway.remoting.dispatch import UNKNOWN
@@ -17,6 +16,7 @@ from rockgate.gateway.remoting.retrying import Retries
 from rockgate.gateway.telemetry import metrics
 from rockgate.gateway.telemetry.exposition import Exposition
 from rockgate.gateway.telemetry.requests import RequestStats
+from rockgate.gateway.transcode.transcoder import Transcoder
 from rockgate.protocol.remoting.codes import ResponseCode, request_name, response_name
 
 NO_ERRORS: Final = frozenset(

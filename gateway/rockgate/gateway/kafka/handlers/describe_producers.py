@@ -22,7 +22,7 @@ from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.producers import Producer, Producers
 from rockgate.gateway.kafka.repeats import merged
 from rockgate.gateway.kafka.slices import Steps, in_slices
-from rockgate.gateway.kafka.transactions.unstable import Unstable
+from rockgate.gateway.visibility.stable_offsets import Unstable
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_producers import (
     DescribeProducersRequest,

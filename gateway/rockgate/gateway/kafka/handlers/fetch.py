@@ -37,7 +37,7 @@ from collections.abc import Awaitable, Iterable
 from itertools import islice
 from typing import Final, NamedTuple
 
-from rockgate.gateway.delay.shown import Shown
+from rockgate.gateway.delay.visible_batch import Shown
 from rockgate.gateway.kafka.fetching import PartitionReader
 from rockgate.gateway.kafka.fetchsession import FetchSession, Wanted, WantedTopic
 from rockgate.gateway.kafka.fetchsessions import FetchSessions

@@ -21,9 +21,9 @@ from rockgate.gateway.kafka.errors import RequestError, explain
 from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.slices import Steps, in_slices
 from rockgate.gateway.kafka.transactions.markers import Markers
-from rockgate.gateway.kafka.transactions.unstable import Unstable
 from rockgate.gateway.net.address import is_this_machine
 from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.visibility.stable_offsets import Unstable
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.write_txn_markers import (
     WritableTxnMarker,

@@ -8,7 +8,7 @@ from typing import Final
 from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.producers import Producers
 from rockgate.gateway.kafka.transactions.transaction import Ending, Partition
-from rockgate.gateway.kafka.transactions.unstable import FIRST, Unstable
+from rockgate.gateway.visibility.stable_offsets import FIRST, Unstable
 from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.records.batch import stamp

@@ -19,7 +19,7 @@ from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.producers import Producers
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.transaction import Partition, Producer
-from rockgate.gateway.kafka.transactions.unstable import Unstable
+from rockgate.gateway.visibility.stable_offsets import Unstable
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.records.batch import BatchHeader
 

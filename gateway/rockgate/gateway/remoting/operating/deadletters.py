@@ -13,9 +13,6 @@ from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from rockgate.gateway.kafka.groups.groups import Groups
-from rockgate.gateway.mapping import names
-from rockgate.gateway.mapping.lookup import End
-from rockgate.gateway.mapping.transcoder import Transcoder
 from rockgate.gateway.remoting.clients import Clients
 from rockgate.gateway.remoting.delays import KEPT_FLAGS
 from rockgate.gateway.remoting.errors import Refused
@@ -27,6 +24,9 @@ from rockgate.gateway.remoting.retrying import OF_THE_LOG
 from rockgate.gateway.remoting.topicbook import DLQ_PREFIX, RETRY_PREFIX
 from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.gateway.storage.cold_reads import Warming
+from rockgate.gateway.transcode import names
+from rockgate.gateway.transcode.lookup import End
+from rockgate.gateway.transcode.transcoder import Transcoder
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import MAGIC_BATCH, pack_properties, parse_properties, places
 from rockgate.protocol.remoting import properties as named

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rockgate.gateway.kafka.emptyoffsets import EmptyOffsets
+from rockgate.gateway.visibility.empty_offsets import EmptyOffsets
 from rockgate.protocol.remoting.bodies.operating import OffsetRange
 from rockgate.store.queues.queuetable import QueueTable
 

@@ -18,8 +18,6 @@ from dataclasses import replace
 
 import msgspec
 
-from rockgate.gateway.mapping import names
-from rockgate.gateway.mapping.lookup import MessageLookup
 from rockgate.gateway.remoting import names as names_of
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.clients import Client, Clients, Group
@@ -30,6 +28,8 @@ from rockgate.gateway.remoting.longanswers import TURN_SECONDS, joined, keyed
 from rockgate.gateway.remoting.subscriptions import filter_of
 from rockgate.gateway.remoting.topicbook import RETRY_PREFIX, TopicBook
 from rockgate.gateway.runtime.time_slice import TimeSlice
+from rockgate.gateway.transcode import names
+from rockgate.gateway.transcode.lookup import MessageLookup
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.clients import (
     CheckClientBody,

@@ -13,7 +13,6 @@ from itertools import chain, islice
 
 import msgspec
 
-from rockgate.gateway.mapping import names
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.clients import Clients
 from rockgate.gateway.remoting.dispatch import Reply
@@ -22,6 +21,7 @@ from rockgate.gateway.remoting.groupsettings import GroupSettings
 from rockgate.gateway.remoting.longanswers import joined, keyed
 from rockgate.gateway.remoting.names import check_group as check_name
 from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.transcode import names
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.clients import DataVersion, SubscriptionGroupConfig
 from rockgate.protocol.remoting.bodies.topics import TopicList

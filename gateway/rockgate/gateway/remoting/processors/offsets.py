@@ -21,7 +21,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 
-from rockgate.gateway.mapping import names
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.clients import Clients
 from rockgate.gateway.remoting.dispatch import Reply
@@ -33,6 +32,7 @@ from rockgate.gateway.remoting.pulling import Puller
 from rockgate.gateway.remoting.topicbook import TopicBook, describe
 from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.transcode import names
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.queues import (
     MessageQueue,

@@ -22,7 +22,6 @@ import asyncio
 from collections.abc import Awaitable
 from typing import cast
 
-from rockgate.gateway.mapping import names
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.clients import BROADCASTING, Clients
 from rockgate.gateway.remoting.dispatch import Frame, Later, Reply
@@ -34,6 +33,7 @@ from rockgate.gateway.remoting.pulling import Pulled, Puller
 from rockgate.gateway.remoting.subscriptions import EVERYTHING, Filter, filter_of
 from rockgate.gateway.remoting.topicbook import TopicBook
 from rockgate.gateway.storage.long_poll import Waiting
+from rockgate.gateway.transcode import names
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command

@@ -11,9 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Iterator
 
-from rockgate.gateway.mapping import names
-from rockgate.gateway.mapping.address import pack_address
-from rockgate.gateway.mapping.lookup import MessageLookup
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.clients import Clients
 from rockgate.gateway.remoting.dispatch import Reply
@@ -21,6 +18,9 @@ from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.pulling import Puller
 from rockgate.gateway.remoting.subscriptions import EVERYTHING, Filter, filter_of
 from rockgate.gateway.remoting.topicbook import TopicBook
+from rockgate.gateway.transcode import names
+from rockgate.gateway.transcode.address import pack_address
+from rockgate.gateway.transcode.lookup import MessageLookup
 from rockgate.protocol.entry import MAGIC_BATCH, places
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.queues import QueueUnit, QueueUnits

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
-from rockgate.gateway.mapping.lookup import Found, MessageLookup
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.dispatch import Reply
 from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.retrying import GivenBack, Retries
+from rockgate.gateway.transcode.lookup import Found, MessageLookup
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Iterator
 
-from rockgate.gateway.mapping import names
 from rockgate.gateway.remoting.caller import Caller
 from rockgate.gateway.remoting.clients import Clients, Group
 from rockgate.gateway.remoting.dispatch import Reply
@@ -19,6 +18,7 @@ from rockgate.gateway.remoting.longanswers import joined, keyed
 from rockgate.gateway.remoting.pulling import Puller
 from rockgate.gateway.remoting.topicbook import TopicBook, describe
 from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.transcode import names
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.clients import DataVersion
 from rockgate.protocol.remoting.bodies.queues import MessageQueue, QueueBounds

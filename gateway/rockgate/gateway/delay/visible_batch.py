@@ -1,0 +1,100 @@
+"""What Kafka's readers see of a batch of which records wait: the batch without them.
+
+It is made when somebody reads it, or when it was produced if that took a thread anyway, and kept
+within a bound. What takes long to make is noted by whoever reads on the loop, as cold entries are,
+and made by a thread before it is asked for again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from functools import partial
+from typing import Final
+
+from rockgate.gateway.batches.threads import BatchThreads
+from rockgate.gateway.delay.cache import Kept
+from rockgate.gateway.delay.opening import open_batch, open_politely
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import DELAYED
+from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
+from rockgate.protocol.kafka.records.batch import Buffer, read_header
+from rockgate.protocol.kafka.records.bounds import LIGHT, WIDEST, Bounds, is_heavy
+from rockgate.protocol.kafka.records.record import rebuild_batch
+from rockgate.store.log.commitlog import CommitLog
+from rockgate.store.log.page_residency import Place
+from rockgate.store.read.reader import Slice
+
+CACHE_BYTES: Final = 32 << 20
+_OVERHEAD: Final = 200
+
+log = logging.getLogger(__name__)
+
+
+class Shown:
+    """Batches as readers get them. One for all that read; belongs to the loop's thread."""
+
+    def __init__(
+        self, log: CommitLog, threads: BatchThreads | None = None, bytes_max: int = CACHE_BYTES
+    ) -> None:
+        self._log = log
+        self._threads = threads or BatchThreads()
+        self._kept: Kept[Buffer] = Kept(bytes_max)
+
+    def batch(self, found: Slice, later: list[Place] | None) -> Buffer | None:
+        """Return what is shown of a marked entry; None if it was noted in `later`.
+
+        Without such a list it is made here, however long that takes.
+        """
+        position = found.unit.position
+        kept = self._kept.get(position)
+        if kept is not None:
+            return kept
+        body = envelope.body_of(found.entry)
+        made = None if later is not None and is_heavy(body) else _made(body, LIGHT)
+        if made is None and later is not None:
+            later.append((position, found.unit.size))
+            return None
+        if made is None:
+            made = _made_politely(body)
+        self.put(position, made)
+        return made
+
+    def put(self, position: int, made: Buffer) -> None:
+        """Keep what is shown of the entry at a position."""
+        self._kept.put(position, made, len(made) + _OVERHEAD)
+
+    async def prepare(self, places: Iterable[Place]) -> None:
+        """Let a thread make what was noted; places of other entries are passed over."""
+        for position, size in places:
+            view = self._log.slice(position, size)
+            if view is None or position in self._kept:
+                continue
+            entry = envelope.read(view)
+            if entry.is_batch and entry.sys_flag & DELAYED:
+                body = view[entry.body_at : entry.body_at + entry.body_size]
+                self.put(position, await self._threads.run(partial(_made_politely, body)))
+
+
+def _made(body: memoryview, bounds: Bounds) -> Buffer | None:
+    """Return what is shown of a batch; None if it is too much for the bounds."""
+    try:
+        return open_batch(body, bounds=bounds).rest()
+    except BatchTooLarge:
+        return None
+    except MalformedBatch as damage:
+        return _nothing(body, damage)
+
+
+def _made_politely(body: memoryview) -> Buffer:
+    try:
+        # It was let in, so it is shown: whatever the bounds are by now.
+        return open_politely(body, bounds=WIDEST).rest()
+    except MalformedBatch as damage:
+        return _nothing(body, damage)
+
+
+def _nothing(body: memoryview, damage: MalformedBatch) -> Buffer:
+    """Return an empty batch in place of one that cannot be read any more."""
+    log.error("a batch with delayed records is not readable reason=%s", damage)
+    return rebuild_batch(read_header(body), ())

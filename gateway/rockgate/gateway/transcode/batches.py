@@ -1,0 +1,333 @@
+"""A run of message entries as one record batch: uncompressed, of no producer.
+
+docs/mapping.md has the dictionary. The loop over entries makes a list of pieces and joins them
+once; the usual envelope is read by one unpacking, and the usual property costs one look into a
+table of names. Messages that are alike, as those of one producer often are, are put together column
+by column, in half of that time. Whatever is unusual about a message goes through
+`dictionary.read_message`. Tests compare the three. A batch ends behind the message that brings what
+came out of compressed bodies to INFLATED_BYTES_MAX, in front of one that a thread has still to
+open, and in front of one whose time cannot be told by its difference from the first one's.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from itertools import chain, repeat
+from typing import Final
+
+from rockgate.gateway.transcode.cache import BatchCache
+from rockgate.gateway.transcode.dictionary import KEYS, OWN, read_message
+from rockgate.gateway.transcode.opening import INFLATED_BYTES_MAX, Opening
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import (
+    CHECKSUM_SIZE,
+    COMPRESSED,
+    HEAD_SIZE_V4,
+    MAGIC_V1,
+    MOVED,
+    Entry,
+)
+from rockgate.protocol.kafka.records import batch as batches
+from rockgate.protocol.kafka.records.record import (
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    is_delta,
+)
+from rockgate.protocol.remoting.compression import compression_of
+from rockgate.protocol.remoting.errors import MalformedContent
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.read.bodies import UNUSUAL, Alike
+from rockgate.store.read.reader import Slice
+from rockgate.store.write.dispatch import EPOCH, MAX_MS, TOPIC_ID
+
+COMPRESSED_BODY: Final = b"__ROCKETMQ_COMPRESSED"
+"""Header of a record whose value is a compressed body that cannot be opened: its flags."""
+
+KEPT_BYTES_MAX: Final = 32 << 20
+"""Of batches that were made: the next reader of the same messages gets them as they are."""
+
+_STORES_OWN: Final = frozenset((TOPIC_ID, MAX_MS, EPOCH))
+"""Properties that the store gives a moved entry; nobody sent them."""
+
+_HEAD: Final = struct.Struct(">II12xq8xiq36xI")
+_U16: Final = struct.Struct(">H")
+_NAMES_MAX: Final = 4096
+_NAME_SIZE_MAX: Final = 64
+_SHAPES_MAX: Final = 1024
+_SHAPE_SIZE_MAX: Final = 512
+# The id that a client gives each message: as a rule all that differs in their properties. It has 32
+# digits, or 56 where the client has an IPv6 address.
+_ID: Final = b"UNIQ_KEY\x01"
+_ID_SIZE: Final = len(_ID)
+
+Pieces = tuple[bytes, bytes | memoryview, bytes]
+"""What stands before a record's value, the value, and what stands behind it."""
+Shape = tuple[bytes, bytes, bytes]
+"""A record's key, and its headers before and behind the value of the message's id."""
+
+
+def _varint(value: int) -> bytes:
+    """The shortest zig-zag varint of an int64."""
+    n = value << 1 if value >= 0 else ~value << 1 | 1
+    out = bytearray()
+    while n > 127:
+        out.append(n & 127 | 128)
+        n >>= 7
+    out.append(n)
+    return bytes(out)
+
+
+_VARINT_COUNT: Final = 16384
+_VARINTS: Final = [_varint(value) for value in range(_VARINT_COUNT)]
+_NULL: Final = _varint(-1)
+_ID_NAME: Final = _varint(_ID_SIZE - 1) + _ID[:-1]
+"""How the header of an id begins."""
+
+
+def _of(value: int) -> bytes:
+    return _VARINTS[value] if 0 <= value < _VARINT_COUNT else _varint(value)
+
+
+class Transcoding:
+    """Reads message entries as record batches. Keeps the names of headers, encoded."""
+
+    def __init__(
+        self, opening: Opening | None = None, *, kept_bytes_max: int = KEPT_BYTES_MAX
+    ) -> None:
+        self._opening = opening or Opening()
+        self.kept = BatchCache(kept_bytes_max)
+        self._names: dict[bytes, bytes] = {}
+        self._shapes: dict[tuple[bytes, bytes, int], Shape] = {}
+        # By what stands before and behind an id, and its size.
+
+    def batch(self, queue: Queue, run: Sequence[Slice], epoch: int) -> tuple[bytearray, int]:
+        """Return one record batch of messages of a run, which are of one epoch, and how many.
+
+        All of them, unless they are compressed and too many to be opened at once. None, and no
+        batch, if the first one is still to be opened by a thread.
+        """
+        pieces: list[bytes | memoryview] = [b""]
+        base = run[0].unit.base
+        size, count, inflated = batches.HEADER_SIZE, 0, 0
+        base_ms = max_ms = last = 0
+        shapes, varints, unpack = self._shapes, _VARINTS, _HEAD.unpack_from
+        for unit, view in run:
+            total, magic, offset, sys_flag, born_ms, body_size = unpack(view)
+            if not count:
+                base_ms = max_ms = born_ms
+            elif not is_delta(born_ms - base_ms):
+                break
+            body_end = HEAD_SIZE_V4 + body_size
+            properties = OWN
+            if magic == MAGIC_V1 and not sys_flag & UNUSUAL:
+                properties_at = body_end + view[body_end] + 3
+                properties = bytes(view[properties_at : total - CHECKSUM_SIZE])
+            if OWN not in properties:
+                id_at = properties.find(_ID) + _ID_SIZE
+                id_end = properties.find(b"\x02", id_at)
+                shape = None
+                if id_at >= _ID_SIZE:
+                    shape = shapes.get((properties[:id_at], properties[id_end:], id_end - id_at))
+                if shape is None:
+                    key, tail = self._tail(properties, id_at, id_end)
+                else:
+                    key, before, behind_id = shape
+                    tail = before + properties[id_at:id_end] + behind_id
+                body: bytes | memoryview = view[HEAD_SIZE_V4:body_end]
+                later, behind = born_ms - base_ms, offset - base
+                lead = b"\x00%b%b%b%b" % (
+                    varints[later] if 0 <= later < _VARINT_COUNT else _varint(later),
+                    varints[behind] if behind < _VARINT_COUNT else _varint(behind),
+                    key,
+                    varints[body_size] if body_size < _VARINT_COUNT else _varint(body_size),
+                )
+            else:
+                record = self._unusual(queue, unit.position, view, base, base_ms)
+                if record is None:
+                    break
+                lead, body, tail = record
+                inflated += len(body) if sys_flag & COMPRESSED else 0
+            length = len(lead) + len(body) + len(tail)
+            prefix = varints[length] if length < _VARINT_COUNT else _varint(length)
+            pieces += (prefix, lead, body, tail)
+            size += len(prefix) + length
+            count += 1
+            last = offset
+            if born_ms > max_ms:
+                max_ms = born_ms
+            if inflated >= INFLATED_BYTES_MAX:
+                break
+        if not count:
+            return bytearray(), 0
+        pieces[0] = _head(base, size, epoch, last, base_ms, max_ms, count)
+        out = bytearray().join(pieces)
+        batches.seal(out)
+        if len(self._names) > _NAMES_MAX:
+            self._names.clear()
+        if len(shapes) > _SHAPES_MAX:
+            shapes.clear()
+        return out, count
+
+    def alike(self, run: Alike, epoch: int) -> bytearray | None:
+        """Return one record batch of messages whose properties differ in their ids only.
+
+        None if they differ in more: `batch` takes any.
+        """
+        first = run.properties[0]
+        id_at = first.find(_ID) + _ID_SIZE
+        id_end = first.find(b"\x02", id_at)
+        if id_at < _ID_SIZE or id_end < 0 or OWN in first:
+            return None
+        id_size = id_end - id_at
+        parts = struct.iter_unpack(
+            f"{id_at}s{id_size}s{len(first) - id_end}s", b"".join(run.properties)
+        )
+        fronts, ids, backs = zip(*parts, strict=True)
+        if len(set(fronts)) > 1 or len(set(backs)) > 1 or b"\x02" in b"".join(ids):
+            return None
+        shape = self._shapes.get((fronts[0], backs[0], id_size))
+        if shape is None:
+            self._tail(first, id_at, id_end)
+            shape = self._shapes.get((fronts[0], backs[0], id_size))
+            if shape is None:
+                return None
+        key, before, behind = shape
+        base, base_ms = run.offsets[0], run.born_ms[0]
+        if not (is_delta(min(run.born_ms) - base_ms) and is_delta(max(run.born_ms) - base_ms)):
+            return None
+        body_size = len(run.bodies[0])
+        lead = key + _of(body_size)
+        size = 1 + len(lead) + body_size + len(before) + id_size + len(behind)
+        times = {born_ms: _of(born_ms - base_ms) for born_ms in set(run.born_ms)}
+        heads = [
+            b"%b\0%b%b%b" % (_of(size + len(later) + len(place)), later, place, lead)
+            for later, place in zip(
+                map(times.__getitem__, run.born_ms),
+                [_of(offset - base) for offset in run.offsets],
+                strict=True,
+            )
+        ]
+        records = zip(heads, run.bodies, repeat(before), ids, repeat(behind), strict=False)
+        room = bytes(batches.HEADER_SIZE)
+        out = bytearray().join(chain((room,), chain.from_iterable(records)))
+        last, max_ms = run.offsets[-1], max(times)
+        out[: len(room)] = _head(base, len(out), epoch, last, base_ms, max_ms, len(heads))
+        batches.seal(out)
+        return out
+
+    def _tail(self, properties: bytes, id_at: int, id_end: int) -> tuple[bytes, bytes]:
+        """Return a record's key and headers, and remember them if only its id will differ."""
+        key, tail = _tail(properties, self._names)
+        start, unique = id_at - _ID_SIZE, properties[id_at:id_end]
+        lead = _ID_NAME + _of(len(unique))
+        if (
+            start >= 0
+            and (start == 0 or properties[start - 1] == 2)
+            and unique.isalnum()
+            and tail.count(lead + unique) == 1
+            and len(properties) <= _SHAPE_SIZE_MAX
+        ):
+            before, _, behind = tail.partition(lead + unique)
+            place = (properties[:id_at], properties[id_end:], len(unique))
+            self._shapes[place] = (key, before + lead, behind)
+        return key, tail
+
+    def _unusual(
+        self, queue: Queue, position: int, view: memoryview, base: int, base_ms: int
+    ) -> Pieces | None:
+        """Return the pieces of any message's record; None if its body is still to be opened."""
+        entry = envelope.read(view)
+        hidden = _STORES_OWN if entry.sys_flag & MOVED else frozenset[bytes]()
+        words = read_message(envelope.properties_of(view, entry), hidden)
+        headers = words.headers
+        body: bytes | memoryview | None = view[entry.body_at : entry.body_at + entry.body_size]
+        try:
+            body = self._open(queue, position, view, entry)
+        except MalformedContent:
+            headers = [*headers, (COMPRESSED_BODY, b"%d" % entry.sys_flag)]
+        if body is None:
+            return None
+        size, value = (_NULL, b"") if words.is_null else (_of(len(body)), body)
+        tail = [_of(len(headers))]
+        for name, content in headers:
+            tail += (_header_name(name), *_bytes(content))
+        lead = b"\x00%b%b%b%b%b" % (
+            _of(entry.born_ms - base_ms),
+            _of(entry.queue_offset - base),
+            *_bytes(words.key),
+            size,
+        )
+        return lead, value, b"".join(tail)
+
+    def _open(
+        self, queue: Queue, position: int, view: memoryview, entry: Entry
+    ) -> bytes | memoryview | None:
+        body = view[entry.body_at : entry.body_at + entry.body_size]
+        kind = compression_of(entry.sys_flag) if entry.body_size else None
+        return body if kind is None else self._opening.body(queue, position, body, kind)
+
+
+def _head(
+    base: int, size: int, epoch: int, last: int, base_ms: int, max_ms: int, count: int
+) -> bytes:
+    return batches.HEADER.pack(
+        base,
+        size - batches.PREFIX_SIZE,
+        epoch,
+        batches.MAGIC,
+        0,
+        0,
+        last - base,
+        base_ms,
+        max_ms,
+        NO_PRODUCER_ID,
+        NO_PRODUCER_EPOCH,
+        NO_SEQUENCE,
+        count,
+    )
+
+
+def _tail(properties: bytes, names: dict[bytes, bytes]) -> tuple[bytes, bytes]:
+    """Return a record's key, and its headers, from properties that hold nothing of ours."""
+    key, keys = _NULL, None
+    parts: list[bytes] = [b""]
+    count = 0
+    for part in properties.rstrip(b"\x02").split(b"\x02"):
+        name, separator, value = part.partition(b"\x01")
+        known = names.get(name)
+        if known is None:
+            if not separator or not name:
+                continue
+            if name == KEYS:
+                keys = value
+                continue
+            known = _header_name(name)
+            if len(name) <= _NAME_SIZE_MAX:
+                names[name] = known
+        elif not separator:
+            continue
+        size = len(value)
+        parts += (known, _VARINTS[size] if size < _VARINT_COUNT else _varint(size), value)
+        count += 1
+    if keys is not None:
+        word = keys
+        if b" " in keys or not keys:
+            word = next((each for each in keys.split(b" ") if each), b"")
+            parts += (_header_name(KEYS), _of(len(keys)), keys)
+            count += 1
+        if word:
+            key = _of(len(word)) + word
+    parts[0] = _of(count)
+    return key, b"".join(parts)
+
+
+def _header_name(name: bytes) -> bytes:
+    # A name is text on Kafka's wire, and clients may refuse anything else.
+    shown = name if name.isascii() else name.decode("utf-8", "replace").encode()
+    return _of(len(shown)) + shown
+
+
+def _bytes(data: bytes | None) -> tuple[bytes, bytes]:
+    return (_NULL, b"") if data is None else (_of(len(data)), data)

@@ -1,0 +1,167 @@
+"""Looking up single messages for RocketMQ's side: by address, and by key.
+
+docs/mapping.md has the addresses. Nothing is found that a reader of the queue would not be given:
+what was deleted, what lies behind the end that readers may see, what a transaction wrote that is
+not decided or was aborted, what waits for its time, what belongs to an earlier life of a topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, NamedTuple
+
+from rockgate.gateway.batches.threads import BatchThreads
+from rockgate.gateway.transcode.address import unpack_address
+from rockgate.gateway.transcode.keys import indexes_of
+from rockgate.gateway.transcode.transcoder import Transcoder
+from rockgate.protocol.entry import MAGIC_BATCH, places
+from rockgate.protocol.kafka.errors import BatchTooLarge
+from rockgate.protocol.kafka.records.bounds import LIGHT, is_heavy
+from rockgate.store.keys.keyindex import FOREVER_MS
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.read.lookup import Lookup
+from rockgate.store.read.reader import Slice
+
+LIGHT_MAX: Final = 16
+"""Batches that one query opens on the loop; those behind them are opened by a thread."""
+INDEXES_MAX: Final = 1_000
+"""Records of one batch that are looked at: nobody is given more."""
+End = Callable[[Queue], int]
+"""Returns the offset behind the last that readers of a queue may see."""
+
+
+class Found(NamedTuple):
+    """One message, wherever it lies."""
+
+    queue: Queue
+    offset: int
+    message: memoryview
+    """As a pull would hand it out."""
+
+
+class MessageLookup:
+    """Finds messages. Keeps nothing but what the transcoder keeps."""
+
+    def __init__(self, lookup: Lookup, end: End, transcoder: Transcoder) -> None:
+        self._lookup = lookup
+        self._end = end
+        self._transcoder = transcoder
+
+    def message(self, address: int, heavy: list[Slice] | None = None) -> Found | None:
+        """Return the message with an address; None if there is none, or if its batch is `heavy`.
+
+        What was added to `heavy` is to be prepared by the transcoder before asking again.
+        """
+        place = unpack_address(address)
+        found = self._lookup.entry(place.position) if place is not None else None
+        if place is None or found is None:
+            return None
+        queue, entry = found
+        is_batch = places(entry.entry, 0)[1] == MAGIC_BATCH
+        if is_batch is not (place.record_index >= 0):
+            return None
+        offset = entry.unit.base + max(0, place.record_index)
+        if not self._is_shown(queue, offset):
+            return None
+        if not is_batch:
+            return Found(queue, offset, entry.entry)
+        message = self._transcoder.message(entry, offset, heavy)
+        return None if message is None else Found(queue, offset, message)
+
+    async def read(self, address: int) -> Found | None:
+        """Return the message with an address, after a thread has opened its batch if need be."""
+        heavy: list[Slice] = []
+        found = self.message(address, heavy)
+        if heavy:
+            # Nobody has a turn between its opening and this: it is still there.
+            await self._transcoder.prepare(heavy)
+            found = self.message(address)
+        return found
+
+    async def by_key(
+        self,
+        topic: bytes,
+        key: bytes,
+        *,
+        limit: int,
+        begin_ms: int = 0,
+        end_ms: int = FOREVER_MS,
+    ) -> list[Found]:
+        """Return messages and records with a key, the last appended first, `limit` at most."""
+        seeking = _Seeking(key, self._transcoder.threads)
+        while True:
+            positions = self._lookup.by_key(
+                topic,
+                key,
+                limit=limit,
+                begin_ms=begin_ms,
+                end_ms=end_ms,
+                batch_keys=seeking.keys,
+            )
+            if not seeking.unknown:
+                break
+            await seeking.find_out()
+        messages: list[Found] = []
+        for position in positions:
+            found = self._lookup.entry(position)
+            if found is None:
+                continue
+            queue, entry = found
+            if places(entry.entry, 0)[1] != MAGIC_BATCH:
+                if self._is_shown(queue, entry.unit.base):
+                    messages.append(Found(queue, entry.unit.base, entry.entry))
+            else:
+                for index in seeking.indexes.get(position, ()):
+                    offset = entry.unit.base + index
+                    message = None
+                    if self._is_shown(queue, offset):
+                        message = await self._transcoder.read(entry, offset)
+                    if message is not None:
+                        messages.append(Found(queue, offset, message))
+                    if len(messages) >= limit:
+                        break
+            if len(messages) >= limit:
+                break
+        return messages
+
+    def _is_shown(self, queue: Queue, offset: int) -> bool:
+        return queue.log_start <= offset < self._end(queue)
+
+
+class _Seeking:
+    """Which records of batches have a key, as far as it was found out for one query."""
+
+    def __init__(self, key: bytes, threads: BatchThreads) -> None:
+        self._key = key
+        self._threads = threads
+        self._light_left = LIGHT_MAX
+        self.indexes: dict[int, Sequence[int]] = {}
+        """By position of the batch; the last first."""
+        self.unknown: dict[int, memoryview] = {}
+        """Batches that a thread has to open first."""
+
+    def keys(self, position: int, body: memoryview) -> Sequence[bytes]:
+        """Return the key if a batch has a record with it, as far as that is known."""
+        indexes = self.indexes.get(position)
+        if indexes is None and self._light_left and not is_heavy(body):
+            self._light_left -= 1
+            try:
+                indexes = self.indexes[position] = indexes_of(body, self._key, LIGHT)[::-1]
+            except BatchTooLarge:
+                indexes = None
+        if indexes is None:
+            self.unknown[position] = body
+        return (self._key,) if indexes else ()
+
+    async def find_out(self) -> None:
+        """Open what is not known yet."""
+        unknown, self.unknown = self.unknown, {}
+        for position, body in unknown.items():
+            work = partial(indexes_of, body, self._key, self._threads.bounds)
+            try:
+                found = await self._threads.run(work)
+            except BatchTooLarge as damage:
+                self._threads.pass_over(damage, position=position, offset=-1)
+                found = []
+            self.indexes[position] = found[: -INDEXES_MAX - 1 : -1]

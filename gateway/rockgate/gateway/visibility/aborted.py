@@ -1,0 +1,40 @@
+"""Batches of aborted transactions: Kafka's consumers step over them, RocketMQ's never see them.
+
+A Kafka consumer is told which transactions were aborted. RocketMQ's wire cannot say that, so the
+batches are hidden here, one look at the fold of transactions for each that belongs to any. It is
+asked at every read, not once: what is read lies in front of the last stable offset, where all is
+decided, but nothing here relies on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from rockgate.gateway.transcode.messages import Origin
+from rockgate.store.state.topics import Topics
+
+
+class Unstable(Protocol):
+    """What is known of the transactions in partitions."""
+
+    def aborted(
+        self, topic_id: bytes, queue_id: int, offset: int, end: int
+    ) -> Sequence[tuple[int, int, int]]:
+        """Return first offset, marker's offset and producer id of those that reach into a range."""
+
+
+class AbortedBatches:
+    """Says of a batch whether its transaction was aborted."""
+
+    def __init__(self, topics: Topics, unstable: Unstable) -> None:
+        self._topics = topics
+        self._unstable = unstable
+
+    def __call__(self, origin: Origin) -> bool:
+        """Whether a transactional batch is to be hidden."""
+        topic = self._topics.owner(origin.topic, origin.position)
+        if topic is None:
+            return False
+        found = self._unstable.aborted(topic.id, origin.queue_id, origin.base, origin.base + 1)
+        return any(producer_id == origin.producer_id for _, _, producer_id in found)
