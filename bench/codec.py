@@ -19,7 +19,7 @@ from typing import Any
 
 from bench.measure import Work, race, ratio, steps_ms
 from bench.results import Bar, Report
-from rockgate.gateway.kafka.partitionruns import PartitionRun
+from rockgate.gateway.kafka.topics.partition_runs import PartitionRun
 from rockgate.protocol.kafka.hot import fetch, produce
 from rockgate.protocol.kafka.messages.fetch import (
     FetchPartition,

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rockgate.gateway.compose.kafka_table import HANDLERS
-from rockgate.gateway.kafka.groupconfigs import GROUP_CONFIGS, GroupConfig
-from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS, TopicConfig
+from rockgate.gateway.kafka.configs.group import GROUP_CONFIGS, GroupConfig
+from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS, TopicConfig
 from rockgate.protocol.kafka.api import APIS
 from rockgate.protocol.kafka.keys import ApiKey
 

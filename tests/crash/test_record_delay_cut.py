@@ -16,7 +16,7 @@ from tests.budget import budget
 from tests.gateway.kafka.delayed import Given, Postponing, delayed, plain
 from tests.seeds import seeded
 
-from rockgate.gateway.kafka import delaying, delayscheduling, examining
+from rockgate.gateway.kafka.produce import delay, delay_schedule, topic_checks
 from rockgate.gateway.kafka.transactions.transaction import Producer
 from rockgate.protocol.entry import body_of
 from rockgate.protocol.kafka.records.batch import Compression, read_header
@@ -171,9 +171,9 @@ def values_of(world: Postponing, first: int, records: list[Record]) -> list[byte
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """More than two delayed records are scheduled two at a time."""
-    monkeypatch.setattr(delaying, "WAITS_MAX", 2)
-    monkeypatch.setattr(examining, "WAITS_MAX", 2)
-    monkeypatch.setattr(delayscheduling, "STEP_RECORDS", 2)
+    monkeypatch.setattr(delay, "WAITS_MAX", 2)
+    monkeypatch.setattr(topic_checks, "WAITS_MAX", 2)
+    monkeypatch.setattr(delay_schedule, "STEP_RECORDS", 2)
 
 
 @pytest.mark.row("Y-02")

@@ -17,7 +17,7 @@ from tests.gateway.remoting.halfworld import SYSTEM, FakeCaller
 
 from rockgate.gateway.compose.kafka import KafkaFolds
 from rockgate.gateway.compose.remoting import RemotingFolds
-from rockgate.gateway.kafka.groups.saving import CLASSIC, SavedGroup
+from rockgate.gateway.kafka.groups.classic.group_record import CLASSIC, SavedGroup
 from rockgate.gateway.kafka.transactions.transaction import Offset, Transaction
 from rockgate.gateway.remoting.halves import Halves
 from rockgate.gateway.remoting.sending import Incoming

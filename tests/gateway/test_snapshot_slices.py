@@ -15,10 +15,11 @@ import pytest
 
 from rockgate.gateway.compose.kafka import KafkaFolds
 from rockgate.gateway.compose.remoting import RemotingFolds
-from rockgate.gateway.kafka import producers, resourceconfigs
+from rockgate.gateway.kafka.configs import stored
 from rockgate.gateway.kafka.groups import fold as groups
-from rockgate.gateway.kafka.groups.saving import SAVED_SIZE_MAX
-from rockgate.gateway.kafka.quotas import kept as quotas
+from rockgate.gateway.kafka.groups.classic.group_record import SAVED_SIZE_MAX
+from rockgate.gateway.kafka.produce import producers
+from rockgate.gateway.kafka.quotas import stored as quotas
 from rockgate.gateway.kafka.quotas.entities import NAME_CHARS_MAX
 from rockgate.gateway.kafka.transactions import changes as transactions
 from rockgate.gateway.kafka.transactions.transaction import Offset, Producer
@@ -188,7 +189,7 @@ def unstable(fold: Any) -> Bodies:
 
 def configs(fold: Any) -> Bodies:
     items = [((32, name(n, GROUP_SIZE_MAX)), {"key": "v" * 32_767}) for n in range(100)]
-    return keyed(resourceconfigs.TOPIC, items)
+    return keyed(stored.TOPIC, items)
 
 
 def known_quotas(fold: Any) -> Bodies:

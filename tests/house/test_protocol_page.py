@@ -3,7 +3,7 @@
 from docs import protocol
 
 from rockgate.gateway.compose.kafka_table import HANDLERS
-from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
+from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
 
 
 def test_every_handler_is_a_module_of_its_own_name() -> None:

@@ -9,20 +9,20 @@ from typing import Any, TypeVar
 from tests.gateway.kafka.world import CONFIG, World
 
 from rockgate.gateway.compose.config.sections import TopicsConfig
-from rockgate.gateway.kafka.advertised import Advertised
-from rockgate.gateway.kafka.cataloguing import Catalogue
-from rockgate.gateway.kafka.configaltering import (
+from rockgate.gateway.kafka.configs.altering import (
     Alterable,
     GroupResources,
     Resources,
     ResourceType,
     TopicResources,
 )
-from rockgate.gateway.kafka.listing import Listing
-from rockgate.gateway.kafka.loggers import LoggerLevels
+from rockgate.gateway.kafka.configs.loggers import LoggerLevels
+from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 from rockgate.gateway.kafka.quotas.config import QuotasConfig
 from rockgate.gateway.kafka.quotas.throttling import Throttling
-from rockgate.gateway.kafka.topicdefaults import TopicDefaults
+from rockgate.gateway.kafka.topics.advertised import Advertised
+from rockgate.gateway.kafka.topics.metadata_cache import Catalogue
+from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.runtime.identity import Identity
 from rockgate.gateway.storage.durability import Durability

@@ -6,10 +6,10 @@ from typing import Any
 
 from tests.gateway import fakes
 
-from rockgate.gateway.kafka.dispatch import Waiting
-from rockgate.gateway.kafka.handler import Answer
-from rockgate.gateway.kafka.peer import Peer
-from rockgate.gateway.kafka.session import Session
+from rockgate.gateway.kafka.request.handler import Answer
+from rockgate.gateway.kafka.request.peer import Peer
+from rockgate.gateway.kafka.server.dispatch import Waiting
+from rockgate.gateway.kafka.server.session import Session
 from rockgate.protocol.kafka.connection import ClientConnection, Exchange
 from rockgate.protocol.kafka.keys import ApiKey
 

@@ -9,11 +9,11 @@ from itertools import count
 from tests.gateway.kafka.world import World, call
 from tests.store.journals import MemoryJournal
 
-from rockgate.gateway.kafka.fetchsessions import FetchSessions
+from rockgate.gateway.kafka.fetch.sessions import FetchSessions
 from rockgate.gateway.kafka.handlers import fetch
 from rockgate.gateway.kafka.handlers.fetch import Fetch, Fetched
 from rockgate.gateway.kafka.quotas.config import QuotasConfig
-from rockgate.gateway.kafka.quotas.kept import KeptQuotas
+from rockgate.gateway.kafka.quotas.stored import KeptQuotas
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.protocol.kafka.messages.fetch import (
     FetchPartition,

@@ -23,7 +23,7 @@ from kafka.admin import NewTopic as PythonTopic
 from tests.gateway.kafka.raw import RawClient
 from tests.gateway.server import RunningServer
 
-from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
+from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages.create_topics import (
     CreatableTopic,

@@ -33,9 +33,9 @@ from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.compose.config.gather import gather
 from rockgate.gateway.compose.kafka import KafkaAssembly
 from rockgate.gateway.compose.kafka_table import HANDLERS
-from rockgate.gateway.kafka.advertised import Advertised
-from rockgate.gateway.kafka.dispatch import Dispatcher
 from rockgate.gateway.kafka.quotas.throttling import Throttling
+from rockgate.gateway.kafka.server.dispatch import Dispatcher
+from rockgate.gateway.kafka.topics.advertised import Advertised
 from rockgate.gateway.kafka.transactions.transaction import Producer
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.telemetry.telemetry import Telemetry

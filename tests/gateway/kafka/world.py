@@ -8,14 +8,14 @@ from tests.gateway.fakes import HandClock
 
 from rockgate.gateway.compose.kafka import KafkaFolds
 from rockgate.gateway.delay.headers import Terms
-from rockgate.gateway.kafka.delaying import RecordDelays
-from rockgate.gateway.kafka.delayscheduling import HeldScheduling
-from rockgate.gateway.kafka.fetching import PartitionReader
-from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
-from rockgate.gateway.kafka.peer import Call, Peer
-from rockgate.gateway.kafka.redelivering import Redelivering
-from rockgate.gateway.kafka.topicdefaults import TopicDefaults
-from rockgate.gateway.kafka.topicsettings import SettingsCache
+from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
+from rockgate.gateway.kafka.configs.topic_settings import SettingsCache
+from rockgate.gateway.kafka.fetch.leader_epochs import LeaderEpochs
+from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
+from rockgate.gateway.kafka.produce.delay import RecordDelays
+from rockgate.gateway.kafka.produce.delay_schedule import HeldScheduling
+from rockgate.gateway.kafka.produce.redelivery import Redelivering
+from rockgate.gateway.kafka.request.peer import Call, Peer
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.storage.cold_reads import Warming
 from rockgate.gateway.storage.long_poll import Waiting

@@ -9,7 +9,13 @@ from rockgate.gateway.runtime.quoting import VALUE_CHARS_MAX, shown
 
 def test_a_line_has_time_level_module_and_message() -> None:
     record = logging.LogRecord(
-        "rockgate.gateway.kafka.door", logging.WARNING, "", 1, "limit reached max=%d", (7,), None
+        "rockgate.gateway.kafka.server.listener",
+        logging.WARNING,
+        "",
+        1,
+        "limit reached max=%d",
+        (7,),
+        None,
     )
     line = LineFormatter().format(record)
     assert re.fullmatch(

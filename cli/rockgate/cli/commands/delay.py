@@ -76,7 +76,7 @@ def list_(
 ) -> None:
     """Count what waits, by topic and due time, and list the soonest."""
     from rockgate.cli.client.remoting import delays
-    from rockgate.gateway.kafka.names import to_store
+    from rockgate.gateway.kafka.request.names import to_store
 
     cursor = runner.checked("--after", _cursor, after) if after else None
 

@@ -16,27 +16,27 @@ from rockgate.gateway.compose.metrics.kafka import GroupSource, RequestSource, T
 from rockgate.gateway.compose.metrics.producers import RememberedSource
 from rockgate.gateway.delay.headers import Terms
 from rockgate.gateway.delay.levels import read_levels
-from rockgate.gateway.kafka.accounting import Accounting, counting
-from rockgate.gateway.kafka.advertised import Advertised
-from rockgate.gateway.kafka.brokerconfigs import broker_configs
-from rockgate.gateway.kafka.cataloguing import Catalogue
-from rockgate.gateway.kafka.delaying import RecordDelays
-from rockgate.gateway.kafka.delayscheduling import HeldScheduling
-from rockgate.gateway.kafka.dispatch import Dispatcher
-from rockgate.gateway.kafka.door import KafkaDoor
+from rockgate.gateway.kafka.configs.broker import broker_configs
+from rockgate.gateway.kafka.configs.stored import ResourceConfigs
+from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
+from rockgate.gateway.kafka.configs.topic_settings import SettingsCache
 from rockgate.gateway.kafka.groups.expiry import Expiry
 from rockgate.gateway.kafka.groups.fold import SavedGroups
 from rockgate.gateway.kafka.groups.groups import Groups, new_member_id
-from rockgate.gateway.kafka.listing import Listing
-from rockgate.gateway.kafka.producerexpiry import ProducerExpiry
-from rockgate.gateway.kafka.producers import Producers
-from rockgate.gateway.kafka.quotas.kept import KeptQuotas
+from rockgate.gateway.kafka.produce.delay import RecordDelays
+from rockgate.gateway.kafka.produce.delay_schedule import HeldScheduling
+from rockgate.gateway.kafka.produce.producer_expiry import ProducerExpiry
+from rockgate.gateway.kafka.produce.producers import Producers
+from rockgate.gateway.kafka.produce.redelivery import Redelivering
+from rockgate.gateway.kafka.quotas.stored import KeptQuotas
 from rockgate.gateway.kafka.quotas.throttling import Throttling
-from rockgate.gateway.kafka.redelivering import Redelivering
-from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
-from rockgate.gateway.kafka.topicdefaults import TopicDefaults
-from rockgate.gateway.kafka.topicsettings import SettingsCache
-from rockgate.gateway.kafka.traffic import Traffic
+from rockgate.gateway.kafka.server.dispatch import Dispatcher
+from rockgate.gateway.kafka.server.listener import KafkaDoor
+from rockgate.gateway.kafka.server.request_metrics import Accounting, counting
+from rockgate.gateway.kafka.server.traffic import Traffic
+from rockgate.gateway.kafka.topics.advertised import Advertised
+from rockgate.gateway.kafka.topics.metadata_cache import Catalogue
+from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.deadlines import Deadlines
 from rockgate.gateway.kafka.transactions.fold import Transactions

@@ -9,20 +9,21 @@ from dataclasses import dataclass
 
 from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.compose.config.sections import TopicsConfig
-from rockgate.gateway.kafka.advertised import Advertised
-from rockgate.gateway.kafka.brokerconfigs import BrokerConfig
-from rockgate.gateway.kafka.cataloguing import Catalogue
-from rockgate.gateway.kafka.config import KafkaConfig
-from rockgate.gateway.kafka.configaltering import (
+from rockgate.gateway.kafka.configs.altering import (
     Alterable,
     GroupResources,
     Resources,
     ResourceType,
     TopicResources,
 )
-from rockgate.gateway.kafka.delaying import RecordDelays
-from rockgate.gateway.kafka.fetching import PartitionReader
-from rockgate.gateway.kafka.fetchsessions import FetchSessions
+from rockgate.gateway.kafka.configs.broker import BrokerConfig
+from rockgate.gateway.kafka.configs.stored import ResourceConfigs
+from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
+from rockgate.gateway.kafka.configs.topic_settings import SettingsCache
+from rockgate.gateway.kafka.fetch.leader_epochs import LeaderEpochs
+from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
+from rockgate.gateway.kafka.fetch.sessions import FetchSessions
+from rockgate.gateway.kafka.fetch.time_search import TimeSearch
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.handlers.describe_log_dirs import DescribeLogDirs
@@ -30,17 +31,16 @@ from rockgate.gateway.kafka.handlers.fetch import Fetch
 from rockgate.gateway.kafka.handlers.list_offsets import ListOffsets
 from rockgate.gateway.kafka.handlers.offset_for_leader_epoch import OffsetForLeaderEpoch
 from rockgate.gateway.kafka.handlers.write_txn_markers import WriteTxnMarkers
-from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
-from rockgate.gateway.kafka.listing import Listing
-from rockgate.gateway.kafka.producers import Producers
-from rockgate.gateway.kafka.queuesizes import QueueSizes
-from rockgate.gateway.kafka.quotas.kept import KeptQuotas
+from rockgate.gateway.kafka.produce.delay import RecordDelays
+from rockgate.gateway.kafka.produce.producers import Producers
+from rockgate.gateway.kafka.quotas.stored import KeptQuotas
 from rockgate.gateway.kafka.quotas.throttling import Throttling
-from rockgate.gateway.kafka.replicas import Replicas
-from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
-from rockgate.gateway.kafka.timesearch import TimeSearch
-from rockgate.gateway.kafka.topicdefaults import TopicDefaults
-from rockgate.gateway.kafka.topicsettings import SettingsCache
+from rockgate.gateway.kafka.server.config import KafkaConfig
+from rockgate.gateway.kafka.topics.advertised import Advertised
+from rockgate.gateway.kafka.topics.metadata_cache import Catalogue
+from rockgate.gateway.kafka.topics.replicas import Replicas
+from rockgate.gateway.kafka.topics.sizes import QueueSizes
+from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.gateway.kafka.transactions.config import TransactionsConfig
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.fold import Transactions

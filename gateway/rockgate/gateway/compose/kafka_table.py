@@ -6,7 +6,7 @@ handler imports another.
 
 from rockgate.gateway.compose import kafka_services
 from rockgate.gateway.compose.kafka_services import Services
-from rockgate.gateway.kafka.handler import Row, row
+from rockgate.gateway.kafka.configs.loggers import LoggerLevels
 from rockgate.gateway.kafka.handlers import fetch, join_group, produce, sync_group
 from rockgate.gateway.kafka.handlers.add_offsets_to_txn import AddOffsetsToTxn
 from rockgate.gateway.kafka.handlers.add_partitions_to_txn import AddPartitionsToTxn
@@ -49,8 +49,8 @@ from rockgate.gateway.kafka.handlers.offset_fetch import OffsetFetch
 from rockgate.gateway.kafka.handlers.sync_group import SyncGroup
 from rockgate.gateway.kafka.handlers.txn_offset_commit import TxnOffsetCommit
 from rockgate.gateway.kafka.handlers.update_features import UpdateFeatures
-from rockgate.gateway.kafka.loggers import LoggerLevels
-from rockgate.gateway.kafka.transactions.writing import TransactionalWrites
+from rockgate.gateway.kafka.request.handler import Row, row
+from rockgate.gateway.kafka.transactions.produce_check import TransactionalWrites
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.keys import ApiKey
 

@@ -6,7 +6,7 @@
     over 127 bytes   hidden            no client of RocketMQ's could name it
 
 The store's names have dots and never bars, so no topic has two names and no two topics have one.
-`rockgate.gateway.kafka.names` has the other side.
+`rockgate.gateway.kafka.request.names` has the other side.
 """
 
 from __future__ import annotations

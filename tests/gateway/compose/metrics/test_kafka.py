@@ -7,11 +7,11 @@ from tests.gateway.kafka.admin import Admin
 from tests.gateway.kafka.fakes import Script
 
 from rockgate.gateway.compose.metrics.kafka import GroupSource, RequestSource, TopicSource
-from rockgate.gateway.kafka.config import KafkaConfig
-from rockgate.gateway.kafka.door import KafkaDoor
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.groups import Groups, new_member_id
-from rockgate.gateway.kafka.traffic import Traffic
+from rockgate.gateway.kafka.server.config import KafkaConfig
+from rockgate.gateway.kafka.server.listener import KafkaDoor
+from rockgate.gateway.kafka.server.traffic import Traffic
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.telemetry.config import MetricsConfig
 from rockgate.gateway.telemetry.exposition import Exposition

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from itertools import count
 from typing import cast
 
-from rockgate.gateway.kafka.groups.config import GroupsConfig
-from rockgate.gateway.kafka.groups.events import (
+from rockgate.gateway.kafka.groups.classic.events import (
     Answer,
     Arm,
     Commit,
@@ -24,7 +23,8 @@ from rockgate.gateway.kafka.groups.events import (
     Synced,
     Wake,
 )
-from rockgate.gateway.kafka.groups.group import Group
+from rockgate.gateway.kafka.groups.classic.group import Group
+from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.protocol.kafka.errors import ErrorCode
 
 DELAY_MS = 3_000

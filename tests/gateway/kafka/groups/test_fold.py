@@ -12,8 +12,8 @@ from tests.budget import budget
 from tests.store.journals import MemoryJournal, change_at
 
 from rockgate.gateway.kafka.groups import fold
+from rockgate.gateway.kafka.groups.classic.group_record import CLASSIC, SavedGroup
 from rockgate.gateway.kafka.groups.fold import FORMAT, TOPIC, SavedGroups
-from rockgate.gateway.kafka.groups.saving import CLASSIC, SavedGroup
 from rockgate.store.errors import FormatTooNew, StoreCorrupt
 from rockgate.store.state.fold import CHANGE_SIZE_MAX
 

@@ -9,8 +9,8 @@ import pytest
 from tests.gateway.kafka.groups.coordinator import Coordinator, code_of
 from tests.gateway.kafka.world import CONFIG
 
+from rockgate.gateway.kafka.groups.classic.events import State
 from rockgate.gateway.kafka.groups.config import GroupsConfig
-from rockgate.gateway.kafka.groups.events import State
 from rockgate.gateway.kafka.groups.groups import Kind, new_member_id
 from rockgate.protocol.kafka.errors import ErrorCode
 

@@ -16,8 +16,7 @@ import pytest
 from tests.budget import budget
 from tests.seeds import seeded
 
-from rockgate.gateway.kafka.groups.config import GroupsConfig
-from rockgate.gateway.kafka.groups.events import (
+from rockgate.gateway.kafka.groups.classic.events import (
     Answer,
     Arm,
     Event,
@@ -32,9 +31,10 @@ from rockgate.gateway.kafka.groups.events import (
     Synced,
     Wake,
 )
-from rockgate.gateway.kafka.groups.group import Group
+from rockgate.gateway.kafka.groups.classic.group import Group
+from rockgate.gateway.kafka.groups.classic.group_record import pack, unpack
+from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.groups import saved_of
-from rockgate.gateway.kafka.groups.saving import pack, unpack
 from rockgate.protocol.kafka.errors import ErrorCode
 
 PARTITIONS = 12

@@ -7,11 +7,11 @@ from tests.gateway.kafka.admin import NODE_ID, SYNC, Admin, seen
 from tests.gateway.kafka.world import CONFIG, call
 
 from rockgate.gateway.compose.config import gather
-from rockgate.gateway.kafka.brokerconfigs import broker_configs
-from rockgate.gateway.kafka.configaltering import Alterable
+from rockgate.gateway.kafka.configs.altering import Alterable
+from rockgate.gateway.kafka.configs.broker import broker_configs
+from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
+from rockgate.gateway.kafka.configs.topic_settings import SettingsCache
 from rockgate.gateway.kafka.handlers.alter_configs import AlterConfigs
-from rockgate.gateway.kafka.topicdefaults import TopicDefaults
-from rockgate.gateway.kafka.topicsettings import SettingsCache
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.alter_configs import (
     AlterableConfig,

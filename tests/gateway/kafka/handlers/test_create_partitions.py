@@ -8,7 +8,7 @@ from tests.gateway.kafka.world import CONFIG, call
 
 from rockgate.gateway.compose.config.sections import TopicsConfig
 from rockgate.gateway.kafka.handlers.create_partitions import CreatePartitions
-from rockgate.gateway.kafka.replicas import Replicas
+from rockgate.gateway.kafka.topics.replicas import Replicas
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.create_partitions import (
     CreatePartitionsAssignment,

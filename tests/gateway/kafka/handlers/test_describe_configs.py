@@ -7,12 +7,12 @@ from tests.gateway.kafka.world import call
 
 from rockgate.gateway.compose.config import gather
 from rockgate.gateway.compose.config.sources import from_pairs
-from rockgate.gateway.kafka.brokerconfigs import broker_configs
-from rockgate.gateway.kafka.configkinds import ConfigKind
-from rockgate.gateway.kafka.groupconfigs import GROUP_CONFIGS
+from rockgate.gateway.kafka.configs.broker import broker_configs
+from rockgate.gateway.kafka.configs.group import GROUP_CONFIGS
+from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
+from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
+from rockgate.gateway.kafka.configs.types import ConfigKind
 from rockgate.gateway.kafka.handlers.describe_configs import DescribeConfigs
-from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
-from rockgate.gateway.kafka.topicdefaults import TopicDefaults
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -249,7 +249,7 @@ async def test_a_group_has_every_config_with_its_source_and_synonyms() -> None:
 async def test_loggers_have_their_levels() -> None:
     world = World()
     found = await world.configs_of((LOGGER, str(NODE_ID), None))
-    assert {"root", "rockgate.gateway.kafka.session"} <= set(found)
+    assert {"root", "rockgate.gateway.kafka.server.session"} <= set(found)
     assert {config.config_source for config in found.values()} == {6}
     assert {config.value for config in found.values()} <= {"DEBUG", "INFO", "WARN", "ERROR"}
     assert list(await world.configs_of((LOGGER, str(NODE_ID), ["root", "x"]))) == ["root"]

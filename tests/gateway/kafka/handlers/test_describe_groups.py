@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from tests.gateway.kafka.groups.coordinator import SUBSCRIPTION, Coordinator, read
 
-from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.groups.groups import Kind
+from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.delete_groups import (
     DeleteGroupsRequest,

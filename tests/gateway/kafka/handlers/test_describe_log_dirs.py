@@ -7,7 +7,7 @@ from tests.gateway.kafka.admin import Admin, seen
 from tests.gateway.kafka.world import call
 
 from rockgate.gateway.kafka.handlers.describe_log_dirs import DescribeLogDirs
-from rockgate.gateway.kafka.queuesizes import QueueSizes
+from rockgate.gateway.kafka.topics.sizes import QueueSizes
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_log_dirs import (
     DescribableLogDirTopic,

@@ -2,7 +2,7 @@ from tests.gateway.kafka.admin import Admin, seen
 from tests.gateway.kafka.world import NOW_MS, call
 
 from rockgate.gateway.kafka.handlers.describe_producers import DescribeProducers
-from rockgate.gateway.kafka.producers import Producers
+from rockgate.gateway.kafka.produce.producers import Producers
 from rockgate.gateway.visibility.stable_offsets import Unstable
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_producers import (

@@ -5,12 +5,12 @@ import pytest
 from tests.gateway.kafka.admin import NODE_ID, Admin, seen
 from tests.gateway.kafka.world import call
 
-from rockgate.gateway.kafka.cataloguing import TOPIC_OPERATIONS
-from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.handlers.describe_topic_partitions import (
     PAGE_MAX,
     DescribeTopicPartitions,
 )
+from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.topics.metadata_cache import TOPIC_OPERATIONS
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_topic_partitions import (
     Cursor,

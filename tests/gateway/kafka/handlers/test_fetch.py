@@ -10,7 +10,7 @@ from tests.gateway.kafka.fetcher import MIB, ONE, Answer, Asked, Fetcher
 from tests.gateway.kafka.world import CONFIG, World
 from tests.waiting import until
 
-from rockgate.gateway.kafka import gathering
+from rockgate.gateway.kafka.fetch import collector
 from rockgate.protocol.kafka.api import APIS, ApiKey
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.store.config import StoreConfig
@@ -123,7 +123,7 @@ def test_the_server_has_a_limit_of_its_own() -> None:
 def test_an_answer_has_no_more_batches_than_may_hold_up_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(gathering, "BATCHES_MAX", 4)
+    monkeypatch.setattr(collector, "BATCHES_MAX", 4)
     world = World()
     world.topic(partitions=3)
     for partition in range(3):

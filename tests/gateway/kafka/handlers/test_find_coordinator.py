@@ -6,8 +6,8 @@ import pytest
 from tests.gateway.kafka.groups.coordinator import read
 from tests.gateway.kafka.world import call
 
-from rockgate.gateway.kafka.advertised import Advertised
 from rockgate.gateway.kafka.handlers.find_coordinator import FindCoordinator
+from rockgate.gateway.kafka.topics.advertised import Advertised
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.runtime.identity import Identity
 from rockgate.protocol.kafka.errors import ErrorCode

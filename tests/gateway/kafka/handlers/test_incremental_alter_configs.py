@@ -207,7 +207,7 @@ async def test_what_is_taken_away_from_a_group_leaves_nothing_behind() -> None:
 
 
 async def test_the_level_of_a_logger_is_changed_at_once_and_taken_away_again() -> None:
-    name = "rockgate.gateway.kafka.session"
+    name = "rockgate.gateway.kafka.server.session"
     logger, world = logging.getLogger(name), World()
     node = str(NODE_ID)
     try:

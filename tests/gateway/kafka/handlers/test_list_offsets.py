@@ -5,7 +5,8 @@ from collections.abc import Awaitable
 import pytest
 from tests.gateway.kafka.world import NOW_MS, World, call
 
-from rockgate.gateway.kafka import timesearch
+from rockgate.gateway.kafka.fetch import time_search
+from rockgate.gateway.kafka.fetch.time_search import TimeSearch
 from rockgate.gateway.kafka.handlers import list_offsets
 from rockgate.gateway.kafka.handlers.list_offsets import (
     EARLIEST,
@@ -16,7 +17,6 @@ from rockgate.gateway.kafka.handlers.list_offsets import (
     LATEST_TIERED,
     ListOffsets,
 )
-from rockgate.gateway.kafka.timesearch import TimeSearch
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.list_offsets import (
     ListOffsetsPartition,
@@ -217,7 +217,7 @@ async def test_a_deleted_record_of_a_late_time_does_not_hide_what_follows(log_st
 
 
 async def test_a_long_walk_gives_others_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timesearch, "WALK_UNITS", 3)
+    monkeypatch.setattr(time_search, "WALK_UNITS", 3)
     world = World()
     world.topic()
     world.append(times=[1000])

@@ -7,10 +7,14 @@ from tests.gateway.kafka.admin import IDENTITY, NODE_ID, SYNC, Admin, answered, 
 from tests.gateway.kafka.world import CONFIG, call
 
 from rockgate.gateway.compose.config.sections import TopicsConfig
-from rockgate.gateway.kafka.cataloguing import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
-from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.handlers import metadata
 from rockgate.gateway.kafka.handlers.metadata import Metadata
+from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.topics.metadata_cache import (
+    CLUSTER_OPERATIONS,
+    NOT_ASKED,
+    TOPIC_OPERATIONS,
+)
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.metadata import (
     MetadataRequest,

@@ -9,9 +9,9 @@ import pytest
 from tests.gateway.kafka.groups.coordinator import Coordinator
 from tests.gateway.kafka.world import call
 
-from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.handlers.offset_fetch import SLICE_COUNT, OffsetFetch, _merged
-from rockgate.gateway.kafka.slices import Room, at_once
+from rockgate.gateway.kafka.request.chunked import Room, at_once
+from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.offset_fetch import (
     OffsetFetchRequest,

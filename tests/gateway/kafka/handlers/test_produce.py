@@ -6,11 +6,11 @@ import pytest
 from tests.gateway.kafka.transactions.ledger import transactional_writes
 from tests.gateway.kafka.world import NOW_MS, World, call
 
-from rockgate.gateway.kafka import firstbatches
+from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
+from rockgate.gateway.kafka.configs.topic_settings import SettingsCache
 from rockgate.gateway.kafka.handlers import produce
 from rockgate.gateway.kafka.handlers.produce import Produce, Produced
-from rockgate.gateway.kafka.topicdefaults import TopicDefaults
-from rockgate.gateway.kafka.topicsettings import SettingsCache
+from rockgate.gateway.kafka.produce import first_batches
 from rockgate.gateway.net.stream import Disconnect
 from rockgate.protocol.entry import body_of
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -399,7 +399,7 @@ def test_a_producer_that_gave_up_its_first_batch_begins_anew_with_the_next_epoch
 
 
 def test_refusals_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(firstbatches, "COUNT_MAX", 3)
+    monkeypatch.setattr(first_batches, "COUNT_MAX", 3)
     door = Door()
     appender = door.world.store.appender
     appender.refusal = StoreFull("the disk is full")

@@ -1,7 +1,7 @@
 import pytest
 
-from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.quotas.entities import Part, check_quota, read_entity
+from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.protocol.kafka.errors import ErrorCode
 
 CLIENT = (("client-id", "c"),)

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from tests.gateway.kafka.world import NOW_MS, World, call
 
-from rockgate.gateway.kafka.errors import RequestError
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.handlers.add_offsets_to_txn import AddOffsetsToTxn
@@ -19,11 +18,12 @@ from rockgate.gateway.kafka.handlers.offset_fetch import OffsetFetch
 from rockgate.gateway.kafka.handlers.produce import Produce
 from rockgate.gateway.kafka.handlers.txn_offset_commit import TxnOffsetCommit
 from rockgate.gateway.kafka.handlers.write_txn_markers import WriteTxnMarkers
+from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.deadlines import Deadlines
 from rockgate.gateway.kafka.transactions.markers import Markers
+from rockgate.gateway.kafka.transactions.produce_check import TransactionalWrites
 from rockgate.gateway.kafka.transactions.transaction import Producer
-from rockgate.gateway.kafka.transactions.writing import TransactionalWrites
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.api import APIS
 from rockgate.protocol.kafka.keys import ApiKey

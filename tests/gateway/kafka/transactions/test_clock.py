@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.gateway.kafka.transactions.ledger import ID_EXPIRY_MS, Ledger
 
-from rockgate.gateway.kafka.producerexpiry import LOOK_EVERY_MS, ProducerExpiry
+from rockgate.gateway.kafka.produce.producer_expiry import LOOK_EVERY_MS, ProducerExpiry
 from rockgate.gateway.kafka.transactions import deadlines
 from rockgate.gateway.kafka.transactions.transaction import Producer, State
 from rockgate.store.errors import StoreFull

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.gateway.kafka.transactions.ledger import Ledger
 
-from rockgate.gateway.kafka.errors import RequestError
-from rockgate.gateway.kafka.patterns import compile_pattern
-from rockgate.gateway.kafka.peer import Call, Peer
+from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.request.patterns import compile_pattern
+from rockgate.gateway.kafka.request.peer import Call, Peer
 from rockgate.gateway.kafka.transactions.transaction import Producer
 from rockgate.gateway.net.address import Address
 from rockgate.protocol.kafka.errors import ErrorCode

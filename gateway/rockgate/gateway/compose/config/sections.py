@@ -12,9 +12,9 @@ from typing import Literal
 
 from rockgate.gateway.batches.config import BatchesConfig
 from rockgate.gateway.http.config import HttpConfig
-from rockgate.gateway.kafka.config import KafkaConfig
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.quotas.config import QuotasConfig
+from rockgate.gateway.kafka.server.config import KafkaConfig
 from rockgate.gateway.kafka.transactions.config import TransactionsConfig
 from rockgate.gateway.remoting.config import NamesrvConfig, RemotingConfig
 from rockgate.gateway.telemetry.config import MetricsConfig

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from heapq import heappop, heappush, heapreplace
 from typing import NamedTuple
 
-from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.door import KafkaDoor
-from rockgate.gateway.kafka.groups.events import State
+from rockgate.gateway.kafka.groups.classic.events import State
 from rockgate.gateway.kafka.groups.groups import Groups
-from rockgate.gateway.kafka.listing import Listing
-from rockgate.gateway.kafka.queuesizes import QueueSizes
 from rockgate.gateway.kafka.quotas.throttling import Throttling
-from rockgate.gateway.kafka.traffic import Traffic
+from rockgate.gateway.kafka.request import names
+from rockgate.gateway.kafka.server.listener import KafkaDoor
+from rockgate.gateway.kafka.server.traffic import Traffic
+from rockgate.gateway.kafka.topics.sizes import QueueSizes
+from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.gateway.telemetry import metrics
 from rockgate.gateway.telemetry.config import MetricsConfig
 from rockgate.gateway.telemetry.exposition import Exposition

@@ -17,12 +17,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from rockgate.gateway.kafka import names
+from rockgate.gateway.kafka.groups.classic.events import State
 from rockgate.gateway.kafka.groups.config import GroupsConfig
-from rockgate.gateway.kafka.groups.events import State
 from rockgate.gateway.kafka.groups.fold import SavedGroups
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.groups.subscription import subscribed
+from rockgate.gateway.kafka.request import names
 from rockgate.gateway.net.clock import Clock, Timer
 from rockgate.store.errors import StoreError
 from rockgate.store.problem_log import Complaint

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from rockgate.gateway.kafka.groups.saving import SavedGroup, pack, unpack
+from rockgate.gateway.kafka.groups.classic.group_record import SavedGroup, pack, unpack
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.state.fold import CHANGE_SIZE_MAX, Change, Journal, check_format
 from rockgate.store.state.roster import Roster

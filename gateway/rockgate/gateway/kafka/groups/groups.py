@@ -18,8 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Any, NamedTuple, TypeVar, cast
 
-from rockgate.gateway.kafka.groups.config import GroupsConfig
-from rockgate.gateway.kafka.groups.events import (
+from rockgate.gateway.kafka.groups.classic.events import (
     Arm,
     Commit,
     Effect,
@@ -36,11 +35,12 @@ from rockgate.gateway.kafka.groups.events import (
     Synced,
     Wake,
 )
+from rockgate.gateway.kafka.groups.classic.group import Group
+from rockgate.gateway.kafka.groups.classic.group_record import CLASSIC, SavedGroup, SavedMember
+from rockgate.gateway.kafka.groups.classic.members import Member
+from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.fold import SavedGroups
-from rockgate.gateway.kafka.groups.group import Group
-from rockgate.gateway.kafka.groups.members import Member
 from rockgate.gateway.kafka.groups.pending import PendingGroups
-from rockgate.gateway.kafka.groups.saving import CLASSIC, SavedGroup, SavedMember
 from rockgate.gateway.kafka.groups.waiters import Waiter
 from rockgate.gateway.net.clock import Clock, Timer
 from rockgate.gateway.storage.durability import Durability

@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator, Iterable
 from typing import Final, TypeVar
 
-from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.errors import RequestError, coordinator_code
-from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.slices import Steps, in_slices
+from rockgate.gateway.kafka.request import names
+from rockgate.gateway.kafka.request.chunked import Steps, in_slices
+from rockgate.gateway.kafka.request.errors import RequestError, coordinator_code
+from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.kafka.transactions.answers import fenced_code
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.transaction import Partition, Producer

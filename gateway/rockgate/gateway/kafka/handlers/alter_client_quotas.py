@@ -21,12 +21,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from rockgate.gateway.kafka.errors import RequestError, explain
-from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.quotas.entities import Entity, check_quota, read_entity, refuse
-from rockgate.gateway.kafka.quotas.kept import KeptQuotas
-from rockgate.gateway.kafka.repeats import once_in_steps
-from rockgate.gateway.kafka.slices import Slicing, Steps, in_slices
+from rockgate.gateway.kafka.quotas.stored import KeptQuotas
+from rockgate.gateway.kafka.request.chunked import Slicing, Steps, in_slices
+from rockgate.gateway.kafka.request.dedup import once_in_steps
+from rockgate.gateway.kafka.request.errors import RequestError, explain
+from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.alter_client_quotas import (

@@ -20,10 +20,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
 
-from rockgate.gateway.kafka.configaltering import Alterable, Resources
-from rockgate.gateway.kafka.configrequests import ConfigRequests
-from rockgate.gateway.kafka.errors import RequestError
-from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.configs.altering import Alterable, Resources
+from rockgate.gateway.kafka.configs.requests import ConfigRequests
+from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.alter_configs import (

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from rockgate.gateway.kafka.listing import Listing
-from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.slices import Steps, in_slices
+from rockgate.gateway.kafka.request.chunked import Steps, in_slices
+from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,

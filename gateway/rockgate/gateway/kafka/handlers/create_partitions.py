@@ -16,13 +16,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
 
-from rockgate.gateway.kafka.errors import RequestError, explain
-from rockgate.gateway.kafka.listing import Listing
-from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.quotas.throttling import Throttling
-from rockgate.gateway.kafka.repeats import once_in_steps
-from rockgate.gateway.kafka.replicas import Replicas
-from rockgate.gateway.kafka.slices import Slicing, Steps, in_slices
+from rockgate.gateway.kafka.request.chunked import Slicing, Steps, in_slices
+from rockgate.gateway.kafka.request.dedup import once_in_steps
+from rockgate.gateway.kafka.request.errors import RequestError, explain
+from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.topics.replicas import Replicas
+from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.create_partitions import (

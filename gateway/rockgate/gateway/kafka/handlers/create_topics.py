@@ -33,18 +33,18 @@ from collections.abc import Set as AbstractSet
 from operator import attrgetter
 
 from rockgate.gateway.compose.config.sections import TopicsConfig
-from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.configchecks import TOPICS
-from rockgate.gateway.kafka.configsources import source_of
-from rockgate.gateway.kafka.errors import RequestError, explain
-from rockgate.gateway.kafka.listing import Listing
-from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.configs.checks import TOPICS
+from rockgate.gateway.kafka.configs.sources import source_of
+from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
+from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 from rockgate.gateway.kafka.quotas.throttling import Throttling
-from rockgate.gateway.kafka.repeats import once_in_steps
-from rockgate.gateway.kafka.replicas import REPLICATION_FACTOR, Replicas, check_numbering
-from rockgate.gateway.kafka.slices import Slicing, Steps, in_slices
-from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
-from rockgate.gateway.kafka.topicdefaults import TopicDefaults
+from rockgate.gateway.kafka.request import names
+from rockgate.gateway.kafka.request.chunked import Slicing, Steps, in_slices
+from rockgate.gateway.kafka.request.dedup import once_in_steps
+from rockgate.gateway.kafka.request.errors import RequestError, explain
+from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.topics.replicas import REPLICATION_FACTOR, Replicas, check_numbering
+from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.create_topics import (

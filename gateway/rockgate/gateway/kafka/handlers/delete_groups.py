@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Final
 
-from rockgate.gateway.kafka.errors import coordinator_code
 from rockgate.gateway.kafka.groups.groups import Groups
-from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.slices import Steps, in_slices
+from rockgate.gateway.kafka.request.chunked import Steps, in_slices
+from rockgate.gateway.kafka.request.errors import coordinator_code
+from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.delete_groups import (

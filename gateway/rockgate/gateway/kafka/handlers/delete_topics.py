@@ -19,13 +19,13 @@ from itertools import islice
 from operator import attrgetter
 from typing import TypeAlias
 
-from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.errors import RequestError, explain
-from rockgate.gateway.kafka.listing import Listing
-from rockgate.gateway.kafka.peer import Call
 from rockgate.gateway.kafka.quotas.throttling import Throttling
-from rockgate.gateway.kafka.repeats import once_in_steps
-from rockgate.gateway.kafka.slices import Slicing, Steps, in_slices
+from rockgate.gateway.kafka.request import names
+from rockgate.gateway.kafka.request.chunked import Slicing, Steps, in_slices
+from rockgate.gateway.kafka.request.dedup import once_in_steps
+from rockgate.gateway.kafka.request.errors import RequestError, explain
+from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.delete_topics import (

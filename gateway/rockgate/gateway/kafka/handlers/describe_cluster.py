@@ -11,9 +11,9 @@ Versions
 
 from __future__ import annotations
 
-from rockgate.gateway.kafka.advertised import Advertised
-from rockgate.gateway.kafka.cataloguing import CLUSTER_OPERATIONS, NOT_ASKED
-from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.topics.advertised import Advertised
+from rockgate.gateway.kafka.topics.metadata_cache import CLUSTER_OPERATIONS, NOT_ASKED
 from rockgate.gateway.runtime.identity import Identity
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_cluster import (

@@ -26,25 +26,26 @@ from __future__ import annotations
 from collections.abc import Awaitable, Generator, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from rockgate.gateway.kafka import loggers, names
-from rockgate.gateway.kafka.brokerconfigs import BrokerConfig
-from rockgate.gateway.kafka.configaltering import (
+from rockgate.gateway.kafka.configs import loggers
+from rockgate.gateway.kafka.configs.altering import (
     KEY,
     ResourceType,
     check_broker,
     check_this_broker,
     unserved,
 )
-from rockgate.gateway.kafka.configsources import ConfigSource, source_of
-from rockgate.gateway.kafka.errors import RequestError
-from rockgate.gateway.kafka.groupconfigs import GROUP_CONFIGS
-from rockgate.gateway.kafka.listing import Listing
-from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.repeats import once_in_steps
-from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
-from rockgate.gateway.kafka.slices import Each, Slicing, Steps, at_once, in_slices
-from rockgate.gateway.kafka.topicconfigs import TOPIC_CONFIGS
-from rockgate.gateway.kafka.topicdefaults import TopicDefaults
+from rockgate.gateway.kafka.configs.broker import BrokerConfig
+from rockgate.gateway.kafka.configs.group import GROUP_CONFIGS
+from rockgate.gateway.kafka.configs.sources import ConfigSource, source_of
+from rockgate.gateway.kafka.configs.stored import ResourceConfigs
+from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
+from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
+from rockgate.gateway.kafka.request import names
+from rockgate.gateway.kafka.request.chunked import Each, Slicing, Steps, at_once, in_slices
+from rockgate.gateway.kafka.request.dedup import once_in_steps
+from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_configs import (
     DescribeConfigsRequest,

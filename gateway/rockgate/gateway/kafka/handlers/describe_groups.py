@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable
 
-from rockgate.gateway.kafka.errors import coordinator_code
-from rockgate.gateway.kafka.groups.events import State
+from rockgate.gateway.kafka.groups.classic.events import State
+from rockgate.gateway.kafka.groups.classic.members import Member
 from rockgate.gateway.kafka.groups.groups import Groups, Kind, Shown
-from rockgate.gateway.kafka.groups.members import Member
-from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.slices import Growing, Room, Turn
+from rockgate.gateway.kafka.request.chunked import Growing, Room, Turn
+from rockgate.gateway.kafka.request.errors import coordinator_code
+from rockgate.gateway.kafka.request.peer import Call
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_groups import (
     DescribedGroup,

@@ -17,11 +17,11 @@ import asyncio
 import shutil
 from collections.abc import Iterable
 
-from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.listing import Listing
-from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.queuesizes import QueueSizes
-from rockgate.gateway.kafka.repeats import merged
+from rockgate.gateway.kafka.request import names
+from rockgate.gateway.kafka.request.dedup import merged
+from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.topics.sizes import QueueSizes
+from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_log_dirs import (
     DescribeLogDirsPartition,

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
-from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.listing import Listing
-from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.producers import Producer, Producers
-from rockgate.gateway.kafka.repeats import merged
-from rockgate.gateway.kafka.slices import Steps, in_slices
+from rockgate.gateway.kafka.produce.producers import Producer, Producers
+from rockgate.gateway.kafka.request import names
+from rockgate.gateway.kafka.request.chunked import Steps, in_slices
+from rockgate.gateway.kafka.request.dedup import merged
+from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.gateway.visibility.stable_offsets import Unstable
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_producers import (

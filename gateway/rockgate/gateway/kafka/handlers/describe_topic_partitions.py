@@ -21,13 +21,13 @@ from heapq import merge
 from itertools import groupby, islice
 from typing import NamedTuple
 
-from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.cataloguing import TOPIC_OPERATIONS
-from rockgate.gateway.kafka.errors import RequestError
-from rockgate.gateway.kafka.listing import Listing
-from rockgate.gateway.kafka.partitionruns import PartitionRun
-from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.slices import Each, Slicing, Steps, in_slices
+from rockgate.gateway.kafka.request import names
+from rockgate.gateway.kafka.request.chunked import Each, Slicing, Steps, in_slices
+from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.topics.metadata_cache import TOPIC_OPERATIONS
+from rockgate.gateway.kafka.topics.partition_runs import PartitionRun
+from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_topic_partitions import (
     Cursor,

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterable, Iterator
 from typing import Final
 
-from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.errors import coordinator_code
-from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.slices import Growing, Room, Turn
+from rockgate.gateway.kafka.request import names
+from rockgate.gateway.kafka.request.chunked import Growing, Room, Turn
+from rockgate.gateway.kafka.request.errors import coordinator_code
+from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.transaction import Partition, Transaction
 from rockgate.protocol.kafka.errors import ErrorCode

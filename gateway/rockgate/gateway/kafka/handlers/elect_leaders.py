@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable
 
-from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.listing import Listing
-from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.repeats import merged
-from rockgate.gateway.kafka.slices import Each, Slicing
+from rockgate.gateway.kafka.request import names
+from rockgate.gateway.kafka.request.chunked import Each, Slicing
+from rockgate.gateway.kafka.request.dedup import merged
+from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.elect_leaders import (
     ElectLeadersRequest,

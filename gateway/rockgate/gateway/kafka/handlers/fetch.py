@@ -38,13 +38,13 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from rockgate.gateway.delay.visible_batch import Shown
-from rockgate.gateway.kafka.fetching import PartitionReader
-from rockgate.gateway.kafka.fetchsession import FetchSession, Wanted, WantedTopic
-from rockgate.gateway.kafka.fetchsessions import FetchSessions
-from rockgate.gateway.kafka.gathering import Finder, Finding, Gathering
-from rockgate.gateway.kafka.handler import Answer, memory_max
-from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.fetch.collector import Finder, Finding, Gathering
+from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
+from rockgate.gateway.kafka.fetch.session import FetchSession, Wanted, WantedTopic
+from rockgate.gateway.kafka.fetch.sessions import FetchSessions
 from rockgate.gateway.kafka.quotas.throttling import Throttling
+from rockgate.gateway.kafka.request.handler import Answer, memory_max
+from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.storage.cold_reads import Warming
 from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.protocol.kafka.errors import ErrorCode

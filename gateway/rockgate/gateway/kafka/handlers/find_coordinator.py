@@ -18,10 +18,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from rockgate.gateway.kafka.advertised import Advertised
-from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.repeats import distinct_in_steps
-from rockgate.gateway.kafka.slices import Each, Slicing, Steps, in_slices
+from rockgate.gateway.kafka.request.chunked import Each, Slicing, Steps, in_slices
+from rockgate.gateway.kafka.request.dedup import distinct_in_steps
+from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.topics.advertised import Advertised
 from rockgate.gateway.runtime.identity import Identity
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.find_coordinator import (

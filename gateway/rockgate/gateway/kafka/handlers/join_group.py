@@ -21,10 +21,10 @@ from __future__ import annotations
 
 import asyncio
 
-from rockgate.gateway.kafka.groups.events import Join, Joined
+from rockgate.gateway.kafka.groups.classic.events import Join, Joined
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.groups.waiters import Waiter, later
-from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.request.peer import Call
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.join_group import (
     JoinGroupRequest,

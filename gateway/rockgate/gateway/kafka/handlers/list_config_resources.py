@@ -18,12 +18,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterator
 from collections.abc import Set as AbstractSet
 
-from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.configaltering import ResourceType
-from rockgate.gateway.kafka.listing import Listing
-from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.resourceconfigs import ResourceConfigs
-from rockgate.gateway.kafka.slices import Each, Slicing
+from rockgate.gateway.kafka.configs.altering import ResourceType
+from rockgate.gateway.kafka.configs.stored import ResourceConfigs
+from rockgate.gateway.kafka.request import names
+from rockgate.gateway.kafka.request.chunked import Each, Slicing
+from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.list_config_resources import (
     ConfigResource,

@@ -26,12 +26,12 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Final
 
-from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.errors import code_of
-from rockgate.gateway.kafka.fetching import PartitionReader
-from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
-from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.timesearch import Found, TimeSearch
+from rockgate.gateway.kafka.fetch.leader_epochs import LeaderEpochs
+from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
+from rockgate.gateway.kafka.fetch.time_search import Found, TimeSearch
+from rockgate.gateway.kafka.request import names
+from rockgate.gateway.kafka.request.errors import code_of
+from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.storage.cold_reads import Warming
 from rockgate.protocol.kafka.errors import ErrorCode, MalformedBatch
 from rockgate.protocol.kafka.messages.list_offsets import (

@@ -21,10 +21,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from rockgate.gateway.kafka.errors import coordinator_code
-from rockgate.gateway.kafka.patterns import compile_pattern
-from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.slices import Growing, Room, Turn
+from rockgate.gateway.kafka.request.chunked import Growing, Room, Turn
+from rockgate.gateway.kafka.request.errors import coordinator_code
+from rockgate.gateway.kafka.request.patterns import compile_pattern
+from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.transaction import State, Transaction
 from rockgate.protocol.kafka.errors import ErrorCode

@@ -30,14 +30,14 @@ from operator import attrgetter
 from typing import TypeAlias
 
 from rockgate.gateway.compose.config.sections import TopicsConfig
-from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.advertised import Advertised
-from rockgate.gateway.kafka.cataloguing import CLUSTER_OPERATIONS, NOT_ASKED, Catalogue
-from rockgate.gateway.kafka.errors import RequestError, explain
-from rockgate.gateway.kafka.listing import Listing
-from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.repeats import once_in_steps
-from rockgate.gateway.kafka.slices import Each, Slicing, Steps, in_slices
+from rockgate.gateway.kafka.request import names
+from rockgate.gateway.kafka.request.chunked import Each, Slicing, Steps, in_slices
+from rockgate.gateway.kafka.request.dedup import once_in_steps
+from rockgate.gateway.kafka.request.errors import RequestError, explain
+from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.topics.advertised import Advertised
+from rockgate.gateway.kafka.topics.metadata_cache import CLUSTER_OPERATIONS, NOT_ASKED, Catalogue
+from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.gateway.runtime.identity import Identity
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode

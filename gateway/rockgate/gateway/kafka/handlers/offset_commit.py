@@ -27,12 +27,12 @@ import asyncio
 from collections.abc import Awaitable, Iterator, Sequence
 from typing import Final
 
-from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.errors import coordinator_code
-from rockgate.gateway.kafka.groups import events
+from rockgate.gateway.kafka.groups.classic import events
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.groups.waiters import Waiter
-from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.request import names
+from rockgate.gateway.kafka.request.errors import coordinator_code
+from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.offset_commit import (

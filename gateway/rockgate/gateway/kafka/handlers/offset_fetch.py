@@ -24,10 +24,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Generator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.errors import coordinator_code
-from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.slices import Growing, Room, Steps, Turn, in_slices
+from rockgate.gateway.kafka.request import names
+from rockgate.gateway.kafka.request.chunked import Growing, Room, Steps, Turn, in_slices
+from rockgate.gateway.kafka.request.errors import coordinator_code
+from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.offset_fetch import (

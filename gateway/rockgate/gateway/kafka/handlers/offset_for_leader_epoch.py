@@ -20,11 +20,11 @@ import asyncio
 from collections.abc import Awaitable, Iterator
 from itertools import islice
 
-from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.errors import code_of
-from rockgate.gateway.kafka.fetching import PartitionReader
-from rockgate.gateway.kafka.leaderepochs import LeaderEpochs
-from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.fetch.leader_epochs import LeaderEpochs
+from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
+from rockgate.gateway.kafka.request import names
+from rockgate.gateway.kafka.request.errors import code_of
+from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.storage.cold_reads import Warming
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.offset_for_leader_epoch import (

@@ -30,16 +30,14 @@ import asyncio
 from typing import NamedTuple
 
 from rockgate.gateway.batches.threads import BatchThreads
-from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.delaying import RecordDelays
-from rockgate.gateway.kafka.errors import RequestError
-from rockgate.gateway.kafka.examining import Examining, Heavy, Outcome
-from rockgate.gateway.kafka.firstbatches import RETRIABLE, FirstBatches
-from rockgate.gateway.kafka.handler import Answer
-from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.producerequests import PIECE_COUNT, decode, decode_large, is_large
-from rockgate.gateway.kafka.producers import Producers
-from rockgate.gateway.kafka.taking import (
+from rockgate.gateway.kafka.configs.topic_settings import SettingsCache
+from rockgate.gateway.kafka.produce.delay import RecordDelays
+from rockgate.gateway.kafka.produce.first_batches import RETRIABLE, FirstBatches
+from rockgate.gateway.kafka.produce.partition_order import Turns
+from rockgate.gateway.kafka.produce.producers import Producers
+from rockgate.gateway.kafka.produce.requests import PIECE_COUNT, decode, decode_large, is_large
+from rockgate.gateway.kafka.produce.topic_checks import Examining, Heavy, Outcome
+from rockgate.gateway.kafka.produce.validate import (
     Buffer,
     append_ms_of,
     close_on_error,
@@ -47,9 +45,11 @@ from rockgate.gateway.kafka.taking import (
     refused,
     take,
 )
-from rockgate.gateway.kafka.topicsettings import SettingsCache
-from rockgate.gateway.kafka.transactions.writing import TransactionalWrites
-from rockgate.gateway.kafka.turns import Turns
+from rockgate.gateway.kafka.request import names
+from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.request.handler import Answer
+from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.transactions.produce_check import TransactionalWrites
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.entry import INDEXED
 from rockgate.protocol.kafka.errors import ErrorCode, MalformedBatch

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
-from rockgate.gateway.kafka.groups.events import Sync, Synced
+from rockgate.gateway.kafka.groups.classic.events import Sync, Synced
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.groups.waiters import Waiter, later
-from rockgate.gateway.kafka.peer import Call
-from rockgate.gateway.kafka.slices import Steps, in_slices
+from rockgate.gateway.kafka.request.chunked import Steps, in_slices
+from rockgate.gateway.kafka.request.peer import Call
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 

@@ -26,12 +26,12 @@ from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
-from rockgate.gateway.kafka import names
-from rockgate.gateway.kafka.errors import RequestError
-from rockgate.gateway.kafka.groups import events
+from rockgate.gateway.kafka.groups.classic import events
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.groups.waiters import Waiter
-from rockgate.gateway.kafka.peer import Call
+from rockgate.gateway.kafka.request import names
+from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.kafka.transactions.answers import fenced_code
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.transaction import Offset, Producer

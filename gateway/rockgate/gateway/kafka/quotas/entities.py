@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable
 from typing import Final, TypeAlias
 
-from rockgate.gateway.kafka.errors import RequestError
+from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.runtime.quoting import shown
 from rockgate.protocol.kafka.errors import ErrorCode
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from rockgate.gateway.kafka.errors import RequestError
-from rockgate.gateway.kafka.peer import Call, Peer
 from rockgate.gateway.kafka.quotas.config import QuotasConfig
 from rockgate.gateway.kafka.quotas.entities import (
     CONNECTIONS,
@@ -18,8 +16,10 @@ from rockgate.gateway.kafka.quotas.entities import (
     PRODUCER_BYTES,
     REQUEST_PERCENTAGE,
 )
-from rockgate.gateway.kafka.quotas.kept import KeptQuotas
 from rockgate.gateway.kafka.quotas.rates import Bucket, Rate
+from rockgate.gateway.kafka.quotas.stored import KeptQuotas
+from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.request.peer import Call, Peer
 from rockgate.gateway.net.clock import Clock
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.keys import ApiKey

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rockgate.gateway.kafka.errors import coordinator_code
+from rockgate.gateway.kafka.request.errors import coordinator_code
 from rockgate.protocol.kafka.errors import ErrorCode
 
 

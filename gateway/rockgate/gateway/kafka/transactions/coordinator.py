@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from rockgate.gateway.kafka.errors import RequestError
-from rockgate.gateway.kafka.producers import Producers
+from rockgate.gateway.kafka.produce.producers import Producers
+from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.transactions import changes
 from rockgate.gateway.kafka.transactions.changes import TOPIC, Kind
 from rockgate.gateway.kafka.transactions.fold import Transactions

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from rockgate.gateway.kafka.errors import RequestError
-from rockgate.gateway.kafka.producers import Producers
+from rockgate.gateway.kafka.produce.producers import Producers
+from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.transactions.transaction import Ending, Partition
 from rockgate.gateway.visibility.stable_offsets import FIRST, Unstable
 from rockgate.protocol.entry import pack_properties

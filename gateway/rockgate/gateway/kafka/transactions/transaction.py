@@ -15,7 +15,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final, NamedTuple
 
-from rockgate.gateway.kafka.errors import RequestError
+from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.protocol.kafka.errors import ErrorCode
 
 NO_ID: Final = -1

@@ -1,0 +1,305 @@
+"""Changing the configs of resources: what AlterConfigs and IncrementalAlterConfigs have in common.
+
+Each type of resource says what configs there are, what is set, and takes a change. The server's own
+settings are read when it starts, and whoever tries to change one is told which it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from enum import IntEnum
+from operator import attrgetter
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+from rockgate.gateway.kafka.configs.broker import BrokerConfig
+from rockgate.gateway.kafka.configs.checks import GROUPS, TOPICS, ConfigTable
+from rockgate.gateway.kafka.configs.stored import ResourceConfigs
+from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
+from rockgate.gateway.kafka.request import names
+from rockgate.gateway.kafka.request.errors import RequestError, explain
+from rockgate.gateway.kafka.topics.topic_view import Listing
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.store.errors import StoreError
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topics import Topics
+
+CHANGE_COST = 5
+_PARTITIONS_PER_COST = 50
+
+
+class ResourceType(IntEnum):
+    """What has configs, as Kafka numbers it."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+class NamedConfig(Protocol):
+    """A config in a request."""
+
+    name: str
+
+
+class NamedResource(Protocol):
+    """A resource in a request."""
+
+    resource_type: int
+    resource_name: str
+
+
+class Resource(NamedResource, Protocol):
+    """A resource that is to be altered."""
+
+    @property
+    def configs(self) -> Sequence[NamedConfig]:
+        """What shall become of it."""
+        ...
+
+
+Asked = TypeVar("Asked", bound=Resource)
+Result = TypeVar("Result")
+Key: TypeAlias = tuple[int, str]
+KEY: Callable[[NamedResource], Key] = attrgetter("resource_type", "resource_name")
+"""What two mentions of one resource have in common."""
+
+
+class Resources(Protocol):
+    """All resources of one type."""
+
+    @property
+    def table(self) -> ConfigTable[Any]:
+        """What configs they can have."""
+        ...
+
+    def config(self, name: str) -> Mapping[str, str]:
+        """What is set for one of them, or RequestError."""
+        ...
+
+    def text(self, config: Mapping[str, str], name: str) -> str:
+        """What a config is for one that has this set."""
+        ...
+
+    def cost(self, name: str) -> int:
+        """How much work it is to change one of them."""
+        ...
+
+    def put(self, configs: Mapping[str, Mapping[str, str]]) -> None:
+        """Replace what is set for some of them."""
+        ...
+
+
+Plan = Callable[[Resources, Mapping[str, str], Asked], Mapping[str, str]]
+"""What shall be set for a resource that has something set, or RequestError."""
+Answer = Callable[[Asked, ErrorCode, str | None], Result]
+
+
+class TopicResources:
+    """Topics, as resources that have configs."""
+
+    table = TOPICS
+
+    def __init__(self, *, topics: Topics, listing: Listing, defaults: TopicDefaults) -> None:
+        self._topics = topics
+        self._listing = listing
+        self._defaults = defaults
+
+    def config(self, name: str) -> Mapping[str, str]:
+        """What is set for a topic."""
+        return self._find(name).config
+
+    def text(self, config: Mapping[str, str], name: str) -> str:
+        """What holds for a topic."""
+        return self._defaults.text(config, name)
+
+    def cost(self, name: str) -> int:
+        """More for topics of many partitions."""
+        return CHANGE_COST + self._find(name).queue_count // _PARTITIONS_PER_COST
+
+    def put(self, configs: Mapping[str, Mapping[str, str]]) -> None:
+        """Alter topics, all of them at once."""
+        self._topics.set_config({self._find(name): config for name, config in configs.items()})
+
+    def _find(self, name: str) -> Topic:
+        if not name:
+            raise RequestError(ErrorCode.INVALID_REQUEST, "a topic resource has a name")
+        topic = self._listing.find(name)
+        if topic is None:
+            if not names.is_legal(name):
+                raise RequestError(
+                    ErrorCode.INVALID_TOPIC_EXCEPTION, "no topic can have such a name"
+                )
+            raise RequestError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no topic of this name"
+            )
+        if topic.is_internal:
+            raise RequestError(
+                ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"topic {topic.name} is the server's own"
+            )
+        return topic
+
+
+class GroupResources:
+    """Groups, as resources that have configs; they need not exist."""
+
+    table = GROUPS
+
+    def __init__(self, configs: ResourceConfigs) -> None:
+        self._configs = configs
+
+    def config(self, name: str) -> Mapping[str, str]:
+        """What is set for a group."""
+        if not name:
+            raise RequestError(ErrorCode.INVALID_REQUEST, "a group resource has a name")
+        return self._configs.of(ResourceType.GROUP, name)
+
+    def text(self, config: Mapping[str, str], name: str) -> str:
+        """What holds for a group."""
+        return config.get(name, GROUPS.known(name).default)
+
+    def cost(self, name: str) -> int:
+        """The same for all."""
+        return CHANGE_COST
+
+    def put(self, configs: Mapping[str, Mapping[str, str]]) -> None:
+        """Keep what is set."""
+        self._configs.put(ResourceType.GROUP, configs)
+
+
+class Alterable:
+    """Finds what may be altered."""
+
+    def __init__(
+        self,
+        *,
+        resources: Mapping[ResourceType, Resources],
+        node_id: int,
+        broker_configs: Mapping[str, BrokerConfig],
+    ) -> None:
+        self._resources: dict[int, Resources] = dict(resources.items())
+        self._node_id = node_id
+        self._broker_configs = broker_configs
+
+    def of(self, asked: Resource) -> Resources:
+        """The resources that one belongs to, or RequestError."""
+        if asked.resource_type == ResourceType.BROKER:
+            self._refuse_broker(asked)
+        found = self._resources.get(asked.resource_type)
+        if found is None:
+            raise RequestError(ErrorCode.INVALID_REQUEST, unserved(asked.resource_type))
+        if asked.resource_type == ResourceType.BROKER_LOGGER:
+            check_this_broker(asked.resource_name, self._node_id)
+        return found
+
+    def _refuse_broker(self, asked: Resource) -> None:
+        check_broker(asked.resource_name, self._node_id)
+        told = "the server's settings are read when it starts"
+        for given in asked.configs:
+            config = self._broker_configs.get(given.name)
+            if config is not None and config.setting is not None:
+                told += f"; set {config.setting!r} in its configuration and start it again"
+                break
+        raise RequestError(ErrorCode.INVALID_REQUEST, told)
+
+
+class Altering(Generic[Asked, Result]):
+    """A slice of resources to be altered."""
+
+    def __init__(
+        self,
+        *,
+        alterable: Alterable,
+        plan: Plan[Asked],
+        answer: Answer[Asked, Result],
+        repeated: AbstractSet[Key],
+        is_dry: bool,
+    ) -> None:
+        self._alterable = alterable
+        self._plan = plan
+        self._answer = answer
+        self._repeated = repeated
+        self._is_dry = is_dry
+        # Not the errors themselves: an error knows the frame that keeps it, which is a cycle.
+        self._outcomes: list[tuple[Asked, tuple[ErrorCode, str] | None]] = []
+        self._planned: dict[int, tuple[Resources, dict[str, Mapping[str, str]]]] = {}
+
+    def take(self, asked: Asked, /) -> int:
+        """Check what a resource shall become."""
+        name = asked.resource_name
+        try:
+            if KEY(asked) in self._repeated:
+                raise RequestError(
+                    ErrorCode.INVALID_REQUEST, "the resource is named more than once"
+                )
+            resources = self._alterable.of(asked)
+            planned = self._planned_for(resources, asked)
+        except RequestError as error:
+            self._outcomes.append((asked, (error.code, error.reason)))
+            return 0
+        self._planned.setdefault(asked.resource_type, (resources, {}))[1][name] = planned
+        self._outcomes.append((asked, None))
+        return resources.cost(name)
+
+    def _planned_for(self, resources: Resources, asked: Asked) -> Mapping[str, str]:
+        try:
+            config = resources.config(asked.resource_name)
+        except RequestError as missing:
+            if missing.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                # Kafka tells of a wrong config first, and then that there is no such topic.
+                self._plan(resources, {}, asked)
+            raise
+        _check_once(asked.configs)
+        return self._plan(resources, config, asked)
+
+    def finish(self) -> Sequence[Result]:
+        """Alter all that passed."""
+        failed: dict[int, tuple[ErrorCode, str]] = {}
+        if not self._is_dry:
+            for type_, (resources, configs) in self._planned.items():
+                try:
+                    resources.put(configs)
+                except (RequestError, StoreError) as error:
+                    failed[type_] = explain(error)
+        return [
+            self._answer(asked, *failed.get(asked.resource_type, (ErrorCode.NONE, None)))
+            if refused is None
+            else self._answer(asked, *refused)
+            for asked, refused in self._outcomes
+        ]
+
+
+def unserved(resource_type: int) -> str:
+    """Why a resource is not looked at."""
+    try:
+        kind = ResourceType(resource_type).name.lower().replace("_", " ")
+    except ValueError:
+        return f"there is no resource type {resource_type}"
+    return f"resources of type {kind} have no configs here"
+
+
+def check_broker(name: str, node_id: int) -> None:
+    """INVALID_REQUEST unless this is the broker, or all of them, that is meant."""
+    if name not in ("", str(node_id)):
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, f"there is no broker {name[:40]!r}, only {node_id}"
+        )
+
+
+def check_this_broker(name: str, node_id: int) -> None:
+    """INVALID_REQUEST unless it is this node that is meant, by its id."""
+    if not name:
+        raise RequestError(ErrorCode.INVALID_REQUEST, "a broker logger resource names a broker")
+    check_broker(name, node_id)
+
+
+def _check_once(configs: Iterable[NamedConfig]) -> None:
+    counts = Counter(config.name for config in configs)
+    for name, count in counts.items():
+        if count > 1:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, f"config {name[:80]!r} is given more than once"
+            )

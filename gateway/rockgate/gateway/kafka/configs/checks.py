@@ -1,0 +1,107 @@
+"""Configs as clients give them: known by name, read by type, checked together.
+
+There is a table of configs for each type of resource. Every refusal is INVALID_CONFIG with a
+sentence that names the config and what it wants.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Generic, Protocol, TypeVar
+
+from rockgate.gateway.kafka.configs.group import GROUP_CONFIGS, GroupConfig
+from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS, TopicConfig
+from rockgate.gateway.kafka.configs.types import ConfigKind, ConfigType
+from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.protocol.kafka.errors import ErrorCode
+
+_SHOWN_MAX = 80
+
+
+class Known(Protocol):
+    """What there is to know of a config in order to check it."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def type(self) -> ConfigType:
+        """What it takes."""
+        ...
+
+    @property
+    def default(self) -> str:
+        """What it is when nobody sets it."""
+        ...
+
+
+C = TypeVar("C", bound=Known)
+
+
+class ConfigTable(Generic[C]):
+    """All configs of one type of resource."""
+
+    def __init__(
+        self,
+        what: str,
+        configs: Mapping[str, C],
+        check: Callable[[Mapping[str, str]], None] = lambda config: None,
+    ) -> None:
+        """`check` refuses configs that contradict each other; each was read before."""
+        self._what = what
+        self._configs = configs
+        self.check_together = check
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._configs
+
+    def known(self, name: str) -> C:
+        """The config of that name; INVALID_CONFIG names the nearest if there is none."""
+        config = self._configs.get(name)
+        if config is None:
+            shown = name if len(name) <= _SHOWN_MAX else f"{name[:_SHOWN_MAX]}…"
+            near = difflib.get_close_matches(name[:_SHOWN_MAX], self._configs, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise RequestError(
+                ErrorCode.INVALID_CONFIG, f"unknown {self._what} config {shown!r}{hint}"
+            )
+        return config
+
+    def read_value(self, name: str, text: str) -> str:
+        """A value in its one form; INVALID_CONFIG if the config is unknown or does not take it."""
+        try:
+            return self.known(name).type.read(text)
+        except ValueError as error:
+            raise RequestError(ErrorCode.INVALID_CONFIG, f"{name} {error}") from None
+
+    def read_all(self, given: Iterable[tuple[str, str | None]]) -> dict[str, str]:
+        """Configs as a client gives them, checked alone and together. Named twice, the last."""
+        found: dict[str, str] = {}
+        for name, text in given:
+            if text is None:
+                raise RequestError(
+                    ErrorCode.INVALID_CONFIG, f"{self.known(name).name} has no value"
+                )
+            found[name] = self.read_value(name, text)
+        self.check_together(found)
+        return found
+
+    def check_list(self, name: str) -> None:
+        """INVALID_CONFIG unless a config is a list."""
+        if self.known(name).type.kind is not ConfigKind.LIST:
+            raise RequestError(ErrorCode.INVALID_CONFIG, f"{name} is not a list")
+
+
+def _check_lags(config: Mapping[str, str]) -> None:
+    least, most = "min.compaction.lag.ms", "max.compaction.lag.ms"
+    low = int(config.get(least, TOPIC_CONFIGS[least].default))
+    high = int(config.get(most, TOPIC_CONFIGS[most].default))
+    if low > high:
+        raise RequestError(ErrorCode.INVALID_CONFIG, f"{least} {low} is above {most} {high}")
+
+
+TOPICS: ConfigTable[TopicConfig] = ConfigTable("topic", TOPIC_CONFIGS, _check_lags)
+GROUPS: ConfigTable[GroupConfig] = ConfigTable("group", GROUP_CONFIGS)

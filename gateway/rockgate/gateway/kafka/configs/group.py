@@ -1,0 +1,135 @@
+"""Every config that a group can have: those of Kafka 4.3. docs/protocol.md is made of it.
+
+They belong to the group protocols that came after the classic one. Each is checked within the
+bounds that a broker of Kafka has by default, kept and described.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rockgate.gateway.kafka.configs.topic import BOOLEAN, number, one_of
+from rockgate.gateway.kafka.configs.types import ConfigKind, ConfigType
+
+_NO_EFFECT = (
+    "No effect here yet: groups are of the classic kind, whose clients say this themselves."
+)
+_SESSION_MS = number(45_000, 60_000)
+_HEARTBEAT_MS = number(5_000, 15_000)
+_ASSIGNMENT_MS = number(0, 15_000)
+_RESET = ConfigType(
+    kind=ConfigKind.STRING,
+    choices=("earliest", "latest"),
+    pattern=r"by_duration:(?i:P(?=[0-9T])([0-9]+D)?(T(?=[0-9])([0-9]+H)?([0-9]+M)?"
+    r"([0-9]+([.,][0-9]*)?S)?)?)",
+    shape="by_duration:PnDTnHnMn.nS",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupConfig:
+    """One config of groups."""
+
+    name: str
+    type: ConfigType
+    default: str
+    about: str
+    """What it means."""
+    is_broker_s: bool = True
+    """Whether a broker has a default of its own for it."""
+
+    @property
+    def broker(self) -> str:
+        """What the same is called among a broker's own settings."""
+        return f"group.{self.name}" if self.is_broker_s else self.name
+
+    @property
+    def documentation(self) -> str:
+        """What DescribeConfigs says of it."""
+        return f"{self.about} {_NO_EFFECT}"
+
+
+def _timing(kind: str) -> tuple[GroupConfig, ...]:
+    return (
+        GroupConfig(
+            f"{kind}.assignment.interval.ms",
+            _ASSIGNMENT_MS,
+            "1000",
+            f"The least time between two assignments of a {kind} group.",
+        ),
+        GroupConfig(
+            f"{kind}.heartbeat.interval.ms",
+            _HEARTBEAT_MS,
+            "5000",
+            f"How often members of a {kind} group shall send heartbeats.",
+        ),
+        GroupConfig(
+            f"{kind}.session.timeout.ms",
+            _SESSION_MS,
+            "45000",
+            f"How long a member of a {kind} group is waited for before it is taken for dead.",
+        ),
+    )
+
+
+_CONFIGS = (
+    *_timing("consumer"),
+    *_timing("share"),
+    *_timing("streams"),
+    GroupConfig(
+        "share.auto.offset.reset",
+        _RESET,
+        "latest",
+        "Where a share group begins to read a partition.",
+        is_broker_s=False,
+    ),
+    GroupConfig(
+        "share.delivery.count.limit",
+        number(2, 10),
+        "5",
+        "How often a record is given to members of a share group before it is given up.",
+    ),
+    GroupConfig(
+        "share.isolation.level",
+        one_of("read_committed", "read_uncommitted"),
+        "read_uncommitted",
+        "Whether a share group gets records of transactions that are not committed.",
+        is_broker_s=False,
+    ),
+    GroupConfig(
+        "share.partition.max.record.locks",
+        number(100, 4_000),
+        "2000",
+        "How many records of a partition a share group may have in hand at a time.",
+    ),
+    GroupConfig(
+        "share.record.lock.duration.ms",
+        number(15_000, 60_000),
+        "30000",
+        "How long a member of a share group may keep a record without an answer.",
+    ),
+    GroupConfig(
+        "share.renew.acknowledge.enable",
+        BOOLEAN,
+        "true",
+        "Whether members of a share group may ask for more time with a record.",
+        is_broker_s=False,
+    ),
+    GroupConfig(
+        "streams.initial.rebalance.delay.ms",
+        number(0),
+        "3000",
+        "How long a new streams group waits for more members before its first assignment.",
+    ),
+    GroupConfig(
+        "streams.num.standby.replicas",
+        number(0, 2),
+        "0",
+        "How many members of a streams group keep a copy of each task's state.",
+    ),
+)
+
+GROUP_CONFIGS: Mapping[str, GroupConfig] = {
+    config.name: config for config in sorted(_CONFIGS, key=lambda config: config.name)
+}

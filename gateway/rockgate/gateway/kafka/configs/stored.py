@@ -1,0 +1,46 @@
+"""The configs of what has no other record: groups, by name. A fold (docs/state.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.store.state.fold import Fold, Journal
+from rockgate.store.state.keyed import KeyedFold
+
+TOPIC: Final = b"rmq_sys_rockgate_configs"
+RESOURCES_MAX: Final = 100_000
+
+Key = tuple[int, str]
+
+
+class ResourceConfigs:
+    """What somebody set, by the type and name of a resource. One without anything is not kept."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._kept: KeyedFold[Key, dict[str, str]] = KeyedFold(
+            journal, name="configs", topic=TOPIC, key=Key, value=dict[str, str]
+        )
+
+    @property
+    def fold(self) -> Fold:
+        """What the store feeds."""
+        return self._kept
+
+    def of(self, type_: int, name: str) -> Mapping[str, str]:
+        """What is set for a resource."""
+        return self._kept.find((type_, name)) or {}
+
+    def names(self, type_: int) -> Iterator[str]:
+        """The resources of a type for which anything is set; read it before the next change."""
+        return (name for (kind, name), _ in self._kept.items() if kind == type_)
+
+    def put(self, type_: int, configs: Mapping[str, Mapping[str, str]]) -> None:
+        """Replace all that is set for some resources of a type."""
+        if len(self._kept) + len(configs) > RESOURCES_MAX:
+            raise RequestError(
+                ErrorCode.POLICY_VIOLATION, f"{RESOURCES_MAX} resources have configs already"
+            )
+        self._kept.put({(type_, name): dict(found) or None for name, found in configs.items()})

@@ -1,0 +1,1 @@
+"""Fetching: sessions, what one request collects, and how one partition is read."""

@@ -1,0 +1,210 @@
+"""Gathering: what one Fetch request finds, partition by partition, within its limits.
+
+Partitions are looked at in the order given, each with what the request's limit leaves; the first
+that has records may pass it with one batch. While a request waits only those are looked at again
+that have changed. What was found of the others still holds: their offsets were asked for with this
+request, and their records are slices that stay where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
+from rockgate.gateway.kafka.fetch.session import FetchSession, Wanted, WantedTopic
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.hot.fetch import FetchedPartition
+from rockgate.store.log.page_residency import Place
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.queues.queuetable import QueueTable
+from rockgate.store.read import bodies
+from rockgate.store.state.topics import Topics
+
+BATCHES_MAX = bodies.BATCHES_MAX
+"""Batches of one answer, or a few more: small ones would otherwise hold up everybody else."""
+
+_BY_NAME = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INCONSISTENT_TOPIC_ID)
+"""Said of a topic id whose name was known."""
+
+Finding = tuple[FetchedPartition, int, int, int, bool]
+"""What was found of a partition; its bytes; bytes towards `min_bytes`, which are all that the
+limits allow if there are more; its batches; and whether there is no such partition."""
+
+
+class Finder:
+    """Finds the queues of topics."""
+
+    def __init__(self, topics: Topics, queues: QueueTable) -> None:
+        self._topics = topics
+        self._queues = queues
+
+    def queues(self, wanted: WantedTopic, by_id: bool) -> list[Queue] | ErrorCode:
+        """Return a topic's queues, or why they cannot be read."""
+        topics = self._topics
+        topic = topics.find_id(wanted.topic_id) if by_id else topics.find(wanted.store_name)
+        if topic is not None:
+            wanted.store_name = topic.name
+            if not topic.is_readable:
+                return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            return self._queues.of(topic.id)
+        if by_id and not wanted.store_name:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        if by_id and topics.find(wanted.store_name) is not None:
+            return ErrorCode.INCONSISTENT_TOPIC_ID
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+class Gathering:
+    """What one request has found so far. Made for it, and gone with its answer."""
+
+    __slots__ = (
+        "_batch_count",
+        "_counted",
+        "_finder",
+        "_is_urgent",
+        "_max_bytes",
+        "_min_bytes",
+        "_reader",
+        "_size",
+        "_unknown_count",
+        "cold",
+        "epoch",
+        "found",
+        "is_committed",
+        "is_in_turns",
+        "is_incremental",
+        "session",
+    )
+
+    def __init__(self, session: FetchSession, finder: Finder, reader: PartitionReader) -> None:
+        self._finder = finder
+        self._reader = reader
+        self.session = session
+        self.is_incremental = session.id != 0
+        """Whether only news are told, and what does not fit is left for the next time."""
+        self.is_in_turns = False
+        """Whether other requests have their turn in between."""
+        self.epoch = session.epoch
+        self.cold: list[Place] | None = []
+        """What has to be brought in from disk; None once that is done."""
+        self._clear()
+
+    def limit(self, *, min_bytes: int, max_bytes: int, is_committed: bool) -> None:
+        """Say how much is enough, how much is too much, and of what."""
+        self._max_bytes = max_bytes
+        self._min_bytes = min(min_bytes, max_bytes)
+        self.is_committed = is_committed
+
+    def _clear(self) -> None:
+        self.found: dict[Wanted, Finding] = {}
+        self._size = self._counted = self._batch_count = self._unknown_count = 0
+        self._is_urgent = False
+
+    def begin_warm(self) -> None:
+        """Begin again, now that what was cold has been brought in."""
+        self.cold = None
+        self._clear()
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the session has gone on to another request."""
+        return self.session.epoch != self.epoch
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there is a reason to answer now.
+
+        Enough bytes; something that the client should hear of at once; or nothing that could give
+        more, because no partition is there.
+        """
+        return (
+            self._counted >= self._min_bytes
+            or self._is_urgent
+            or self._unknown_count >= self.session.count
+        )
+
+    def read(self, partitions: Iterable[Wanted]) -> None:
+        """Look at partitions in their order, as far as bytes are left."""
+        session, found = self.session, self.found
+        read, cold, is_committed = self._reader.read, self.cold, self.is_committed
+        topic: WantedTopic | None = None
+        queues: list[Queue] | ErrorCode = []
+        for wanted in partitions:
+            before = self._drop(wanted) if wanted in found else None
+            left = self._max_bytes - self._size if self._batch_count < BATCHES_MAX else 0
+            if left <= 0 and self._size and self.is_incremental:
+                return
+            if wanted.topic is not topic:
+                topic = wanted.topic
+                queues = self._finder.queues(topic, session.uses_ids)
+            asked = wanted.asked
+            if isinstance(queues, ErrorCode) or not 0 <= asked.partition < len(queues):
+                self._add_unknown(wanted, queues, before)
+                continue
+            queue = queues[asked.partition]
+            if queue is not wanted.queue:
+                session.bind(wanted, queue)
+            size_max = asked.partition_max_bytes
+            size_max = left if left < size_max else size_max
+            size_max = 0 if size_max < 0 else size_max
+            cold_count = len(cold) if cold else 0
+            fetched, is_cut, batch_count = read(
+                queue, asked, size_max, not self._size, is_committed, cold
+            )
+            if batch_count or (cold and len(cold) > cold_count):
+                size = sum(map(len, fetched[5] or ()))
+                size += sum(size for _, size in cold[cold_count:]) if cold else 0
+                counted = size_max if is_cut and size < size_max else size
+                self._add(wanted, (fetched, size, counted, batch_count, False))
+            else:
+                # Nothing new is by far the most frequent: it costs no more than this.
+                found[wanted] = (fetched, 0, 0, 0, False)
+                if fetched[1] or fetched[8]:
+                    self._is_urgent = True
+
+    def _add(self, wanted: Wanted, finding: Finding) -> None:
+        self.found[wanted] = finding
+        _, size, counted, batch_count, is_unknown = finding
+        self._size += size
+        self._counted += counted
+        self._batch_count += batch_count
+        self._unknown_count += is_unknown
+        if self._batch_count >= BATCHES_MAX:
+            self._is_urgent = True
+
+    def _add_unknown(
+        self, wanted: Wanted, queues: list[Queue] | ErrorCode, before: Finding | None
+    ) -> None:
+        code = self._code_of(wanted, queues)
+        self.session.bind(wanted, None)
+        # What has gone since we looked is told at once; what was not there is not.
+        is_unknown = before is None or before[4]
+        is_urgent = code is ErrorCode.INCONSISTENT_TOPIC_ID or not is_unknown
+        self._is_urgent |= is_urgent
+        # Kafka's two kinds of error differ in this detail too.
+        aborted = None if is_urgent else ()
+        fetched = FetchedPartition(wanted.asked.partition, code, aborted=aborted)
+        self._add(wanted, (fetched, 0, 0, 0, is_unknown))
+
+    def _code_of(self, wanted: Wanted, queues: list[Queue] | ErrorCode) -> ErrorCode:
+        """Return why there is no such partition.
+
+        Of an id that was gone before the partition was asked for nothing is known, whatever other
+        partitions of the session knew it by.
+        """
+        if not isinstance(queues, ErrorCode):
+            wanted.is_known = True
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if self.session.uses_ids and not wanted.is_known and queues in _BY_NAME:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        return queues
+
+    def _drop(self, wanted: Wanted) -> Finding:
+        """Forget what was found of a partition, and return it: it is looked at again."""
+        finding = self.found.pop(wanted)
+        _, size, counted, batch_count, is_unknown = finding
+        self._size -= size
+        self._counted -= counted
+        self._batch_count -= batch_count
+        self._unknown_count -= is_unknown
+        return finding

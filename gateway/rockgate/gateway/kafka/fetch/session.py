@@ -1,0 +1,247 @@
+"""One fetch session: the partitions a client reads, and which of them may have news.
+
+News of a partition: records, an error, a diverging epoch, or a high watermark or log start that was
+not told yet. A session is *dirty* in the partitions that may have news: those that were asked for
+anew, those whose queue has changed, those it still owes records, those it answered with an error.
+Only dirty ones are ever looked at, so a poll costs what changed and not what there is. They are
+looked at in the order in which they became dirty, and one that gave records goes to the end, so
+that a busy partition does not starve the others.
+
+A request without a session is one that is not kept: its partitions are dirty once and then gone.
+
+A session holds its partitions, and they know it without holding it: once nobody has it any more, a
+hundred thousand of them are gone at once, and do not wait for the garbage collector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+from weakref import ReferenceType, ref
+
+from rockgate.gateway.kafka.request import names
+from rockgate.gateway.storage.long_poll import Poll, Waiting
+from rockgate.protocol.kafka.hot.fetch import FetchedPartition
+from rockgate.protocol.kafka.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic
+from rockgate.store.queues.consumequeue import Queue
+
+UNTOLD = -1
+
+
+class WantedTopic:
+    """A topic of which somebody reads partitions; known by name, or by id from v13 on."""
+
+    __slots__ = ("name", "store_name", "topic_id")
+
+    def __init__(self, name: str, topic_id: bytes) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.store_name = names.to_store(name) if name else ""
+        """The store's name, where it is known: of an id only once it was found."""
+
+
+class Wanted:
+    """A partition that somebody reads: what was asked of it, and what was told."""
+
+    __slots__ = (
+        "asked",
+        "high_watermark",
+        "is_known",
+        "log_start",
+        "queue",
+        "session",
+        "topic",
+    )
+
+    def __init__(
+        self, session: ReferenceType[FetchSession], topic: WantedTopic, asked: FetchPartition
+    ) -> None:
+        self.session = session
+        self.topic = topic
+        self.asked = asked
+        self.queue: Queue | None = None
+        """The queue behind it, once it was found."""
+        self.is_known = False
+        """Whether its topic was there at any time since it is wanted."""
+        self.high_watermark = UNTOLD
+        self.log_start = UNTOLD
+
+    def noted(self) -> None:
+        """Take note that the queue has changed."""
+        session = self.session()
+        if session is not None:
+            session.note(self)
+
+
+class FetchSession:
+    """The partitions of one session. Owned by the cache of sessions, or by one request."""
+
+    __slots__ = (
+        "__weakref__",
+        "_is_watching",
+        "_itself",
+        "_topics",
+        "_waiting",
+        "count",
+        "created_ms",
+        "dirty",
+        "epoch",
+        "id",
+        "is_to_be_kept",
+        "news",
+        "poll",
+        "used_ms",
+        "uses_ids",
+    )
+
+    def __init__(self, waiting: Waiting, *, uses_ids: bool, is_to_be_kept: bool = False) -> None:
+        self._waiting = waiting
+        self._itself = ref(self)
+        self._topics: dict[str | bytes, tuple[WantedTopic, dict[int, Wanted]]] = {}
+        self._is_watching = False
+        self.uses_ids = uses_ids
+        self.is_to_be_kept = is_to_be_kept
+        """Whether the client asked for a session that lasts."""
+        self.id = 0
+        """0 as long as it is not kept."""
+        self.epoch = 0
+        """The epoch that the next request must have."""
+        self.created_ms = 0
+        self.used_ms = 0
+        self.count = 0
+        """How many partitions it has."""
+        self.dirty: dict[Wanted, None] = {}
+        """Partitions that may have news, in the order in which to look at them."""
+        self.news: dict[Wanted, None] = {}
+        """Those that changed since the request under way last looked."""
+        self.poll: Poll[Any] | None = None
+        """The request that waits, if one does."""
+
+    def __iter__(self) -> Iterator[Wanted]:
+        for _, partitions in self._topics.values():
+            yield from partitions.values()
+
+    # Changing what is read
+
+    def want(self, topics: Iterable[FetchTopic]) -> None:
+        """Add partitions, or change what is asked of those that are here."""
+        for asked_topic in topics:
+            self.want_of(asked_topic, asked_topic.partitions)
+
+    def want_of(self, asked_topic: FetchTopic, asked_for: Iterable[FetchPartition]) -> None:
+        """Do so with some partitions of one topic."""
+        itself, dirty = self._itself, self.dirty
+        key = asked_topic.topic_id if self.uses_ids else asked_topic.topic
+        found = self._topics.get(key)
+        if found is None:
+            found = self._topics[key] = (WantedTopic(asked_topic.topic, asked_topic.topic_id), {})
+        topic, partitions = found
+        for asked in asked_for:
+            wanted = partitions.get(asked.partition)
+            if wanted is None:
+                wanted = partitions[asked.partition] = Wanted(itself, topic, asked)
+                self.count += 1
+            else:
+                wanted.asked = asked
+            dirty[wanted] = None
+
+    def forget(self, topics: Iterable[ForgottenTopic]) -> None:
+        """Drop partitions; those that are not here are not missed."""
+        for forgotten in topics:
+            key = forgotten.topic_id if self.uses_ids else forgotten.topic
+            found = self._topics.get(key)
+            if found is None:
+                continue
+            _, partitions = found
+            for index in forgotten.partitions:
+                wanted = partitions.pop(index, None)
+                if wanted is not None:
+                    self.count -= 1
+                    self.dirty.pop(wanted, None)
+                    self.news.pop(wanted, None)
+                    self.bind(wanted, None)
+            if not partitions:
+                del self._topics[key]
+
+    # Watching
+
+    def note(self, wanted: Wanted) -> None:
+        """Mark a partition as dirty, and let the poll that waits look at it."""
+        self.dirty[wanted] = None
+        self.news[wanted] = None
+        if self.poll is not None:
+            self.poll.wake()
+
+    def take_news(self) -> list[Wanted]:
+        """Return the partitions that changed since this was last asked."""
+        if not self.news:
+            return []
+        news = list(self.news)
+        self.news.clear()
+        return news
+
+    def bind(self, wanted: Wanted, queue: Queue | None) -> None:
+        """Say which queue a partition is now: a topic may go, and come back as another."""
+        if queue is wanted.queue:
+            return
+        if self._is_watching:
+            if wanted.queue is not None:
+                self._waiting.unwatch(wanted.queue, wanted)
+            if queue is not None:
+                self._waiting.watch(queue, wanted)
+        wanted.queue = queue
+        if queue is not None:
+            wanted.is_known = True
+
+    def watch(self) -> None:
+        """Hear of every change of a queue from now on."""
+        if not self._is_watching:
+            self._is_watching = True
+            for wanted in self:
+                if wanted.queue is not None:
+                    self._waiting.watch(wanted.queue, wanted)
+
+    def unwatch(self) -> None:
+        """Hear of nothing any more."""
+        if self._is_watching:
+            self._is_watching = False
+            for wanted in self:
+                if wanted.queue is not None:
+                    self._waiting.unwatch(wanted.queue, wanted)
+
+    def interrupt(self) -> None:
+        """Let the poll that waits take what there is: nobody will come for more."""
+        if self.poll is not None:
+            self.poll.look_last()
+
+    # Telling
+
+    def keep_news(self, told: Iterable[Wanted]) -> None:
+        """Look again at those that changed since `take_news`: what was told was from before."""
+        if self.news:
+            self.dirty.update((wanted, None) for wanted in told if wanted in self.news)
+
+    def tell(self, wanted: Wanted, fetched: FetchedPartition, end: int) -> bool:
+        """Say whether an answer has news, and remember what it told.
+
+        `end` is the offset behind the last that this reader may see.
+        """
+        _, code, high_watermark, _, log_start, records, _, _, diverging, _ = fetched
+        if code:
+            # When the error goes away, everything is news again.
+            wanted.high_watermark = UNTOLD
+            return True
+        has_news = (
+            high_watermark != wanted.high_watermark
+            or log_start != wanted.log_start
+            or diverging is not None
+        )
+        wanted.high_watermark = high_watermark
+        wanted.log_start = log_start
+        if records:
+            self.dirty.pop(wanted, None)
+            self.dirty[wanted] = None
+            return True
+        if diverging is None and end <= wanted.asked.fetch_offset:
+            self.dirty.pop(wanted, None)
+        return has_news

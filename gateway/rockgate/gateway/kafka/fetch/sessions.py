@@ -1,0 +1,203 @@
+"""All fetch sessions (KIP-227): which are kept, which request belongs to which, which must go.
+
+    session id  epoch         what happens                                    the answer
+    any         -1            the session is closed; one read without any     id 0, everything
+    any         0             the session is closed; a new one is opened      its id, everything
+    unknown     any other     FETCH_SESSION_ID_NOT_FOUND                      id 0, nothing
+    known       not the next  INVALID_FETCH_SESSION_EPOCH                     id 0, nothing
+    known       the next      the client has turned from topic names to ids,  id 0, nothing
+                              or back: FETCH_SESSION_TOPIC_ID_ERROR
+    known       the next      partitions are added, changed and forgotten     its id, news alone
+    known       the next      the last partition is forgotten: closed         id 0, nothing
+
+Epochs count 1, 2, … 2³¹-1, 1. A new session whose client finds no room gets id 0, which means that
+it sends everything again with its next poll. As in Kafka, room is made by letting go of a session
+that nobody has used for two minutes, or else of one that is older than that and has fewer
+partitions than the new one. Beyond Kafka the partitions of all sessions are bounded as well, and
+with them those of requests that wait without a session: one for which there is no room is answered
+at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import SystemRandom
+from typing import Final
+
+from rockgate.gateway.kafka.fetch.session import FetchSession
+from rockgate.gateway.kafka.request.chunked import Turn
+from rockgate.gateway.storage.long_poll import Waiting
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.hot.fetch import TOPIC_IDS
+from rockgate.protocol.kafka.messages.fetch import FetchRequest
+from rockgate.store.clock import Clock
+
+PIECE_COUNT: Final = 500
+EVICTION_MS: Final = 120_000
+EPOCH_MAX: Final = 2**31 - 1
+_CLOSING: Final = -1
+_OPENING: Final = 0
+
+
+def random_id() -> int:
+    """Return a session id that nobody can guess from another."""
+    return SystemRandom().randint(1, 2**31 - 1)
+
+
+class FetchSessions:
+    """The sessions that are kept."""
+
+    def __init__(
+        self,
+        waiting: Waiting,
+        clock: Clock,
+        *,
+        sessions_max: int,
+        partitions_max: int,
+        new_id: Callable[[], int] = random_id,
+    ) -> None:
+        self._waiting = waiting
+        self._clock = clock
+        self._sessions_max = sessions_max
+        self._partitions_max = partitions_max
+        self._new_id = new_id
+        # In the order of their last use.
+        self._sessions: dict[int, FetchSession] = {}
+        self._held: set[FetchSession] = set()
+        self.partition_count = 0
+        """Partitions of all sessions that are kept, and of requests that wait without one."""
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def open(self, request: FetchRequest, version: int) -> FetchSession | ErrorCode:
+        """Return the session that a request is about, up to date with it, or why there is none."""
+        session = self._find(request, version)
+        if isinstance(session, ErrorCode):
+            return session
+        had = session.count
+        session.want(request.topics)
+        session.forget(request.forgotten_topics_data)
+        return self._gone_on(session, had)
+
+    async def open_in_turns(self, request: FetchRequest, version: int) -> FetchSession | ErrorCode:
+        """Do the same for a request of many partitions, with other requests in between."""
+        session = self._find(request, version)
+        if isinstance(session, ErrorCode):
+            return session
+        turn, epoch, is_kept = Turn(), session.epoch, session.id != 0
+        for topic in request.topics:
+            for at in range(0, len(topic.partitions), PIECE_COUNT):
+                had = session.count
+                session.want_of(topic, topic.partitions[at : at + PIECE_COUNT])
+                self.partition_count += session.count - had if is_kept else 0
+                if turn.is_over:
+                    await turn.next()
+                if is_kept and not session.id:
+                    return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+                if session.epoch != epoch:
+                    return ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        had = session.count
+        session.forget(request.forgotten_topics_data)
+        return self._gone_on(session, had)
+
+    def _find(self, request: FetchRequest, version: int) -> FetchSession | ErrorCode:
+        """Return the session that a request is about, not up to date with it yet."""
+        uses_ids = version >= TOPIC_IDS
+        epoch = request.session_epoch
+        if epoch in (_CLOSING, _OPENING):
+            self.close(request.session_id)
+            return FetchSession(self._waiting, uses_ids=uses_ids, is_to_be_kept=epoch == _OPENING)
+        kept = self._sessions.get(request.session_id)
+        if kept is None:
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+        if epoch != kept.epoch:
+            return ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        if kept.uses_ids != uses_ids:
+            return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+        kept.epoch = 1 if kept.epoch == EPOCH_MAX else kept.epoch + 1
+        # One request at a time: an earlier one that still waits finds that the epoch has moved.
+        kept.interrupt()
+        return kept
+
+    def _gone_on(self, session: FetchSession, had: int) -> FetchSession | ErrorCode:
+        """Count what a kept session has more than it had, and see that it may be kept on."""
+        if not session.id:
+            return session
+        self.partition_count += session.count - had
+        if not session.count:
+            self.close(session.id)
+            return FetchSession(self._waiting, uses_ids=session.uses_ids)
+        if self.partition_count > self._partitions_max:
+            self.close(session.id)
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+        session.used_ms = self._clock.monotonic_ms()
+        self._sessions[session.id] = self._sessions.pop(session.id)
+        return session
+
+    def keep(self, session: FetchSession) -> None:
+        """Keep a new session if there is room for it: then it has an id and watches its queues."""
+        self.release(session)
+        now_ms = self._clock.monotonic_ms()
+        if not self._make_room(session.count, now_ms):
+            return
+        session.id = self._unused_id()
+        session.epoch = 1
+        session.created_ms = session.used_ms = now_ms
+        self._sessions[session.id] = session
+        self.partition_count += session.count
+        session.watch()
+
+    def hold(self, session: FetchSession) -> bool:
+        """Say whether a request may wait: without a session it takes room until `release`."""
+        if not session.id:
+            if self.partition_count + session.count > self._partitions_max:
+                return False
+            self._held.add(session)
+            self.partition_count += session.count
+        return True
+
+    def release(self, session: FetchSession) -> None:
+        """Give back what a request that waited without a session took."""
+        if session in self._held:
+            self._held.remove(session)
+            self.partition_count -= session.count
+            session.unwatch()
+
+    def close(self, session_id: int) -> None:
+        """Let go of a session, if it is there."""
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self.partition_count -= session.count
+            # A request that is still under way tells its client with id 0 that it is over.
+            session.id = 0
+            session.unwatch()
+            session.interrupt()
+
+    def _unused_id(self) -> int:
+        while True:
+            session_id = self._new_id()
+            if session_id not in self._sessions:
+                return session_id
+
+    def _make_room(self, count: int, now_ms: int) -> bool:
+        if count > self._partitions_max:
+            return False
+        while (
+            len(self._sessions) >= self._sessions_max
+            or self.partition_count + count > self._partitions_max
+        ):
+            loser = self._loser(count, now_ms)
+            if loser is None:
+                return False
+            self.close(loser.id)
+        return True
+
+    def _loser(self, count: int, now_ms: int) -> FetchSession | None:
+        """Return the session that has to make room for one of `count` partitions, if any has."""
+        oldest = next(iter(self._sessions.values()), None)
+        if oldest is None or now_ms - oldest.used_ms > EVICTION_MS:
+            return oldest
+        settled = [s for s in self._sessions.values() if now_ms - s.created_ms > EVICTION_MS]
+        smallest = min(settled, key=lambda s: (s.count, s.id), default=None)
+        return smallest if smallest is not None and smallest.count < count else None

@@ -1,0 +1,180 @@
+"""Finding records by their time.
+
+A queue knows, for each entry, the largest record time up to and including it, so the first entry
+that reaches a time is found by searching; then that one batch is opened for its first record.
+
+Records that wait for their time are passed over: an entry's own largest time is that of the others.
+
+What made a running maximum large may be gone since, and then the entries that follow hide behind
+it. Those are walked, by the largest time that each has in its envelope, some at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from struct import Struct
+from typing import Final, NamedTuple, TypeVar
+
+from rockgate.gateway.batches.threads import BatchThreads
+from rockgate.gateway.delay.opening import asked_of, sifted
+from rockgate.gateway.kafka.fetch.leader_epochs import LeaderEpochs
+from rockgate.gateway.storage.cold_reads import Warming
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import DELAYED
+from rockgate.protocol.kafka.errors import BatchTooLarge
+from rockgate.protocol.kafka.records.batch import read_header
+from rockgate.protocol.kafka.records.bounds import LIGHT, Bounds, is_heavy
+from rockgate.protocol.kafka.records.record import open_records
+from rockgate.protocol.kafka.records.skimming import skim_times
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.queues.queueindex import Unit
+from rockgate.store.read.bodies import Bodies
+from rockgate.store.read.reader import Slice
+
+WALK_UNITS: Final = 256
+_BORN_MS: Final = Struct(">40xq")
+
+T = TypeVar("T")
+
+
+class Found(NamedTuple):
+    """One record."""
+
+    offset: int
+    timestamp: int
+    epoch: int
+
+
+class TimeSearch:
+    """Searches queues by time."""
+
+    def __init__(
+        self,
+        bodies: Bodies,
+        epochs: LeaderEpochs,
+        warming: Warming,
+        threads: BatchThreads | None = None,
+    ) -> None:
+        self._threads = threads or BatchThreads()
+        self._bodies = bodies
+        self._epochs = epochs
+        self._warming = warming
+
+    async def first_at(self, queue: Queue, time_ms: int, end: int) -> Found | None:
+        """Return the first record of a time or later that is left and lies before `end`."""
+        first = queue.first_at_record_time(time_ms)
+        if first is None:
+            return None
+        # Most searches end with the first entry; only after it they are taken by the hundred.
+        offset, count = max(first.base, queue.log_start), 1
+        while part := await self._part(queue, offset, end, count):
+            for unit, largest_ms in part:
+                if largest_ms >= time_ms:
+                    found = await self._open(queue, unit.base, time_ms)
+                    if found is not None:
+                        return found if found.offset < end else None
+            offset, count = part[-1][0].base + part[-1][0].offset_count, WALK_UNITS
+        return None
+
+    async def largest(self, queue: Queue, end: int) -> Found | None:
+        """Return the first record of the largest time that is left and lies before `end`."""
+        last = queue.find(end - 1) if end > queue.log_start else None
+        if last is None or last.max_ms < 0:
+            return None
+        first = queue.first_at_record_time(last.max_ms)
+        if first is not None and first.base > queue.log_start:
+            return await self.first_at(queue, last.max_ms, end)
+        # The record that made the maximum is deleted, or may be: look at all that are left.
+        best, best_ms = 0, -1
+        offset = queue.log_start
+        while part := await self._part(queue, offset, end, WALK_UNITS):
+            for unit, entry_ms in part:
+                is_whole = unit.base >= queue.log_start
+                largest_ms = entry_ms if is_whole else await self._largest_left(queue, unit.base)
+                if largest_ms > best_ms:
+                    best, best_ms = unit.base, largest_ms
+            offset = part[-1][0].base + part[-1][0].offset_count
+        return None if best_ms < 0 else await self._open(queue, best, best_ms)
+
+    async def _part(
+        self, queue: Queue, offset: int, end: int, count: int
+    ) -> list[tuple[Unit, int]]:
+        """Return some entries from an offset on, with the largest record time of each."""
+        if count > 1:
+            await asyncio.sleep(0)
+        await self._warming.bring_in(self._warming.cold(_take(queue, offset, end, count)))
+        # What was found before another had its turn may have moved since.
+        units = _take(queue, offset, end, count)
+        return [(unit, self._largest_ms(queue, unit)) for unit in units]
+
+    def _largest_ms(self, queue: Queue, unit: Unit) -> int:
+        """Return the largest record time of an entry, which is the time it was born for all."""
+        return int(_BORN_MS.unpack_from(self._bodies.entry(queue, unit).entry)[0])
+
+    async def _open(self, queue: Queue, offset: int, time_ms: int) -> Found | None:
+        """Return the first record in an entry that is of a time or later, and not deleted."""
+        unit = queue.find(offset)
+        if unit is None:
+            return None
+        part, epoch = self._bodies.entry(queue, unit), self._epochs.of(queue, unit)
+        found = await self._look(part, partial(_first_in, part, time_ms, queue.log_start))
+        return None if found is None else Found(*found, epoch)
+
+    async def _largest_left(self, queue: Queue, offset: int) -> int:
+        unit = queue.find(offset)
+        if unit is None:
+            return -1
+        part = self._bodies.entry(queue, unit)
+        largest_ms = await self._look(part, partial(_largest_in, part, queue.log_start))
+        return -1 if largest_ms is None else largest_ms
+
+    async def _look(self, part: Slice, into: Callable[[Bounds], T]) -> T | None:
+        """Look into an entry, by a thread if it is heavy; None if it is passed over."""
+        try:
+            if not is_heavy(envelope.body_of(part.entry)):
+                with contextlib.suppress(BatchTooLarge):
+                    return into(LIGHT)
+            return await self._threads.run(partial(into, self._threads.bounds))
+        except BatchTooLarge as damage:
+            unit = part.unit
+            self._threads.pass_over(
+                damage, position=unit.position, offset=unit.base, count=unit.offset_count
+            )
+            return None
+
+
+def _take(queue: Queue, offset: int, end: int, count: int) -> list[Unit]:
+    units = (Unit._make(fields) for fields in islice(queue.walk(offset), count))
+    return [unit for unit in units if unit.base < end]
+
+
+def _first_in(part: Slice, time_ms: int, log_start: int, bounds: Bounds) -> tuple[int, int] | None:
+    for offset, timestamp in _times(part, bounds):
+        if timestamp >= time_ms and offset >= log_start:
+            return offset, timestamp
+    return None
+
+
+def _largest_in(part: Slice, log_start: int, bounds: Bounds) -> int:
+    times = _times(part, bounds)
+    return max((time_ms for offset, time_ms in times if offset >= log_start), default=-1)
+
+
+def _times(part: Slice, bounds: Bounds) -> Iterator[tuple[int, int]]:
+    entry = envelope.read(part.entry)
+    if not entry.is_batch:
+        yield entry.queue_offset, entry.born_ms
+        return
+    body = envelope.body_of(part.entry)
+    header = read_header(body)
+    data = open_records(body, header, bounds=bounds)
+    waiting: frozenset[int] = frozenset()
+    if entry.sys_flag & DELAYED:
+        waiting = frozenset(sifted(body, header, asked_of, bounds=bounds, data=data).indexes)
+    for index, (delta, timestamp) in enumerate(skim_times(data, header)):
+        if index not in waiting:
+            yield header.base_offset + delta, timestamp

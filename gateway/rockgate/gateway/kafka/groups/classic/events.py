@@ -1,0 +1,203 @@
+"""What happens to a group, what it answers, and what it wants done. Values, and no decisions.
+
+A waiter is whoever asked: the machine gives it back with the answer and never looks inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple, TypeAlias
+
+from rockgate.gateway.kafka.groups.classic.join_window import NEVER_MS
+from rockgate.protocol.kafka.errors import ErrorCode
+
+Waiter: TypeAlias = object
+Protocols: TypeAlias = tuple[tuple[str, bytes], ...]
+"""Assignors that a member knows, best first, each with the member's subscription."""
+
+
+class State(Enum):
+    """Where a group stands; the value is what Kafka's clients call it."""
+
+    EMPTY = "Empty"
+    PREPARING = "PreparingRebalance"
+    COMPLETING = "CompletingRebalance"
+    STABLE = "Stable"
+
+
+# Events
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Join:
+    """A client wants to be a member, or to be one again in the next generation."""
+
+    waiter: Waiter
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    session_ms: int
+    rebalance_ms: int
+    protocol_type: str
+    protocols: Protocols
+    needs_id: bool
+    """Whether a client without a member id is sent back with one first (v4)."""
+    can_skip: bool
+    """Whether a static leader that comes back may be told to keep the assignment (v9)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sync:
+    """A member asks for its assignment; the leader brings everybody's."""
+
+    waiter: Waiter
+    generation: int
+    member_id: str
+    instance_id: str | None
+    protocol_type: str | None
+    protocol_name: str | None
+    assignments: Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heartbeat:
+    """A member is alive."""
+
+    waiter: Waiter
+    generation: int
+    member_id: str
+    instance_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """Somebody wants to commit offsets: may they?"""
+
+    waiter: Waiter
+    generation: int
+    member_id: str
+    instance_id: str | None
+
+
+class Leaver(NamedTuple):
+    """One who leaves; a static member may be named by its instance id alone."""
+
+    member_id: str
+    instance_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leave:
+    """Members leave."""
+
+    waiter: Waiter
+    leavers: Sequence[Leaver]
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """The time has come that was asked for by `Arm`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The server stops: nobody is kept waiting."""
+
+
+Event: TypeAlias = Join | Sync | Heartbeat | Commit | Leave | Wake | Finish
+
+
+# Answers
+
+
+class Listed(NamedTuple):
+    """A member as the leader is told of it."""
+
+    member_id: str
+    instance_id: str | None
+    metadata: bytes
+
+
+class Joined(NamedTuple):
+    """The answer to Join."""
+
+    code: ErrorCode
+    member_id: str
+    generation: int = -1
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader: str = ""
+    is_skipping: bool = False
+    members: Sequence[Listed] = ()
+
+
+class Synced(NamedTuple):
+    """The answer to Sync."""
+
+    code: ErrorCode
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignment: bytes = b""
+
+
+Left: TypeAlias = list[ErrorCode]
+"""The answer to Leave, in the order of the leavers."""
+Answer: TypeAlias = Joined | Synced | ErrorCode | Left
+"""Heartbeat and Commit are answered with a code."""
+
+
+# Effects
+
+
+class Reply(NamedTuple):
+    """Tell a waiter its answer."""
+
+    waiter: Waiter
+    answer: Answer
+
+
+class Arm(NamedTuple):
+    """Send Wake at this time, and not at the one named before."""
+
+    at_ms: int
+
+
+class Save(NamedTuple):
+    """Write down what the group is now, before any reply of the same event is sent."""
+
+
+Effect: TypeAlias = Reply | Arm | Save
+
+
+class Outbox:
+    """What is to be done about one event, collected while it is handled."""
+
+    __slots__ = ("_armed_ms", "effects")
+
+    def __init__(self) -> None:
+        self.effects: list[Effect] = []
+        self._armed_ms = NEVER_MS
+
+    def begin(self, *, is_woken: bool) -> list[Effect]:
+        """Forget the effects of the event before; one that woke the group used its alarm up."""
+        self.effects = []
+        if is_woken:
+            self._armed_ms = NEVER_MS
+        return self.effects
+
+    def reply(self, waiter: Waiter, answer: Answer) -> None:
+        """Tell a waiter its answer."""
+        self.effects.append(Reply(waiter, answer))
+
+    def save(self) -> None:
+        """Write the group down."""
+        self.effects.append(Save())
+
+    def arm(self, at_ms: int) -> None:
+        """Be woken at this time, unless that is to happen earlier anyway."""
+        if at_ms < self._armed_ms:
+            self._armed_ms = at_ms
+            self.effects.append(Arm(at_ms))

@@ -1,0 +1,407 @@
+"""The machine of one classic group. Time is a parameter; nothing waits, dials or writes here.
+
+docs/groups.md is this module's twin.
+
+    state       what is so                     left when
+    EMPTY       no member                      one is let in → PREPARING
+    PREPARING   members join (again)           all have, or time is up → COMPLETING; or nobody is
+                                               left → EMPTY
+    COMPLETING  a generation without its       the leader brings it → STABLE; a member comes, goes
+                assignment                     or changes → PREPARING
+    STABLE      everybody has what to read     a member comes, goes or changes, or the leader joins
+                                               again → PREPARING
+
+    event          EMPTY           PREPARING            COMPLETING            STABLE
+    join, new      → PREPARING     waits                → PREPARING           → PREPARING
+    join, again    unknown member  waits                answered if the same  answered if the same
+    static, back   → PREPARING     waits                → PREPARING           keeps its assignment
+    sync           unknown member  rebalance …          waits; leader: STABLE its assignment
+    heartbeat      unknown member  rebalance …          ok                    ok
+    commit         ok from outside ok for members       rebalance …           ok for members
+    leave, death   unknown member  maybe → COMPLETING   → PREPARING           → PREPARING
+
+Invariants
+- A generation has one assignment, and generations only grow.
+- Whoever waits is answered: by the next generation, by its assignment, or by an error.
+- `Arm` never names a time later than the earliest deadline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from rockgate.gateway.kafka.groups.classic import events
+from rockgate.gateway.kafka.groups.classic.events import (
+    Join,
+    Joined,
+    Listed,
+    Outbox,
+    State,
+    Sync,
+    Synced,
+)
+from rockgate.gateway.kafka.groups.classic.group_record import SavedGroup
+from rockgate.gateway.kafka.groups.classic.join_window import NEVER_MS, Gathering
+from rockgate.gateway.kafka.groups.classic.members import Member, Members
+from rockgate.gateway.kafka.groups.config import GroupsConfig
+from rockgate.protocol.kafka.errors import ErrorCode
+
+NEW_MEMBER_MS: Final = 300_000
+"""How long one waits for its first generation: it has no generation to send heartbeats for."""
+_OK: Final = ErrorCode.NONE
+
+
+class Group:
+    """One group."""
+
+    def __init__(self, config: GroupsConfig, new_id: Callable[[str], str]) -> None:
+        self._config = config
+        self._new_id = new_id
+        self.state = State.EMPTY
+        self.generation = 0
+        self.protocol_type = ""
+        self.protocol_name: str | None = None
+        self.members = Members()
+        self.pending: dict[str, int] = {}
+        """Ids given to clients that have not come back with them, and until when they may."""
+        self._unsynced: set[str] = set()
+        self._gathering = Gathering()
+        self._sync_until_ms = NEVER_MS
+        self._now_ms = 0
+        self._out = Outbox()
+
+    def restore(self, saved: SavedGroup, now_ms: int) -> list[events.Effect]:
+        """Be what was written down, before anything else happens; every session begins anew."""
+        self._now_ms = now_ms
+        effects = self._out.begin(is_woken=True)
+        self.generation, self.protocol_type = saved.generation, saved.protocol_type
+        for each in saved.members:
+            member = each.member()
+            self.members.add(member)
+            self._touch(member)
+        if self.members:
+            self.state, self.protocol_name = State.STABLE, saved.protocol_name
+            self.members.leader = saved.leader
+        return effects
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is left but what was saved."""
+        return self.state is State.EMPTY and not self.pending
+
+    def handle(self, event: events.Event, now_ms: int) -> list[events.Effect]:
+        """Let something happen; returns what is to be done, in this order."""
+        self._now_ms = now_ms
+        effects = self._out.begin(is_woken=isinstance(event, events.Wake))
+        if isinstance(event, events.Heartbeat):
+            self._out.reply(event.waiter, self._beat(event))
+        elif isinstance(event, events.Commit):
+            self._out.reply(event.waiter, self._check_commit(event))
+        elif isinstance(event, Join):
+            self._join(event)
+        elif isinstance(event, Sync):
+            self._sync(event)
+        elif isinstance(event, events.Leave):
+            self._leave(event)
+        elif isinstance(event, events.Wake):
+            self._wake()
+        else:
+            self._finish()
+        return effects
+
+    # Joining
+
+    def _join(self, join: Join) -> None:
+        member_id = join.member_id
+        code = self._check_join(join)
+        if code:
+            self._out.reply(join.waiter, Joined(code, member_id))
+        elif not member_id:
+            self._join_first(join)
+        elif member_id in self.pending:
+            self._admit(join, member_id)
+        else:
+            self._rejoin(join, self.members.get(member_id))
+
+    def _check_join(self, join: Join) -> ErrorCode:
+        if not self.members.support(join, self.protocol_type):
+            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        is_full = not join.member_id and len(self.pending) >= self._config.members_max
+        is_gathering = self.state is State.PREPARING
+        if is_full or not self.members.has_room(join, is_gathering, self._config.members_max):
+            return ErrorCode.GROUP_MAX_SIZE_REACHED
+        if not join.member_id:
+            return _OK
+        if join.member_id in self.pending:
+            # A static member is never sent away for an id.
+            return _OK if join.instance_id is None else ErrorCode.UNKNOWN_MEMBER_ID
+        return self.members.check(join.member_id, join.instance_id)
+
+    def _join_first(self, join: Join) -> None:
+        """Somebody comes who has no member id."""
+        member_id = self._new_id(join.instance_id or join.client_id)
+        if join.instance_id is not None:
+            old_id = self.members.static_id(join.instance_id)
+            if old_id is None:
+                self._admit(join, member_id)
+            else:
+                self._replace(join, self.members.get(old_id), member_id)
+        elif join.needs_id:
+            self.pending[member_id] = self._now_ms + join.session_ms
+            self._out.arm(self.pending[member_id])
+            self._out.reply(join.waiter, Joined(ErrorCode.MEMBER_ID_REQUIRED, member_id))
+        else:
+            self._admit(join, member_id)
+
+    def _admit(self, join: Join, member_id: str) -> None:
+        """Let a new member in."""
+        self.pending.pop(member_id, None)
+        member = Member.joining(member_id, join)
+        member.deadline_ms = self._now_ms + NEW_MEMBER_MS
+        self._out.arm(member.deadline_ms)
+        if not self.members:
+            self.protocol_type = join.protocol_type
+        self.members.add(member)
+        self.members.begin_join(member, join.waiter)
+        self._gathering.note_newcomer()
+        self._changed()
+
+    def _rejoin(self, join: Join, member: Member) -> None:
+        """A member joins again."""
+        is_same = member.protocols == join.protocols
+        # A leader that joins again has seen something that the assignment should follow.
+        is_leading = self.state is State.STABLE and self.members.leader == member.id
+        if self.state is State.PREPARING or is_leading or not is_same:
+            self.members.update(member, join)
+            self._await_join(member, join.waiter)
+            self._changed()
+            return
+        # The answer to its first join was lost, or it only wants to be sure.
+        self._touch(member)
+        self._out.reply(join.waiter, self._joined(member, self.state is State.COMPLETING))
+
+    def _replace(self, join: Join, member: Member, member_id: str) -> None:
+        """A static member is back and gets its place again, under another id."""
+        old_id, old_leader = member.id, self.members.leader
+        self._end_waits(member, ErrorCode.FENCED_INSTANCE_ID)
+        self.members.rename(member, member_id)
+        self.members.update(member, join)
+        if old_id in self._unsynced:
+            self._unsynced.remove(old_id)
+            self._unsynced.add(member_id)
+        if self.state is State.STABLE and self.members.vote() == self.protocol_name:
+            self._touch(member)
+            self._out.save()
+            is_skipping = join.can_skip and self.members.leader == member_id
+            joined = self._joined(member, is_skipping)._replace(is_skipping=is_skipping)
+            if not join.can_skip:
+                # Were it told that it leads, it would hand out a new assignment.
+                joined = joined._replace(leader=old_leader or "")
+            self._out.reply(join.waiter, joined)
+            return
+        self._await_join(member, join.waiter)
+        self._changed()
+
+    def _await_join(self, member: Member, waiter: events.Waiter) -> None:
+        before = self.members.begin_join(member, waiter)
+        if before is not None:
+            self._out.reply(before, Joined(ErrorCode.REBALANCE_IN_PROGRESS, member.id))
+
+    def _changed(self) -> None:
+        """The members are others than before: begin a new generation, or perhaps complete one."""
+        if self.state is not State.PREPARING:
+            self._prepare()
+        elif not self._gathering.is_first:
+            self._complete_if_all_joined()
+
+    def _prepare(self) -> None:
+        was_empty = self.state is State.EMPTY
+        self.state = State.PREPARING
+        self._end_syncs(ErrorCode.REBALANCE_IN_PROGRESS)
+        self._unsynced.clear()
+        self._sync_until_ms = NEVER_MS
+        gathering, rebalance_ms = self._gathering, self.members.rebalance_ms
+        if was_empty:
+            delay_ms = self._config.initial_delay_ms
+            gathering.begin_first(self._now_ms, delay_ms, rebalance_ms)
+            if not delay_ms:
+                self._complete()
+        else:
+            gathering.begin(self._now_ms, rebalance_ms)
+            self._complete_if_all_joined()
+        self._out.arm(gathering.until_ms)
+
+    def _complete_if_all_joined(self) -> None:
+        if not self.pending and self.members.joining_count == len(self.members):
+            self._complete()
+
+    def _complete(self) -> None:
+        """Begin a generation of those who have joined; static members may be absent for a while."""
+        self._gathering.end()
+        for member in list(self.members):
+            if member.join is None and member.instance_id is None:
+                self.members.remove(member)
+        if self.members and not self.members.elect():
+            # All are static and none is back: one of them comes, or their sessions end.
+            self._gathering.begin(self._now_ms, self.members.rebalance_ms)
+            self._out.arm(self._gathering.until_ms)
+            return
+        self.generation += 1
+        if not self.members:
+            self.state = State.EMPTY
+            self.protocol_name = None
+            self._out.save()
+            return
+        self.state = State.COMPLETING
+        self.protocol_name = self.members.vote()
+        self._sync_until_ms = self._now_ms + self.members.rebalance_ms
+        self._out.arm(self._sync_until_ms)
+        for member in self.members:
+            member.is_new = False
+            self._touch(member)
+            self._unsynced.add(member.id)
+            waiter = self.members.end_join(member)
+            if waiter is not None:
+                self._out.reply(waiter, self._joined(member, True))
+
+    def _joined(self, member: Member, is_telling: bool) -> Joined:
+        """The present generation, for a member; the leader may be told who is in it."""
+        leader, name = self.members.leader or "", self.protocol_name
+        listed: list[Listed] = []
+        if is_telling and member.id == leader:
+            listed = [Listed(m.id, m.instance_id, m.metadata(name)) for m in self.members]
+        kind = self.protocol_type
+        return Joined(_OK, member.id, self.generation, kind, name, leader, False, listed)
+
+    # Syncing
+
+    def _sync(self, sync: Sync) -> None:
+        code = self._check_sync(sync)
+        if code:
+            self._out.reply(sync.waiter, Synced(code))
+            return
+        member = self.members.get(sync.member_id)
+        self._unsynced.discard(member.id)
+        if self.state is State.STABLE:
+            self._touch(member)
+            self._out.reply(sync.waiter, self._synced(member))
+            return
+        if member.sync is not None:
+            self._out.reply(member.sync, Synced(ErrorCode.REBALANCE_IN_PROGRESS))
+        member.sync = sync.waiter
+        if member.id == self.members.leader:
+            self.members.assign(sync.assignments)
+            self.state = State.STABLE
+            self._out.save()
+            self._end_syncs(_OK)
+
+    def _check_sync(self, sync: Sync) -> ErrorCode:
+        code = self._check(sync)
+        is_type = sync.protocol_type in (None, self.protocol_type)
+        if not code and not (is_type and sync.protocol_name in (None, self.protocol_name)):
+            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        return code or self._check_gathered()
+
+    def _synced(self, member: Member) -> Synced:
+        return Synced(_OK, self.protocol_type, self.protocol_name, member.assignment)
+
+    def _end_syncs(self, code: ErrorCode) -> None:
+        for member in self.members:
+            waiter, member.sync = member.sync, None
+            if waiter is not None:
+                self._touch(member)
+                self._out.reply(waiter, Synced(code) if code else self._synced(member))
+
+    # Living, committing, leaving, dying
+
+    def _beat(self, beat: events.Heartbeat) -> ErrorCode:
+        code = self._check(beat)
+        if not code:
+            self._touch(self.members.get(beat.member_id))
+        return code or self._check_gathered()
+
+    def _check_commit(self, commit: events.Commit) -> ErrorCode:
+        if commit.generation < 0 and self.state is State.EMPTY:
+            # Somebody from outside, or a consumer that picks its partitions itself.
+            return _OK
+        if commit.generation < 0 and not commit.member_id and commit.instance_id is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        code = self._check(commit)
+        if not code and self.state is State.COMPLETING:
+            return ErrorCode.REBALANCE_IN_PROGRESS
+        if not code:
+            self._touch(self.members.get(commit.member_id))
+        return code
+
+    def _leave(self, leave: events.Leave) -> None:
+        count, pending_count = len(self.members), len(self.pending)
+        codes = [self._leave_one(leaver) for leaver in leave.leavers]
+        is_gathered = len(self.pending) < pending_count and self.state is State.PREPARING
+        if len(self.members) < count or is_gathered:
+            self._changed()
+        self._out.reply(leave.waiter, codes)
+
+    def _leave_one(self, leaver: events.Leaver) -> ErrorCode:
+        member_id, instance_id = leaver
+        if not member_id and instance_id is not None:
+            member_id = self.members.static_id(instance_id) or ""
+        if instance_id is None and self.pending.pop(member_id, None) is not None:
+            return _OK
+        code = self.members.check(member_id, instance_id)
+        if not code:
+            self._drop(self.members.get(member_id))
+        return code
+
+    def _drop(self, member: Member) -> None:
+        self._end_waits(member, ErrorCode.UNKNOWN_MEMBER_ID)
+        self._unsynced.discard(member.id)
+        self.members.remove(member)
+
+    def _wake(self) -> None:
+        now_ms = self._now_ms
+        gathering = self._gathering
+        late = [member_id for member_id, at_ms in self.pending.items() if at_ms <= now_ms]
+        for member_id in late:
+            del self.pending[member_id]
+        silent: set[str] = set()
+        if self._sync_until_ms <= now_ms:
+            self._sync_until_ms = NEVER_MS
+            silent = set(self._unsynced)
+        members = self.members
+        dead = [m for m in members if m.id in silent or (m.is_watched and m.deadline_ms <= now_ms)]
+        for member in dead:
+            self._drop(member)
+        if dead or (late and self.state is State.PREPARING):
+            self._changed()
+        if gathering.until_ms <= now_ms and not gathering.is_extended(now_ms):
+            self._complete()
+        self._out.arm(min((m.deadline_ms for m in members if m.is_watched), default=NEVER_MS))
+        self._out.arm(min(self.pending.values(), default=NEVER_MS))
+        self._out.arm(min(gathering.until_ms, self._sync_until_ms))
+
+    def _finish(self) -> None:
+        for member in self.members:
+            self._end_waits(member, ErrorCode.NOT_COORDINATOR)
+
+    def _check(self, event: Sync | events.Heartbeat | events.Commit) -> ErrorCode:
+        code = self.members.check(event.member_id, event.instance_id)
+        is_old = not code and event.generation != self.generation
+        return ErrorCode.ILLEGAL_GENERATION if is_old else code
+
+    def _check_gathered(self) -> ErrorCode:
+        is_gathering = self.state is State.PREPARING
+        return ErrorCode.REBALANCE_IN_PROGRESS if is_gathering else _OK
+
+    def _end_waits(self, member: Member, code: ErrorCode) -> None:
+        waiter = self.members.end_join(member)
+        if waiter is not None:
+            self._out.reply(waiter, Joined(code, member.id))
+        waiter, member.sync = member.sync, None
+        if waiter is not None:
+            self._out.reply(waiter, Synced(code))
+
+    def _touch(self, member: Member) -> None:
+        """A member is alive."""
+        member.deadline_ms = self._now_ms + member.session_ms
+        self._out.arm(member.deadline_ms)

@@ -1,0 +1,248 @@
+"""The members of one group: who they are, which protocols they share, who leads.
+
+It knows nothing of states or time; the group's machine does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from rockgate.gateway.kafka.groups.classic.events import Join, Protocols, Waiter
+from rockgate.protocol.kafka.errors import ErrorCode
+
+REBALANCE_MS_MIN: Final = 1_000
+"""Members that ask for less time to join again get this much, or a group would spin."""
+
+
+class Member:
+    """One member."""
+
+    __slots__ = (
+        "assignment",
+        "client_host",
+        "client_id",
+        "deadline_ms",
+        "id",
+        "instance_id",
+        "is_new",
+        "join",
+        "protocols",
+        "rebalance_ms",
+        "session_ms",
+        "sync",
+    )
+
+    def __init__(
+        self,
+        *,
+        member_id: str,
+        instance_id: str | None,
+        client_id: str,
+        client_host: str,
+        session_ms: int,
+        rebalance_ms: int,
+        protocols: Protocols,
+    ) -> None:
+        self.id = member_id
+        self.instance_id = instance_id
+        self.client_id = client_id
+        self.client_host = client_host
+        self.session_ms = session_ms
+        self.rebalance_ms = rebalance_ms
+        self.protocols = protocols
+        self.assignment = b""
+        self.join: Waiter | None = None
+        """Who waits for the next generation in this member's name."""
+        self.sync: Waiter | None = None
+        """Who waits for this member's assignment."""
+        self.is_new = True
+        """Whether it has not been in a generation yet."""
+        self.deadline_ms = 0
+        """When it is taken for dead; does not count while it waits for others."""
+
+    @classmethod
+    def joining(cls, member_id: str, join: Join) -> Member:
+        """A member as it describes itself."""
+        return cls(
+            member_id=member_id,
+            instance_id=join.instance_id,
+            client_id=join.client_id,
+            client_host=join.client_host,
+            session_ms=join.session_ms,
+            rebalance_ms=join.rebalance_ms,
+            protocols=join.protocols,
+        )
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether its deadline counts: one that waits for others cannot send heartbeats."""
+        return self.is_new or (self.join is None and self.sync is None)
+
+    def metadata(self, protocol_name: str | None) -> bytes:
+        """Its subscription for a protocol."""
+        for name, metadata in self.protocols:
+            if name == protocol_name:
+                return metadata
+        return b""
+
+
+class Members:
+    """All members of a group, in the order they came."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, Member] = {}
+        self._static: dict[str, str] = {}
+        self._support: dict[str, int] = {}
+        self.leader: str | None = None
+        self.joining_count = 0
+        """How many wait for the next generation."""
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __iter__(self) -> Iterator[Member]:
+        return iter(self._by_id.values())
+
+    def __contains__(self, member_id: str) -> bool:
+        return member_id in self._by_id
+
+    def find(self, member_id: str) -> Member | None:
+        """A member by id, or None."""
+        return self._by_id.get(member_id)
+
+    def get(self, member_id: str) -> Member:
+        """A member that is there."""
+        return self._by_id[member_id]
+
+    def static_id(self, instance_id: str) -> str | None:
+        """The member id that an instance id has now."""
+        return self._static.get(instance_id)
+
+    def add(self, member: Member) -> None:
+        """Take a member in; the first one leads."""
+        self._by_id[member.id] = member
+        if member.instance_id is not None:
+            self._static[member.instance_id] = member.id
+        self._count(member.protocols, 1)
+        if self.leader is None:
+            self.leader = member.id
+
+    def remove(self, member: Member) -> None:
+        """Let a member go for which nobody waits; if it led, the next in line does."""
+        assert member.join is None and member.sync is None, "who waits is told first"
+        del self._by_id[member.id]
+        if member.instance_id is not None and self._static.get(member.instance_id) == member.id:
+            del self._static[member.instance_id]
+        self._count(member.protocols, -1)
+        if self.leader == member.id:
+            self.leader = next(iter(self._by_id), None)
+
+    def rename(self, member: Member, member_id: str) -> None:
+        """Give a static member that came back its new id."""
+        del self._by_id[member.id]
+        if self.leader == member.id:
+            self.leader = member_id
+        member.id = member_id
+        self._by_id[member_id] = member
+        assert member.instance_id is not None, "only static members get another id"
+        self._static[member.instance_id] = member_id
+
+    def update(self, member: Member, join: Join) -> None:
+        """Take over what a member says of itself now."""
+        self._count(member.protocols, -1)
+        member.protocols = join.protocols
+        self._count(member.protocols, 1)
+        member.session_ms = join.session_ms
+        member.rebalance_ms = join.rebalance_ms
+        member.client_id = join.client_id
+        member.client_host = join.client_host
+
+    def _count(self, protocols: Protocols, by: int) -> None:
+        for name in dict.fromkeys(name for name, _ in protocols):
+            self._support[name] = self._support.get(name, 0) + by
+            if not self._support[name]:
+                del self._support[name]
+
+    def check(self, member_id: str, instance_id: str | None) -> ErrorCode:
+        """Whether this is a member, and if it is static, the one that has the instance id now."""
+        if instance_id is None:
+            return ErrorCode.NONE if member_id in self._by_id else ErrorCode.UNKNOWN_MEMBER_ID
+        known = self._static.get(instance_id)
+        if known is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        return ErrorCode.NONE if known == member_id else ErrorCode.FENCED_INSTANCE_ID
+
+    # Protocols
+
+    def support(self, join: Join, protocol_type: str) -> bool:
+        """Whether one who joins is of their kind, and knows a protocol that all of them know."""
+        count = len(self._by_id)
+        if not count:
+            return bool(join.protocol_type and join.protocols)
+        return join.protocol_type == protocol_type and any(
+            self._support.get(name) == count for name, _ in join.protocols
+        )
+
+    def vote(self) -> str:
+        """The protocol of the next generation.
+
+        Of those that all members know each member votes for the one it likes best. Between
+        equals the leader's order decides.
+        """
+        count = len(self._by_id)
+        votes = {name: 0 for name, known in self._support.items() if known == count}
+        for member in self._by_id.values():
+            for name, _ in member.protocols:
+                if name in votes:
+                    votes[name] += 1
+                    break
+        assert self.leader is not None and votes, "members share a protocol, or were not let in"
+        order = [name for name, _ in self._by_id[self.leader].protocols if name in votes]
+        return max(order, key=lambda name: votes[name])
+
+    def assign(self, assignments: Mapping[str, bytes]) -> None:
+        """Give each member what the leader has for it; nothing to those it left out."""
+        for member in self._by_id.values():
+            member.assignment = assignments.get(member.id, b"")
+
+    # Joining
+
+    def has_room(self, join: Join, is_gathering: bool, count_max: int) -> bool:
+        """Whether one more may join; while members gather, the first to come have the places."""
+        member_id = join.member_id
+        if not member_id and join.instance_id is not None:
+            member_id = self._static.get(join.instance_id, "")
+        member = self._by_id.get(member_id)
+        if is_gathering:
+            is_in = member is not None and member.join is not None
+            return is_in or self.joining_count < count_max
+        return member is not None or len(self._by_id) < count_max
+
+    def begin_join(self, member: Member, waiter: Waiter) -> Waiter | None:
+        """Let a waiter stand for a member in the next generation; returns who did before."""
+        before, member.join = member.join, waiter
+        self.joining_count += before is None
+        return before
+
+    def end_join(self, member: Member) -> Waiter | None:
+        """Let nobody stand for a member any more; returns who did."""
+        before, member.join = member.join, None
+        self.joining_count -= before is not None
+        return before
+
+    @property
+    def rebalance_ms(self) -> int:
+        """How long the slowest may take to join again."""
+        slowest = max((member.rebalance_ms for member in self._by_id.values()), default=0)
+        return max(slowest, REBALANCE_MS_MIN) if self._by_id else 0
+
+    def elect(self) -> bool:
+        """Let somebody lead who has joined again; False if nobody has."""
+        if self.leader is not None and self._by_id[self.leader].join is not None:
+            return True
+        for member in self._by_id.values():
+            if member.join is not None:
+                self.leader = member.id
+                return True
+        return False

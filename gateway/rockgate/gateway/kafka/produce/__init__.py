@@ -1,0 +1,1 @@
+"""Producing: validation, order, idempotent producers, and records that are delayed."""

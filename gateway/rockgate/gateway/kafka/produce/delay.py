@@ -1,0 +1,105 @@
+"""Records that Kafka clients delay by their headers: how a batch with any of them is appended.
+
+docs/delay.md says what becomes of it. Only topics whose `message.type` is DELAY or MIXED come here.
+The batch is appended whole and marked, with its schedule in the same group; if it belongs to a
+transaction, or has very many records that wait, with the word that it is held instead.
+"""
+
+from __future__ import annotations
+
+from rockgate.gateway.batches.threads import BatchThreads
+from rockgate.gateway.delay.headers import Terms, Wait
+from rockgate.gateway.delay.opening import Asked, waits_within
+from rockgate.gateway.delay.visible_batch import Shown
+from rockgate.gateway.kafka.produce.topic_checks import WAITS_MAX, Waits
+from rockgate.protocol.entry import DELAYED
+from rockgate.protocol.kafka.records.batch import BatchHeader, Buffer
+from rockgate.protocol.kafka.records.sifting import Wanted
+from rockgate.store.delay.held import (
+    HELD_TOPIC,
+    NOBODY,
+    UNDECIDED,
+    HeldEntries,
+    Hold,
+    Kind,
+    encode,
+)
+from rockgate.store.log.commitlog import Draft, Stamp
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.store import Store
+from rockgate.store.write.append import Appended, Intake
+
+
+class RecordDelays:
+    """Takes batches with records that wait. One for all connections."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        held: HeldEntries,
+        terms: Terms,
+        threads: BatchThreads | None = None,
+    ) -> None:
+        self._appender = store.appender
+        self._deliveries = store.deliveries
+        self._terms = terms
+        self.held = held
+        self.shown = Shown(store.log, threads)
+
+    def wanted(self) -> Wanted[Asked]:
+        """Return how records are looked at that come in now."""
+        return waits_within(self._terms, self._deliveries.now_ms())
+
+    def append(
+        self,
+        queue: Queue,
+        body: Buffer,
+        header: BatchHeader,
+        waits: Waits,
+        *,
+        stamp: Stamp,
+        append_ms: int,
+        sys_flag: int,
+    ) -> Appended:
+        """Append a batch with its schedule; `append_ms` is -1 unless the topic stamps it."""
+        # What nobody can read yet is not found by its time either.
+        record_ms = append_ms if append_ms >= 0 and waits.rest_count else waits.rest_max_ms
+        draft = Draft(
+            b"",
+            0,
+            0,
+            body,
+            b"",
+            header.record_count,
+            record_ms,
+            sys_flag=sys_flag,
+            stamp=stamp,
+        )
+        now_ms = self._deliveries.now_ms()
+        if not header.is_transactional and waits.total <= WAITS_MAX:
+            due = [
+                (index, self._terms.when(Wait._make(asked), now_ms))
+                for index, asked in zip(waits.indexes, waits.asked, strict=True)
+            ]
+            appended = self._deliveries.append(queue, draft, due)
+        else:
+            appended = self._hold(queue, draft, header, now_ms)
+        if waits.rest is not None:
+            stamp(memoryview(waits.rest), appended.offset)
+            self.shown.put(appended.position, waits.rest)
+        return appended
+
+    def _hold(self, queue: Queue, draft: Draft, header: BatchHeader, now_ms: int) -> Appended:
+        is_owned, base = header.is_transactional, queue.next_offset
+        hold = Hold(
+            queue.topic_id,
+            queue.queue_id,
+            base,
+            base + header.record_count,
+            header.producer_id if is_owned else NOBODY,
+            UNDECIDED if is_owned else now_ms,
+        )
+        marked = draft._replace(sys_flag=draft.sys_flag | DELAYED)
+        change = Draft(HELD_TOPIC, 0, -1, encode(Kind.HOLD, hold))
+        return self._appender.group([Intake(queue, marked), Intake(None, change)])[0]

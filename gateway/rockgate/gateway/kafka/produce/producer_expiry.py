@@ -1,0 +1,61 @@
+"""Forgetting idempotent producers that wrote nothing for long: a few at a time, now and then.
+
+What was forgotten may be learned again from the log at the next start, and is then forgotten again:
+a producer that is not remembered may begin anywhere, so neither changes what a client sees. A clock
+that jumps ahead is not believed at once: producers that are forgotten too early may write twice.
+
+There is a bound for how many are remembered, too: beyond it those are forgotten that have been
+silent longest, as if the time for it were shorter, but nobody who wrote within the last minute.
+"""
+
+from __future__ import annotations
+
+from rockgate.gateway.kafka.produce.producers import Producers
+from rockgate.store.clock import Clock
+from rockgate.store.upkeep.expiry import BelievedTime
+
+LOOK_EVERY_MS = 60_000
+LOOK_SOON_MS = 1_000
+"""While there are too many."""
+PLACES_PER_STEP = 1_000
+SILENT_MS_MIN = 60_000
+"""Who wrote more recently is not forgotten, however many there are: it may be sending a retry."""
+
+
+class ProducerExpiry:
+    """Walks over all producers once a minute, a stretch at a time."""
+
+    def __init__(
+        self, producers: Producers, clock: Clock, *, expiry_ms: int, count_max: int
+    ) -> None:
+        self._producers = producers
+        self._clock = clock
+        self._believed = BelievedTime(clock)
+        self._expiry_ms = expiry_ms
+        self._count_max = count_max
+        self._allowed_ms = expiry_ms
+        """How long producers are remembered now; less than the setting while there are too many."""
+        self._place = 0
+        self._next_ms = clock.monotonic_ms() + LOOK_EVERY_MS
+
+    def step(self) -> bool:
+        """Look at the next stretch if a walk is due; say whether there is more of it."""
+        now_ms = self._clock.monotonic_ms()
+        if not self._place and now_ms < self._next_ms:
+            return False
+        if not self._place:
+            self._allowed_ms = self._next_allowed_ms()
+        older_than_ms = self._believed.now_ms() - self._allowed_ms
+        self._place = self._producers.expire(older_than_ms, self._place, PLACES_PER_STEP)
+        if not self._place:
+            is_full = len(self._producers) > self._count_max
+            self._next_ms = now_ms + (LOOK_SOON_MS if is_full else LOOK_EVERY_MS)
+        return self._place > 0
+
+    def _next_allowed_ms(self) -> int:
+        """Halve the time for each walk that finds too many; give it back when there is room."""
+        if len(self._producers) > self._count_max:
+            return min(self._expiry_ms, max(SILENT_MS_MIN, self._allowed_ms // 2))
+        if len(self._producers) <= self._count_max // 2:
+            return min(self._expiry_ms, self._allowed_ms * 2)
+        return self._allowed_ms

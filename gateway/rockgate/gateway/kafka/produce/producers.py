@@ -1,0 +1,357 @@
+"""Idempotent producers: who has written what to which partition, and is this batch new?
+
+A fold over the batch entries of the log: each batch of a producer id leaves its sequence numbers
+and its offset, the last five for every producer and partition. The producing handler tells the fold
+of a batch it has appended; a restart learns the same from the batches' own headers.
+
+    state of the producer here   batch                              verdict
+    none                         any sequence                       new, see `firstbatches`
+    same epoch                   one of the last five               duplicate, its first offset
+    same epoch                   follows the last (wraps at 2³¹-1)  new
+    same epoch                   anything else                      OUT_OF_ORDER_SEQUENCE_NUMBER
+    older epoch in the batch     any                                INVALID_PRODUCER_EPOCH
+    newer epoch in the batch     sequence 0                         new
+    newer epoch in the batch     any other                          OUT_OF_ORDER_SEQUENCE_NUMBER
+
+The marker that ends a transaction counts as well: with a newer epoch it makes older batches of its
+producer unwelcome, and the next one begins from sequence 0. With the same epoch the next one goes
+on from the last sequence, and what was written before is no duplicate but out of order.
+
+Producer ids come from blocks that are reserved by a state entry, so none is ever given out twice.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.records.batch import BatchHeader, read_header
+from rockgate.store.errors import StoreCorrupt
+from rockgate.store.state.fold import Change, Journal, check_format
+from rockgate.store.state.roster import Roster
+from rockgate.store.state.slicing import Measured, sliced
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topics import Topics
+
+TOPIC = b"rmq_sys_rockgate_producers"
+WINDOW = 5
+"""How many batches of a producer are remembered for each partition: what a client has in flight."""
+SEQUENCE_COUNT = 1 << 31
+
+_FORMAT = 1
+_BLOCK = 1_000
+_ENDED = -1
+"""In place of a first sequence: what was written up to the last one was of an ended transaction."""
+_RESERVED = struct.Struct(">BQ")
+_SLICE_ITEMS = 1_000
+_SAVED_SIZE_MAX = 66 + WINDOW * 20
+"""What a producer takes in a snapshot at most: its queue and numbers, and each batch's."""
+
+
+class Producer:
+    """One producer in one partition."""
+
+    __slots__ = ("batches", "epoch", "last_ms", "place", "position", "producer_id", "queue")
+
+    def __init__(self, queue: tuple[bytes, int], producer_id: int) -> None:
+        self.queue = queue
+        self.producer_id = producer_id
+        self.epoch = -1
+        self.batches: list[tuple[int, int, int]] = []
+        """First sequence, last sequence and base offset, oldest first."""
+        self.last_ms = 0
+        self.position = -1
+        self.place = -1
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence of the last record; -1 before the first."""
+        return self.batches[-1][1] if self.batches else -1
+
+    def check(self, header: BatchHeader) -> int | None:
+        """Return the first offset of a batch that was written before; None for a new one."""
+        first, epoch = header.base_sequence, header.producer_epoch
+        if epoch == self.epoch:
+            expected = (self.last_sequence + 1) % SEQUENCE_COUNT
+            # A client has so few in flight that the next one cannot be one of the last.
+            if first == expected:
+                return None
+            last = header.last_sequence
+            for known_first, known_last, offset in self.batches:
+                if known_first == first and known_last == last:
+                    return offset
+        elif epoch < self.epoch:
+            raise RequestError(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"producer {header.producer_id} has epoch {self.epoch}, the batch {epoch}",
+            )
+        else:
+            expected = 0
+        if first != expected:
+            raise RequestError(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"producer {header.producer_id} sent sequence {first}, {expected} was next",
+            )
+        return None
+
+    def record(self, header: BatchHeader, offset: int, position: int, store_ms: int) -> None:
+        """Remember a batch that was appended; one that is older than the last is known."""
+        if position <= self.position:
+            return
+        self.position = position
+        self.last_ms = store_ms
+        batches = self.batches
+        if header.producer_epoch != self.epoch:
+            self.epoch = header.producer_epoch
+            batches.clear()
+        batches.append((header.base_sequence, header.last_sequence, offset))
+        if len(batches) > WINDOW:
+            del batches[0]
+
+
+class _Saved(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A producer in a snapshot."""
+
+    topic_id: bytes
+    queue_id: int
+    producer_id: int
+    epoch: int
+    last_ms: int
+    position: int
+    batches: list[tuple[int, int, int]]
+
+
+class _Slice(msgspec.Struct, array_like=True, frozen=True):
+    """One slice of a snapshot."""
+
+    version: int
+    reserved: int
+    producers: list[_Saved]
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_Slice).decode
+
+
+class Producers:
+    """The fold."""
+
+    name = "producers"
+    topics = frozenset({TOPIC})
+
+    def __init__(self, journal: Journal, topics: Topics) -> None:
+        self._journal = journal
+        self._topics = topics
+        self._queues: dict[tuple[bytes, int], dict[int, Producer]] = {}
+        self._roster: Roster[Producer] = Roster()
+        self._reserved = 0
+        self._next_id = self._ours_until = 0
+        topics.on_deleted.append(self._forget_topic)
+
+    # Producer ids
+
+    def new_id(self) -> int:
+        """Return a producer id that nobody has had."""
+        if self._next_id >= self._ours_until:
+            # Whatever is left of an earlier run's block was perhaps given out: it is not ours.
+            start, end = self._reserved, self._reserved + _BLOCK
+            self._journal.append_state(TOPIC, _RESERVED.pack(_FORMAT, end))
+            # Ours once that is in the log, and not before.
+            self._next_id, self._ours_until = start, end
+        self._next_id += 1
+        return self._next_id - 1
+
+    # Checking and remembering batches
+
+    def __len__(self) -> int:
+        """How many are remembered; one that writes to two partitions counts twice."""
+        return len(self._roster)
+
+    def find(self, topic_id: bytes, queue_id: int, producer_id: int) -> Producer | None:
+        """Return what is remembered of a producer in a partition."""
+        producers = self._queues.get((topic_id, queue_id))
+        return producers.get(producer_id) if producers else None
+
+    def check(self, topic_id: bytes, queue_id: int, header: BatchHeader) -> int | None:
+        """Return the first offset of a batch that was written before; None for a new one."""
+        producer = self.find(topic_id, queue_id, header.producer_id)
+        return None if producer is None else producer.check(header)
+
+    def record(
+        self,
+        topic_id: bytes,
+        queue_id: int,
+        header: BatchHeader,
+        *,
+        offset: int,
+        position: int,
+        store_ms: int,
+    ) -> None:
+        """Remember a batch that was appended."""
+        key = (topic_id, queue_id)
+        producers = self._queues.get(key)
+        if producers is None:
+            producers = self._queues[key] = {}
+        producer = producers.get(header.producer_id)
+        if producer is None:
+            producer = producers[header.producer_id] = Producer(key, header.producer_id)
+            producer.place = self._roster.add(producer)
+        producer.record(header, offset, position, store_ms)
+
+    def marked(
+        self,
+        key: tuple[bytes, int],
+        producer_id: int,
+        epoch: int,
+        *,
+        position: int,
+        store_ms: int,
+    ) -> None:
+        """Remember the end of a transaction: a newer epoch than before begins from sequence 0.
+
+        Its batches are no longer known as written: nobody sends one again once its transaction has
+        ended, but librdkafka may give the sequence of a message that it dropped with an abort to
+        the next one, and that one would be taken for the first.
+        """
+        producer = self._queues.setdefault(key, {}).get(producer_id)
+        if producer is None:
+            producer = self._queues[key][producer_id] = Producer(key, producer_id)
+            producer.place = self._roster.add(producer)
+        if position <= producer.position:
+            return
+        producer.position = position
+        producer.last_ms = store_ms
+        if epoch > producer.epoch:
+            producer.epoch = epoch
+            producer.batches.clear()
+        elif producer.batches:
+            producer.batches[:] = [(_ENDED, producer.last_sequence, _ENDED)]
+
+    def knows(self, topic_id: bytes, queue_id: int, producer_id: int) -> bool:
+        """Whether a producer has written to a partition, as far as is remembered."""
+        return producer_id in self._queues.get((topic_id, queue_id), ())
+
+    def epoch_of(self, topic_id: bytes, queue_id: int, producer_id: int) -> int:
+        """Return a producer's epoch in a partition; -1 if it is not remembered."""
+        producer = self._queues.get((topic_id, queue_id), {}).get(producer_id)
+        return -1 if producer is None else producer.epoch
+
+    def of(self, topic_id: bytes, queue_id: int) -> list[Producer]:
+        """Return the producers that are remembered for a partition."""
+        return list(self._queues.get((topic_id, queue_id), {}).values())
+
+    def expire(self, older_than_ms: int, place: int, count: int) -> int:
+        """Forget producers that wrote nothing since a time, a stretch of places at a time.
+
+        Returns the place to go on from; 0 when all have been looked at.
+        """
+        for at, producer in self._roster.walk(place):
+            if at - place >= count:
+                return at
+            if producer is not None and producer.last_ms < older_than_ms:
+                self._forget(producer)
+        return 0
+
+    def _forget(self, producer: Producer) -> None:
+        self._roster.remove(producer.place)
+        producers = self._queues[producer.queue]
+        del producers[producer.producer_id]
+        if not producers:
+            del self._queues[producer.queue]
+
+    def _forget_topic(self, topic: Topic) -> None:
+        for queue_id in range(topic.queue_count):
+            for producer in self.of(topic.id, queue_id):
+                self._forget(producer)
+
+    # The fold
+
+    def apply(self, change: Change) -> None:
+        """Take in that producer ids were reserved."""
+        if not change.body:
+            raise StoreCorrupt("a reservation of producer ids", change.position, "it is empty")
+        check_format(change.body[0], _FORMAT, "a reservation of producer ids", change.position)
+        if len(change.body) != _RESERVED.size:
+            reason = f"it has {len(change.body)} bytes, not {_RESERVED.size}"
+            raise StoreCorrupt("a reservation of producer ids", change.position, reason)
+        _, reserved = _RESERVED.unpack(change.body)
+        self._reserved = max(self._reserved, reserved)
+
+    def apply_batch(self, change: Change) -> None:
+        """Learn from a batch of the log what its producer has written."""
+        header = read_header(change.body)
+        if header.producer_id < 0:
+            return
+        topic = self._topics.owner(change.topic, change.position)
+        if topic is None:
+            return
+        if header.is_control:
+            self.marked(
+                (topic.id, change.queue_id),
+                header.producer_id,
+                header.producer_epoch,
+                position=change.position,
+                store_ms=change.store_ms,
+            )
+            return
+        self.record(
+            topic.id,
+            change.queue_id,
+            header,
+            offset=change.queue_offset,
+            position=change.position,
+            store_ms=change.store_ms,
+        )
+
+    def snapshot(self) -> Iterator[bytes]:
+        """Hand out all producers, some thousand to a slice."""
+        for saved in sliced(self._saved(), _SLICE_ITEMS):
+            yield _encode(_Slice(_FORMAT, self._reserved, saved))
+
+    def _saved(self) -> Iterator[Measured[_Saved]]:
+        for _, producer in self._roster.walk():
+            if producer is None:
+                yield 1, 0, None
+                continue
+            saved = _Saved(
+                *producer.queue,
+                producer.producer_id,
+                producer.epoch,
+                producer.last_ms,
+                producer.position,
+                list(producer.batches),
+            )
+            yield 1, _SAVED_SIZE_MAX, saved
+
+    def restore(self, slices: Iterable[bytes]) -> None:
+        """Replace everything by what the slices hold."""
+        self.clear()
+        for piece in slices:
+            try:
+                part = _decode(piece)
+            except msgspec.MsgspecError as error:
+                raise StoreCorrupt("the producers of a snapshot", 0, str(error)) from error
+            check_format(part.version, _FORMAT, "the producers of a snapshot")
+            self._reserved = max(self._reserved, part.reserved)
+            for saved in part.producers:
+                self._add(saved)
+
+    def _add(self, saved: _Saved) -> None:
+        key = (saved.topic_id, saved.queue_id)
+        producer = Producer(key, saved.producer_id)
+        producer.epoch = saved.epoch
+        producer.last_ms = saved.last_ms
+        producer.position = saved.position
+        producer.batches = saved.batches
+        producer.place = self._roster.add(producer)
+        self._queues.setdefault(key, {})[saved.producer_id] = producer
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._queues.clear()
+        self._roster.clear()
+        self._reserved = self._next_id = self._ours_until = 0

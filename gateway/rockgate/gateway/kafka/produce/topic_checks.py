@@ -1,0 +1,212 @@
+"""Examining produced batches: what the settings of some topics ask for before one is appended.
+
+Compacted topics, `validate.batches`, a `compression.type` other than the producer's, and records
+that may wait (`message.type`) have a batch opened; it is opened once for all of them. What is light
+is examined on the loop, and anything else by a thread, before the request takes its turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, NamedTuple
+
+from rockgate.gateway.batches.threads import BatchThreads
+from rockgate.gateway.delay.opening import Asked, Opened, sifted
+from rockgate.gateway.kafka.configs.topic_settings import TopicSettings
+from rockgate.gateway.kafka.produce.validate import take, too_large
+from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.protocol.kafka.errors import BatchTooLarge, ErrorCode, MalformedBatch
+from rockgate.protocol.kafka.records import batch as batches
+from rockgate.protocol.kafka.records.batch import BatchHeader, Buffer, Compression
+from rockgate.protocol.kafka.records.bounds import LIGHT, Bounds, is_heavy
+from rockgate.protocol.kafka.records.compression import Plain, compress
+from rockgate.protocol.kafka.records.record import open_records, walk_records
+from rockgate.protocol.kafka.records.sifting import BAD_MAX, Wanted
+
+WAITS_MAX: Final = 500
+"""Records that are scheduled together with their batch: about a millisecond's work."""
+
+
+class Heavy(RequestError):
+    """A batch must be examined by a thread before it can be appended."""
+
+    def __init__(self) -> None:
+        super().__init__(ErrorCode.UNKNOWN_SERVER_ERROR, "the batch is to be opened first")
+
+
+class Waits(NamedTuple):
+    """Which records of a batch wait, and what is left of it without them."""
+
+    total: int
+    indexes: Sequence[int]
+    asked: Sequence[Asked]
+    """Of each of them, unless they are more than WAITS_MAX: then of none."""
+    rest_count: int
+    rest_max_ms: int
+    rest: bytearray | None
+    """What readers see of it, if that was made already."""
+
+    @classmethod
+    def of(cls, opened: Opened, *, makes_rest: bool) -> Waits:
+        """Take what is needed from an opened batch, and let go of its records."""
+        count = len(opened.indexes)
+        is_few = count <= WAITS_MAX
+        return cls(
+            count,
+            list(opened.indexes) if is_few else (),
+            opened.found if is_few else (),
+            opened.rest_count,
+            opened.rest_max_ms,
+            opened.rest() if makes_rest else None,
+        )
+
+
+class Examined(NamedTuple):
+    """A batch as it is going to be stored."""
+
+    body: Buffer
+    waits: Waits | None
+    """None if no record waits."""
+
+
+Outcome = Examined | MalformedBatch | RequestError
+
+
+class Examining:
+    """Examines batches. One for all connections; belongs to the loop's thread."""
+
+    def __init__(self, threads: BatchThreads, wanted: Callable[[], Wanted[Asked]]) -> None:
+        self._threads = threads
+        self._wanted = wanted
+        self.ready: dict[int, Outcome] = {}
+        """What became of batches of the request being appended, by the identity of their bytes."""
+
+    def outcome(self, records: Buffer, header: BatchHeader, settings: TopicSettings) -> Outcome:
+        """Examine a batch here; Heavy if it is not light."""
+        known = self.ready.get(id(records))
+        if known is not None:
+            return known
+        if is_heavy(records):
+            raise Heavy
+        outcome = _outcome(records, header, settings, self._wanted(), LIGHT)
+        if isinstance(outcome, BatchTooLarge):
+            raise Heavy
+        return outcome
+
+    def examine(self, records: Buffer, header: BatchHeader, settings: TopicSettings) -> Examined:
+        """Return what a batch becomes, or raise why it is refused."""
+        outcome = self.outcome(records, header, settings)
+        if not isinstance(outcome, Examined):
+            raise outcome
+        return outcome
+
+    def light(
+        self, records: Buffer | None, version: int, settings: TopicSettings, now_ms: int
+    ) -> Outcome | None:
+        """Examine what was produced; None if it is refused for its header, Heavy as above."""
+        header = _header(records, version, settings, now_ms)
+        if header is None or records is None:
+            return None
+        return self.outcome(records, header, settings)
+
+    async def any(
+        self, records: Buffer | None, version: int, settings: TopicSettings, now_ms: int
+    ) -> Outcome | None:
+        """Return the same, by a thread if it is heavy."""
+        try:
+            return self.light(records, version, settings, now_ms)
+        except Heavy:
+            header = _header(records, version, settings, now_ms)
+            assert header is not None and records is not None, "a batch that is heavy is one"
+            return await self._beside(records, header, settings)
+
+    async def _beside(
+        self, records: Buffer, header: BatchHeader, settings: TopicSettings
+    ) -> Outcome:
+        wanted, bounds = self._wanted(), self._threads.bounds
+        return await self._threads.run(
+            partial(_outcome, records, header, settings, wanted, bounds, makes_rest=True)
+        )
+
+
+def _header(
+    records: Buffer | None, version: int, settings: TopicSettings, now_ms: int
+) -> BatchHeader | None:
+    try:
+        return take(records, version, settings, now_ms)
+    except (MalformedBatch, RequestError):
+        return None
+
+
+def _outcome(
+    records: Buffer,
+    header: BatchHeader,
+    settings: TopicSettings,
+    wanted: Wanted[Asked],
+    bounds: Bounds,
+    *,
+    makes_rest: bool = False,
+) -> Outcome:
+    try:
+        return _examine(records, header, settings, wanted, bounds, makes_rest=makes_rest)
+    except (MalformedBatch, RequestError) as error:
+        # Its frames hold what was inflated.
+        return error.with_traceback(None)
+
+
+def _examine(
+    records: Buffer,
+    header: BatchHeader,
+    settings: TopicSettings,
+    wanted: Wanted[Asked],
+    bounds: Bounds,
+    *,
+    makes_rest: bool,
+) -> Examined:
+    data = open_records(records, header, bounds=bounds)
+    body = records
+    if settings.opens_batches:
+        _check(data, header, settings, bounds)
+        codec = settings.compression
+        if codec is not None and codec is not header.compression:
+            body = _recompress(data, header, codec)
+            header = batches.read_header(body)
+            if len(body) > settings.message_bytes_max:
+                raise too_large(body, settings)
+    if not settings.lets_wait:
+        return Examined(body, None)
+    opened = sifted(body, header, wanted, bounds=bounds, data=data)
+    return Examined(body, Waits.of(opened, makes_rest=makes_rest) if opened.indexes else None)
+
+
+def _check(data: Plain, header: BatchHeader, settings: TopicSettings, bounds: Bounds) -> None:
+    """Look at every record, and name every bad one."""
+    bad: list[tuple[int, str]] = []
+    base, needs_keys = header.base_offset, settings.needs_keys
+    for index, record in enumerate(walk_records(data, header, bounds=bounds, whole_max=0)):
+        if record.offset - base != index:
+            reason = f"offset {record.offset} is not {index}"
+        elif needs_keys and record.key is None:
+            reason = "a compacted topic takes no record without a key"
+        else:
+            continue
+        if len(bad) < BAD_MAX:
+            bad.append((index, reason))
+    if bad:
+        raise MalformedBatch(bad[0][1], index=bad[0][0], bad=bad)
+
+
+def _recompress(data: Plain, header: BatchHeader, codec: Compression) -> bytearray:
+    """Return the batch with its records compressed anew, or not at all."""
+    payload = memoryview(data) if codec is Compression.NONE else memoryview(compress(data, codec))
+    size = batches.HEADER_SIZE + len(payload)
+    out = bytearray(size)
+    changed = header._replace(
+        length=size - batches.PREFIX_SIZE,
+        attributes=header.attributes & ~batches.COMPRESSION_MASK | codec,
+    )
+    batches.HEADER.pack_into(out, 0, *changed)
+    out[batches.HEADER_SIZE :] = payload
+    batches.seal(out)
+    return out

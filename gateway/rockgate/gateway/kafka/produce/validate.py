@@ -1,0 +1,99 @@
+"""Taking a produced batch in: what its header must say before it may be appended.
+
+Nearly every batch passes through untouched: its header is checked, its CRC compared, and that is
+all. LogAppendTime is stamped into the header as well. What opens a batch is in `examining`.
+"""
+
+from __future__ import annotations
+
+from rockgate.gateway.kafka.configs.topic_settings import TopicSettings
+from rockgate.gateway.kafka.request.errors import RequestError, code_of
+from rockgate.gateway.net.stream import Disconnect
+from rockgate.gateway.runtime.quoting import shown
+from rockgate.protocol.kafka.errors import BatchTooLarge, ErrorCode, MalformedBatch
+from rockgate.protocol.kafka.hot.produce import TOPIC_IDS, ProducedPartition, ProducedTopic
+from rockgate.protocol.kafka.messages.produce import ProduceRequest
+from rockgate.protocol.kafka.records.batch import BatchHeader, check_produced
+from rockgate.protocol.kafka.records.sifting import BAD_MAX
+from rockgate.store.queues.consumequeue import Queue
+
+Buffer = bytes | bytearray | memoryview
+_TIMESTAMP_TYPE_BIT = 1 << 3
+
+
+def take(records: Buffer | None, version: int, settings: TopicSettings, now_ms: int) -> BatchHeader:
+    """Check a produced batch by its header, and return that.
+
+    Raises MalformedBatch or RequestError with the code that its partition is answered.
+    """
+    header = check_produced(records, version)
+    assert records is not None, "a batch that was checked is there"
+    if len(records) > settings.message_bytes_max:
+        raise too_large(records, settings)
+    attributes = header.attributes
+    if attributes & _TIMESTAMP_TYPE_BIT:
+        raise RequestError(
+            ErrorCode.INVALID_TIMESTAMP, "producers may not set the timestamp type of a batch"
+        )
+    if not settings.is_append_time and (
+        header.max_timestamp > now_ms + settings.timestamp_after_ms_max
+        or now_ms - header.max_timestamp > settings.timestamp_before_ms_max
+    ):
+        raise RequestError(
+            ErrorCode.INVALID_TIMESTAMP,
+            f"timestamp {header.max_timestamp} is too far from the server's {now_ms}",
+        )
+    return header
+
+
+def too_large(body: Buffer, settings: TopicSettings) -> RequestError:
+    """Return the refusal of a batch that its topic's limit does not allow."""
+    return RequestError(
+        ErrorCode.MESSAGE_TOO_LARGE,
+        f"the batch has {len(body)} bytes, max.message.bytes is {settings.message_bytes_max}",
+    )
+
+
+def append_ms_of(queue: Queue, offset: int, header: BatchHeader, is_append_time: bool) -> int:
+    """Return the time that a batch which was written before is answered with, as in Kafka."""
+    if not is_append_time:
+        return header.max_timestamp
+    unit = queue.find(offset)
+    if unit is None or unit.base != offset:
+        return -1
+    # The largest up to it, which a record of an earlier setting may have set further ahead.
+    return min(unit.max_ms, unit.store_ms)
+
+
+def refused(index: int, error: Exception) -> ProducedPartition:
+    """Return the answer for a partition whose batch was not taken."""
+    if isinstance(error, MalformedBatch):
+        told = str(error)
+        if (count := len(error.bad)) > 1:
+            more = " or more" if count == BAD_MAX else ""
+            told = f"{count}{more} records are bad, the first of them: {told}"
+        if isinstance(error, BatchTooLarge):
+            told += ", which the settings under batches do not allow"
+        records = tuple(error.bad)
+        return ProducedPartition(index, error.code, error_message=told, record_errors=records)
+    code = code_of(error) or ErrorCode.UNKNOWN_SERVER_ERROR
+    reason = error.reason if isinstance(error, RequestError) else str(error)
+    return ProducedPartition(index, code, error_message=reason)
+
+
+def close_on_error(topics: list[ProducedTopic]) -> None:
+    """Close the connection of a client that asked for no answer: nothing else could tell it."""
+    for topic in topics:
+        for partition in topic.partitions:
+            if partition.error_code:
+                code = partition.error_code
+                raise Disconnect(f"produce without acks: error {code} for {shown(topic.name)}")
+
+
+def partitions_of(request: ProduceRequest, version: int) -> list[tuple[str | bytes, int]]:
+    """Return the partitions of a request, as the client names them."""
+    return [
+        (data.topic_id if version >= TOPIC_IDS else data.name, each.index)
+        for data in request.topic_data
+        for each in data.partition_data
+    ]

@@ -1,0 +1,84 @@
+"""The quotas that are set: a fold, and for whom each of them holds (docs/quotas.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from rockgate.gateway.kafka.quotas.entities import CLIENT_ID, IP, USER, Entity
+from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.store.state.fold import Fold, Journal
+from rockgate.store.state.keyed import KeyedFold
+
+TOPIC: Final = b"rmq_sys_rockgate_quotas"
+ENTITIES_MAX: Final = 100_000
+
+Sharer = tuple[str, str]
+"""The user and the client id that share a rate; one of them may be empty."""
+
+
+class KeptQuotas:
+    """What somebody set, by entity. One without any quota is not kept."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._kept: KeyedFold[Entity, dict[str, float]] = KeyedFold(
+            journal, name="quotas", topic=TOPIC, key=Entity, value=dict[str, float]
+        )
+
+    @property
+    def fold(self) -> Fold:
+        """What the store feeds."""
+        return self._kept
+
+    @property
+    def on_changed(self) -> list[Callable[[], None]]:
+        """Called after something has changed."""
+        return self._kept.on_changed
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def of(self, entity: Entity) -> Mapping[str, float]:
+        """What is set for an entity itself."""
+        return self._kept.find(entity) or {}
+
+    def items(self) -> Iterator[tuple[Entity, Mapping[str, float]]]:
+        """All of them; read it before the next change."""
+        return iter(self._kept.items())
+
+    def put(self, quotas: Mapping[Entity, Mapping[str, float]]) -> None:
+        """Replace what is set for some entities."""
+        if len(self._kept) + len(quotas) > ENTITIES_MAX:
+            raise RequestError(
+                ErrorCode.POLICY_VIOLATION, f"{ENTITIES_MAX} entities have quotas already"
+            )
+        self._kept.put({entity: dict(found) or None for entity, found in quotas.items()})
+
+    # For whom
+
+    def limit(self, quota: str, user: str, client_id: str) -> tuple[float, Sharer] | None:
+        """The quota that holds for a client, and who shares it; None if there is none."""
+        for entity, sharer in _candidates(user, client_id):
+            value = self.of(entity).get(quota)
+            if value is not None:
+                return value, sharer
+        return None
+
+    def address_limit(self, quota: str, address: str) -> float | None:
+        """The quota that holds for an address."""
+        for name in (address, None):
+            value = self.of(((IP, name),)).get(quota)
+            if value is not None:
+                return value
+        return None
+
+
+def _candidates(user: str, client_id: str) -> Iterator[tuple[Entity, Sharer]]:
+    """The entities that a client belongs to, the most specific first."""
+    for user_name in (user, None):
+        for client_name in (client_id, None):
+            yield ((CLIENT_ID, client_name), (USER, user_name)), (user, client_id)
+        yield ((USER, user_name),), (user, "")
+    for client_name in (client_id, None):
+        yield ((CLIENT_ID, client_name),), ("", client_id)

@@ -1,0 +1,253 @@
+"""Requests of many items, worked on a little at a time so that nobody else waits.
+
+The first slice is worked on at once: a request that ends with it is answered at once, which is
+nearly every request. The rest of a large one follows over many turns of the loop, and its results
+are encoded slice by slice too, because writing ten thousand of them is work as well.
+
+No answer grows beyond ANSWER_SIZE_MAX: who asks for more is told so in place of it, and asks for
+less. Only what has changed something is always answered.
+
+Items take effect in the order given. What came behind the request on the same connection may take
+effect between two slices; no client sends it before it has the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
+from time import perf_counter
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.schema import Encoded, encode_part, join
+
+SLICE_SECONDS = 0.002
+"""How long items are looked at before others get their turn; changes come on top of it."""
+SURE_STEPS = 8
+SLICE_COST = 500
+"""What the changes of one slice may cost, in microseconds or so times five."""
+PARTS_MAX = 500
+
+ANSWER_SIZE_MAX = 90 << 20
+"""The most bytes of an answer that is made in slices: librdkafka takes no more than 100 MB."""
+
+Item = TypeVar("Item", contravariant=True)
+Given = TypeVar("Given")
+Part = TypeVar("Part")
+Result = TypeVar("Result", covariant=True)
+Response = TypeVar("Response")
+Steps: TypeAlias = Generator[None, None, Response | Awaitable[Response]]
+"""Work that lets go of the loop wherever it yields, and returns its response."""
+
+
+class Turn:
+    """How long somebody has held the loop: ask between two pieces of work."""
+
+    __slots__ = ("_now", "_until")
+
+    def __init__(self, now: Callable[[], float] = perf_counter) -> None:
+        self._now = now
+        self._until = now() + SLICE_SECONDS
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is time for others."""
+        return self._now() >= self._until
+
+    async def next(self) -> None:
+        """Let others have their turn, and begin another."""
+        await asyncio.sleep(0)
+        self._until = self._now() + SLICE_SECONDS
+
+
+def in_slices(work: Steps[Response]) -> Response | Awaitable[Response]:
+    """Take the steps of a piece of work, as many as a slice has time for, then others' turn.
+
+    Work that ends with the first slice is answered at once.
+    """
+    turn = Turn()
+    try:
+        # A few steps never wait for others, however long the machine makes us wait.
+        for _ in range(SURE_STEPS):
+            next(work)
+        while not turn.is_over:
+            next(work)
+    except StopIteration as done:
+        outcome: Response | Awaitable[Response] = done.value
+        return outcome
+    return _take_steps(work, turn)
+
+
+def at_once(work: Generator[None, None, Part]) -> Part:
+    """Take all the steps of a piece of work, for who has a thread or knows that they are few."""
+    try:
+        while True:
+            next(work)
+    except StopIteration as done:
+        outcome: Part = done.value
+        return outcome
+
+
+async def _take_steps(work: Steps[Response], turn: Turn) -> Response:
+    try:
+        while True:
+            await turn.next()
+            while not turn.is_over:
+                next(work)
+    except StopIteration as done:
+        outcome: Response | Awaitable[Response] = done.value
+    return await outcome if isinstance(outcome, Awaitable) else outcome
+
+
+class Room:
+    """What an answer may grow by yet."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self, size_max: int = ANSWER_SIZE_MAX) -> None:
+        self._left = size_max
+
+    def take(self, size: int) -> None:
+        """Count bytes; POLICY_VIOLATION if there are too many."""
+        self._left -= size
+        if self._left < 0:
+            raise RequestError(
+                ErrorCode.POLICY_VIOLATION,
+                f"the answer would have more than {ANSWER_SIZE_MAX} bytes: ask for less at a time",
+            )
+
+
+class Growing(Generic[Part]):
+    """Elements of an answer, encoded as they come."""
+
+    __slots__ = ("_message", "_parts", "_room", "_struct", "_version", "_wholes")
+
+    def __init__(self, message: type[Any], struct: type[Part], version: int, room: Room) -> None:
+        self._message = message
+        self._struct = struct
+        self._version = version
+        self._room = room
+        self._parts: list[Encoded] = []
+        # Parts that were put together: to do so with a hundred thousand of them at the end, and to
+        # let go of them, would take longer than a slice.
+        self._wholes: list[Encoded] = []
+
+    def add(self, element: Part) -> None:
+        """One more."""
+        part = encode_part(self._message, element, self._version)
+        self._room.take(len(part.data))
+        self._parts.append(part)
+        if len(self._parts) >= PARTS_MAX:
+            self._wholes.append(join(self._struct, self._version, self._parts))
+            self._parts.clear()
+
+    def take(self) -> list[Any]:
+        """All of them as they go into their array; from then on it is empty."""
+        parts = [*self._wholes, *self._parts]
+        self._wholes, self._parts = [], []
+        return [join(self._struct, self._version, parts)] if parts else []
+
+
+class Slice(Protocol[Item, Result]):
+    """Some items of a request: looked at one by one, then acted on together."""
+
+    def take(self, item: Item, /) -> int:
+        """Look at an item; return what acting on it will cost."""
+        ...
+
+    def finish(self) -> Sequence[Result | Encoded]:
+        """Act; return the results of all items taken, in their order."""
+        ...
+
+
+class Each(Generic[Given, Part]):
+    """A slice whose items are answered one by one and change nothing."""
+
+    def __init__(self, answer: Callable[[Given], Part | Encoded]) -> None:
+        self._answer = answer
+        self._results: list[Part | Encoded] = []
+
+    def take(self, item: Given, /) -> int:
+        """Answer it now: nothing is left to be done."""
+        self._results.append(self._answer(item))
+        return 0
+
+    def finish(self) -> Sequence[Part | Encoded]:
+        """Return the answers."""
+        return self._results
+
+
+class Slicing(Generic[Part]):
+    """How one API cuts its requests: the message its results are part of, and what one is."""
+
+    def __init__(
+        self,
+        message: type[Any],
+        part: type[Part],
+        *,
+        is_changing: bool = False,
+        now: Callable[[], float] = perf_counter,
+    ) -> None:
+        """`is_changing` says that its items change something, so that it must be answered."""
+        self._message = message
+        self._part = part
+        self._is_changing = is_changing
+        self._now = now
+
+    def work(
+        self,
+        items: Iterable[Item],
+        begin: Callable[[], Slice[Item, Part]],
+        respond: Callable[[list[Part | Encoded]], Response | Awaitable[Response]],
+        version: int,
+    ) -> Response | Awaitable[Response]:
+        """Take all items, slice by slice, and respond with their results."""
+        left = iter(items)
+        results, is_last = self._next(left, begin())
+        if is_last:
+            return respond(list(results))
+        return self._rest(left, begin, respond, version, results)
+
+    async def _rest(
+        self,
+        left: Iterator[Item],
+        begin: Callable[[], Slice[Item, Part]],
+        respond: Callable[[list[Part | Encoded]], Response | Awaitable[Response]],
+        version: int,
+        results: Sequence[Part | Encoded],
+    ) -> Response:
+        room = Room()
+        done: list[Part | Encoded] = [self._encoded(results, version, room)]
+        is_last = False
+        while not is_last:
+            await asyncio.sleep(0)
+            results, is_last = self._next(left, begin())
+            done.append(self._encoded(results, version, room))
+        response = respond(done)
+        return await response if isinstance(response, Awaitable) else response
+
+    def _next(
+        self, left: Iterator[Item], slice_: Slice[Item, Part]
+    ) -> tuple[Sequence[Part | Encoded], bool]:
+        """Work on the next slice; say whether it was the last."""
+        until = self._now() + SLICE_SECONDS
+        cost = 0
+        for item in left:
+            cost += slice_.take(item)
+            if cost >= SLICE_COST or self._now() >= until:
+                return slice_.finish(), False
+        return slice_.finish(), True
+
+    def _encoded(self, results: Sequence[Part | Encoded], version: int, room: Room) -> Encoded:
+        made = join(
+            self._part,
+            version,
+            [
+                each if isinstance(each, Encoded) else encode_part(self._message, each, version)
+                for each in results
+            ],
+        )
+        if not self._is_changing:
+            room.take(len(made.data))
+        return made

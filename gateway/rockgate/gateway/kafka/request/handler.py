@@ -1,0 +1,141 @@
+"""What a handler is: a row of the table, and behind it an object that answers one API.
+
+A row is static: which API, which versions are served, which are advertised, how bodies are read
+and written. The object is made once, at start, from exactly the services that it uses.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+from rockgate.gateway.kafka.request.peer import Call
+from rockgate.protocol.kafka.api import APIS, ApiKey
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.schema import decode as decode_declared
+from rockgate.protocol.kafka.schema import encode_buffers
+from rockgate.protocol.kafka.schema.codec import MEMORY_SLACK as USUAL_SLACK
+from rockgate.protocol.kafka.versions import Versions
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+Answer: TypeAlias = list[Buffer]
+"""The buffers of a response body; an empty list sends nothing (Produce with acks=0)."""
+Decode: TypeAlias = Callable[[memoryview, int], Any]
+Encode: TypeAlias = Callable[[Any, int], Answer]
+
+LARGE_SIZE = 32 << 10
+"""Bytes of a request that are worth a thread: reading them takes some five milliseconds."""
+MEMORY_FACTOR = 16
+MEMORY_MAX = 64 << 20
+
+Request = TypeVar("Request", contravariant=True)
+Response = TypeVar("Response", covariant=True)
+Services = TypeVar("Services")
+
+
+def memory_max(size: int) -> int:
+    """The most memory that a request of so many bytes may take once it is decoded.
+
+    A partition of a dozen bytes becomes an object of two hundred, and a request for ten thousand of
+    them is ordinary, so this is more than the codec allows by itself. What its texts and blobs take
+    comes on top; but beyond a bound, which holds some hundred thousand of anything, a larger
+    request may not be one of more things.
+    """
+    return size + min(MEMORY_FACTOR * size, MEMORY_MAX) + USUAL_SLACK
+
+
+class Large(Exception):
+    """Raised by a `decode`, with nothing done, that leaves a request to a thread."""
+
+
+Shortcut: TypeAlias = Callable[[memoryview, int], Answer | None]
+"""Answers a body of a version at once; None, with nothing done, sends it the ordinary way."""
+
+
+class Handler(Protocol[Request, Response]):
+    """Answers the requests of one API."""
+
+    def handle(self, request: Request, call: Call, /) -> Response | Awaitable[Response]:
+        """The response, at once if it can be known at once.
+
+        A handler that must wait returns a future made for this request alone, because the session
+        cancels it when the connection is lost. What has an effect happens before it returns, so
+        that the requests of a connection take effect in the order they came.
+        """
+        ...
+
+    def refuse(self, request: Request, code: ErrorCode, /) -> Response:
+        """The response that says `code` wherever this API has room for an error."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row(Generic[Services]):
+    """One line of the table of handlers; `row` fills in what is usual."""
+
+    key: ApiKey
+    versions: Versions
+    """What is served; a request outside of it closes the connection."""
+    advertised: Versions
+    """What ApiVersions says; wider than `versions` only where clients must be led on."""
+    make: Callable[[Services], Handler[Any, Any]]
+    decode: Decode
+    encode: Encode
+    answer_unknown_version: Callable[[], Answer] | None
+    """What a version that is not served gets in place of a closed connection."""
+    shortcut: Callable[[Handler[Any, Any]], Shortcut] | None
+    """Where a handler has a way around decoding and encoding for what is asked most."""
+    is_bulk: bool
+    """Whether every large request is read beside the loop."""
+    decode_large: Decode | None = None
+    """How a request is read beside the loop, where that is another way."""
+    size_max: int | None = None
+    """A larger request is refused unread: copying one text or blob of it would hold up the loop."""
+    too_large: ErrorCode = ErrorCode.INVALID_REQUEST
+    """What is said of it; the handler refuses it without a request."""
+    look: Callable[[Any], None] | None = None
+    """Called with every response before it is written, by who counts."""
+
+
+def row(
+    key: ApiKey,
+    make: Callable[[Services], Handler[Any, Any]],
+    *,
+    versions: str | None = None,
+    decode: Decode | None = None,
+    encode: Encode | None = None,
+    answer_unknown_version: Callable[[], Answer] | None = None,
+    shortcut: Callable[[Any], Shortcut] | None = None,
+    is_bulk: bool = True,
+    decode_large: Decode | None = None,
+    size_max: int | None = None,
+    too_large: ErrorCode = ErrorCode.INVALID_REQUEST,
+) -> Row[Services]:
+    """A row that serves what is declared, by the declared codec, unless it is told otherwise."""
+    api = APIS[key]
+    served = api.versions if versions is None else Versions.parse(versions)
+    assert served and served & api.versions == served, f"{key.name} {served} is not declared"
+    # What is led on below the declared range (Produce) stays so when less is served.
+    low = api.advertised.min if served.min == api.versions.min else served.min
+    return Row(
+        key=key,
+        versions=served,
+        advertised=Versions(low, served.max),
+        make=make,
+        decode=decode
+        or (
+            lambda body, version: decode_declared(
+                api.request, version, body, memory_max=memory_max(len(body))
+            )
+        ),
+        encode=encode or _encode,
+        answer_unknown_version=answer_unknown_version,
+        shortcut=shortcut,
+        is_bulk=is_bulk,
+        decode_large=decode_large,
+        size_max=size_max,
+        too_large=too_large,
+    )
+
+
+def _encode(response: Any, version: int) -> Answer:
+    return [*encode_buffers(response, version)]

@@ -1,0 +1,63 @@
+"""Topic names on Kafka's wire.
+
+The store's names are RocketMQ's. Kafka's clients refuse `%`, so retry and dead-letter topics also
+answer to reserved legal names on this side:
+
+    %RETRY%group   rmq.retry.group
+    %DLQ%group     rmq.dlq.group
+
+A client cannot create a topic under a reserved name; everything else is the same on both sides.
+"""
+
+from __future__ import annotations
+
+import re
+
+from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.protocol.kafka.errors import ErrorCode
+
+NAME_SIZE_MAX = 249
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
+_ALIASES = (("rmq.retry.", "%RETRY%"), ("rmq.dlq.", "%DLQ%"))
+
+
+def to_store(name: str) -> str:
+    """Return the store's name of a topic that a Kafka client names."""
+    if name.startswith("rmq."):
+        for alias, prefix in _ALIASES:
+            if name.startswith(alias):
+                return prefix + name[len(alias) :]
+    return name
+
+
+def to_kafka(name: str) -> str:
+    """Return the name under which Kafka clients know a topic."""
+    if name.startswith("%"):
+        for alias, prefix in _ALIASES:
+            if name.startswith(prefix):
+                return alias + name[len(prefix) :]
+    return name
+
+
+def is_visible(name: str) -> bool:
+    """Whether a store's name has a form that Kafka clients can be told."""
+    return is_legal(to_kafka(name))
+
+
+def is_legal(name: str) -> bool:
+    """Whether Kafka lets a topic have this name."""
+    return len(name) <= NAME_SIZE_MAX and bool(_LEGAL.fullmatch(name)) and name not in (".", "..")
+
+
+def check_new(name: str) -> None:
+    """Refuse a name that a Kafka client cannot give to a new topic."""
+    if not is_legal(name):
+        shown = name if len(name) <= NAME_SIZE_MAX else f"{name[:40]}…"
+        raise RequestError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"topic name {shown!r} is not 1 to {NAME_SIZE_MAX} letters, digits, '.', '_' or '-'",
+        )
+    if to_store(name) != name or name.startswith(("rmq_sys_", "rmq.sys.")):
+        raise RequestError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic name {name!r} is reserved for the server"
+        )

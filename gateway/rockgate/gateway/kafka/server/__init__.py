@@ -1,0 +1,1 @@
+"""Kafka's listener: connections, sessions, dispatch, throttling and request metrics."""

@@ -1,0 +1,244 @@
+"""From a request to its answer: find the handler, read the body, call, write the response.
+
+Three fates of a request that fails are decided here, by type, and nowhere else:
+
+- the peer broke the protocol (ProtocolError, Disconnect): raised, and the session closes;
+- the request cannot be served (RequestError, StoreError, …): its code goes into the response;
+- anything else is our bug: logged with its traceback, UNKNOWN_SERVER_ERROR, the connection lives.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from rockgate.gateway.kafka.request.errors import RequestError, code_of
+from rockgate.gateway.kafka.request.handler import LARGE_SIZE, Answer, Handler, Large, Row, Shortcut
+from rockgate.gateway.kafka.request.peer import Call, Peer
+from rockgate.gateway.kafka.request.worker_threads import Beside
+from rockgate.gateway.net.stream import Disconnect
+from rockgate.gateway.runtime.quoting import shown
+from rockgate.protocol.kafka.connection import Exchange
+from rockgate.protocol.kafka.errors import ErrorCode, ProtocolError, UnsupportedVersion
+
+log = logging.getLogger(__name__)
+Services = TypeVar("Services")
+
+_Served = tuple[int, int, Row[Any], Handler[Any, Any], Shortcut | None]
+"""First and last version that are served, and by what."""
+
+
+class Waiting:
+    """An answer that is not there yet: `future` tells when, `answer` then says what."""
+
+    __slots__ = ("_call", "_dispatcher", "_handler", "_request", "_row", "future")
+
+    def __init__(
+        self,
+        future: "asyncio.Future[Any]",
+        dispatcher: "Dispatcher",
+        row: Row[Any],
+        handler: Handler[Any, Any],
+        request: Any,
+        call: Call,
+    ) -> None:
+        self.future = future
+        self._dispatcher = dispatcher
+        self._row = row
+        self._handler = handler
+        self._request = request
+        self._call = call
+
+    def answer(self) -> Answer:
+        """The answer, once `future` is done; raises what closes the connection."""
+        row, handler, request, call = self._row, self._handler, self._request, self._call
+        try:
+            return _written(row, self.future.result(), call.version)
+        except (ProtocolError, Disconnect):
+            raise
+        except Exception as error:  # noqa: BLE001 # decided by type in failed()
+            return self._dispatcher.failed(row, handler, request, call, error)
+
+
+class Reading(Waiting):
+    """An answer to a request that is so large that it is read, and answered, in a thread.
+
+    Whatever it does to others happens on the loop, as ever. What came behind it on its connection
+    is not started before that.
+    """
+
+    __slots__ = ("_is_ahead",)
+
+    def __init__(
+        self,
+        dispatcher: "Dispatcher",
+        row: Row[Any],
+        handler: Handler[Any, Any],
+        call: Call,
+        body: memoryview,
+    ) -> None:
+        self._is_ahead = True
+        call.peer.reading_count += 1
+        super().__init__(
+            asyncio.ensure_future(self._handle(row, handler, call, body)),
+            dispatcher,
+            row,
+            handler,
+            None,
+            call,
+        )
+        # Even if it is cancelled before it has begun.
+        self.future.add_done_callback(lambda _: self._go_on())
+
+    def answer(self) -> Answer:
+        """The answer, once `future` is done; raises what closes the connection."""
+        answer: Answer = self.future.result()
+        return answer
+
+    async def _handle(
+        self, row: Row[Any], handler: Handler[Any, Any], call: Call, body: memoryview
+    ) -> Answer:
+        do, version = self._dispatcher.beside.do, call.version
+        try:
+            self._request = await do(row.decode_large or row.decode, body, version)
+            response = handler.handle(self._request, call)
+            self._go_on()
+            if hasattr(response, "__await__"):
+                response = await response
+        except (ProtocolError, Disconnect):
+            raise
+        except Exception as error:  # noqa: BLE001 # decided by type in refusal()
+            refusal = self._dispatcher.refusal
+            response = await do(refusal, row, handler, self._request, call, error)
+        if row.look is not None:
+            row.look(response)
+        given = [self._request, response]
+        self._request = response = None
+        return await do(_written_last, row, given, version)
+
+    def _go_on(self) -> None:
+        """Let what came behind it begin, once."""
+        if self._is_ahead:
+            self._is_ahead = False
+            self._call.peer.reading_count -= 1
+            self._call.peer.resume()
+
+
+class Dispatcher:
+    """The handlers of this server, made and ready. One for all connections."""
+
+    def __init__(self, rows: Sequence[Row[Services]], services: Services) -> None:
+        keys = [row.key for row in rows]
+        assert keys == sorted(set(keys)), "the table is in key order, each key once"
+        self.beside = Beside()
+        # With the versions as plain numbers: every request asks for them.
+        self._handlers: dict[int, _Served] = {}
+        for row in rows:
+            handler = row.make(services)
+            shortcut = None if row.shortcut is None else row.shortcut(handler)
+            versions = row.versions
+            self._handlers[int(row.key)] = (versions.min, versions.max, row, handler, shortcut)
+
+    def dispatch(self, exchange: Exchange, peer: Peer) -> Answer | Waiting:
+        """Call the handler; raises ProtocolError or Disconnect where only closing is left."""
+        header = exchange.header
+        version = header.api_version
+        found = self._handlers.get(header.api_key)
+        if found is None:
+            raise UnsupportedVersion(header.api_key, version)
+        low, high, row, handler, shortcut = found
+        if not low <= version <= high:
+            if row.answer_unknown_version is None:
+                raise UnsupportedVersion(header.api_key, version)
+            return row.answer_unknown_version()
+        call = Call(version, header.client_id, peer)
+        if shortcut is not None:
+            try:
+                answer = shortcut(exchange.body, version)
+            except Exception as error:  # noqa: BLE001 # a bug: there is nothing that it may raise
+                request = row.decode(exchange.body, version)
+                return self.failed(row, handler, request, call, error)
+            if answer is not None:
+                return answer
+        if row.is_bulk and len(exchange.body) >= LARGE_SIZE:
+            if row.size_max is not None and len(exchange.body) > row.size_max:
+                refused = RequestError(row.too_large, f"more than {row.size_max} bytes")
+                return self.failed(row, handler, None, call, refused)
+            return Reading(self, row, handler, call, exchange.body)
+        request = None
+        try:
+            request = row.decode(exchange.body, version)
+            response = handler.handle(request, call)
+            if not hasattr(response, "__await__"):
+                return _written(row, response, version)
+        except Large:
+            return Reading(self, row, handler, call, exchange.body)
+        except (ProtocolError, Disconnect):
+            raise
+        except Exception as error:  # noqa: BLE001 # decided by type in failed()
+            return self.failed(row, handler, request, call, error)
+        future = asyncio.ensure_future(response)
+        return Waiting(future, self, row, handler, request, call)
+
+    def failed(
+        self,
+        row: Row[Any],
+        handler: Handler[Any, Any],
+        request: Any,
+        call: Call,
+        error: Exception,
+    ) -> Answer:
+        """The answer to a request that raised `error`; Disconnect if not even that can be made."""
+        response = self.refusal(row, handler, request, call, error)
+        try:
+            return _written(row, response, call.version)
+        except (ProtocolError, Disconnect):
+            raise
+        except Exception as worse:
+            log.exception("refusal failed %s api=%s", call.peer, row.key.name)
+            raise Disconnect(f"no answer to {row.key.name} could be made") from worse
+
+    @staticmethod
+    def refusal(
+        row: Row[Any],
+        handler: Handler[Any, Any],
+        request: Any,
+        call: Call,
+        error: Exception,
+    ) -> Any:
+        """The response to a request that raised `error`, to be written yet."""
+        code = code_of(error)
+        if code is None:
+            code = ErrorCode.UNKNOWN_SERVER_ERROR
+            log.error(
+                "request failed %s api=%s version=%d client_id=%s",
+                call.peer,
+                row.key.name,
+                call.version,
+                shown(call.client_id),
+                exc_info=error,
+            )
+        try:
+            return handler.refuse(request, code)
+        except (ProtocolError, Disconnect):
+            raise
+        except Exception as worse:
+            log.exception("refusal failed %s api=%s", call.peer, row.key.name)
+            raise Disconnect(f"no answer to {row.key.name} could be made") from worse
+
+
+def _written_last(row: Row[Any], given: list[Any], version: int) -> Answer:
+    """Write the last of what is given, and let go of all of it.
+
+    To let go of a hundred thousand objects takes tens of milliseconds too: nobody else has them.
+    """
+    try:
+        return row.encode(given[-1], version)
+    finally:
+        given.clear()
+
+
+def _written(row: Row[Any], response: Any, version: int) -> Answer:
+    if row.look is not None:
+        row.look(response)
+    return row.encode(response, version)

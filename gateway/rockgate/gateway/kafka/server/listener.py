@@ -1,0 +1,55 @@
+"""Kafka's door: makes the sessions of its connections."""
+
+from collections.abc import Callable
+
+from rockgate.gateway.kafka.server.config import KafkaConfig
+from rockgate.gateway.kafka.server.seams import Dispatch
+from rockgate.gateway.kafka.server.session import Session
+from rockgate.gateway.net.clock import Clock
+from rockgate.gateway.net.limits import Limits
+from rockgate.gateway.net.sessions import Door
+
+
+class KafkaDoor(Door[Session]):
+    """Makes sessions and keeps them."""
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        dispatch: Dispatch,
+        clock: Clock,
+        *,
+        is_welcome: Callable[[str], bool] = lambda address: True,
+    ) -> None:
+        """`is_welcome` says whether one more connection may come from an address."""
+        super().__init__(
+            connections_max=config.connections_max,
+            total_bytes_max=config.total_bytes_max,
+            frame_bytes_max=config.frame_bytes_max,
+        )
+        self._limits = Limits.of(config)
+        self._dispatch = dispatch
+        self._clock = clock
+        self._is_welcome = is_welcome
+
+    def session(self) -> Session:
+        """The protocol of a connection that has just been accepted."""
+        self._last_id += 1
+        return Session(
+            connection_id=self._last_id,
+            limits=self._limits,
+            budget=self._budget,
+            dispatch=self._dispatch,
+            sessions=self,
+            clock=self._clock,
+            receiving=self._receiving,
+        )
+
+    def unmute(self) -> None:
+        """Let nobody wait any longer: the quotas are others now."""
+        for session in list(self._sessions):
+            session.unmute()
+
+    def opened(self, session: Session) -> bool:
+        """Keep a new session, unless its address has had too many of late."""
+        return self._is_welcome(session.remote_host) and super().opened(session)

@@ -1,0 +1,210 @@
+"""One Kafka connection: the only asyncio code between a socket and a handler.
+
+Bytes go to a sans-IO ServerConnection, which cuts them into requests; each is handed to dispatch,
+which answers at once or later; answers leave in the order of the requests. There is no task per
+request and none per connection: everything happens in the transport's callbacks, in those of the
+futures that handlers return, and in one timer.
+
+Invariants, besides those of a Stream
+- A request is started only while the client reads its answers, and has not been told to wait.
+- No handler's future is left waiting when the connection is lost.
+"""
+
+import asyncio
+from typing import Any
+
+from rockgate.gateway.kafka.request.handler import Answer
+from rockgate.gateway.kafka.request.peer import Peer, do_nothing
+from rockgate.gateway.kafka.server import connection_log
+from rockgate.gateway.kafka.server.seams import Dispatch, Promise, Sessions
+from rockgate.gateway.kafka.server.throttle_pause import Mute
+from rockgate.gateway.net.address import Address
+from rockgate.gateway.net.budget import Budget
+from rockgate.gateway.net.clock import Clock
+from rockgate.gateway.net.hangup import has_hung_up
+from rockgate.gateway.net.limits import Limits
+from rockgate.gateway.net.receiving import Receiving
+from rockgate.gateway.net.stream import LENGTH_SIZE, WRITE_SIZE, Disconnect, Stream
+from rockgate.protocol.kafka.connection import Exchange, ServerConnection
+from rockgate.protocol.kafka.errors import ProtocolError
+
+
+class Session(Stream[Exchange, Peer]):
+    """One connection from accept to loss. The door owns it; the transport drives it."""
+
+    __slots__ = ("_dispatch", "_exchanges", "_mute", "_sessions", "_unsent_bytes")
+
+    def __init__(
+        self,
+        *,
+        connection_id: int,
+        limits: Limits,
+        budget: Budget,
+        dispatch: Dispatch,
+        sessions: Sessions,
+        clock: Clock,
+        receiving: Receiving,
+    ) -> None:
+        self._exchanges = ServerConnection(
+            frame_bytes_max=limits.frame_bytes_max,
+            in_flight_max=limits.in_flight_max,
+            spares=receiving.spares,
+        )
+        super().__init__(
+            self._exchanges,
+            connection_id=connection_id,
+            limits=limits,
+            budget=budget,
+            clock=clock,
+            receiving=receiving,
+            lines=connection_log.LINES,
+        )
+        self._dispatch = dispatch
+        self._sessions = sessions
+        self._waiting: dict[Exchange, Promise] = {}
+        # Answered, but perhaps behind an earlier request that is not.
+        self._unsent_bytes = 0
+        self._mute = Mute(clock, self._go_on, self._leave_if_gone)
+
+    # Beginning and ending
+
+    def _begin(self, local: Address, remote: Address) -> bool:
+        self.peer = Peer(connection_id=self.connection_id, local=local, remote=remote)
+        self.peer.resume = self._go_on
+        return self._sessions.opened(self)
+
+    def _let_go(self) -> None:
+        self._mute.forget()
+        self.peer.resume = do_nothing
+        waiting, self._waiting = self._waiting, {}
+        for each in waiting.values():
+            each.future.cancel()
+
+    def _lost(self) -> None:
+        self._sessions.lost(self)
+
+    # Called by the door
+
+    @property
+    def remote_host(self) -> str:
+        """Where the connection comes from."""
+        return self.peer.remote.host
+
+    def unmute(self) -> None:
+        """Wait no longer: what was waited for has changed."""
+        if self._mute.is_on:
+            self._mute.end()
+            self._go_on()
+
+    def _leave_if_gone(self) -> None:
+        """Close if the client has hung up, which nobody hears who does not read."""
+        if not self._is_closing and has_hung_up(self._transport.get_extra_info("socket")):
+            self.abort()
+
+    def drain(self) -> None:
+        """Read nothing more, answer what was received, then close."""
+        self._mute.end()
+        super().drain()
+
+    # Requests
+
+    def _accept(self, exchanges: list[Exchange]) -> None:
+        if exchanges:
+            whole = 0
+            for exchange in exchanges:
+                whole += exchange.size + LENGTH_SIZE
+            self._partial_bytes -= whole
+            self._budget.incomplete -= whole
+            self._backlog.extend(exchanges)
+            # What is left over has begun with the last bytes, at the earliest.
+            self._watch.frame_at = self._watch.read_at
+
+    def _start_all(self) -> None:
+        """Start requests while the client reads; many small answers become one write."""
+        backlog, unread_bytes_max = self._backlog, self._limits.unread_bytes_max
+        write_size = min(WRITE_SIZE, unread_bytes_max)
+        unwritten = 0
+        while not self._is_closing:
+            if not backlog:
+                self._write()
+                unwritten = 0
+                # Without a byte left over there is nothing more that could be a request.
+                if not self._partial_bytes:
+                    return
+                self._accept(self._exchanges.next_exchanges())
+                if not backlog:
+                    return
+            if unwritten >= write_size or self._unsent_bytes >= unread_bytes_max:
+                self._write()
+                unwritten = 0
+            if (
+                self._is_unread
+                or self._mute.is_on
+                or self.peer.reading_count
+                or self._unsent_bytes >= unread_bytes_max
+            ):
+                self._write()
+                return
+            unwritten += self._start(backlog.popleft())
+
+    def _start(self, exchange: Exchange) -> int:
+        """Hand a request to its handler; returns how many bytes now wait to be written."""
+        if self._debug:
+            connection_log.request(exchange, self.peer)
+        outcome = self._dispatch.dispatch(exchange, self.peer)
+        if isinstance(outcome, list):
+            return self._answer(exchange, outcome)
+        self._waiting[exchange] = outcome
+        outcome.future.add_done_callback(lambda future: self._answered(exchange, future))
+        return 0
+
+    def _answered(self, exchange: Exchange, future: "asyncio.Future[Any]") -> None:
+        """A handler's future is done."""
+        waiting = self._waiting.pop(exchange, None)
+        if waiting is None or self._is_closing:
+            # Nobody is left to tell; looking at the error keeps asyncio from reporting it as lost.
+            _ = future.cancelled() or future.exception()
+            return
+        try:
+            if future.cancelled():
+                raise Disconnect("a request was cancelled")
+            self._answer(exchange, waiting.answer())
+        except (ProtocolError, Disconnect) as error:
+            self._break_off(error)
+        else:
+            self._go_on()
+
+    def _answer(self, exchange: Exchange, answer: Answer) -> int:
+        self._exchanges.respond(exchange, answer)
+        freed = exchange.size + LENGTH_SIZE
+        self.held_bytes -= freed
+        self._budget.give(freed)
+        if self.peer.throttle_ms:
+            self._mute.begin(self.peer)
+        if self._debug:
+            connection_log.answer(exchange, self.peer, sum(map(len, answer)))
+        if not self._waiting and not self._backlog:
+            return 0
+        size = sum(map(len, answer))
+        if self._waiting:
+            self._unsent_bytes += size
+        return size
+
+    def _write(self) -> None:
+        buffers = self._exchanges.data_to_send()
+        if not buffers:
+            return
+        if self._unsent_bytes or self._is_unread:
+            size = sum(map(len, buffers))
+            self._written_bytes += size
+            # Each answer got a few bytes of header on its way, which count for the client here.
+            self._unsent_bytes = max(0, self._unsent_bytes - size) if self._waiting else 0
+        self._transport.writelines(buffers)
+
+    # Reading on and off
+
+    def _in_flight_count(self) -> int:
+        return self._exchanges.in_flight_count
+
+    def _has_room(self) -> bool:
+        return not self._mute.is_on and super()._has_room()

@@ -1,0 +1,1 @@
+"""Topics as Kafka's clients see them."""

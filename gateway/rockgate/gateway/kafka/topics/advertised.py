@@ -1,0 +1,21 @@
+"""Which address clients are told to dial.
+
+What the settings say; else the address the door listens on; behind a wildcard, which is no address
+at all, the one that this very connection arrived on: the client has just proved that it works.
+"""
+
+from rockgate.gateway.kafka.request.peer import Peer
+from rockgate.gateway.net.address import Address
+
+
+class Advertised:
+    """Answers for one door."""
+
+    __slots__ = ("_fixed",)
+
+    def __init__(self, *, configured: Address | None, bound: Address) -> None:
+        self._fixed = configured or (None if bound.is_wildcard else bound)
+
+    def address_for(self, peer: Peer) -> Address:
+        """What the client at the other end of this connection shall dial."""
+        return self._fixed or peer.local

@@ -1,0 +1,89 @@
+"""The topics as Metadata shows them, kept ready to send.
+
+A topic is encoded once for each version that clients ask in, and again only after it has changed;
+so is the list of all of them. A poll of ten thousand topics is then little more than joining bytes.
+"""
+
+from __future__ import annotations
+
+from rockgate.gateway.kafka.request import names
+from rockgate.gateway.kafka.topics.partition_runs import PartitionRun
+from rockgate.protocol.kafka.messages.metadata import (
+    MetadataResponse,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from rockgate.protocol.kafka.schema import Encoded, encode_part
+from rockgate.store.state.topic import Topic
+
+TOPIC_OPERATIONS = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
+"""Everything a client may do to a topic, as bits: read, write, create, delete, alter, describe and
+the two for configs. Nobody is refused anything while there are no ACLs."""
+CLUSTER_OPERATIONS = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
+"""The same for the cluster: create, alter, describe, its actions, configs and idempotent writes."""
+NOT_ASKED = -(1 << 31)
+KEPT_SIZE_MAX = 4096
+"""A topic of more bytes is not kept: nearly all of them are cut out of a run that is."""
+
+_Form = tuple[int, bool]
+"""A version, and whether operations were asked for."""
+
+
+class Catalogue:
+    """Encoded topics by form and id."""
+
+    def __init__(self, node_id: int, leader_epoch: int) -> None:
+        self._node_id = node_id
+        self._leader_epoch = leader_epoch
+        self._runs: dict[int, PartitionRun] = {}
+        self._kept: dict[_Form, dict[bytes, tuple[int, Encoded]]] = {}
+        self._all: dict[_Form, tuple[int, Encoded]] = {}
+
+    def topic(self, topic: Topic, version: int, *, with_operations: bool) -> Encoded:
+        """Return a topic ready for a response, from the shelf if it has not changed."""
+        shelf = self._kept.setdefault((version, with_operations), {})
+        kept = shelf.get(topic.id)
+        if kept is not None and kept[0] == topic.position:
+            return kept[1]
+        described = self._describe(topic, version, with_operations)
+        encoded = encode_part(MetadataResponse, described, version)
+        if len(encoded.data) <= KEPT_SIZE_MAX:
+            shelf[topic.id] = (topic.position, encoded)
+        return encoded
+
+    def all_topics(self, listed: int, version: int, *, with_operations: bool) -> Encoded | None:
+        """Return the list of all topics as of a listing's version, if it was kept."""
+        kept = self._all.get((version, with_operations))
+        return kept[1] if kept is not None and kept[0] == listed else None
+
+    def keep_all(self, listed: int, topics: Encoded, *, with_operations: bool) -> None:
+        """Keep the list of all topics until something changes."""
+        self._all[topics.version, with_operations] = (listed, topics)
+
+    def forget(self, topic: Topic) -> None:
+        """Let go of a deleted topic."""
+        self._all.clear()
+        for shelf in self._kept.values():
+            shelf.pop(topic.id, None)
+
+    def _describe(self, topic: Topic, version: int, with_operations: bool) -> MetadataResponseTopic:
+        run = self._runs.get(version)
+        if run is None:
+            run = self._runs[version] = PartitionRun(MetadataResponse, self._partition, version)
+        return MetadataResponseTopic(
+            name=names.to_kafka(topic.name),
+            topic_id=topic.id,
+            is_internal=topic.is_internal,
+            partitions=[run.between(0, topic.queue_count)],
+            topic_authorized_operations=TOPIC_OPERATIONS if with_operations else NOT_ASKED,
+        )
+
+    def _partition(self, index: int) -> MetadataResponsePartition:
+        nodes = [self._node_id]
+        return MetadataResponsePartition(
+            partition_index=index,
+            leader_id=self._node_id,
+            leader_epoch=self._leader_epoch,
+            replica_nodes=nodes,
+            isr_nodes=nodes,
+        )

@@ -1,0 +1,57 @@
+"""How many replicas a client asks for, and where: there is one node, so nearly any wish is one.
+
+Tools and files written for a cluster ask for two or three replicas and mean "as you do it here".
+They get one, which every description then says; `topics.replication_strict` refuses instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.protocol.kafka.errors import ErrorCode
+
+REPLICATION_FACTOR = 1
+_FACTOR_MAX = 3
+_SERVER_S_CHOICE = -1
+
+
+class Replicas:
+    """Decides on the replicas of new partitions."""
+
+    def __init__(self, node_id: int, *, is_strict: bool) -> None:
+        self._node_id = node_id
+        self._is_strict = is_strict
+
+    def check_factor(self, factor: int) -> None:
+        """INVALID_REPLICATION_FACTOR for a number of replicas that is not taken."""
+        most = 1 if self._is_strict else _FACTOR_MAX
+        if factor != _SERVER_S_CHOICE and not 1 <= factor <= most:
+            why = "topics.replication_strict is set" if self._is_strict else "there is one node"
+            raise RequestError(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"replication factor {factor} is not -1 or 1 to {most}: {why}",
+            )
+
+    def check_assignment(self, nodes_of_partitions: Iterable[Sequence[int]]) -> None:
+        """INVALID_REPLICA_ASSIGNMENT unless every partition is to lie on this node alone."""
+        for nodes in nodes_of_partitions:
+            if not nodes:
+                raise _refusal("a partition is assigned to no node")
+            for node_id in nodes:
+                if node_id != self._node_id:
+                    raise _refusal(f"there is no node {node_id}, only {self._node_id}")
+            if len(nodes) > 1:
+                raise _refusal(f"node {self._node_id} is named more than once for a partition")
+
+
+def check_numbering(indexes: Sequence[int]) -> None:
+    """INVALID_REPLICA_ASSIGNMENT unless these are 0, 1, 2, … in any order."""
+    if len(set(indexes)) != len(indexes):
+        raise _refusal("a partition is assigned more than once")
+    if sorted(indexes) != list(range(len(indexes))):
+        raise _refusal("the partitions assigned do not count up from 0")
+
+
+def _refusal(reason: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)

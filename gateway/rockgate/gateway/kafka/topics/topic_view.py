@@ -1,0 +1,98 @@
+"""The topics as Kafka clients may see them: by name, by id, all of them, and in order of name.
+
+A client names a topic as Kafka would; a topic whose name cannot be said on Kafka's wire is not
+there for it, under any name or id. How many partitions there are in all is counted here too.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from rockgate.gateway.kafka.request import names
+from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topics import Topics
+
+_DEAD_MIN = 1_000
+
+
+class Listing:
+    """A view of the store's topics; it keeps their names sorted, and nothing else of them."""
+
+    def __init__(self, topics: Topics, partitions_max: int) -> None:
+        self._topics = topics
+        self._partitions_max = partitions_max
+        # None once most of it was of topics that are gone: it is made anew for who asks.
+        self._sorted: list[str] | None = None
+        self._unsorted_count = 0
+        self._dead_count = 0
+        self.partition_count = sum(topic.queue_count for topic in topics)
+        """Partitions of all topics, hidden ones as well."""
+        topics.on_created.append(self._created)
+        topics.on_deleted.append(self._deleted)
+        topics.on_grown.append(self._grown)
+
+    @property
+    def version(self) -> int:
+        """Grows with every change that a listing could show."""
+        return self._topics.version
+
+    def check_room(self, count: int) -> None:
+        """POLICY_VIOLATION if so many partitions more would be too many."""
+        if self.partition_count + count > self._partitions_max:
+            raise RequestError(
+                ErrorCode.POLICY_VIOLATION,
+                f"{count} partitions more would pass topics.partitions_max "
+                f"{self._partitions_max}: there are {self.partition_count}",
+            )
+
+    def find(self, name: str) -> Topic | None:
+        """A topic by the name that Kafka clients know it by."""
+        return self._topics.find(names.to_store(name)) if names.is_legal(name) else None
+
+    def find_id(self, topic_id: bytes) -> Topic | None:
+        """A topic by id."""
+        topic = self._topics.find_id(topic_id)
+        return topic if topic is not None and names.is_visible(topic.name) else None
+
+    def __iter__(self) -> Iterator[Topic]:
+        """All that are visible; the walk may pause while topics come and go."""
+        return (topic for topic in self._topics if names.is_visible(topic.name))
+
+    def names_from(self, name: str) -> Iterator[str]:
+        """The names from one on, in order; a few may be of topics that are gone."""
+        found = self._sorted
+        if found is None or self._unsorted_count:
+            found = self._sorted = self._sort()
+        return (found[at] for at in range(bisect_left(found, name), len(found)))
+
+    def _sort(self) -> list[str]:
+        # What was sorted stays a sorted run, which makes this little more than a merge. The list
+        # is another one from now on, so that a walk that pauses goes on over the one it began.
+        known = self._sorted
+        if known is None:
+            known = [names.to_kafka(topic.name) for topic in self]
+        elif self._dead_count:
+            known = [name for name in known if self.find(name) is not None]
+        self._unsorted_count = self._dead_count = 0
+        return sorted(dict.fromkeys(known))
+
+    def _created(self, topic: Topic) -> None:
+        self.partition_count += topic.queue_count
+        name = names.to_kafka(topic.name)
+        if self._sorted is not None and names.is_legal(name):
+            self._sorted.append(name)
+            self._unsorted_count += 1
+
+    def _deleted(self, topic: Topic) -> None:
+        self.partition_count -= topic.queue_count
+        if self._sorted is not None:
+            self._dead_count += 1
+            if self._dead_count > max(_DEAD_MIN, len(self._sorted) // 2):
+                self._sorted = None
+                self._unsorted_count = self._dead_count = 0
+
+    def _grown(self, topic: Topic, had: int) -> None:
+        self.partition_count += topic.queue_count - had

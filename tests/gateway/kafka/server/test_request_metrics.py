@@ -1,0 +1,147 @@
+import asyncio
+from typing import Any
+
+import pytest
+from tests.gateway.kafka.admin import Admin
+from tests.gateway.kafka.world import call
+
+from rockgate.gateway.compose.kafka_table import HANDLERS
+from rockgate.gateway.kafka.request.handler import Answer
+from rockgate.gateway.kafka.request.peer import Peer
+from rockgate.gateway.kafka.server.request_metrics import Accounting, counting, told
+from rockgate.gateway.kafka.server.seams import Promise
+from rockgate.gateway.kafka.server.traffic import Traffic
+from rockgate.gateway.telemetry.requests import RequestStats
+from rockgate.protocol.kafka.api import APIS
+from rockgate.protocol.kafka.connection import Exchange
+from rockgate.protocol.kafka.headers import RequestHeader
+from rockgate.protocol.kafka.hot import produce as hot
+from rockgate.protocol.kafka.keys import ApiKey
+from rockgate.protocol.kafka.messages.heartbeat import HeartbeatResponse
+from rockgate.protocol.kafka.schema import declaration_of, decode, encode
+
+PRODUCE, HEARTBEAT = int(ApiKey.PRODUCE), int(ApiKey.HEARTBEAT)
+
+
+class Later:
+    def __init__(self, answer: Answer) -> None:
+        self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._answer = answer
+
+    def answer(self) -> Answer:
+        return self._answer
+
+
+class World(Admin):
+    """Dispatch that answers as a test says, and a clock that each look moves on by ten ms."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.outcome: Answer | Promise = [b"answer"]
+        self.now = 0.0
+        self.stats = RequestStats()
+        self.accounting = Accounting(
+            self, stats=self.stats, throttling=self.throttling, now=self.tick
+        )
+        self.peer = call(0).peer
+
+    def tick(self) -> float:
+        self.now += 0.01
+        return self.now
+
+    def dispatch(self, exchange: Exchange, peer: Peer) -> Answer | Promise:
+        return self.outcome
+
+    def ask(self, key: int, version: int = 0, size: int = 100) -> Answer | Promise:
+        header = RequestHeader(api_key=key, api_version=version, correlation_id=1, client_id="c")
+        return self.accounting.dispatch(Exchange(header, memoryview(b""), size), self.peer)
+
+
+def test_requests_are_counted_by_api_with_their_sizes_and_times() -> None:
+    world = World()
+    world.ask(HEARTBEAT)
+    world.ask(HEARTBEAT, size=50)
+    world.outcome = [b"ab", memoryview(b"cde")]
+    world.ask(PRODUCE)
+    beats, writes = world.stats.of(HEARTBEAT), world.stats.of(PRODUCE)
+    assert (beats.count, beats.request_bytes, beats.answer_bytes) == (2, 150, 12)
+    assert beats.seconds == pytest.approx(0.02)
+    assert (writes.count, writes.answer_bytes) == (1, 5)
+
+
+async def test_an_answer_that_comes_later_is_counted_when_it_comes() -> None:
+    world = World()
+    world.outcome = Later([b"late"])
+    promise = world.ask(HEARTBEAT)
+    assert not isinstance(promise, list)
+    assert promise.future is world.outcome.future
+    assert world.stats.apis == {}
+    world.now += 5
+    assert promise.answer() == [b"late"]
+    assert world.stats.of(HEARTBEAT).seconds == pytest.approx(5.03)
+
+
+def test_a_client_beyond_its_quota_is_told_so_and_its_session_too() -> None:
+    world = World()
+    world.quotas.put({(("client-id", "c"),): {"request_percentage": 1.0}})
+    world.outcome = [encode(HeartbeatResponse(error_code=3), 1)]
+    world.ask(HEARTBEAT, 1)
+    for _ in range(20):
+        answer = world.ask(HEARTBEAT, 1)
+    assert isinstance(answer, list)
+    heard = decode(HeartbeatResponse, 1, answer[0], memory_max=1 << 20)
+    assert heard.throttle_time_ms == world.peer.throttle_ms == 1_000
+    assert heard.error_code == 3
+
+
+def test_who_gets_no_answer_has_to_wait_all_the_same() -> None:
+    world = World()
+    world.quotas.put({(("client-id", "c"),): {"producer_byte_rate": 1.0}})
+    world.outcome = []
+    assert world.ask(PRODUCE, 9, 20) == []
+    assert world.peer.throttle_ms == 10_000
+
+
+@pytest.mark.parametrize("version", range(3, 14))
+def test_an_answer_to_produce_has_the_time_to_wait(version: int) -> None:
+    response = APIS[ApiKey.PRODUCE].response
+    answer = told(hot.encode_response(version, []), PRODUCE, version, 777)
+    body = b"".join(answer)
+    assert decode(response, version, body, memory_max=1 << 20) == response(throttle_time_ms=777)
+
+
+def _with_throttle() -> list[tuple[ApiKey, int]]:
+    return [
+        (row.key, version)
+        for row in HANDLERS
+        if row.key not in (ApiKey.PRODUCE, ApiKey.API_VERSIONS)
+        for version in range(row.versions.min, row.versions.max + 1)
+        if any(
+            spec.name == "throttle_time_ms" and version in spec.versions
+            for spec in declaration_of(APIS[row.key].response).fields
+        )
+    ]
+
+
+@pytest.mark.parametrize(("key", "version"), _with_throttle())
+def test_every_answer_that_has_a_place_for_the_time_has_it(key: ApiKey, version: int) -> None:
+    response = APIS[key].response
+    answer = told([encode(response(), version)], int(key), version, 777)
+    heard = decode(response, version, b"".join(answer), memory_max=1 << 20)
+    assert heard.throttle_time_ms == 777
+    heard.throttle_time_ms = 0
+    assert encode(heard, version) == encode(response(), version)
+
+
+def test_an_answer_without_such_a_place_stays_as_it_is() -> None:
+    assert told([b"\x00\x01"], HEARTBEAT, 0, 777) == [b"\x00\x01"]
+
+
+def test_errors_are_counted_as_answers_are_written() -> None:
+    stats = RequestStats()
+    rows = {row.key: row for row in counting(HANDLERS, stats, Traffic())}
+    row = rows[ApiKey.HEARTBEAT]
+    assert row.look is not None
+    row.look(HeartbeatResponse(error_code=27))
+    row.look(HeartbeatResponse())
+    assert stats.of(HEARTBEAT).errors == {27: 1}
