@@ -15,7 +15,7 @@ from pathlib import Path
 from rockgate.gateway.compose.kafka import KafkaFolds
 from rockgate.gateway.compose.remoting import RemotingFolds
 from rockgate.gateway.compose.storage import open_store
-from rockgate.gateway.remoting.delays import REAL_QUEUE, REAL_TOPIC, TIMES_TOPIC
+from rockgate.gateway.remoting.messages.delay import REAL_QUEUE, REAL_TOPIC, TIMES_TOPIC
 from rockgate.gateway.transcode.keys import record_keys
 from rockgate.protocol.entry import DELAYED, pack_properties
 from rockgate.store.config import StoreConfig

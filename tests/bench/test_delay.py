@@ -12,7 +12,7 @@ from bench.javaload import JavaLoad, LoadFailed, read
 from bench.results import Report
 from tests.store.waiting_store import CONFIG, WaitingStore
 
-from rockgate.gateway.remoting.delays import TIMES_TOPIC
+from rockgate.gateway.remoting.messages.delay import TIMES_TOPIC
 from rockgate.store.state.topicchanges import NewTopic
 
 

@@ -14,7 +14,7 @@ from tests.budget import budget
 from tests.gateway.remoting.retryworld import BORN_MS, RetryWorld
 from tests.seeds import seeded
 
-from rockgate.gateway.remoting.delays import LEVELS_TOPIC
+from rockgate.gateway.remoting.messages.delay import LEVELS_TOPIC
 from rockgate.protocol.kafka.records.record import Record
 from rockgate.store.clock import ManualClock
 from rockgate.store.config import StoreConfig

@@ -8,11 +8,11 @@ from typing import Final, Protocol
 import pytest
 from tests.gateway.kafka import world as world_of_kafka
 from tests.gateway.kafka.delayed import Postponing
-from tests.gateway.remoting.test_delays import DelayWorld
+from tests.gateway.remoting.messages.test_delay import DelayWorld
 
 from rockgate.gateway.delay.headers import Terms
 from rockgate.gateway.delay.levels import read_levels
-from rockgate.gateway.remoting.config import RemotingConfig
+from rockgate.gateway.remoting.server.config import RemotingConfig
 from rockgate.store.clock import ManualClock
 
 MINUTE_MS: Final = 60_000

@@ -19,8 +19,8 @@ from rockgate.gateway.compose.kafka import KafkaFolds
 from rockgate.gateway.compose.remoting import RemotingFolds
 from rockgate.gateway.kafka.groups.classic.group_record import CLASSIC, SavedGroup
 from rockgate.gateway.kafka.transactions.transaction import Offset, Transaction
-from rockgate.gateway.remoting.halves import Halves
-from rockgate.gateway.remoting.sending import Incoming
+from rockgate.gateway.remoting.messages.halves import Halves
+from rockgate.gateway.remoting.messages.sending import Incoming
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.transcode.keys import record_keys
 from rockgate.protocol.entry import pack_properties

@@ -23,8 +23,8 @@ from rockgate.gateway.kafka.quotas import stored as quotas
 from rockgate.gateway.kafka.quotas.entities import NAME_CHARS_MAX
 from rockgate.gateway.kafka.transactions import changes as transactions
 from rockgate.gateway.kafka.transactions.transaction import Offset, Producer
-from rockgate.gateway.remoting import groupsettings
-from rockgate.gateway.remoting.operating import resent
+from rockgate.gateway.remoting.admin import resent
+from rockgate.gateway.remoting.groups import settings as groupsettings
 from rockgate.gateway.remoting.processors.groups import SETTINGS_BYTES_MAX
 from rockgate.gateway.transcode.keys import record_keys
 from rockgate.gateway.visibility import empty_offsets as emptyoffsets

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rockgate.gateway.delay.levels import read_levels
-from rockgate.gateway.remoting.config import RemotingConfig
+from rockgate.gateway.remoting.server.config import RemotingConfig
 
 
 @pytest.mark.row("S-05")

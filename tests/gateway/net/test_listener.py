@@ -6,7 +6,7 @@ import pytest
 
 from rockgate.gateway.net.address import CLOSED, Address
 from rockgate.gateway.net.listener import Listener
-from rockgate.gateway.remoting.config import RemotingConfig
+from rockgate.gateway.remoting.server.config import RemotingConfig
 from rockgate.gateway.runtime.errors import BindError
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from tests.gateway import fakes
 
-from rockgate.gateway.remoting.caller import Caller
-from rockgate.gateway.remoting.dispatch import Frame, write
-from rockgate.gateway.remoting.session import Session
+from rockgate.gateway.remoting.server.caller import Caller
+from rockgate.gateway.remoting.server.dispatch import Frame, write
+from rockgate.gateway.remoting.server.session import Session
 from rockgate.protocol.remoting.codes import RESPONSE_FLAG
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.connection import Connection

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from rockgate.gateway.net.address import Address
-from rockgate.gateway.remoting.caller import Peer
-from rockgate.gateway.remoting.checking import Checking
-from rockgate.gateway.remoting.clients import Client, Clients
-from rockgate.gateway.remoting.config import RemotingConfig
-from rockgate.gateway.remoting.halves import Halves
-from rockgate.gateway.remoting.sending import Incoming
+from rockgate.gateway.remoting.groups.clients import Client, Clients
+from rockgate.gateway.remoting.messages.check_back import Checking
+from rockgate.gateway.remoting.messages.halves import Halves
+from rockgate.gateway.remoting.messages.sending import Incoming
+from rockgate.gateway.remoting.server.caller import Peer
+from rockgate.gateway.remoting.server.config import RemotingConfig
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.entry import Buffer, pack_properties
 from rockgate.protocol.remoting.command import Fields

@@ -11,15 +11,15 @@ from tests.gateway.fakes import HandClock, turns
 from tests.gateway.remoting.halfworld import FakeCaller
 
 from rockgate.gateway.compose.config.sections import TopicsConfig
-from rockgate.gateway.remoting.clients import Clients
-from rockgate.gateway.remoting.dispatch import Dispatcher
-from rockgate.gateway.remoting.groupsettings import GroupSettings
-from rockgate.gateway.remoting.longpolls import LongPolls
+from rockgate.gateway.remoting.groups.clients import Clients
+from rockgate.gateway.remoting.groups.offsets import Offsets
+from rockgate.gateway.remoting.groups.resets import Resets
+from rockgate.gateway.remoting.groups.settings import GroupSettings
+from rockgate.gateway.remoting.messages.long_polls import LongPolls
+from rockgate.gateway.remoting.messages.pulling import Puller
 from rockgate.gateway.remoting.processors.pulling import Pulls
-from rockgate.gateway.remoting.progressing import Offsets
-from rockgate.gateway.remoting.pulling import Puller
-from rockgate.gateway.remoting.resets import Resets
-from rockgate.gateway.remoting.topicbook import TopicBook
+from rockgate.gateway.remoting.server.dispatch import Dispatcher
+from rockgate.gateway.remoting.topics.topic_registry import TopicBook
 from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.transcode.transcoder import Transcoder
 from rockgate.gateway.visibility.stable_offsets import Unstable

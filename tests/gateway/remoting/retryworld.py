@@ -8,12 +8,12 @@ from tests.gateway.remoting.halfworld import FakeCaller
 
 from rockgate.gateway.compose.config.sections import TopicsConfig
 from rockgate.gateway.delay.levels import read_levels
-from rockgate.gateway.remoting.config import RemotingConfig
-from rockgate.gateway.remoting.delays import Delays
-from rockgate.gateway.remoting.groupsettings import GroupSettings
-from rockgate.gateway.remoting.retrying import GivenBack, Retries
-from rockgate.gateway.remoting.sending import MessageKind, Sender
-from rockgate.gateway.remoting.topicbook import TopicBook
+from rockgate.gateway.remoting.groups.settings import GroupSettings
+from rockgate.gateway.remoting.messages.delay import Delays
+from rockgate.gateway.remoting.messages.retry import GivenBack, Retries
+from rockgate.gateway.remoting.messages.sending import MessageKind, Sender
+from rockgate.gateway.remoting.server.config import RemotingConfig
+from rockgate.gateway.remoting.topics.topic_registry import TopicBook
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.transcode.lookup import MessageLookup
 from rockgate.gateway.transcode.transcoder import Transcoder

@@ -4,7 +4,7 @@ import pytest
 from tests.gateway.remoting.client import Client, messages
 from tests.gateway.remoting.halfworld import SECOND, HalfWorld
 
-from rockgate.gateway.remoting.config import RemotingConfig
+from rockgate.gateway.remoting.server.config import RemotingConfig
 from rockgate.protocol.remoting.codes import ResponseCode
 
 

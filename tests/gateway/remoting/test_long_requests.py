@@ -9,14 +9,14 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from rockgate.gateway.remoting import longanswers
-from rockgate.gateway.remoting.clients import Client
-from rockgate.gateway.remoting.operating import deadletters
-from rockgate.gateway.remoting.operating.deadletters import DeadLetterDesk
-from rockgate.gateway.remoting.processors import operating
+from rockgate.gateway.remoting.admin import dead_letters
+from rockgate.gateway.remoting.admin.dead_letters import DeadLetterDesk
+from rockgate.gateway.remoting.groups.clients import Client
+from rockgate.gateway.remoting.processors import admin
+from rockgate.gateway.remoting.processors.admin import OperatorRequests
 from rockgate.gateway.remoting.processors.clients import ClientRequests
-from rockgate.gateway.remoting.processors.operating import OperatorRequests
 from rockgate.gateway.remoting.processors.topics import TopicRequests
+from rockgate.gateway.remoting.server import long_answers
 from rockgate.protocol.remoting.command import Command
 
 COUNT = 50
@@ -24,7 +24,7 @@ COUNT = 50
 
 @pytest.fixture(autouse=True)
 def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (longanswers, operating, deadletters):
+    for module in (long_answers, admin, dead_letters):
         monkeypatch.setattr(module, "TURN_SECONDS", 0.0)
 
 

@@ -13,14 +13,14 @@ from tests.protocol.remoting.golden import requests
 from tests.waiting import wait_until
 
 from rockgate.gateway.net.address import Address
-from rockgate.gateway.remoting.caller import Peer
-from rockgate.gateway.remoting.errors import Refused
 from rockgate.gateway.remoting.nameserver.kv import KeyValues
 from rockgate.gateway.remoting.nameserver.processors import NameServerRequests
 from rockgate.gateway.remoting.nameserver.processors import table as nameserver_table
 from rockgate.gateway.remoting.nameserver.routes import Live, Routes
-from rockgate.gateway.remoting.registering import EVERY_SECONDS
-from rockgate.gateway.remoting.topicbook import AUTO_CREATE_TOPIC
+from rockgate.gateway.remoting.server.caller import Peer
+from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.remoting.topics.registration import EVERY_SECONDS
+from rockgate.gateway.remoting.topics.topic_registry import AUTO_CREATE_TOPIC
 from rockgate.protocol.remoting.bodies.nameserver import QueueData, RegisterBody
 from rockgate.protocol.remoting.bodies.registration import (
     decode_registration,

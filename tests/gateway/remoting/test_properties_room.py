@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.gateway.remoting.client import Client
-from tests.gateway.remoting.test_retry_requests import pulled, send_back
+from tests.gateway.remoting.messages.test_retry_requests import pulled, send_back
 from tests.waiting import wait_until
 
 from rockgate.gateway.transcode.dictionary import SIZE_MAX

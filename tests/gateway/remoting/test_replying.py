@@ -10,10 +10,10 @@ from tests.gateway.remoting.client import Client, messages, properties
 from tests.gateway.server import RunningServer
 from tests.waiting import wait_until
 
-from rockgate.gateway.remoting.caller import Caller
-from rockgate.gateway.remoting.clients import Client as Registered
-from rockgate.gateway.remoting.clients import Clients
-from rockgate.gateway.remoting.names import CLIENT_ID_CHARS_MAX
+from rockgate.gateway.remoting.groups.clients import Client as Registered
+from rockgate.gateway.remoting.groups.clients import Clients
+from rockgate.gateway.remoting.server.caller import Caller
+from rockgate.gateway.remoting.server.names import CLIENT_ID_CHARS_MAX
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Command
 

@@ -14,7 +14,7 @@ from tests.gateway.remoting.retryworld import SECOND, RetryWorld
 from tests.gateway.server import RunningServer
 
 from rockgate.gateway.net.limits import Limits
-from rockgate.gateway.remoting.config import RemotingConfig
+from rockgate.gateway.remoting.server.config import RemotingConfig
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import BINARY, JSON
 

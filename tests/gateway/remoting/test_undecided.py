@@ -3,8 +3,8 @@
 import pytest
 from tests.gateway.remoting.halfworld import SECOND, SYSTEM, HalfWorld
 
-from rockgate.gateway.remoting.checking import RETRY_MS
-from rockgate.gateway.remoting.halves import Lying
+from rockgate.gateway.remoting.messages.check_back import RETRY_MS
+from rockgate.gateway.remoting.messages.halves import Lying
 
 
 @pytest.mark.row("T-16")

@@ -10,9 +10,9 @@ from tests.gateway.kafka.delayed import Given, Postponing, delayed, plain
 from tests.gateway.kafka.world import CONFIG
 from tests.gateway.transcode.decoding import Pulled, pulled
 
-from rockgate.gateway.remoting.pulling import Pulled as Answer
-from rockgate.gateway.remoting.pulling import Puller
-from rockgate.gateway.remoting.subscriptions import EVERYTHING, Filter, filter_of
+from rockgate.gateway.remoting.messages.pulling import Pulled as Answer
+from rockgate.gateway.remoting.messages.pulling import Puller
+from rockgate.gateway.remoting.messages.subscriptions import EVERYTHING, Filter, filter_of
 from rockgate.gateway.transcode.address import pack_address
 from rockgate.gateway.transcode.lookup import MessageLookup
 from rockgate.gateway.transcode.transcoder import Transcoder

@@ -36,7 +36,7 @@ from rockgate.gateway.http.pages import pages
 from rockgate.gateway.http.session import HttpDoor
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.net.listener import Listener
-from rockgate.gateway.remoting.local import store_host
+from rockgate.gateway.remoting.topics.local_broker import store_host
 from rockgate.gateway.runtime import logs
 from rockgate.gateway.runtime.datadir import refuse_if_in_use
 from rockgate.gateway.runtime.identity import identify

@@ -20,25 +20,27 @@ from rockgate.gateway.delay.levels import read_levels
 from rockgate.gateway.groups.ownership import GroupTenancy
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.net.listener import Listener
-from rockgate.gateway.remoting.checking import Checking
-from rockgate.gateway.remoting.clients import Clients
-from rockgate.gateway.remoting.delays import Delays
-from rockgate.gateway.remoting.dispatch import Dispatcher
-from rockgate.gateway.remoting.door import RemotingDoor
-from rockgate.gateway.remoting.groupsettings import GroupSettings
-from rockgate.gateway.remoting.halves import Halves
-from rockgate.gateway.remoting.local import LocalBroker
-from rockgate.gateway.remoting.locks import Locks
-from rockgate.gateway.remoting.longpolls import LongPolls
+from rockgate.gateway.remoting.admin.dead_letters import DeadLetterDesk, KnownGroups
+from rockgate.gateway.remoting.admin.delays import DelayDesk
+from rockgate.gateway.remoting.admin.empty_offsets import EmptyDesk
+from rockgate.gateway.remoting.admin.halves import HalfDesk
+from rockgate.gateway.remoting.admin.resent import Resent
+from rockgate.gateway.remoting.groups.clients import Clients
+from rockgate.gateway.remoting.groups.locks import Locks
+from rockgate.gateway.remoting.groups.offsets import Offsets
+from rockgate.gateway.remoting.groups.resets import Resets
+from rockgate.gateway.remoting.groups.settings import GroupSettings
+from rockgate.gateway.remoting.messages.check_back import Checking
+from rockgate.gateway.remoting.messages.delay import Delays
+from rockgate.gateway.remoting.messages.halves import Halves
+from rockgate.gateway.remoting.messages.long_polls import LongPolls
+from rockgate.gateway.remoting.messages.pulling import Puller
+from rockgate.gateway.remoting.messages.retry import Retries
+from rockgate.gateway.remoting.messages.sending import MessageKind, Sender
 from rockgate.gateway.remoting.nameserver import processors as nameserver
 from rockgate.gateway.remoting.nameserver.kv import KeyValues
 from rockgate.gateway.remoting.nameserver.routes import Local, Routes
-from rockgate.gateway.remoting.nowandthen import now_and_then
-from rockgate.gateway.remoting.operating.deadletters import DeadLetterDesk, KnownGroups
-from rockgate.gateway.remoting.operating.delays import DelayDesk
-from rockgate.gateway.remoting.operating.empties import EmptyDesk
-from rockgate.gateway.remoting.operating.halves import HalfDesk
-from rockgate.gateway.remoting.operating.resent import Resent
+from rockgate.gateway.remoting.processors.admin import OperatorRequests
 from rockgate.gateway.remoting.processors.broker import BrokerRequests
 from rockgate.gateway.remoting.processors.clients import ClientRequests
 from rockgate.gateway.remoting.processors.delays import DelayRequests
@@ -46,19 +48,17 @@ from rockgate.gateway.remoting.processors.groups import GroupRequests
 from rockgate.gateway.remoting.processors.halves import HalfRequests
 from rockgate.gateway.remoting.processors.locking import LockRequests
 from rockgate.gateway.remoting.processors.offsets import OffsetRequests
-from rockgate.gateway.remoting.processors.operating import OperatorRequests
 from rockgate.gateway.remoting.processors.pulling import Pulls
 from rockgate.gateway.remoting.processors.querying import Queries
 from rockgate.gateway.remoting.processors.retrying import RetryRequests
 from rockgate.gateway.remoting.processors.sending import Sends
 from rockgate.gateway.remoting.processors.topics import TopicRequests
-from rockgate.gateway.remoting.progressing import Offsets
-from rockgate.gateway.remoting.pulling import Puller
-from rockgate.gateway.remoting.registering import Registrar
-from rockgate.gateway.remoting.resets import Resets
-from rockgate.gateway.remoting.retrying import Retries
-from rockgate.gateway.remoting.sending import MessageKind, Sender
-from rockgate.gateway.remoting.topicbook import TopicBook
+from rockgate.gateway.remoting.server.dispatch import Dispatcher
+from rockgate.gateway.remoting.server.listener import RemotingDoor
+from rockgate.gateway.remoting.server.periodic import now_and_then
+from rockgate.gateway.remoting.topics.local_broker import LocalBroker
+from rockgate.gateway.remoting.topics.registration import Registrar
+from rockgate.gateway.remoting.topics.topic_registry import TopicBook
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.telemetry.telemetry import Telemetry

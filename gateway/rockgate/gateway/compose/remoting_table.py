@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rockgate.gateway.remoting.dispatch import Handle
+from rockgate.gateway.remoting.processors.admin import OperatorRequests
 from rockgate.gateway.remoting.processors.broker import BrokerRequests
 from rockgate.gateway.remoting.processors.clients import ClientRequests
 from rockgate.gateway.remoting.processors.delays import DelayRequests
@@ -15,12 +15,12 @@ from rockgate.gateway.remoting.processors.groups import GroupRequests
 from rockgate.gateway.remoting.processors.halves import HalfRequests
 from rockgate.gateway.remoting.processors.locking import LockRequests
 from rockgate.gateway.remoting.processors.offsets import OffsetRequests
-from rockgate.gateway.remoting.processors.operating import OperatorRequests
 from rockgate.gateway.remoting.processors.pulling import Pulls
 from rockgate.gateway.remoting.processors.querying import Queries
 from rockgate.gateway.remoting.processors.retrying import RetryRequests
 from rockgate.gateway.remoting.processors.sending import Sends
 from rockgate.gateway.remoting.processors.topics import TopicRequests
+from rockgate.gateway.remoting.server.dispatch import Handle
 from rockgate.protocol.remoting.codes import RequestCode
 
 

@@ -16,7 +16,7 @@ from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.quotas.config import QuotasConfig
 from rockgate.gateway.kafka.server.config import KafkaConfig
 from rockgate.gateway.kafka.transactions.config import TransactionsConfig
-from rockgate.gateway.remoting.config import NamesrvConfig, RemotingConfig
+from rockgate.gateway.remoting.server.config import NamesrvConfig, RemotingConfig
 from rockgate.gateway.telemetry.config import MetricsConfig
 from rockgate.store.config import StoreConfig
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from rockgate.gateway.remoting.checking import Checking
-from rockgate.gateway.remoting.clients import Clients
-from rockgate.gateway.remoting.dispatch import UNKNOWN
-from rockgate.gateway.remoting.door import RemotingDoor
-from rockgate.gateway.remoting.halves import Halves
-from rockgate.gateway.remoting.operating.deadletters import DeadLetterDesk
-from rockgate.gateway.remoting.pulling import Puller
-from rockgate.gateway.remoting.retrying import Retries
+from rockgate.gateway.remoting.admin.dead_letters import DeadLetterDesk
+from rockgate.gateway.remoting.groups.clients import Clients
+from rockgate.gateway.remoting.messages.check_back import Checking
+from rockgate.gateway.remoting.messages.halves import Halves
+from rockgate.gateway.remoting.messages.pulling import Puller
+from rockgate.gateway.remoting.messages.retry import Retries
+from rockgate.gateway.remoting.server.dispatch import UNKNOWN
+from rockgate.gateway.remoting.server.listener import RemotingDoor
 from rockgate.gateway.telemetry import metrics
 from rockgate.gateway.telemetry.exposition import Exposition
 from rockgate.gateway.telemetry.requests import RequestStats

@@ -25,12 +25,12 @@ from typing import Final
 import msgspec
 
 from rockgate.gateway.net.address import is_this_machine
-from rockgate.gateway.remoting.caller import Caller
-from rockgate.gateway.remoting.dispatch import Handle, Later, Reply
-from rockgate.gateway.remoting.errors import Refused
-from rockgate.gateway.remoting.fixedsettings import lines_of, refuse_changes
+from rockgate.gateway.remoting.admin.fixed_settings import lines_of, refuse_changes
 from rockgate.gateway.remoting.nameserver.kv import KeyValues
 from rockgate.gateway.remoting.nameserver.routes import Live, Routes, queues_of
+from rockgate.gateway.remoting.server.caller import Caller
+from rockgate.gateway.remoting.server.dispatch import Handle, Later, Reply
+from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies import topics
 from rockgate.protocol.remoting.bodies.clients import DataVersion

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from rockgate.gateway.remoting.caller import Caller
+from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.protocol.remoting.bodies.clients import DataVersion
 from rockgate.protocol.remoting.bodies.nameserver import (
     BrokerData,

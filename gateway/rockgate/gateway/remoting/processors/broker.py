@@ -11,10 +11,10 @@ Departs from RocketMQ
 
 from __future__ import annotations
 
-from rockgate.gateway.remoting.caller import Caller
-from rockgate.gateway.remoting.config import RemotingConfig
-from rockgate.gateway.remoting.dispatch import Reply
-from rockgate.gateway.remoting.fixedsettings import lines_of, refuse_changes
+from rockgate.gateway.remoting.admin.fixed_settings import lines_of, refuse_changes
+from rockgate.gateway.remoting.server.caller import Caller
+from rockgate.gateway.remoting.server.config import RemotingConfig
+from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.protocol.remoting import javajson
 from rockgate.protocol.remoting.bodies.topics import KeyValues
 from rockgate.protocol.remoting.codes import VERSION, ResponseCode

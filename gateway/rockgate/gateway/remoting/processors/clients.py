@@ -18,15 +18,15 @@ from dataclasses import replace
 
 import msgspec
 
-from rockgate.gateway.remoting import names as names_of
-from rockgate.gateway.remoting.caller import Caller
-from rockgate.gateway.remoting.clients import Client, Clients, Group
-from rockgate.gateway.remoting.dispatch import Reply
-from rockgate.gateway.remoting.errors import Refused
-from rockgate.gateway.remoting.groupsettings import GroupSettings
-from rockgate.gateway.remoting.longanswers import TURN_SECONDS, joined, keyed
-from rockgate.gateway.remoting.subscriptions import filter_of
-from rockgate.gateway.remoting.topicbook import RETRY_PREFIX, TopicBook
+from rockgate.gateway.remoting.groups.clients import Client, Clients, Group
+from rockgate.gateway.remoting.groups.settings import GroupSettings
+from rockgate.gateway.remoting.messages.subscriptions import filter_of
+from rockgate.gateway.remoting.server import names as names_of
+from rockgate.gateway.remoting.server.caller import Caller
+from rockgate.gateway.remoting.server.dispatch import Reply
+from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.remoting.server.long_answers import TURN_SECONDS, joined, keyed
+from rockgate.gateway.remoting.topics.topic_registry import RETRY_PREFIX, TopicBook
 from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.gateway.transcode import names
 from rockgate.gateway.transcode.lookup import MessageLookup

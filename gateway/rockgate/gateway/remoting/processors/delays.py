@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
-from rockgate.gateway.remoting.caller import Caller
-from rockgate.gateway.remoting.delays import Delays
-from rockgate.gateway.remoting.dispatch import Reply
-from rockgate.gateway.remoting.errors import Refused
-from rockgate.gateway.remoting.recalling import read_handle
+from rockgate.gateway.remoting.messages.delay import Delays
+from rockgate.gateway.remoting.messages.recall import read_handle
+from rockgate.gateway.remoting.server.caller import Caller
+from rockgate.gateway.remoting.server.dispatch import Reply
+from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ResponseCode

@@ -13,13 +13,13 @@ from itertools import chain, islice
 
 import msgspec
 
-from rockgate.gateway.remoting.caller import Caller
-from rockgate.gateway.remoting.clients import Clients
-from rockgate.gateway.remoting.dispatch import Reply
-from rockgate.gateway.remoting.errors import Refused
-from rockgate.gateway.remoting.groupsettings import GroupSettings
-from rockgate.gateway.remoting.longanswers import joined, keyed
-from rockgate.gateway.remoting.names import check_group as check_name
+from rockgate.gateway.remoting.groups.clients import Clients
+from rockgate.gateway.remoting.groups.settings import GroupSettings
+from rockgate.gateway.remoting.server.caller import Caller
+from rockgate.gateway.remoting.server.dispatch import Reply
+from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.remoting.server.long_answers import joined, keyed
+from rockgate.gateway.remoting.server.names import check_group as check_name
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.transcode import names
 from rockgate.protocol.remoting import headers, javajson

@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Final
 
-from rockgate.gateway.remoting.caller import Caller
-from rockgate.gateway.remoting.dispatch import Reply
-from rockgate.gateway.remoting.halves import INSPECTION, Halves
+from rockgate.gateway.remoting.messages.halves import INSPECTION, Halves
+from rockgate.gateway.remoting.server.caller import Caller
+from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ONEWAY_FLAG, ResponseCode

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Iterator
 from typing import Final
 
-from rockgate.gateway.remoting import names
-from rockgate.gateway.remoting.caller import Caller
-from rockgate.gateway.remoting.dispatch import Reply
-from rockgate.gateway.remoting.locks import Locks
+from rockgate.gateway.remoting.groups.locks import Locks
+from rockgate.gateway.remoting.server import names
+from rockgate.gateway.remoting.server.caller import Caller
+from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.protocol.remoting import javajson
 from rockgate.protocol.remoting.bodies.queues import LockBody, MessageQueue
 from rockgate.protocol.remoting.codes import ResponseCode

@@ -21,15 +21,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 
-from rockgate.gateway.remoting.caller import Caller
-from rockgate.gateway.remoting.clients import Clients
-from rockgate.gateway.remoting.dispatch import Reply
-from rockgate.gateway.remoting.errors import Refused
-from rockgate.gateway.remoting.longanswers import TURN_SECONDS, joined, keyed
-from rockgate.gateway.remoting.names import check_group
-from rockgate.gateway.remoting.progressing import Offsets
-from rockgate.gateway.remoting.pulling import Puller
-from rockgate.gateway.remoting.topicbook import TopicBook, describe
+from rockgate.gateway.remoting.groups.clients import Clients
+from rockgate.gateway.remoting.groups.offsets import Offsets
+from rockgate.gateway.remoting.messages.pulling import Puller
+from rockgate.gateway.remoting.server.caller import Caller
+from rockgate.gateway.remoting.server.dispatch import Reply
+from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.remoting.server.long_answers import TURN_SECONDS, joined, keyed
+from rockgate.gateway.remoting.server.names import check_group
+from rockgate.gateway.remoting.topics.topic_registry import TopicBook, describe
 from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.transcode import names

@@ -22,16 +22,16 @@ import asyncio
 from collections.abc import Awaitable
 from typing import cast
 
-from rockgate.gateway.remoting.caller import Caller
-from rockgate.gateway.remoting.clients import BROADCASTING, Clients
-from rockgate.gateway.remoting.dispatch import Frame, Later, Reply
-from rockgate.gateway.remoting.errors import Refused
-from rockgate.gateway.remoting.groupsettings import GroupSettings
-from rockgate.gateway.remoting.longpolls import LongPolls
-from rockgate.gateway.remoting.progressing import Offsets
-from rockgate.gateway.remoting.pulling import Pulled, Puller
-from rockgate.gateway.remoting.subscriptions import EVERYTHING, Filter, filter_of
-from rockgate.gateway.remoting.topicbook import TopicBook
+from rockgate.gateway.remoting.groups.clients import BROADCASTING, Clients
+from rockgate.gateway.remoting.groups.offsets import Offsets
+from rockgate.gateway.remoting.groups.settings import GroupSettings
+from rockgate.gateway.remoting.messages.long_polls import LongPolls
+from rockgate.gateway.remoting.messages.pulling import Pulled, Puller
+from rockgate.gateway.remoting.messages.subscriptions import EVERYTHING, Filter, filter_of
+from rockgate.gateway.remoting.server.caller import Caller
+from rockgate.gateway.remoting.server.dispatch import Frame, Later, Reply
+from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.remoting.topics.topic_registry import TopicBook
 from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.transcode import names
 from rockgate.protocol.remoting import headers

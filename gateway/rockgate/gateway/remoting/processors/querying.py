@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Iterator
 
-from rockgate.gateway.remoting.caller import Caller
-from rockgate.gateway.remoting.clients import Clients
-from rockgate.gateway.remoting.dispatch import Reply
-from rockgate.gateway.remoting.errors import Refused
-from rockgate.gateway.remoting.pulling import Puller
-from rockgate.gateway.remoting.subscriptions import EVERYTHING, Filter, filter_of
-from rockgate.gateway.remoting.topicbook import TopicBook
+from rockgate.gateway.remoting.groups.clients import Clients
+from rockgate.gateway.remoting.messages.pulling import Puller
+from rockgate.gateway.remoting.messages.subscriptions import EVERYTHING, Filter, filter_of
+from rockgate.gateway.remoting.server.caller import Caller
+from rockgate.gateway.remoting.server.dispatch import Reply
+from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.remoting.topics.topic_registry import TopicBook
 from rockgate.gateway.transcode import names
 from rockgate.gateway.transcode.address import pack_address
 from rockgate.gateway.transcode.lookup import MessageLookup

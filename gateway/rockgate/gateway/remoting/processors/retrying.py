@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
-from rockgate.gateway.remoting.caller import Caller
-from rockgate.gateway.remoting.dispatch import Reply
-from rockgate.gateway.remoting.errors import Refused
-from rockgate.gateway.remoting.retrying import GivenBack, Retries
+from rockgate.gateway.remoting.messages.retry import GivenBack, Retries
+from rockgate.gateway.remoting.server.caller import Caller
+from rockgate.gateway.remoting.server.dispatch import Reply
+from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.transcode.lookup import Found, MessageLookup
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ResponseCode

@@ -23,12 +23,12 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Any, TypeAlias, cast
 
-from rockgate.gateway.remoting.caller import Caller
-from rockgate.gateway.remoting.clients import Clients
-from rockgate.gateway.remoting.dispatch import Reply
-from rockgate.gateway.remoting.errors import Refused
-from rockgate.gateway.remoting.recalling import make_handle
-from rockgate.gateway.remoting.sending import Header, Sender
+from rockgate.gateway.remoting.groups.clients import Clients
+from rockgate.gateway.remoting.messages.recall import make_handle
+from rockgate.gateway.remoting.messages.sending import Header, Sender
+from rockgate.gateway.remoting.server.caller import Caller
+from rockgate.gateway.remoting.server.dispatch import Reply
+from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.storage.durability import Late
 from rockgate.protocol.entry import get_property, pack_properties, parse_properties
 from rockgate.protocol.remoting import headers

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Iterator
 
-from rockgate.gateway.remoting.caller import Caller
-from rockgate.gateway.remoting.clients import Clients, Group
-from rockgate.gateway.remoting.dispatch import Reply
-from rockgate.gateway.remoting.errors import Refused
-from rockgate.gateway.remoting.longanswers import joined, keyed
-from rockgate.gateway.remoting.pulling import Puller
-from rockgate.gateway.remoting.topicbook import TopicBook, describe
+from rockgate.gateway.remoting.groups.clients import Clients, Group
+from rockgate.gateway.remoting.messages.pulling import Puller
+from rockgate.gateway.remoting.server.caller import Caller
+from rockgate.gateway.remoting.server.dispatch import Reply
+from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.remoting.server.long_answers import joined, keyed
+from rockgate.gateway.remoting.topics.topic_registry import TopicBook, describe
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.transcode import names
 from rockgate.protocol.remoting import headers, javajson

@@ -1,0 +1,337 @@
+"""What waits for its time, for an operator: counted, listed, looked at, taken back.
+
+A scan goes over the units of the schedule (docs/delay.md), a slice in each turn of the loop and so
+many in each request, so that ten million waiting things hold nobody up; whoever asks goes on where
+the last answer ended. Where a message will be delivered to stands in the message: looking at each
+is slower by far, and fewer are looked at in a request.
+
+An id is `topic/queue/offset` of where something waits, a recall handle, the id that its producer
+gave it, or the one that says where it lies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from rockgate.gateway.batches.threads import BatchThreads
+from rockgate.gateway.delay.headers import wait_of
+from rockgate.gateway.remoting.admin.views import looked_at
+from rockgate.gateway.remoting.messages.delay import LEVELS_TOPIC, REAL_TOPIC, TIMES_TOPIC
+from rockgate.gateway.remoting.messages.recall import read_handle
+from rockgate.gateway.storage.cold_reads import Warming
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import get_property
+from rockgate.protocol.remoting.bodies.operating import (
+    DUE_BOUNDS_MS,
+    Cancelled,
+    DelayCount,
+    Delayed,
+    DelayPlace,
+    DelayScan,
+    MessageView,
+)
+from rockgate.protocol.remoting.errors import MalformedContent
+from rockgate.protocol.remoting.headers.operating import ScanDelaysHeader
+from rockgate.protocol.remoting.ids import parse_offset_message_id, split_place
+from rockgate.store.delay.fold import Listed
+from rockgate.store.delay.given import ORIGIN
+from rockgate.store.errors import StoreError
+from rockgate.store.keys.keyloading import no_batch_keys
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.queues.queueindex import Unit
+from rockgate.store.read.reader import Slice
+from rockgate.store.store import Store
+
+UNITS_PER_TURN: Final = 500
+UNITS_PER_REQUEST: Final = 200_000
+LOOKED_PER_TURN: Final = 100
+LOOKED_PER_REQUEST: Final = 5_000
+"""Units of a turn of the loop and of a request, and the same where every message is looked at."""
+LIMIT_MAX: Final = 1_000
+CANDIDATES_MAX: Final = 16
+"""Messages with one unique key that are looked at: there is one, unless a producer repeats its."""
+_PLACE: Final = re.compile(r"([^/]{1,249})/(\d{1,9})/(\d{1,18})")
+_WAITING_TOPICS: Final = (TIMES_TOPIC, LEVELS_TOPIC)
+_ELSEWHERE: Final = frozenset(topic.encode() for topic in _WAITING_TOPICS)
+"""What waits there is delivered to other topics."""
+
+IsShown = Callable[[Queue, Slice, int], bool]
+
+
+class Place(NamedTuple):
+    """Where something waits, or waited."""
+
+    queue: Queue
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.queue.topic.decode()}/{self.queue.queue_id}/{self.offset}"
+
+
+class DelayDesk:
+    """Answers about what waits. Keeps nothing."""
+
+    def __init__(
+        self,
+        store: Store,
+        is_shown: IsShown = lambda queue, found, offset: True,
+        threads: BatchThreads | None = None,
+    ) -> None:
+        """`is_shown` says whether readers of a queue may see what lies at an offset."""
+        self._store = store
+        self._is_shown = is_shown
+        self._threads = threads or BatchThreads()
+        self._delay = store.delay
+        self._warming = Warming(store.warmth, store.log)
+
+    # Counting and listing
+
+    async def scan(self, asked: ScanDelaysHeader) -> DelayScan:
+        """Count a part of what waits, and name the soonest of it."""
+        looks = asked.by_target or asked.topic is not None
+        turn, request = UNITS_PER_TURN, UNITS_PER_REQUEST
+        if looks:
+            turn, request = LOOKED_PER_TURN, LOOKED_PER_REQUEST
+        now_ms = self._store.deliveries.now_ms()
+        counts: dict[tuple[bytes, int, str | None], list[int]] = {}
+        soonest = _Soonest(asked)
+        at, left = max(asked.start, 0), request
+        while at >= 0 and left > 0:
+            part, at = self._delay.part(at, turn)
+            left -= turn
+            targets: Sequence[str | None] = [None] * len(part)
+            if looks:
+                targets = await self._targets(part)
+            for each, target in zip(part, targets, strict=True):
+                if asked.topic is not None and target != asked.topic:
+                    continue
+                key = (each.topic_id, each.queue_id, target)
+                due = counts.get(key)
+                if due is None:
+                    due = counts[key] = [0] * (len(DUE_BOUNDS_MS) + 1)
+                due[bisect_left(DUE_BOUNDS_MS, each.due_ms - now_ms)] += 1
+                if each.due_ms <= soonest.bound_ms:
+                    soonest.offer(each)
+            await asyncio.sleep(0)
+        return DelayScan(
+            waiting=self._delay.waiting_count,
+            now_ms=now_ms,
+            next=at,
+            end=len(self._delay.units),
+            counts=[
+                DelayCount(topic=self._name(topic_id), queue=queue_id, target=target, due=due)
+                for (topic_id, queue_id, target), due in counts.items()
+            ],
+            soonest=[
+                DelayPlace(
+                    id=f"{self._name(each.topic_id)}/{each.queue_id}/{each.offset}",
+                    due_ms=each.due_ms,
+                    sequence=each.sequence,
+                )
+                for each in soonest.found()
+            ],
+        )
+
+    async def _targets(self, part: Sequence[Listed]) -> list[str | None]:
+        """The topics that these will be delivered to."""
+        found: list[tuple[Queue, Unit | None] | None] = []
+        for each in part:
+            queue = self._store.queues.find(each.topic_id, each.queue_id)
+            if queue is None:
+                found.append(None)
+            elif queue.topic in _ELSEWHERE:
+                found.append((queue, queue.find(each.offset)))
+            else:
+                # What waits in its own topic is delivered there: nothing is to be looked at.
+                found.append((queue, None))
+        await self._warming.bring_in(
+            self._warming.cold(pair[1] for pair in found if pair is not None)
+        )
+        return [None if pair is None else self._target(*pair) for pair in found]
+
+    def _target(self, queue: Queue, unit: Unit | None) -> str | None:
+        if unit is None:
+            return None if queue.topic in _ELSEWHERE else queue.topic.decode()
+        try:
+            view = self._store.bodies.entry(queue, unit).entry
+        except StoreError:
+            return None
+        real = get_property(envelope.properties_of(view, envelope.read(view)), REAL_TOPIC.encode())
+        return (queue.topic if real is None else real).decode("utf-8", "replace")
+
+    # Looking
+
+    async def describe(
+        self, id_: str, preview: int = 0, *, with_due: bool = True
+    ) -> Delayed | None:
+        """Return what is known of a message, by any of its ids."""
+        places = list(self._places(id_))
+        waiting = [place for place in places if self._waits(place)]
+        for place in waiting or places:
+            found = await self._read(place)
+            if found is not None and self._may_tell(place, found):
+                due_ms = await self._due(place) if with_due else -1
+                message = await looked_at(self._threads, found, place.offset, preview)
+                return self._told(place, found, message, due_ms)
+        return None
+
+    def _may_tell(self, place: Place, found: Slice) -> bool:
+        """Whether nobody is told too early: a record may belong to a transaction."""
+        return self._waits(place) or self._is_shown(place.queue, found, place.offset)
+
+    def _told(
+        self, place: Place, found: Slice, message: MessageView, due_ms: int
+    ) -> Delayed | None:
+        told = Delayed(
+            id=str(place),
+            is_waiting=self._waits(place),
+            due_ms=due_ms,
+            origin=_origin(place),
+            message=message,
+        )
+        if told.is_waiting:
+            return told
+        if not _has_waited(found, message):
+            return None
+        told.delivered = self._delivered(place, message.topic, message.message_id)
+        return told
+
+    async def _read(self, place: Place) -> Slice | None:
+        unit = place.queue.find(place.offset)
+        if unit is None or not unit.base <= place.offset < unit.base + unit.offset_count:
+            return None
+        await self._warming.bring_in(self._warming.cold([unit]))
+        # Meanwhile retention may have moved it.
+        return self._store.bodies.entry(place.queue, place.queue.find(place.offset) or unit)
+
+    async def _due(self, place: Place) -> int:
+        """When something is due; -1 if it does not wait. Its unit is looked for, in slices."""
+        at = 0
+        while at >= 0 and self._waits(place):
+            part, at = self._delay.part(at, 4 * UNITS_PER_TURN, place.offset)
+            for each in part:
+                if (each.topic_id, each.queue_id) == (place.queue.topic_id, place.queue.queue_id):
+                    return each.due_ms
+            await asyncio.sleep(0)
+        return -1
+
+    def _delivered(self, place: Place, topic: str, message_id: str | None) -> str | None:
+        """Where a message went, as far as its unique key leads there."""
+        if not message_id:
+            return None
+        origin = f"{place.queue.topic_id.hex()}:{place.queue.queue_id}:{place.offset}".encode()
+        for queue, found in self._by_key(topic, message_id):
+            view = found.entry
+            if get_property(envelope.properties_of(view, envelope.read(view)), ORIGIN) == origin:
+                return str(Place(queue, found.unit.base))
+        return None
+
+    # Taking back
+
+    async def cancel(self, id_: str) -> Cancelled:
+        """Take a message back: of this and its delivery exactly one happens."""
+        told = await self.describe(id_)
+        if told is None:
+            return Cancelled(is_cancelled=False)
+        for place in self._places(told.id):
+            # Nothing is awaited between the question and the answer: the fold decides.
+            key = (place.queue.topic_id, place.queue.queue_id, place.offset)
+            if self._delay.recall(*key):
+                return Cancelled(is_cancelled=True, delayed=told)
+        return Cancelled(is_cancelled=False, delayed=await self.describe(told.id))
+
+    # Ids
+
+    def _places(self, id_: str) -> Iterator[Place]:
+        """All places that an id may mean."""
+        place = _PLACE.fullmatch(id_)
+        if place is not None:
+            yield from self._place(place[1], int(place[2]), int(place[3]))
+            return
+        handle = read_handle(id_)
+        if handle is not None:
+            yield from self._place(TIMES_TOPIC, 0, handle.offset)
+            return
+        for topic in _WAITING_TOPICS:
+            for queue, found in self._by_key(topic, id_):
+                yield Place(queue, found.unit.base)
+        try:
+            _, _, address = parse_offset_message_id(id_)
+        except MalformedContent:
+            return
+        position, index = split_place(address)
+        lying = self._store.lookup.entry(position)
+        if lying is not None:
+            yield Place(lying[0], lying[1].unit.base + (index or 0))
+
+    def _place(self, topic: str, queue_id: int, offset: int) -> Iterator[Place]:
+        found = self._store.topics.find(topic)
+        queue = None if found is None else self._store.queues.find(found.id, queue_id)
+        if queue is not None:
+            yield Place(queue, offset)
+
+    def _by_key(self, topic: str, key: str) -> Iterator[tuple[Queue, Slice]]:
+        encoded = key.encode("utf-8", "surrogatepass")
+        lookup = self._store.lookup
+        for position in lookup.by_key(
+            topic.encode(), encoded, limit=CANDIDATES_MAX, batch_keys=no_batch_keys
+        ):
+            found = lookup.entry(position)
+            if found is not None:
+                yield found
+
+    def _waits(self, place: Place) -> bool:
+        queue = place.queue
+        return self._delay.is_waiting(queue.topic_id, queue.queue_id, place.offset)
+
+    def _name(self, topic_id: bytes) -> str:
+        topic = self._store.topics.find_id(topic_id)
+        return topic_id.hex() if topic is None else topic.name
+
+
+class _Soonest:
+    """The first of what is offered, in the order of delivery, behind the last page."""
+
+    def __init__(self, asked: ScanDelaysHeader) -> None:
+        self._limit = max(0, min(asked.limit, LIMIT_MAX))
+        self._after = (asked.after_due_ms, asked.after_sequence)
+        self._kept: list[Listed] = []
+        self.bound_ms = 1 << 63 if self._limit else -1
+        """What is due later than this need not be offered."""
+
+    def offer(self, each: Listed) -> None:
+        """Keep it if it may be among the first."""
+        if each[:2] <= self._after:
+            return
+        self._kept.append(each)
+        if len(self._kept) >= 2 * self._limit + 64:
+            self._kept = self.found()
+            self.bound_ms = self._kept[-1].due_ms
+
+    def found(self) -> list[Listed]:
+        """The first, in order."""
+        return sorted(self._kept)[: self._limit]
+
+
+def _has_waited(found: Slice, message: MessageView) -> bool:
+    """Whether something that does not wait did so once; of a batch only some records do."""
+    entry = envelope.read(found.entry)
+    if not entry.sys_flag & envelope.DELAYED:
+        return False
+    if not entry.is_batch:
+        return True
+    try:
+        return wait_of([(name, value.encode()) for name, value in message.properties]) is not None
+    except ValueError:
+        return False
+
+
+def _origin(place: Place) -> str:
+    topic = place.queue.topic.decode()
+    if topic == LEVELS_TOPIC:
+        return f"level {place.queue.queue_id + 1}"
+    return "timer" if topic == TIMES_TOPIC else "headers"

@@ -1,0 +1,26 @@
+"""Settings that RocketMQ's tools may ask for, and want to change: they are fixed while we run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.command import Buffer
+
+
+def lines_of(settings: Mapping[str, str]) -> bytes:
+    """Return settings as Java's properties: one a line."""
+    return "".join(f"{name}={value}\n" for name, value in settings.items()).encode()
+
+
+def refuse_changes(body: Buffer, settings: Mapping[str, str]) -> None:
+    """Refuse settings that are not as they are already."""
+    for line in bytes(body).decode("utf-8", "replace").splitlines():
+        name, _, value = (part.strip() for part in line.partition("="))
+        if name and settings.get(name) != value:
+            raise Refused(
+                ResponseCode.NO_PERMISSION,
+                f"{name[:60]} is not set while the server runs: its settings come from file,"
+                " environment and flags (rockgate config shows them)",
+            )

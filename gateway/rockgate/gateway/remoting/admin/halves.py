@@ -1,0 +1,127 @@
+"""Undecided half messages, for an operator: listed, looked at, decided in their producer's place.
+
+An id is the offset of a half message, or the id that its producer gave it. The oldest have the
+lowest offsets, so pages go by offset. docs/half-messages.md says what a decision is: whoever comes
+first, this one, the producer's or the end of the checks, wins.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from rockgate.gateway.remoting.admin.views import view_of
+from rockgate.gateway.remoting.groups.clients import Clients
+from rockgate.gateway.remoting.messages.check_back import Checking
+from rockgate.gateway.remoting.messages.halves import Halves
+from rockgate.gateway.storage.cold_reads import Warming
+from rockgate.protocol.remoting.bodies.operating import HalfPage, HalfView, Resolved
+from rockgate.protocol.remoting.headers.operating import ListHalvesHeader
+from rockgate.store.half.fold import MESSAGES, Half, HalfMessages
+from rockgate.store.keys.keyloading import no_batch_keys
+from rockgate.store.store import Store
+
+HALVES_PER_TURN: Final = 2_000
+LIMIT_MAX: Final = 200
+CANDIDATES_MAX: Final = 16
+
+
+class HalfDesk:
+    """Answers about half messages. Keeps nothing."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        undecided: HalfMessages,
+        halves: Halves,
+        checking: Checking,
+        clients: Clients,
+    ) -> None:
+        self._store = store
+        self._undecided = undecided
+        self._halves = halves
+        self._checking = checking
+        self._clients = clients
+        self._warming = Warming(store.warmth, store.log)
+
+    async def page(self, asked: ListHalvesHeader) -> HalfPage:
+        """Return the oldest behind the last page, in the order of their ages."""
+        limit = max(1, min(asked.limit, LIMIT_MAX))
+        now_ms = self._store.clock.now_ms()
+        kept: list[int] = []
+        bound = 1 << 63
+        for looked, half in enumerate(self._undecided.walk(), start=1):
+            if (
+                half is not None
+                and asked.after < half.offset < bound
+                and now_ms - half.prepared_ms >= asked.open_ms
+                and asked.group in (None, half.group)
+            ):
+                kept.append(half.offset)
+                if len(kept) >= 2 * limit + 64:
+                    kept = sorted(kept)[: limit + 1]
+                    bound = kept[-1]
+            if looked % HALVES_PER_TURN == 0:
+                await asyncio.sleep(0)
+        kept = sorted(kept)
+        views = [await self._view(offset, 0) for offset in kept[:limit]]
+        return HalfPage(
+            undecided=len(self._undecided),
+            now_ms=now_ms,
+            next=kept[limit - 1] if len(kept) > limit else -1,
+            halves=[view for view in views if view is not None],
+        )
+
+    async def describe(self, id_: str, preview: int) -> HalfView | None:
+        """Return an undecided half message, by either of its ids."""
+        half = self._find(id_)
+        return None if half is None else await self._view(half.offset, preview)
+
+    async def resolve(self, id_: str, *, is_commit: bool) -> Resolved:
+        """Decide a half message, if nobody has."""
+        half = self._find(id_)
+        view = None if half is None else await self._view(half.offset, 0)
+        if half is None or view is None:
+            return Resolved(is_resolved=False)
+        if is_commit:
+            is_first = self._halves.commit(half.offset, half.group) is not None
+        else:
+            is_first = self._halves.roll_back(half.offset, half.group)
+        return Resolved(is_resolved=is_first, half=view)
+
+    async def _view(self, offset: int, preview: int) -> HalfView | None:
+        queue = self._store.queue(self._store.topics.get(MESSAGES.decode()), 0)
+        unit = queue.find(offset)
+        await self._warming.bring_in(self._warming.cold([unit]))
+        # It may have been decided while it was brought in, and then moved or gone.
+        half, unit = self._undecided.find(offset), queue.find(offset)
+        if half is None or unit is None:
+            return None
+        producers = [each for each in self._clients.producers(half.group) if each.caller.is_open]
+        return HalfView(
+            offset=half.offset,
+            group=half.group,
+            prepared_ms=half.prepared_ms,
+            check_count=half.check_count,
+            checked_ms=half.checked_ms,
+            next_check_ms=self._checking.next_ms(half),
+            producer_count=len(producers),
+            message=view_of(self._store.bodies.entry(queue, unit), offset, preview),
+        )
+
+    def _find(self, id_: str) -> Half | None:
+        if id_.isascii() and id_.isdecimal() and len(id_) <= 18:
+            half = self._undecided.find(int(id_))
+            if half is not None:
+                return half
+        lookup = self._store.lookup
+        key = id_.encode("utf-8", "surrogatepass")
+        for position in lookup.by_key(
+            MESSAGES, key, limit=CANDIDATES_MAX, batch_keys=no_batch_keys
+        ):
+            found = lookup.entry(position)
+            half = None if found is None else self._undecided.find(found[1].unit.base)
+            if half is not None:
+                return half
+        return None

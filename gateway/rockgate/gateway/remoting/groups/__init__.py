@@ -1,0 +1,1 @@
+"""Consumer groups on RocketMQ's wire: clients, locks, settings, resets and notifications."""

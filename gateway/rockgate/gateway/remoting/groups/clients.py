@@ -1,0 +1,291 @@
+"""Who is connected: producers and consumers by group, by what their heartbeats say.
+
+A client is known by the id it gives itself and by its connection; it is forgotten when it says so,
+when its connection is lost, or when it has been silent for too long. Members of a consumer group
+are told (40) when the group changes, so that they divide the queues anew.
+
+A group that has members here is held in Kafka's groups, so that no Kafka consumer joins it
+meanwhile; and while it has Kafka members, nobody joins here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from rockgate.gateway.remoting.groups.notifications import Notices
+from rockgate.gateway.remoting.server.caller import Caller
+from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.remoting.server.names import CLIENT_ID_CHARS_MAX
+from rockgate.protocol.remoting.bodies.clients import ConsumerData, SubscriptionData
+from rockgate.protocol.remoting.codes import ResponseCode
+
+BROADCASTING = "BROADCASTING"
+MEMBERSHIPS_MAX = 200_000
+BEATS_BYTES_MAX = 64 << 20
+"""Heartbeats of all clients: a hundred thousand of the usual size."""
+
+
+class Tenancy(Protocol):
+    """Who may have members of a group: this side, or Kafka's."""
+
+    def take(self, group: str) -> bool:
+        """Take a group; False while the other side has members in it."""
+
+    def give_back(self, group: str) -> None:
+        """The last member here is gone."""
+
+
+@dataclass(slots=True)
+class Client:
+    """One client on one connection."""
+
+    client_id: str
+    caller: Caller
+    language: str
+    version: int
+    seen_ms: int
+
+
+@dataclass(slots=True)
+class Group:
+    """A consumer group with members."""
+
+    name: str
+    data: ConsumerData
+    members: dict[Caller, Client] = field(default_factory=dict)
+    subscriptions: dict[str, SubscriptionData] = field(default_factory=dict)
+
+    @property
+    def client_ids(self) -> list[str]:
+        """The members' ids, each once."""
+        return list(dict.fromkeys(member.client_id for member in self.members.values()))
+
+
+class Clients:
+    """All of them. Told the time; the session's loss and heartbeats change it."""
+
+    def __init__(self, tenancy: Tenancy, expiry_ms: int) -> None:
+        self._tenancy = tenancy
+        self._expiry_ms = expiry_ms
+        self._consumers: dict[str, Group] = {}
+        self._producers: dict[str, dict[Caller, Client]] = {}
+        self._producing: dict[str, dict[Caller, int]] = {}
+        """By client id: its connections, and in how many groups each produces."""
+        self._groups_of: dict[Caller, dict[str, None]] = {}
+        self.on_emptied: list[Callable[[str], None]] = []
+        """Told of a group whose last consumer is gone."""
+        self._askers: dict[str, Caller] = {}
+        self._asker_ids: dict[Caller, str] = {}
+        self.notices = Notices(self._callers)
+        self._membership_count = 0
+        """Clients in groups: one in a thousand groups counts a thousand times."""
+        self._beats: dict[Caller, int] = {}
+        self._beaten_bytes = 0
+        """Bytes of every connection's last heartbeat: what it says is kept."""
+
+    # Reading
+
+    def consumer_group(self, name: str) -> Group | None:
+        """A group that has members."""
+        return self._consumers.get(name)
+
+    def consumer_groups(self) -> Iterator[Group]:
+        """All groups that have members."""
+        return iter(list(self._consumers.values()))
+
+    @property
+    def group_count(self) -> int:
+        """How many groups have members."""
+        return len(self._consumers)
+
+    def producers(self, group: str) -> list[Client]:
+        """The members of a group of producers."""
+        return list(self._producers.get(group, {}).values())
+
+    def producer_groups(self) -> list[str]:
+        """All groups of producers."""
+        return list(self._producers)
+
+    def find_producer(self, client_id: str) -> Caller | None:
+        """A connection of a client that produces, by the client's id.
+
+        One that has not told of itself yet is where its request came from.
+        """
+        for caller in self._producing.get(client_id, ()):
+            if caller.is_open:
+                return caller
+        return self._askers.get(client_id)
+
+    # Requests between clients
+
+    def asks(self, client_id: str, caller: Caller) -> None:
+        """A client sent a request to which another will reply, perhaps before its heartbeat."""
+        if self._asker_ids.get(caller) == client_id or len(client_id) > CLIENT_ID_CHARS_MAX:
+            return
+        self._forget_asker(caller)
+        if client_id not in self._askers:
+            self._askers[client_id] = caller
+            self._asker_ids[caller] = client_id
+
+    def _forget_asker(self, caller: Caller) -> None:
+        client_id = self._asker_ids.pop(caller, None)
+        if client_id is not None:
+            del self._askers[client_id]
+
+    # Heartbeats
+
+    def reserve(self, caller: Caller, beat_bytes: int, group_count: int, groups_max: int) -> None:
+        """Make sure that what a heartbeat says may be kept; SYSTEM_BUSY if it is too much."""
+        beaten = self._beaten_bytes - self._beats.get(caller, 0) + beat_bytes
+        if beaten > BEATS_BYTES_MAX:
+            raise Refused(
+                ResponseCode.SYSTEM_BUSY, f"heartbeats of all clients pass {BEATS_BYTES_MAX} bytes"
+            )
+        known = len(self._groups_of.get(caller, ()))
+        if self._membership_count + max(0, group_count - known) > MEMBERSHIPS_MAX:
+            raise Refused(
+                ResponseCode.SYSTEM_BUSY, f"more than {MEMBERSHIPS_MAX} clients are in groups"
+            )
+        if known > groups_max:
+            raise Refused(
+                ResponseCode.INVALID_PARAMETER, f"a client in more than {groups_max} groups"
+            )
+        self._beaten_bytes = beaten
+        self._beats[caller] = beat_bytes
+
+    def produce(self, group: str, client: Client) -> None:
+        """A client produces in a group."""
+        known = self._producers.setdefault(group, {}).get(client.caller)
+        if known is None:
+            self._producers[group][client.caller] = client
+            self._membership_count += 1
+            self._groups_of.setdefault(client.caller, {})[group] = None
+            callers = self._producing.setdefault(client.client_id, {})
+            callers[client.caller] = callers.get(client.caller, 0) + 1
+        else:
+            known.seen_ms = client.seen_ms
+
+    def consume(self, data: ConsumerData, client: Client, *, notifies: bool) -> bool | None:
+        """A client consumes in a group; says whether that changed it, None if it may not."""
+        group = self._consumers.get(data.group_name)
+        if group is None:
+            if not self._tenancy.take(data.group_name):
+                return None
+            group = self._consumers[data.group_name] = Group(data.group_name, data)
+        group.data = data
+        known = group.members.get(client.caller)
+        has_changed = known is None or known.client_id != client.client_id
+        if known is None:
+            group.members[client.caller] = client
+            self._membership_count += 1
+            self._groups_of.setdefault(client.caller, {})[data.group_name] = None
+        else:
+            known.client_id = client.client_id
+            known.seen_ms = client.seen_ms
+        if self._subscribe(group, data):
+            has_changed = True
+        if has_changed and notifies and data.message_model != BROADCASTING:
+            self.notices.add(group.name)
+        return has_changed
+
+    def _subscribe(self, group: Group, data: ConsumerData) -> bool:
+        """Take the newest subscriptions; says whether topics came or went."""
+        has_changed = False
+        wanted = {each.topic: each for each in data.subscription_data_set}
+        for topic, subscription in wanted.items():
+            known = group.subscriptions.get(topic)
+            if known is None:
+                has_changed = True
+            if known is None or subscription.sub_version >= known.sub_version:
+                group.subscriptions[topic] = subscription
+        for topic in group.subscriptions.keys() - wanted.keys():
+            del group.subscriptions[topic]
+            has_changed = True
+        return has_changed
+
+    def touch(self, caller: Caller, now_ms: int) -> bool:
+        """A client that changed nothing is alive; False if it is not known."""
+        names = self._groups_of.get(caller)
+        if not names:
+            return False
+        for name in names:
+            for members in (
+                self._producers.get(name, {}),
+                self._consumers[name].members if name in self._consumers else {},
+            ):
+                if caller in members:
+                    members[caller].seen_ms = now_ms
+        return True
+
+    # Leaving
+
+    def leave(self, caller: Caller, *, producer: str | None, consumer: str | None) -> None:
+        """A client leaves a group."""
+        if producer is not None:
+            self._drop_producer(producer, caller)
+        if consumer is not None:
+            self._drop_consumer(consumer, caller)
+
+    def lost(self, caller: Caller) -> None:
+        """A connection is gone, and the client with it."""
+        self._forget_asker(caller)
+        self._beaten_bytes -= self._beats.pop(caller, 0)
+        for name in self._groups_of.pop(caller, {}):
+            self._drop_producer(name, caller)
+            self._drop_consumer(name, caller)
+
+    def expire(self, now_ms: int) -> int:
+        """Forget who has been silent for too long; returns how many were."""
+        oldest_ms = now_ms - self._expiry_ms
+        gone = [
+            (name, caller)
+            for name, group in self._consumers.items()
+            for caller, client in group.members.items()
+            if client.seen_ms < oldest_ms
+        ]
+        for name, caller in gone:
+            self._drop_consumer(name, caller)
+        silent = [
+            (name, caller)
+            for name, members in self._producers.items()
+            for caller, client in members.items()
+            if client.seen_ms < oldest_ms
+        ]
+        for name, caller in silent:
+            self._drop_producer(name, caller)
+        return len(gone) + len(silent)
+
+    def _drop_producer(self, name: str, caller: Caller) -> None:
+        members = self._producers.get(name, {})
+        client = members.pop(caller, None)
+        if client is None:
+            return
+        self._membership_count -= 1
+        if not members:
+            del self._producers[name]
+        callers = self._producing[client.client_id]
+        callers[caller] -= 1
+        if not callers[caller]:
+            del callers[caller]
+        if not callers:
+            del self._producing[client.client_id]
+
+    def _drop_consumer(self, name: str, caller: Caller) -> None:
+        group = self._consumers.get(name)
+        if group is None or group.members.pop(caller, None) is None:
+            return
+        self._membership_count -= 1
+        if group.members:
+            if group.data.message_model != BROADCASTING:
+                self.notices.add(name)
+        else:
+            del self._consumers[name]
+            self._tenancy.give_back(name)
+            for listener in self.on_emptied:
+                listener(name)
+
+    def _callers(self, name: str) -> list[Caller]:
+        group = self._consumers.get(name)
+        return [] if group is None else list(group.members)

@@ -1,0 +1,61 @@
+"""Telling members that their group has changed (40): a few in each turn of the loop.
+
+A group of thousands changes with every member that comes, and one connection may be in a thousand
+groups. A group that changes again before its turn is told of once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from rockgate.gateway.remoting.server.caller import Caller
+from rockgate.gateway.runtime.time_slice import TimeSlice
+from rockgate.protocol.remoting.codes import RequestCode
+
+TURN_SECONDS: Final = 0.005
+
+
+def at_once(work: Callable[[], None]) -> None:
+    """Run it now: for whoever has no loop."""
+    work()
+
+
+class Notices:
+    """Groups whose members are still to be told."""
+
+    def __init__(self, members: Callable[[str], list[Caller]]) -> None:
+        """`members` are the connections of a group's members, as they are when it is asked."""
+        self._members = members
+        self._names: dict[str, None] = {}
+        self._telling: Iterator[tuple[str, Caller]] = iter(())
+        self._is_scheduled = False
+        self.later: Callable[[Callable[[], None]], object] = at_once
+        """How the next turn is asked for."""
+
+    def add(self, group: str) -> None:
+        """Tell the members of a group, soon."""
+        self._names[group] = None
+        self._schedule()
+
+    def _schedule(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self.later(self._step)
+
+    def _step(self) -> None:
+        self._is_scheduled = False
+        share = TimeSlice(TURN_SECONDS)
+        while True:
+            for group, caller in self._telling:
+                if caller.is_open:
+                    fields = {"consumerGroup": group}
+                    caller.tell(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, fields)
+                if share.is_over():
+                    self._schedule()
+                    return
+            if not self._names:
+                return
+            name = next(iter(self._names))
+            del self._names[name]
+            self._telling = iter([(name, caller) for caller in self._members(name)])

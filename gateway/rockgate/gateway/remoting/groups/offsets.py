@@ -1,0 +1,75 @@
+"""How far groups have come, for RocketMQ's side: the same numbers that Kafka's side has.
+
+A commit that nobody waits for is kept aside and appended within a second; one that is a request is
+appended, and flushed where the setting says so, before it is answered. A lower offset is taken,
+with a warning: a group may be set back, or two of its members think that a queue is theirs. A group
+that has Kafka members is theirs to commit for.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Protocol
+
+from rockgate.gateway.remoting.groups.resets import Resets
+from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.runtime.quoting import shown
+from rockgate.gateway.transcode import names
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.store.progress.progress import Commit, Progress
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.state.topic import Topic
+
+log = logging.getLogger(__name__)
+
+
+class Owners(Protocol):
+    """Who a group's members are."""
+
+    def is_foreign(self, group: str) -> bool:
+        """Whether a group has members on the other side."""
+
+
+class Offsets:
+    """Reads and commits offsets of groups by RocketMQ's names."""
+
+    def __init__(self, progress: Progress, owners: Owners, resets: Resets) -> None:
+        self._progress = progress
+        self._owners = owners
+        self.resets = resets
+
+    def committed(self, group: str, topic: Topic, queue_id: int) -> int | None:
+        """What a group has committed, if anything."""
+        found = self._progress.fetch(names.to_store(group), topic.id, queue_id)
+        return None if found is None else found.offset
+
+    def check_owner(self, group: str) -> None:
+        """Refuse to move a group, in the store's form, that has Kafka members."""
+        if self._owners.is_foreign(group):
+            raise Refused(
+                ResponseCode.NO_PERMISSION,
+                f"group {group} has Kafka members, which alone commit for it",
+            )
+
+    def commit(self, group: str, queue: Queue, offset: int, *, acknowledged: bool) -> None:
+        """Commit an offset of one queue."""
+        name = names.to_store(group) if "|" in group else group
+        self.check_owner(name)
+        if offset < 0:
+            raise Refused(ResponseCode.INVALID_PARAMETER, f"offset {offset} is below zero")
+        if self.resets and self.resets.is_pending(name, queue):
+            # It comes from where the group was before somebody set it elsewhere.
+            return
+        known = self._progress.fetch(name, queue.topic_id, queue.queue_id)
+        if known is not None and offset < known.offset:
+            log.warning(
+                "progress goes back group=%s topic=%s queue=%d from=%d to=%d",
+                shown(name),
+                shown(queue.topic.decode()),
+                queue.queue_id,
+                known.offset,
+                offset,
+            )
+        self._progress.commit(
+            name, (Commit(queue.topic_id, queue.queue_id, offset),), acknowledged=acknowledged
+        )

@@ -1,0 +1,171 @@
+"""Check-back: asking live producers what became of half messages that nobody decided.
+
+There is one time for each undecided half message, in a heap; nothing is read from the log before
+its time has come.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush, heapreplace
+from typing import Final
+
+from rockgate.gateway.remoting.groups.clients import Clients
+from rockgate.gateway.remoting.messages.halves import REAL_QUEUE, REAL_TOPIC, Halves
+from rockgate.gateway.remoting.server.caller import Caller
+from rockgate.gateway.remoting.server.config import RemotingConfig
+from rockgate.protocol.entry import pack_properties, parse_properties
+from rockgate.protocol.remoting import headers
+from rockgate.protocol.remoting.codes import RequestCode
+from rockgate.protocol.remoting.headers.transactions import CheckTransactionHeader
+from rockgate.protocol.remoting.message import encode as encode_message
+from rockgate.store.clock import Clock
+from rockgate.store.half.changes import HALF_TOPIC, Checked, encode
+from rockgate.store.half.fold import MESSAGES, Half, HalfMessages
+from rockgate.store.state.fold import Journal
+from rockgate.store.upkeep.expiry import BelievedTime
+
+CHECKS_PER_STEP: Final = 50
+RETRY_MS: Final = 10_000
+"""How long after a failure a half message is looked at again."""
+
+
+class Checking:
+    """Watches the time of undecided half messages. Stepped by the upkeep."""
+
+    def __init__(
+        self,
+        *,
+        halves: Halves,
+        undecided: HalfMessages,
+        clients: Clients,
+        journal: Journal,
+        clock: Clock,
+        config: RemotingConfig,
+        store_host: bytes,
+    ) -> None:
+        self._halves = halves
+        self._undecided = undecided
+        self._clients = clients
+        self._journal = journal
+        self._clock = clock
+        self._config = config
+        self._host_hex = store_host.hex().upper()
+        self._turns: dict[str, int] = {}
+        self.check_count = 0
+        self._believed = BelievedTime(clock)
+        wall_ms, now_ms = clock.now_ms(), clock.monotonic_ms()
+        # Whatever the clock was when it was written: not before now, nor later than all of it.
+        self._due = [
+            (now_ms + min(max(self.next_ms(half) - wall_ms, 0), self._wait_ms(half)), half.offset)
+            for half in undecided.all()
+        ]
+        """When to ask about which, monotonic: a clock that is set moves nothing."""
+        heapify(self._due)
+        halves.on_prepared = self.watch
+
+    def watch(self, half: Half) -> None:
+        """Ask about a half message when its time has come."""
+        heappush(self._due, (self._clock.monotonic_ms() + self._wait_ms(half), half.offset))
+
+    def step(self) -> bool:
+        """Ask about those that are due, a few of them; say whether there are more.
+
+        One that fails holds up no other; the first error is raised when all have had their turn.
+        """
+        now_ms = self._clock.monotonic_ms()
+        failed: Exception | None = None
+        has_more = True
+        for _ in range(CHECKS_PER_STEP):
+            if not self._due or self._due[0][0] > now_ms:
+                has_more = False
+                break
+            # It stays where it is until it was seen to: what fails is tried again.
+            offset = self._due[0][1]
+            try:
+                next_ms = self._see_to(offset, now_ms)
+            except Exception as error:  # noqa: BLE001  # a supervisor: those behind it have their turn
+                failed, next_ms = failed or error, now_ms + RETRY_MS
+            if next_ms is None:
+                heappop(self._due)
+            else:
+                heapreplace(self._due, (next_ms, offset))
+        if failed is not None:
+            raise failed
+        return has_more
+
+    def _see_to(self, offset: int, now_ms: int) -> int | None:
+        """Ask about a half message, or end it; return when to look at it again."""
+        half = self._undecided.find(offset)
+        if half is None or self._end_if_hopeless(half):
+            return None
+        self._check(half)
+        return now_ms + self._config.check_interval_ms
+
+    def next_ms(self, half: Half) -> int:
+        """Return when a half message is asked about next, as the times in the log say."""
+        since_ms = half.checked_ms if half.check_count else half.prepared_ms
+        return since_ms + self._wait_ms(half)
+
+    def _wait_ms(self, half: Half) -> int:
+        """Return how long a half message is left alone, after it came or after it was checked."""
+        if half.check_count:
+            return self._config.check_interval_ms
+        return self._config.immune_ms if half.immune_ms < 0 else half.immune_ms
+
+    def _end_if_hopeless(self, half: Half) -> bool:
+        config = self._config
+        age_ms = self._believed.now_ms() - half.prepared_ms
+        is_old = age_ms > config.half_reserved_ms and half.check_count > 0
+        if half.check_count < config.check_times_max and not is_old:
+            return False
+        self._halves.give_up(half)
+        return True
+
+    def _check(self, half: Half) -> None:
+        caller = self._producer(half.group)
+        if caller is None:
+            return
+        fields, body = self._question(half)
+        caller.tell(RequestCode.CHECK_TRANSACTION_STATE, fields, body)
+        self.check_count += 1
+        # Counted once it is on its way; a crash in between asks once more than is counted.
+        self._journal.append_state(HALF_TOPIC, encode(Checked(half.offset)))
+
+    def _producer(self, group: str) -> Caller | None:
+        """A live producer of a group, each in turn."""
+        living = [each.caller for each in self._clients.producers(group) if each.caller.is_open]
+        if not living:
+            return None
+        turn = self._turns[group] = self._turns.get(group, -1) + 1
+        return living[turn % len(living)]
+
+    def _question(self, half: Half) -> tuple[dict[str, str], bytes]:
+        entry, body, packed = self._halves.read(half.offset)
+        properties = parse_properties(packed)
+        told = {**properties, "TRANSACTION_CHECK_TIMES": str(half.check_count + 1)}
+        message = encode_message(
+            topic=properties[REAL_TOPIC].encode(),
+            body=bytes(body),
+            properties=pack_properties(told.items()),
+            queue_id=int(properties[REAL_QUEUE]),
+            queue_offset=half.offset,
+            position=entry.position,
+            born_ms=entry.born_ms,
+            born_host=entry.born_host,
+            store_ms=entry.store_ms,
+            store_host=entry.store_host,
+            flag=entry.flag,
+            sys_flag=entry.sys_flag & 0xFFFF,
+            reconsume_times=entry.reconsume_times,
+        )
+        unique = properties.get("UNIQ_KEY", "")
+        header = CheckTransactionHeader(
+            topic=MESSAGES.decode(),
+            tran_state_table_offset=half.offset,
+            commit_log_offset=entry.position,
+            msg_id=unique,
+            transaction_id=properties.get("__transactionId__", unique),
+            offset_msg_id=f"{self._host_hex}{entry.position:016X}",
+            bname=self._config.broker_name,
+        )
+        return dict(headers.write(header)), message

@@ -1,0 +1,237 @@
+"""Delayed messages of RocketMQ's clients: where they wait, until when, and what they become.
+
+    property                      waits in                         until
+    DELAY = level                 SCHEDULE_TOPIC_XXXX, its queue   the level's time from now
+    TIMER_DELAY_SEC, _MS          rmq_sys_wheel_timer              so long from now
+    TIMER_DELIVER_MS              rmq_sys_wheel_timer              that time
+    __STARTDELIVERTIME            rmq_sys_wheel_timer              that time
+
+A level above the last is the last; level 0 is no delay, and any other level counts before a time.
+A time that is past is due at once, one too far ahead is refused. docs/delay.md says how things
+wait; a message that waits keeps its real topic and queue in its properties, and gets them back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from rockgate.gateway.remoting.messages.sending import (
+    CLIENT_FLAGS,
+    Incoming,
+    MessageKind,
+    Taken,
+    classify,
+)
+from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.transcode import names
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import (
+    BORN_HOST_V6,
+    MOVED,
+    TRANSACTION_ROLLBACK,
+    pack_properties,
+    parse_properties,
+)
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.store.delay import times as delaytimes
+from rockgate.store.errors import UnknownTopic
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.log.draft import NOTHING_ELSE
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.read.reader import Slice
+from rockgate.store.state.topic import Topic
+from rockgate.store.store import Store
+from rockgate.store.write.append import Intake
+
+LEVELS_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
+TIMES_TOPIC: Final = "rmq_sys_wheel_timer"
+REAL_TOPIC: Final = "REAL_TOPIC"
+REAL_QUEUE: Final = "REAL_QID"
+LEVEL: Final = "DELAY"
+FROM_NOW_S: Final = "TIMER_DELAY_SEC"
+FROM_NOW_MS: Final = "TIMER_DELAY_MS"
+AT_MS: Final = ("TIMER_DELIVER_MS", "__STARTDELIVERTIME")
+WAITING_MARKS: Final = frozenset((REAL_TOPIC, REAL_QUEUE, LEVEL, FROM_NOW_S, FROM_NOW_MS, *AT_MS))
+"""Properties of a message that waits; it is delivered without them."""
+_REAL_TOPIC: Final = REAL_TOPIC.encode()
+_REAL_QUEUE: Final = REAL_QUEUE.encode()
+_LEFT_OUT: Final = frozenset(name.encode() for name in (*WAITING_MARKS, "WAIT", ""))
+_new: Final = tuple.__new__  # what NamedTuple._make calls, without its own call in between
+_NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
+KEPT_FLAGS: Final = CLIENT_FLAGS | BORN_HOST_V6 | TRANSACTION_ROLLBACK
+
+
+class Delays:
+    """Takes delayed messages, and makes of them what is delivered."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        durability: Durability,
+        levels_ms: Sequence[int],
+        delay_ms_max: int,
+    ) -> None:
+        self._store = store
+        self._deliveries = store.deliveries
+        self._durability = durability
+        self._levels_ms = levels_ms
+        self._delay_ms_max = delay_ms_max
+        store.deliveries.redeliver = self.redeliver
+
+    def take(self, incoming: Incoming) -> Taken:
+        """Append a message that waits; its answer names the queue that was asked for."""
+        header, host = incoming.header, incoming.caller.peer.host
+        draft = Draft(
+            b"",
+            0,
+            0,
+            incoming.body,
+            incoming.properties,
+            0,
+            header.born_timestamp,
+            host.packed,
+            header.flag,
+            header.sys_flag & CLIENT_FLAGS | host.flag,
+            header.reconsume_times or 0,
+        )
+        return self.append(incoming.queue, draft)
+
+    def append(self, queue: Queue, draft: Draft) -> Taken:
+        """Append a message for its queue, at once or to wait for the time that it asks for."""
+        intakes = self.place(queue, draft)
+        done = self._store.appender.group(intakes)
+        told = done[0]._replace(queue_id=queue.queue_id)
+        waiting = intakes[0].queue
+        if queue.is_sync or (waiting is not None and waiting.is_sync):
+            # Without its schedule, which is the last of the group, nothing of it would be kept.
+            return self._durability.after(done[-1].end, told)
+        return told
+
+    def place(self, queue: Queue, draft: Draft) -> list[Intake]:
+        """Return how a message is appended for its queue: at once, or to wait for its time."""
+        if classify(0, draft.properties) is not MessageKind.DELAYED:
+            return [Intake(queue, draft)]
+        properties = parse_properties(draft.properties)
+        level = _number(properties, LEVEL)
+        if level is not None and level > 0:
+            level = min(level, len(self._levels_ms))
+            when = delaytimes.after(self._deliveries.now_ms(), self._levels_ms[level - 1])
+            waiting = self._queue(LEVELS_TOPIC, level - 1)
+        else:
+            at = self._time(properties)
+            if at is None:
+                return [Intake(queue, draft)]
+            when = at
+            waiting = self._queue(TIMES_TOPIC, 0)
+        real = ((REAL_TOPIC, queue.topic.decode()), (REAL_QUEUE, str(queue.queue_id)))
+        marked = draft._replace(properties=draft.properties + pack_properties(real))
+        return self._deliveries.intakes(waiting, marked, [(0, when)])
+
+    def _time(self, properties: dict[str, str]) -> int | None:
+        """Return for a schedule when a message is to be delivered; None if it does not say."""
+        now_ms = self._deliveries.now_ms()
+        delay_ms: int | None = None
+        if (seconds := _number(properties, FROM_NOW_S)) is not None:
+            delay_ms = seconds * 1_000
+        elif (milliseconds := _number(properties, FROM_NOW_MS)) is not None:
+            delay_ms = milliseconds
+        if delay_ms is not None:
+            at_ms = now_ms + delay_ms
+        else:
+            times = [_number(properties, name) for name in AT_MS]
+            given = [each for each in times if each is not None]
+            if not given:
+                return None
+            at_ms = given[0]
+        if at_ms - now_ms > self._delay_ms_max:
+            raise Refused(
+                ResponseCode.MESSAGE_ILLEGAL,
+                f"timer message illegal, the delay time of {at_ms - now_ms} ms is bigger than the"
+                f" max delay {self._delay_ms_max} ms",
+            )
+        return delaytimes.at(at_ms) if delay_ms is None else delaytimes.after(now_ms, delay_ms)
+
+    def _queue(self, name: str, index: int) -> Queue:
+        queues = self._store.queues.of(self._store.topics.get(name).id)
+        return queues[index % len(queues)]
+
+    def recall(self, topic: str, unique_key: str, offset: int) -> bool:
+        """Take a message back that waits for a time; False if it does not, or is another one."""
+        queue = self._queue(TIMES_TOPIC, 0)
+        if not self._store.delay.is_waiting(queue.topic_id, queue.queue_id, offset):
+            return False
+        unit = queue.find(offset)
+        if unit is None:
+            return False
+        view = self._store.bodies.entry(queue, unit).entry
+        properties = parse_properties(envelope.properties_of(view, envelope.read(view)))
+        real = names.to_store(topic)
+        if (properties.get(REAL_TOPIC), properties.get("UNIQ_KEY")) != (real, unique_key):
+            return False
+        return self._store.delay.recall(queue.topic_id, queue.queue_id, offset)
+
+    def redeliver(self, found: Slice, offset: int) -> Intake:
+        """Return what a message that waited becomes; UnknownTopic if its topic is gone."""
+        view = found.entry
+        entry = envelope.read(view)
+        properties = envelope.properties_of(view, entry)
+        # Tens of thousands may be due in a second: what is kept is not taken apart.
+        kept: list[bytes] = []
+        left_out: dict[bytes, bytes] = {}
+        for part in properties.split(b"\x02"):
+            name, _, value = part.partition(b"\x01")
+            if name in _LEFT_OUT:
+                left_out.setdefault(name, value)
+            else:
+                kept.append(part)
+        kept.append(b"WAIT\x01false\x02")
+        draft = _new(
+            Draft,
+            (
+                *(b"", 0, 0),
+                bytes(view[entry.body_at : entry.body_at + entry.body_size]),
+                b"\x02".join(kept),
+                0,
+                entry.born_ms,
+                entry.born_host,
+                entry.flag,
+                entry.sys_flag & KEPT_FLAGS,
+                entry.reconsume_times,
+                *NOTHING_ELSE,
+            ),
+        )
+        target = left_out.get(_REAL_TOPIC, b""), left_out.get(_REAL_QUEUE, b"")
+        return _new(Intake, (self._target(*target, entry), draft))
+
+    def _is_older(self, entry: envelope.Entry, topic: Topic) -> bool:
+        """Whether an entry that was moved was stored before its topic was made."""
+        made = self._store.log.read(topic.created_position)
+        return made is not None and entry.store_ms < made[1].store_ms
+
+    def _target(self, name: bytes, number: bytes, entry: envelope.Entry) -> Queue:
+        """Return the queue that a message is for; UnknownTopic if its topic is gone."""
+        text = name.decode("utf-8", "replace")
+        topic = self._store.topics.get(text)
+        if entry.position < topic.created_position or (
+            entry.sys_flag & MOVED and self._is_older(entry, topic)
+        ):
+            # One of the same name was made since; what waited was deleted with the one before.
+            raise UnknownTopic(text)
+        queues = self._store.queues.of(topic.id)
+        queue_id = int(number) if number.isdigit() else 0
+        return queues[queue_id if queue_id < len(queues) else 0]
+
+
+def _number(properties: dict[str, str], name: str) -> int | None:
+    """Return a property that is a number; None if it is not there, and a refusal if it is none."""
+    text = properties.get(name)
+    if text is None:
+        return None
+    # Python's int takes more than Java's long does: spaces, underscores, other digits.
+    if not _NUMBER.fullmatch(text):
+        raise Refused(ResponseCode.MESSAGE_ILLEGAL, f"{name} {text[:40]!r} is not a number")
+    return int(text)

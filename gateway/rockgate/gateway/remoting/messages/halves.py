@@ -1,0 +1,242 @@
+"""Half messages: taken, ended by their producers, and asked about when those say nothing.
+
+docs/half-messages.md is this module's twin. A decision is one append: the message in its real
+queue, and the word that this half message is decided.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from rockgate.gateway.remoting.messages.sending import CLIENT_FLAGS, Incoming, Taken
+from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.remoting.server.names import check_group
+from rockgate.gateway.runtime.quoting import shown
+from rockgate.gateway.storage.durability import Durability
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import (
+    TRANSACTION_COMMIT,
+    TRANSACTION_PREPARED,
+    Entry,
+    get_property,
+)
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.store.half.changes import HALF_TOPIC, Decided, Outcome, Prepared, encode
+from rockgate.store.half.fold import MESSAGES, Half, HalfMessages
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.store import Store
+from rockgate.store.write.append import Appended, Intake
+
+INSPECTION: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
+REAL_TOPIC: Final = "REAL_TOPIC"
+REAL_QUEUE: Final = "REAL_QID"
+PREPARED_MARK: Final = b"TRAN_MSG"
+GROUP: Final = b"PGROUP"
+IMMUNITY: Final = b"CHECK_IMMUNITY_TIME_IN_SECONDS"
+IMMUNE_SECONDS_MAX: Final = 366 * 86_400
+_REAL_TOPIC: Final = REAL_TOPIC.encode()
+_REAL_QUEUE: Final = REAL_QUEUE.encode()
+_MARKS: Final = frozenset((_REAL_TOPIC, _REAL_QUEUE, PREPARED_MARK))
+"""Properties of a half message that is not delivered yet."""
+log = logging.getLogger(__name__)
+
+Place = Callable[[Queue, Draft], list[Intake]]
+"""How a message is appended to its real queue: as it is, or together with its schedule."""
+
+
+class Lying(NamedTuple):
+    """A half message as it lies in the log."""
+
+    entry: Entry
+    body: memoryview
+    properties: bytes
+
+
+class Committed(NamedTuple):
+    """What became of a half message that was committed."""
+
+    offset: int
+    """Its place in its real queue, or where it waits for its time."""
+    is_sync: bool
+    """Whether its topic asks that whoever is told of it waits for the disk."""
+
+
+class Halves:
+    """Takes half messages and carries out what is decided of them."""
+
+    def __init__(self, *, store: Store, halves: HalfMessages, durability: Durability) -> None:
+        self._store = store
+        self._appender = store.appender
+        self.undecided = halves
+        self._durability = durability
+        self.place: Place = lambda queue, draft: [Intake(queue, draft)]
+        self.on_prepared: Callable[[Half], None] = lambda half: None
+        """Told of every half message that is taken: somebody watches the time."""
+        self.ended_counts = dict.fromkeys(Outcome, 0)
+
+    # Taking
+
+    def prepare(self, incoming: Incoming) -> Taken:
+        """Append a half message, which nobody sees; its offset is its name from now on."""
+        queue = self._queue()
+        header, host = incoming.header, incoming.caller.peer.host
+        real, properties = incoming.queue, incoming.properties
+        group = get_property(properties, GROUP)
+        name = header.producer_group if group is None else group.decode("utf-8", "replace")
+        check_group(name)
+        offset = queue.next_offset
+        draft = Draft(
+            queue.topic,
+            0,
+            offset,
+            incoming.body,
+            b"%bREAL_TOPIC\x01%b\x02REAL_QID\x01%d\x02" % (properties, real.topic, real.queue_id),
+            0,
+            header.born_timestamp,
+            host.packed,
+            header.flag,
+            header.sys_flag & CLIENT_FLAGS | TRANSACTION_PREPARED | host.flag,
+            header.reconsume_times or 0,
+        )
+        change = Prepared(offset, name, _immunity(properties))
+        _, position, end, store_ms, _ = self._appender.placed_with(
+            queue, draft, HALF_TOPIC, encode(change)
+        )
+        half = self.undecided.find(offset)
+        assert half is not None, "a half message that was appended is known"
+        self.on_prepared(half)
+        told = Appended(offset, position, end, store_ms, real.queue_id)
+        if queue.is_sync or real.is_sync:
+            return self._durability.after(end, told)
+        return told
+
+    # Ending
+
+    def commit(self, offset: int, group: str) -> Committed | None:
+        """Deliver a half message; None if it was decided before."""
+        if self._undecided(offset, group) is None:
+            return None
+        lying = self.read(offset)
+        properties, topic, queue_id = _delivered(lying.properties)
+        queue = self._real_queue(topic, queue_id)
+        decided = encode(Decided(offset, Outcome.COMMITTED))
+        draft = _draft(lying, queue, properties, TRANSACTION_COMMIT)
+        intakes = self.place(queue, draft)
+        if len(intakes) == 1:
+            done = self._appender.placed_with(queue, draft, HALF_TOPIC, decided)
+        else:
+            done = self._appender.group([*intakes, _state(decided)])[0]
+        self.ended_counts[Outcome.COMMITTED] += 1
+        waiting = intakes[0].queue or queue
+        return Committed(done.offset, queue.is_sync or waiting.is_sync)
+
+    def roll_back(self, offset: int, group: str) -> bool:
+        """Let a half message never be delivered; False if it was decided before."""
+        if self._undecided(offset, group) is None:
+            return False
+        self._append(Decided(offset, Outcome.ROLLED_BACK))
+        self.ended_counts[Outcome.ROLLED_BACK] += 1
+        return True
+
+    def give_up(self, half: Half) -> None:
+        """Put a half message that nobody decides where people can look at it."""
+        lying = self.read(half.offset)
+        topic = self._store.topics.get(INSPECTION)
+        queue = self._store.queue(topic, 0)
+        decided = _state(encode(Decided(half.offset, Outcome.GIVEN_UP)))
+        draft = _draft(lying, queue, lying.properties, 0)
+        self._appender.group([Intake(queue, draft), decided], is_upkeep=True)
+        self.ended_counts[Outcome.GIVEN_UP] += 1
+        log.warning(
+            "given up a half message offset=%d group=%s checks=%d",
+            half.offset,
+            shown(half.group),
+            half.check_count,
+        )
+
+    def read(self, offset: int) -> Lying:
+        """Return an undecided half message from the log."""
+        queue = self._queue()
+        unit = queue.find(offset)
+        assert unit is not None, "an undecided half message is kept"
+        view = self._store.bodies.entry(queue, unit).entry
+        entry = envelope.read(view)
+        body = view[entry.body_at : entry.body_at + entry.body_size]
+        return Lying(entry, body, envelope.properties_of(view, entry))
+
+    def _undecided(self, offset: int, group: str) -> Half | None:
+        half = self.undecided.find(offset)
+        if half is None:
+            return None
+        if half.group != group:
+            raise Refused(
+                ResponseCode.SYSTEM_ERROR,
+                f"the half message {offset} is of producer group {half.group}, not {group}",
+            )
+        return half
+
+    def _queue(self) -> Queue:
+        topic = self._store.topics.get(MESSAGES.decode())
+        return self._store.queue(topic, 0)
+
+    def _real_queue(self, name: str, queue_id: int) -> Queue:
+        topic = self._store.topics.find(name)
+        if topic is None or queue_id >= topic.queue_count:
+            raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic {name} is not there any more")
+        return self._store.queue(topic, queue_id)
+
+    def _append(self, change: Decided) -> None:
+        self._appender.append_state(HALF_TOPIC, encode(change))
+
+
+def _state(body: bytes) -> Intake:
+    return Intake(None, Draft(HALF_TOPIC, 0, -1, body))
+
+
+def _delivered(properties: bytes) -> tuple[bytes, str, int]:
+    """Return what is delivered of a half message's properties, and its real topic and queue."""
+    topic, queue_id = b"", b"0"
+    kept = []
+    for part in properties.split(b"\x02"):
+        name, _, value = part.partition(b"\x01")
+        if name not in _MARKS:
+            kept.append(part)
+        elif name == _REAL_TOPIC:
+            topic = value
+        elif name == _REAL_QUEUE:
+            queue_id = value
+    return b"\x02".join(kept), topic.decode(), int(queue_id)
+
+
+def _draft(lying: Lying, queue: Queue, properties: bytes, transaction: int) -> Draft:
+    entry = lying.entry
+    kept = entry.sys_flag & (CLIENT_FLAGS | envelope.BORN_HOST_V6)
+    return Draft(
+        queue.topic,
+        queue.queue_id,
+        queue.next_offset,
+        lying.body,
+        properties,
+        0,
+        entry.born_ms,
+        entry.born_host,
+        entry.flag,
+        kept | transaction,
+        entry.reconsume_times,
+        entry.position,
+    )
+
+
+def _immunity(properties: bytes) -> int:
+    """How old a message must be for its first check, by its own word; -1 if it says nothing."""
+    if IMMUNITY not in properties:
+        return -1
+    text = get_property(properties, IMMUNITY)
+    try:
+        seconds = int(text) if text else -1
+    except ValueError:
+        return -1
+    return min(seconds, IMMUNE_SECONDS_MAX) * 1000 if seconds >= 0 else -1

@@ -1,0 +1,50 @@
+"""How many pulls may wait, of one connection and of all together, and how much they may hold.
+
+A pull that waits is a request without an answer for up to a minute, with a poll, a timer and what
+it asked. One that finds no room is refused as busy, and RocketMQ's clients come back after a while;
+told that there is nothing, they would come back at once.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rockgate.gateway.remoting.server.caller import Caller
+
+POLL_BYTES: Final = 3_000
+"""What a pull that waits holds besides its request."""
+
+
+class LongPolls:
+    """The pulls that wait, counted."""
+
+    def __init__(self, connection_max: int, bytes_max: int) -> None:
+        self._connection_max = connection_max
+        self._bytes_max = bytes_max
+        self._counts: dict[Caller, int] = {}
+        self.count = 0
+        self.size = 0
+        """Bytes that all of them hold, about."""
+
+    def begin(self, caller: Caller, request_bytes: int) -> str | None:
+        """Let one wait, or say why it may not; one that waits is ended by `end`."""
+        count = self._counts.get(caller, 0)
+        if count >= self._connection_max:
+            return f"{count} pulls of this connection wait: remoting.waiting_pulls_max"
+        size = request_bytes + POLL_BYTES
+        if self.size + size > self._bytes_max:
+            return f"{self.count} pulls wait and hold {self.size} bytes: remoting.waiting_bytes_max"
+        self._counts[caller] = count + 1
+        self.count += 1
+        self.size += size
+        return None
+
+    def end(self, caller: Caller, request_bytes: int) -> None:
+        """One waits no more."""
+        self.count -= 1
+        self.size -= request_bytes + POLL_BYTES
+        count = self._counts[caller] - 1
+        if count:
+            self._counts[caller] = count
+        else:
+            del self._counts[caller]

@@ -1,0 +1,258 @@
+"""Retry and dead letters: what consumers give back, and what they send to retry topics themselves.
+
+docs/retry.md is this module's twin. Either way it is one append: a copy that waits together with
+its schedule, or a dead letter.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Final, NamedTuple, Protocol
+
+from rockgate.gateway.remoting.groups.settings import GroupSettings
+from rockgate.gateway.remoting.messages.delay import KEPT_FLAGS, LEVEL, WAITING_MARKS
+from rockgate.gateway.remoting.messages.sending import CLIENT_FLAGS, Incoming, Taken
+from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.remoting.server.names import check_group
+from rockgate.gateway.remoting.topics.topic_registry import DLQ_PREFIX, RETRY_PREFIX, TopicBook
+from rockgate.gateway.runtime.quoting import shown
+from rockgate.gateway.transcode import names
+from rockgate.gateway.transcode.lookup import Found
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import pack_properties, parse_properties, unpack_host
+from rockgate.protocol.remoting import properties as named
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.ids import offset_message_id
+from rockgate.store.clock import Clock
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.queues.queuetable import QueueTable
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topicchanges import WRITE
+from rockgate.store.write.dispatch import EPOCH, MAX_MS, TOPIC_ID
+
+FIRST_LEVEL: Final = 3
+"""The delay level of the first retry; each further one has the next."""
+TIMES_MAX: Final = 2**31 - 1
+OF_THE_LOG: Final = frozenset((TOPIC_ID.decode(), MAX_MS.decode(), EPOCH.decode()))
+"""Properties that belong to an entry as it lies, and not to the message."""
+_GONE: Final = OF_THE_LOG | WAITING_MARKS | {named.WAITED_AT, named.DLQ_SINCE, named.DLQ_REASON}
+_CLIENTS_NOTES: Final = frozenset((named.MIN_OFFSET, named.MAX_OFFSET, "CONSUME_START_TIME"))
+"""What a client writes on a message when it gets it; it is not for the next one."""
+NOT_CONSUMED: Final = frozenset(
+    (
+        b"SCHEDULE_TOPIC_XXXX",
+        b"rmq_sys_wheel_timer",
+        b"RMQ_SYS_TRANS_HALF_TOPIC",
+        b"RMQ_SYS_TRANS_OP_HALF_TOPIC",
+    )
+)
+"""What lies there is not the consumers' yet, and a copy of it would be one too many."""
+log = logging.getLogger(__name__)
+
+
+class Reason(Enum):
+    """Why a message is a dead letter."""
+
+    TRIES = "tries"
+    ASKED = "asked"
+    ORDERED = "ordered"
+
+
+class GivenBack(NamedTuple):
+    """How a consumer gives a message back."""
+
+    group: str
+    """In RocketMQ's form."""
+    level: int
+    """Below 0: a dead letter at once; 0: by the count of tries."""
+    times_max: int | None
+    """Tries that the consumer allows; None: what the group is set to."""
+
+
+class Append(Protocol):
+    """How a message is appended for its queue: at once, or to wait for the time it asks for."""
+
+    def __call__(self, queue: Queue, draft: Draft) -> Taken:
+        """Append it; what comes back may wait for the disk."""
+
+
+class Retries:
+    """Takes what consumers could not consume."""
+
+    def __init__(
+        self,
+        *,
+        topics: TopicBook,
+        queues: QueueTable,
+        settings: GroupSettings,
+        clock: Clock,
+        append: Append,
+        is_ordered: Callable[[str], bool],
+    ) -> None:
+        self._topics = topics
+        self._queues = queues
+        self._settings = settings
+        self._clock = clock
+        self._append = append
+        self._is_ordered = is_ordered
+        """Whether a group, in RocketMQ's form, reads in order just now."""
+        self.retry_count = 0
+        self.dead_counts = dict.fromkeys(Reason, 0)
+
+    def is_discarding(self, group: str) -> bool:
+        """Whether a group is set to have no retries at all: what it gives back is gone."""
+        return self._settings.of(names.to_store(group)).retry_queue_nums <= 0
+
+    def give_back(self, found: Found, given: GivenBack) -> Taken:
+        """36: append a copy of a message for another try, or as a dead letter."""
+        group = names.to_store(given.group)
+        if not group:
+            raise Refused(ResponseCode.INVALID_PARAMETER, "the group has no name")
+        check_group(given.group)
+        if found.queue.topic in NOT_CONSUMED:
+            raise Refused(
+                ResponseCode.NO_PERMISSION,
+                f"what lies in {found.queue.topic.decode()} is not given back",
+            )
+        settings = self._settings.of(group)
+        retry = self._writable(
+            self._topics.ensure_queues(RETRY_PREFIX + given.group, settings.retry_queue_nums)
+        )
+        view = found.message
+        entry = envelope.read(view)
+        times = entry.reconsume_times
+        times_max = settings.retry_max_times if given.times_max is None else given.times_max
+        properties = self._first_marks(found, entry)
+        _count(properties, min(times + 1, TIMES_MAX), times_max)
+        reason = None
+        if given.level < 0:
+            reason = Reason.ASKED
+        elif times >= times_max:
+            reason = Reason.TRIES
+        if reason is not None:
+            queue = self._bury(properties, given.group, reason)
+        else:
+            properties[LEVEL] = str(given.level or FIRST_LEVEL + times)
+            queue = self._pick(retry, settings.retry_queue_nums)
+        taken = self._append(
+            queue,
+            Draft(
+                b"",
+                0,
+                0,
+                bytes(view[entry.body_at : entry.body_at + entry.body_size]),
+                pack_properties(properties.items()),
+                0,
+                entry.born_ms,
+                entry.born_host,
+                entry.flag,
+                entry.sys_flag & KEPT_FLAGS,
+                min(times + 1, TIMES_MAX),
+            ),
+        )
+        self._count_outcome(given.group, properties, reason)
+        return taken
+
+    def take(self, incoming: Incoming) -> Taken:
+        """310 for a retry topic: a client gives back by itself, or is done with trying in order."""
+        header, host = incoming.header, incoming.caller.peer.host
+        group = names.to_rocketmq(incoming.topic.name.removeprefix(RETRY_PREFIX))
+        times, times_max = header.reconsume_times or 0, header.max_reconsume_times
+        if times_max is None:
+            times_max = self._settings.of(names.to_store(group)).retry_max_times
+        given = parse_properties(incoming.properties)
+        properties = {name: value for name, value in given.items() if name not in _CLIENTS_NOTES}
+        properties.setdefault(named.RETRY_SINCE, str(self._clock.now_ms()))
+        _count(properties, times, times_max)
+        queue = incoming.queue
+        reason = None
+        if times > times_max:
+            reason = Reason.TRIES
+        elif self._is_ordered(group):
+            reason = Reason.ORDERED
+        if reason is not None:
+            for name in WAITING_MARKS:
+                properties.pop(name, None)
+            queue = self._bury(properties, group, reason)
+        taken = self._append(
+            queue,
+            Draft(
+                b"",
+                0,
+                0,
+                incoming.body,
+                pack_properties(properties.items()),
+                0,
+                header.born_timestamp,
+                host.packed,
+                header.flag,
+                header.sys_flag & CLIENT_FLAGS | host.flag,
+                times,
+            ),
+        )
+        self._count_outcome(group, properties, reason)
+        return taken
+
+    def _count_outcome(
+        self, group: str, properties: Mapping[str, str], reason: Reason | None
+    ) -> None:
+        if reason is None:
+            self.retry_count += 1
+        else:
+            self.dead_counts[reason] += 1
+            _tell(group, properties)
+
+    def _first_marks(self, found: Found, entry: envelope.Entry) -> dict[str, str]:
+        """The message's own properties, and where it comes from, unless it says that already."""
+        at, size = entry.properties_at, entry.properties_size
+        own = parse_properties(bytes(found.message[at : at + size]))
+        properties = {name: value for name, value in own.items() if name not in _GONE}
+        if not properties.get(named.RETRY_TOPIC):
+            topic = found.queue.topic.decode("utf-8", "surrogateescape")
+            properties[named.RETRY_TOPIC] = names.to_rocketmq(topic)
+            properties[named.RETRY_QUEUE] = str(found.queue.queue_id)
+            properties[named.RETRY_OFFSET] = str(found.offset)
+        if not properties.get(named.ORIGIN_MESSAGE_ID):
+            host = unpack_host(entry.store_host)
+            properties[named.ORIGIN_MESSAGE_ID] = offset_message_id(*host, entry.position)
+        properties.setdefault(named.RETRY_SINCE, str(self._clock.now_ms()))
+        properties[named.WAIT_STORE_OK] = "false"
+        return properties
+
+    def _bury(self, properties: dict[str, str], group: str, reason: Reason) -> Queue:
+        """Mark a dead letter; returns the queue that it goes to."""
+        topic = self._writable(self._topics.ensure_queues(DLQ_PREFIX + group, 1))
+        properties[named.DLQ_SINCE] = str(self._clock.now_ms())
+        properties[named.DLQ_REASON] = reason.value
+        return self._pick(topic, 1)
+
+    def _writable(self, topic: Topic) -> Topic:
+        if not topic.permission & WRITE:
+            raise Refused(
+                ResponseCode.NO_PERMISSION, f"the topic[{topic.name}] sending message is forbidden"
+            )
+        return topic
+
+    def _pick(self, topic: Topic, count: int) -> Queue:
+        queues = self._queues.of(topic.id)
+        return queues[random.randrange(max(1, min(count, topic.write_queues)))]
+
+
+def _count(properties: dict[str, str], times: int, times_max: int) -> None:
+    properties[named.RECONSUME_TIME] = str(times)
+    properties[named.MAX_RECONSUME_TIMES] = str(times_max)
+
+
+def _tell(group: str, properties: Mapping[str, str]) -> None:
+    log.info(
+        "dead letter group=%s topic=%s origin=%s tries=%s reason=%s",
+        shown(group),
+        shown(properties.get(named.RETRY_TOPIC, "")),
+        shown(properties.get(named.ORIGIN_MESSAGE_ID, "")),
+        shown(properties[named.RECONSUME_TIME]),
+        shown(properties[named.DLQ_REASON]),
+    )

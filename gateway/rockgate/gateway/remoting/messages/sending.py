@@ -1,0 +1,299 @@
+"""Taking messages in: what is checked, what kind of message it is, and how it is appended.
+
+`classify` is the one place that tells an ordinary message from one that waits for its time and from
+half a message; one for a retry topic is told by that. Whoever stores those otherwise registers for
+their kind with `Sender.on_kind`.
+
+What a send is answered with, as RocketMQ's broker does:
+
+    SUCCESS                 in the log, and on disk where the flush setting says so
+    FLUSH_DISK_TIMEOUT      in the log, but not known to be on disk in time
+    MESSAGE_ILLEGAL         a topic, body or properties that no message can have
+    NO_PERMISSION           the topic, or this server at present, takes no messages
+    TOPIC_NOT_EXIST         and it could not be created
+    SERVICE_NOT_AVAILABLE   the store is full or stopping
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable
+from enum import Enum
+from typing import TypeAlias
+
+from rockgate.gateway.remoting.server.caller import Caller
+from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.remoting.topics.topic_registry import (
+    NO_SENDING,
+    RETRY_PREFIX,
+    TopicBook,
+    check_name,
+)
+from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.transcode.dictionary import SIZE_MAX
+from rockgate.protocol.entry import (
+    COMPRESSED,
+    MULTI_TAGS,
+    PROPERTIES_SIZE_MAX,
+    TRANSACTION_PREPARED,
+    TRANSACTION_ROLLBACK,
+    Buffer,
+    Contents,
+    get_property,
+)
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.compression import KIND_MASK
+from rockgate.protocol.remoting.headers.sending import SendHeader, SendHeaderV2
+from rockgate.protocol.remoting.message import decode_batch
+from rockgate.store.log.commitlog import Draft
+from rockgate.store.log.draft import NOTHING_ELSE
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topicchanges import WRITE
+from rockgate.store.store import Store
+from rockgate.store.write.append import Appended, AppendedMessages
+
+Header: TypeAlias = SendHeader | SendHeaderV2
+
+CLIENT_FLAGS = COMPRESSED | MULTI_TAGS | KIND_MASK
+"""The bits of sysFlag that are the client's to set: the others say how an entry lies here."""
+_TRANSACTION = TRANSACTION_ROLLBACK
+_new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
+_DELAYING = (
+    b"DELAY",
+    b"TIMER_DELAY_MS",
+    b"TIMER_DELAY_SEC",
+    b"TIMER_DELIVER_MS",
+    b"__STARTDELIVERTIME",
+)
+_NO_WAIT = b"WAIT\x01false"
+_ENDS = {b"\x02", b""}
+"""What properties end with: a separator, unless there are none."""
+BATCH_COUNT_MAX = 4_096
+
+
+class MessageKind(Enum):
+    """What becomes of a message that is sent."""
+
+    ORDINARY = "ordinary"
+    DELAYED = "delayed"
+    HALF = "half"
+    RETRY = "retry"
+
+
+def classify(sys_flag: int, properties: bytes) -> MessageKind:
+    """Tell the kinds apart, by what the client set."""
+    if sys_flag & _TRANSACTION == TRANSACTION_PREPARED:
+        return MessageKind.HALF
+    if b"DEL" not in properties:
+        # All of the names below have it: most messages need no second look.
+        return MessageKind.ORDINARY
+    is_delayed = any(get_property(properties, name) is not None for name in _DELAYING)
+    return MessageKind.DELAYED if is_delayed else MessageKind.ORDINARY
+
+
+class Incoming:
+    """One message on its way in: checked, and not appended yet."""
+
+    __slots__ = ("body", "caller", "header", "properties", "queue", "topic")
+
+    def __init__(
+        self,
+        topic: Topic,
+        queue: Queue,
+        header: Header,
+        body: Buffer,
+        properties: bytes,
+        caller: Caller,
+    ) -> None:
+        self.topic = topic
+        self.queue = queue
+        self.header = header
+        self.body = body
+        self.properties = properties
+        self.caller = caller
+
+
+Taken: TypeAlias = Appended | Awaitable[Appended]
+OnKind: TypeAlias = Callable[[Incoming], Taken]
+
+
+class Sender:
+    """Appends what clients send."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        topics: TopicBook,
+        durability: Durability,
+        body_bytes_max: int,
+        asks: Callable[[str, Caller], None] = lambda client_id, caller: None,
+    ) -> None:
+        self._appender = store.appender
+        self._queues = store.queues
+        self._topics = topics
+        self._durability = durability
+        self._asks = asks
+        self._body_bytes_max = body_bytes_max
+        self._request_tail = f"CLUSTER\x01{topics.cluster_name}\x02".encode()
+        self.on_kind: dict[MessageKind, OnKind] = {}
+        """Who takes messages that are not ordinary; without one they are refused."""
+
+    def take(self, header: Header, body: Buffer, caller: Caller) -> Taken:
+        """Append one message; what comes back may wait for the disk."""
+        properties = self._check(header, body)
+        topic, queue = self._queue(header)
+        kind = classify(header.sys_flag, properties)
+        if header.topic.startswith(RETRY_PREFIX) and kind is not MessageKind.HALF:
+            kind = MessageKind.RETRY
+        if kind is not MessageKind.ORDINARY:
+            return self._other(kind, Incoming(topic, queue, header, body, properties, caller))
+        if b"REPLY_TO_CLIENT\x01" in properties:
+            properties = self._request(properties, caller)
+        host = caller.peer.host
+        fields = (
+            queue.topic,
+            queue.queue_id,
+            queue.next_offset,
+            body,
+            properties,
+            0,
+            header.born_timestamp,
+            host.packed,
+            header.flag,
+            header.sys_flag & CLIENT_FLAGS | host.flag,
+            header.reconsume_times or 0,
+            *NOTHING_ELSE,
+        )
+        appended = self._appender.placed(queue, _new(Draft, fields))
+        if queue.is_sync and _NO_WAIT not in properties:
+            return self._durability.after(appended.end, appended)
+        return appended
+
+    def take_batch(
+        self, header: Header, body: Buffer, caller: Caller
+    ) -> AppendedMessages | Awaitable[AppendedMessages]:
+        """Append the messages of a batch; a restart finds all of them or none."""
+        if len(body) > self._body_bytes_max:
+            raise _too_large(len(body), self._body_bytes_max)
+        if header.topic.startswith(RETRY_PREFIX):
+            raise Refused(
+                ResponseCode.MESSAGE_ILLEGAL, "batch request does not support retry group"
+            )
+        if header.sys_flag & _TRANSACTION == TRANSACTION_PREPARED:
+            raise _not_in_batches()
+        messages = decode_batch(body, count_max=BATCH_COUNT_MAX)
+        if not messages.flags:
+            raise Refused(ResponseCode.MESSAGE_ILLEGAL, "the batch is empty")
+        _, queue = self._queue(header)
+        host = caller.peer.host
+        appended = self._appender.messages(
+            queue,
+            _checked(messages),
+            born_ms=header.born_timestamp,
+            born_host=host.packed,
+            sys_flag=header.sys_flag & CLIENT_FLAGS | host.flag,
+        )
+        if queue.is_sync:
+            return self._durability.after(appended.end, appended)
+        return appended
+
+    def _request(self, properties: bytes, caller: Caller) -> bytes:
+        """Note who asks; whoever replies looks for the cluster in the request's properties."""
+        asker = get_property(properties, b"REPLY_TO_CLIENT")
+        # A reply has the property too, and comes from somebody else.
+        if asker and get_property(properties, b"MSG_TYPE") != b"reply":
+            self._asks(asker.decode("utf-8", "replace"), caller)
+        return properties + self._request_tail
+
+    def _other(self, kind: MessageKind, incoming: Incoming) -> Taken:
+        taker = self.on_kind.get(kind)
+        if taker is None:
+            raise Refused(
+                ResponseCode.MESSAGE_ILLEGAL, f"this version does not take {kind.value} messages"
+            )
+        return taker(incoming)
+
+    def _check(self, header: Header, body: Buffer) -> bytes:
+        """Refuse what no message can be; returns the packed properties."""
+        if not body:
+            raise Refused(ResponseCode.MESSAGE_ILLEGAL, "the body is empty")
+        if len(body) > self._body_bytes_max:
+            raise _too_large(len(body), self._body_bytes_max)
+        text = header.properties
+        if not text:
+            return b""
+        properties = text.encode("utf-8", "surrogatepass")
+        # What a consumer gives back has some of what is added already.
+        is_again = header.topic.startswith(RETRY_PREFIX)
+        _check_size(len(properties), PROPERTIES_SIZE_MAX if is_again else SIZE_MAX)
+        return properties if properties[-1] == 2 else properties + b"\x02"
+
+    def _queue(self, header: Header) -> tuple[Topic, Queue]:
+        """The topic and queue that a send is for."""
+        topic = self._topics.find(header.topic)
+        if topic is None:
+            check_name(header.topic)
+            topic = self._topics.for_send(
+                header.topic, header.default_topic, header.default_topic_queue_nums
+            )
+        if topic.is_internal and header.topic in NO_SENDING:
+            raise Refused(
+                ResponseCode.NO_PERMISSION,
+                f"Sending message to topic[{header.topic}] is forbidden.",
+            )
+        if not topic.permission & WRITE:
+            raise Refused(
+                ResponseCode.NO_PERMISSION,
+                f"the topic[{header.topic}] sending message is forbidden",
+            )
+        queue_id = header.queue_id
+        if queue_id < 0:
+            queue_id = random.randrange(topic.write_queues)
+        elif queue_id >= max(topic.write_queues, topic.read_queues):
+            raise Refused(
+                ResponseCode.SYSTEM_ERROR,
+                f"request queueId[{queue_id}] is illegal, topic {header.topic} has "
+                f"{topic.write_queues} write queues",
+            )
+        return topic, self._queues.of(topic.id)[queue_id]
+
+
+def _checked(messages: Contents) -> Contents:
+    """Refuse what no message of a batch can be; returns them with their properties ended."""
+    flags, bodies, properties, is_alike = messages
+    if not all(bodies[:1] if is_alike else bodies):
+        raise Refused(ResponseCode.MESSAGE_ILLEGAL, "a body of the batch is empty")
+    _check_size(max(map(len, properties), default=0), SIZE_MAX)
+    joined = b"".join(properties)
+    # All names of delays have it: as a rule one look is enough for all of them.
+    if b"DEL" in joined and any(
+        classify(0, each) is not MessageKind.ORDINARY for each in properties
+    ):
+        raise _not_in_batches()
+    width = len(properties[0]) if is_alike else 0
+    if width and joined[width - 1 :: width].count(2) == len(properties):
+        return messages
+    if {each[-1:] for each in properties} <= _ENDS:
+        return messages
+    ended = [each + b"\x02" if each and each[-1] != 2 else each for each in properties]
+    return Contents(flags, bodies, ended)
+
+
+def _check_size(size: int, size_max: int) -> None:
+    """Refuse properties that leave no room for those that are added later."""
+    if size > size_max:
+        raise Refused(
+            ResponseCode.MESSAGE_ILLEGAL, f"properties of {size} bytes, {size_max} are allowed"
+        )
+
+
+def _not_in_batches() -> Refused:
+    return Refused(ResponseCode.MESSAGE_ILLEGAL, "a batch takes neither delayed nor half messages")
+
+
+def _too_large(size: int, size_max: int) -> Refused:
+    return Refused(
+        ResponseCode.MESSAGE_ILLEGAL, f"the message body is {size} bytes, {size_max} are allowed"
+    )

@@ -1,0 +1,139 @@
+"""What a consumer wants of a topic: all of it, some tags, or an expression over properties.
+
+Tags are compared by their hash, which the queue has; the client compares the texts, as with
+RocketMQ's own broker. An expression is compiled once and asked for each message, and one pull does
+so much of that and no more: it answers with what it has found, and the next goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import parse_properties
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.sql import Expression, SqlError, compile_expression
+from rockgate.store.queues.tags import tag_code
+
+TAG: Final = "TAG"
+SQL92: Final = "SQL92"
+ALL: Final = "*"
+TAGS_CHARS_MAX: Final = 16_384
+"""The longest list of tags; an expression's own bounds are `sql`'s."""
+WORK_MAX: Final = 24_576
+"""What one pull may spend on an expression: words looked at, about half a microsecond each."""
+ENTRY_WORK: Final = 8
+"""Of opening one entry, besides its properties."""
+PROPERTY_BYTES_PER_WORK: Final = 32
+CACHE_BYTES_MAX: Final = 16 << 20
+WORD_BYTES: Final = 256
+"""What a compiled word holds, about."""
+TAG_BYTES: Final = 128
+
+
+class Filter(NamedTuple):
+    """What to ask of a message; None where nothing is asked."""
+
+    accepts_code: Callable[[int], bool] | None = None
+    accepts: Expression | None = None
+
+
+EVERYTHING = Filter()
+
+
+class Evaluation:
+    """One pull's questions to an expression; None is the answer when it has asked enough."""
+
+    __slots__ = ("_expression", "_left")
+
+    def __init__(self, expression: Expression, work_max: int = WORK_MAX) -> None:
+        self._expression = expression
+        self._left = work_max
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether enough was asked."""
+        return self._left <= 0
+
+    def entry(self, view: memoryview) -> bool | None:
+        """Ask about an entry of the log."""
+        if self._left <= 0:
+            return None
+        packed = envelope.properties_of(view, envelope.read(view))
+        self._left -= ENTRY_WORK + self._expression.cost + len(packed) // PROPERTY_BYTES_PER_WORK
+        return self._expression(parse_properties(packed))
+
+    def properties(self, properties: Mapping[str, str]) -> bool | None:
+        """Ask about the properties of a message that was opened already."""
+        if self._left <= 0:
+            return None
+        self._left -= ENTRY_WORK + self._expression.cost + len(properties)
+        return self._expression(properties)
+
+
+class Filters:
+    """Filters that were asked for lately, within a bound of bytes."""
+
+    def __init__(self, bytes_max: int = CACHE_BYTES_MAX) -> None:
+        self._bytes_max = bytes_max
+        self._kept: OrderedDict[tuple[str, str], tuple[Filter, int]] = OrderedDict()
+        self.size = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def of(self, kind: str, expression: str) -> Filter:
+        """The filter of a subscription; SUBSCRIPTION_PARSE_FAILED says what is wrong with it."""
+        key = (kind, expression)
+        found = self._kept.get(key)
+        if found is not None:
+            self._kept.move_to_end(key)
+            return found[0]
+        made, size = _compiled(kind, expression.strip())
+        # What was asked is kept with it, and a text takes up to four bytes a character.
+        size += 4 * len(expression) + TAG_BYTES
+        self._kept[key] = (made, size)
+        self.size += size
+        while self.size > self._bytes_max:
+            _, (_, gone) = self._kept.popitem(last=False)
+            self.size -= gone
+        return made
+
+
+_FILTERS: Final = Filters()
+filter_of: Final = _FILTERS.of
+
+
+def _compiled(kind: str, text: str) -> tuple[Filter, int]:
+    """A filter, and how many bytes it holds, about."""
+    if kind in ("", TAG):
+        return _of_tags(text)
+    if kind != SQL92:
+        raise Refused(
+            ResponseCode.SUBSCRIPTION_PARSE_FAILED, f"expression type {kind[:40]!r} is unknown"
+        )
+    try:
+        expression = compile_expression(text)
+    except SqlError as wrong:
+        raise Refused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, str(wrong)) from None
+    return Filter(accepts=expression), expression.cost * WORD_BYTES
+
+
+def _of_tags(text: str) -> tuple[Filter, int]:
+    if text in ("", ALL):
+        return EVERYTHING, 0
+    if len(text) > TAGS_CHARS_MAX:
+        raise Refused(
+            ResponseCode.SUBSCRIPTION_PARSE_FAILED,
+            f"tags of {len(text)} characters, {TAGS_CHARS_MAX} are allowed",
+        )
+    tags = [tag.strip() for tag in text.split("||")]
+    codes = frozenset(tag_code(tag.encode("utf-8", "surrogatepass")) for tag in tags if tag)
+    if not codes:
+        raise Refused(
+            ResponseCode.SUBSCRIPTION_PARSE_FAILED, f"subscription {text[:80]!r} has no tag"
+        )
+    return Filter(accepts_code=codes.__contains__), len(codes) * TAG_BYTES

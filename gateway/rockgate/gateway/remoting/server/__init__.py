@@ -1,0 +1,1 @@
+"""RocketMQ's listeners: connections, sessions, dispatch, errors and limits."""

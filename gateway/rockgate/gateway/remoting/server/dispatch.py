@@ -1,0 +1,157 @@
+"""From a command to its answer: find the processor, call it, write what it says.
+
+Fates of a request that fails are decided here, by type, and nowhere else:
+
+- the peer broke the protocol (ProtocolError, Disconnect): raised, and the session closes;
+- the request does not fit its declaration, or cannot be served: the answer has a code and why;
+- anything else is our bug: logged with its traceback, SYSTEM_ERROR, the connection lives.
+
+A one-way request gets no answer, whatever becomes of it. All are counted for telemetry, by code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from bisect import bisect_left
+from collections.abc import Awaitable, Callable, Mapping
+from time import perf_counter
+from typing import Any, Final, TypeAlias, cast
+
+from rockgate.gateway.net.stream import Disconnect
+from rockgate.gateway.remoting.server.caller import Caller
+from rockgate.gateway.remoting.server.errors import Refused, code_of
+from rockgate.gateway.runtime.quoting import shown
+from rockgate.gateway.telemetry.durations import BOUNDS
+from rockgate.gateway.telemetry.requests import ApiStats, RequestStats
+from rockgate.protocol.errors import ProtocolError
+from rockgate.protocol.remoting.codes import (
+    ONEWAY_FLAG,
+    RESPONSE_FLAG,
+    RequestCode,
+    ResponseCode,
+    request_name,
+)
+from rockgate.protocol.remoting.command import Buffer, Command, encode
+from rockgate.protocol.remoting.errors import MalformedContent, MalformedRequest
+
+log = logging.getLogger(__name__)
+
+Frame: TypeAlias = list[Buffer]
+Reply: TypeAlias = Command | Frame
+"""A command that is still to be written, or the frame of a hand codec."""
+Later: TypeAlias = Awaitable[Reply] | Awaitable["Reply | asyncio.Future[Reply]"]
+"""A reply that is to come. What waited for long may find that it has to wait a little more."""
+Handle: TypeAlias = Callable[[Command, Caller], Reply | Later]
+REMARK_MAX = 1_000
+UNKNOWN: Final = -1
+"""Under this code requests are counted that nothing answers."""
+
+
+def write(request: Command, reply: Reply) -> Frame:
+    """The frame of an answer; nothing for a one-way request."""
+    if request.flag & ONEWAY_FLAG:
+        return []
+    if isinstance(reply, list):
+        return reply
+    reply.opaque = request.opaque
+    reply.flag = RESPONSE_FLAG
+    reply.encoding = request.encoding
+    head = encode(reply)
+    return [head, reply.body] if len(reply.body) else [head]
+
+
+class Dispatcher:
+    """The processors of one door, by code. One for all its connections."""
+
+    def __init__(
+        self,
+        table: Mapping[RequestCode, Handle],
+        stats: RequestStats | None = None,
+        now: Callable[[], float] = perf_counter,
+    ) -> None:
+        self.stats = stats or RequestStats()
+        self._table = {int(code): (handle, self.stats.of(code)) for code, handle in table.items()}
+        self._now = now
+
+    def dispatch(self, command: Command, caller: Caller) -> Frame | asyncio.Future[Frame]:
+        """The answer's frame, or the promise of one; raises where only closing is left."""
+        now = self._now
+        started = now()
+        found = self._table.get(command.code)
+        if found is None:
+            return self._count(command, _unsupported(command), self.stats.of(UNKNOWN), started)
+        handle, stats = found
+        try:
+            reply = handle(command, caller)
+            if type(reply) is list:
+                # Sends and pulls come by here, so this says once more what `_count` says.
+                seconds = now() - started
+                stats.counts[bisect_left(BOUNDS, seconds)] += 1
+                stats.seconds += seconds
+                stats.request_bytes += command.size
+                stats.answer_bytes += len(reply[0]) if len(reply) == 1 else sum(map(len, reply))
+                return [] if command.flag & ONEWAY_FLAG else reply
+        except (ProtocolError, Disconnect):
+            raise
+        except Exception as error:  # noqa: BLE001 # decided by type in failed()
+            reply = failed(command, caller, error)
+        if isinstance(reply, Command):
+            return self._count(command, reply, stats, started)
+        later = self._later(command, caller, cast(Awaitable[Any], reply), stats, started)
+        return asyncio.ensure_future(later)
+
+    async def _later(
+        self,
+        command: Command,
+        caller: Caller,
+        reply: Later,
+        stats: ApiStats,
+        started: float,
+    ) -> Frame:
+        try:
+            answer = await reply
+            if isinstance(answer, asyncio.Future):
+                answer = await answer
+        except (ProtocolError, Disconnect, asyncio.CancelledError):
+            raise
+        except Exception as error:  # noqa: BLE001 # decided by type in failed()
+            answer = failed(command, caller, error)
+        return self._count(command, answer, stats, started)
+
+    def _count(self, command: Command, reply: Reply, stats: ApiStats, started: float) -> Frame:
+        """Write an answer, and count it."""
+        frame = write(command, reply)
+        stats.add(self._now() - started)
+        stats.request_bytes += command.size
+        stats.answer_bytes += sum(map(len, frame))
+        if not isinstance(reply, list) and reply.code:
+            stats.count_error(reply.code)
+        return frame
+
+
+def failed(command: Command, caller: Caller, error: Exception) -> Command:
+    """The answer to a request that raised."""
+    if isinstance(error, Refused):
+        return Command(error.code, remark=error.remark[:REMARK_MAX])
+    if isinstance(error, MalformedRequest):
+        return Command(ResponseCode.INVALID_PARAMETER, remark=str(error)[:REMARK_MAX])
+    if isinstance(error, MalformedContent):
+        return Command(ResponseCode.MESSAGE_ILLEGAL, remark=str(error)[:REMARK_MAX])
+    code = code_of(error)
+    if code is not None:
+        return Command(code, remark=str(error)[:REMARK_MAX])
+    log.error(
+        "request failed %s code=%s",
+        caller.peer,
+        shown(request_name(command.code)),
+        exc_info=error,
+    )
+    return Command(ResponseCode.SYSTEM_ERROR, remark="the server failed; its log says why")
+
+
+def _unsupported(command: Command) -> Command:
+    return Command(
+        ResponseCode.REQUEST_CODE_NOT_SUPPORTED,
+        remark=f" request type {command.code} not supported",
+    )

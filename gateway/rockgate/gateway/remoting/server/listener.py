@@ -1,0 +1,48 @@
+"""RocketMQ's doors: the broker's and the name server's make the same kind of sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rockgate.gateway.net.clock import Clock
+from rockgate.gateway.net.limits import Limits
+from rockgate.gateway.net.sessions import Door
+from rockgate.gateway.remoting.server.config import RemotingConfig
+from rockgate.gateway.remoting.server.seams import Dispatch
+from rockgate.gateway.remoting.server.session import Session
+
+OnLost = Callable[[Session], None]
+
+
+class RemotingDoor(Door[Session]):
+    """Makes sessions and keeps them; `on_lost` hears of each that is gone."""
+
+    def __init__(self, config: RemotingConfig, dispatch: Dispatch, clock: Clock) -> None:
+        super().__init__(
+            connections_max=config.connections_max,
+            total_bytes_max=config.total_bytes_max,
+            frame_bytes_max=config.frame_bytes_max,
+        )
+        self._limits = Limits.of(config)
+        self._dispatch = dispatch
+        self._clock = clock
+        self.on_lost: list[OnLost] = []
+
+    def session(self) -> Session:
+        """The protocol of a connection that has just been accepted."""
+        self._last_id += 1
+        return Session(
+            connection_id=self._last_id,
+            limits=self._limits,
+            budget=self._budget,
+            dispatch=self._dispatch,
+            sessions=self,
+            clock=self._clock,
+            receiving=self._receiving,
+        )
+
+    def lost(self, session: Session) -> None:
+        """Forget a session, and let others forget it."""
+        super().lost(session)
+        for listener in self.on_lost:
+            listener(session)

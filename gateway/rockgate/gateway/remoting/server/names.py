@@ -1,0 +1,47 @@
+"""What names may be that RocketMQ's clients give: the limits that its own clients keep.
+
+Names are kept for as long as what they name, and written into the log; a client says any it likes.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.transcode.names import to_rocketmq
+from rockgate.protocol.remoting.codes import ResponseCode
+
+GROUP_CHARS_MAX: Final = 255
+TOPIC_CHARS_MAX: Final = 262
+"""RocketMQ's 127 for a topic; a retry topic is its prefix and a group."""
+CLIENT_ID_CHARS_MAX: Final = 1_000
+"""Address, instance and unit of a client: RocketMQ has no limit, and its own ids have some 50."""
+
+
+def check_group(name: str) -> None:
+    """INVALID_PARAMETER for a group's name that RocketMQ's clients refuse themselves."""
+    _check("group name", name, GROUP_CHARS_MAX)
+    if "." in name:
+        # It would be the group of another name as well, which only one of both sides says.
+        raise Refused(
+            ResponseCode.INVALID_PARAMETER,
+            f"the group name {name!r} has a dot: RocketMQ's name of it is {to_rocketmq(name)!r}",
+        )
+
+
+def check_topic(name: str) -> None:
+    """The same for a topic that is mentioned and need not be there."""
+    _check("topic name", name, TOPIC_CHARS_MAX)
+
+
+def check_client_id(client_id: str) -> None:
+    """The same for what a client calls itself."""
+    _check("client id", client_id, CLIENT_ID_CHARS_MAX)
+
+
+def _check(what: str, text: str, chars_max: int) -> None:
+    if len(text) > chars_max:
+        raise Refused(
+            ResponseCode.INVALID_PARAMETER,
+            f"a {what} of {len(text)} characters, {chars_max} are allowed",
+        )

@@ -1,0 +1,249 @@
+"""One remoting connection: the only asyncio code between a socket and a processor.
+
+Bytes go to a sans-IO Connection, which cuts them into commands. A request is handed to dispatch,
+which answers at once or later; an answer belongs to a request of ours. Answers leave in any order.
+Whatever is ready after one read, or in one turn of the loop, is one write.
+
+Invariants, besides those of a Stream
+- A request is started only while the client reads its answers, and many that came together are
+  started over several turns of the loop.
+- No future is left waiting when the connection is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from rockgate.gateway.net.address import Address
+from rockgate.gateway.net.budget import Budget
+from rockgate.gateway.net.clock import Clock
+from rockgate.gateway.net.limits import Limits
+from rockgate.gateway.net.receiving import Receiving
+from rockgate.gateway.net.stream import LENGTH_SIZE, WRITE_SIZE, Disconnect, Stream
+from rockgate.gateway.remoting.server import connection_log
+from rockgate.gateway.remoting.server.caller import Peer
+from rockgate.gateway.remoting.server.dispatch import Frame
+from rockgate.gateway.remoting.server.seams import Dispatch, Sessions
+from rockgate.gateway.runtime.time_slice import TimeSlice
+from rockgate.protocol.errors import ProtocolError
+from rockgate.protocol.remoting.codes import RESPONSE_FLAG
+from rockgate.protocol.remoting.command import Buffer, Command, Fields
+from rockgate.protocol.remoting.connection import Connection
+
+TURN_SECONDS: Final = 0.01
+"""How long requests of one connection are started before others get their turn."""
+
+
+class Session(Stream[Command, Peer]):
+    """One connection from accept to loss. The door owns it; the transport drives it."""
+
+    __slots__ = (
+        "_asked",
+        "_commands",
+        "_dispatch",
+        "_is_going_on_soon",
+        "_is_writing_soon",
+        "_sessions",
+    )
+
+    def __init__(
+        self,
+        *,
+        connection_id: int,
+        limits: Limits,
+        budget: Budget,
+        dispatch: Dispatch,
+        sessions: Sessions,
+        clock: Clock,
+        receiving: Receiving,
+    ) -> None:
+        self._commands = Connection(frame_bytes_max=limits.frame_bytes_max, spares=receiving.spares)
+        super().__init__(
+            self._commands,
+            connection_id=connection_id,
+            limits=limits,
+            budget=budget,
+            clock=clock,
+            receiving=receiving,
+            lines=connection_log.LINES,
+        )
+        self._dispatch = dispatch
+        self._sessions = sessions
+        self._waiting: dict[asyncio.Future[Frame], Command] = {}
+        # Requests of ours, by number.
+        self._asked: dict[int, asyncio.Future[Command]] = {}
+        self._is_writing_soon = False
+        self._is_going_on_soon = False
+
+    # A connection, for processors
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything can still be sent."""
+        return not self._is_closing
+
+    def tell(self, code: int, fields: Fields, body: Buffer = b"") -> None:
+        """Send a request that has no answer; to a connection that ends it is not sent."""
+        if not self._is_closing:
+            self._commands.request(code, fields, body, oneway=True)
+            self._write_soon()
+
+    def ask(
+        self, code: int, fields: Fields, body: Buffer, seconds_max: float
+    ) -> asyncio.Future[Command]:
+        """Send a request; the future has its answer, or TimeoutError, or ConnectionError."""
+        future: asyncio.Future[Command] = asyncio.get_running_loop().create_future()
+        if self._is_closing:
+            future.set_exception(ConnectionError("the connection is gone"))
+            return future
+        opaque = self._commands.request(code, fields, body)
+        self._asked[opaque] = future
+
+        def give_up() -> None:
+            self._commands.give_up(opaque)
+            if self._asked.pop(opaque, None) is not None and not future.done():
+                future.set_exception(TimeoutError(f"no answer in {seconds_max} s"))
+
+        timer = self._clock.call_later(seconds_max, give_up)
+        future.add_done_callback(lambda _: timer.cancel())
+        self._write_soon()
+        return future
+
+    # Beginning and ending
+
+    def _begin(self, local: Address, remote: Address) -> bool:
+        self.peer = Peer(connection_id=self.connection_id, local=local, remote=remote)
+        return self._sessions.opened(self)
+
+    def _let_go(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for future in waiting:
+            future.cancel()
+        asked, self._asked = self._asked, {}
+        for answer in asked.values():
+            if not answer.done():
+                answer.set_exception(ConnectionError("the connection is gone"))
+                answer.exception()
+
+    def _lost(self) -> None:
+        self._sessions.lost(self)
+
+    # Commands
+
+    def _accept(self, commands: list[Command]) -> None:
+        if dropped := self._commands.dropped_bytes:
+            # Answers that came too late: nobody else counts their bytes back.
+            self._commands.dropped_bytes = 0
+            connection_log.dropped(dropped, self.peer)
+            self._partial_bytes -= dropped
+            self._budget.incomplete -= dropped
+            self.held_bytes -= dropped
+            self._budget.give(dropped)
+        if commands:
+            whole = 0
+            for command in commands:
+                whole += command.size + LENGTH_SIZE
+            self._partial_bytes -= whole
+            self._budget.incomplete -= whole
+            self._backlog.extend(commands)
+            self._watch.frame_at = self._watch.read_at
+
+    def _start_all(self) -> None:
+        """Start requests while the client reads; many small answers become one write."""
+        backlog, write_size = self._backlog, min(WRITE_SIZE, self._limits.unread_bytes_max)
+        unwritten = 0
+        turn: TimeSlice | None = None
+        while backlog and not self._is_closing and not self._is_unread:
+            unwritten += self._start(backlog.popleft())
+            if unwritten >= write_size:
+                self._write()
+                unwritten = 0
+            if backlog:
+                turn = turn or TimeSlice(TURN_SECONDS)
+                if turn.is_over():
+                    self._go_on_soon()
+                    break
+        self._write()
+        if self._commands.is_broken and not backlog:
+            self._commands.raise_broken()
+
+    def _go_on_soon(self) -> None:
+        """Start the rest in the next turn: others are waiting."""
+        if not self._is_going_on_soon:
+            self._is_going_on_soon = True
+            asyncio.get_running_loop().call_soon(self._go_on_now)
+
+    def _go_on_now(self) -> None:
+        self._is_going_on_soon = False
+        self._go_on()
+
+    def _start(self, command: Command) -> int:
+        """Hand a request to its processor; returns how many bytes now wait to be written."""
+        if command.flag & RESPONSE_FLAG:
+            self._free(command)
+            future = self._asked.pop(command.opaque, None)
+            if future is not None and not future.done():
+                future.set_result(command)
+            return 0
+        if self._debug:
+            connection_log.request(command, self.peer)
+        outcome = self._dispatch.dispatch(command, self)
+        if isinstance(outcome, list):
+            return self._answer(command, outcome)
+        self._waiting[outcome] = command
+        outcome.add_done_callback(self._answered)
+        return 0
+
+    def _answered(self, future: asyncio.Future[Frame]) -> None:
+        """A processor's future is done."""
+        command = self._waiting.pop(future, None)
+        if command is None or self._is_closing or future.cancelled():
+            # Nobody is left to tell; looking at the error keeps asyncio from reporting it.
+            _ = future.cancelled() or future.exception()
+            return
+        try:
+            self._answer(command, future.result())
+        except (ProtocolError, Disconnect) as error:
+            self._break_off(error)
+            return
+        self._write_soon()
+
+    def _answer(self, command: Command, frame: Frame) -> int:
+        self._free(command)
+        if not frame:
+            return 0
+        self._commands.send_encoded(frame)
+        size = len(frame[0]) if len(frame) == 1 else sum(map(len, frame))
+        if self._debug:
+            connection_log.answer(command, self.peer, size)
+        return size
+
+    def _free(self, command: Command) -> None:
+        freed = command.size + LENGTH_SIZE
+        self.held_bytes -= freed
+        self._budget.give(freed)
+
+    # Writing
+
+    def _write(self) -> None:
+        buffers = self._commands.data_to_send()
+        if buffers and not self._is_closing:
+            if self._is_unread:
+                self._written_bytes += sum(map(len, buffers))
+            self._transport.writelines(buffers)
+
+    def _write_soon(self) -> None:
+        """Write at the end of this turn, together with what else becomes ready in it."""
+        if not self._is_writing_soon:
+            self._is_writing_soon = True
+            asyncio.get_running_loop().call_soon(self._write_now)
+
+    def _write_now(self) -> None:
+        self._is_writing_soon = False
+        if not self._is_closing:
+            self._write()
+            self._steer()
+
+    def _in_flight_count(self) -> int:
+        return len(self._waiting)

@@ -1,0 +1,1 @@
+"""Topics on RocketMQ's wire, and the broker that name servers are told about."""

@@ -1,0 +1,87 @@
+"""The broker of this process, as its name server asks it, and where it says that it is."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Iterable
+
+import msgspec
+
+from rockgate.gateway.net.address import Address
+from rockgate.gateway.remoting.server.caller import Caller
+from rockgate.gateway.remoting.topics.topic_registry import TopicBook, describe
+from rockgate.gateway.transcode import names
+from rockgate.protocol.entry import pack_host
+from rockgate.protocol.remoting.bodies.topics import TopicConfig
+from rockgate.store.log.commitlog import NO_HOST
+from rockgate.store.state.topicchanges import WRITE
+
+LOOPBACK = "127.0.0.1"
+
+
+async def store_host(advertised: Address | None, bound: Address) -> bytes:
+    """The address that every entry carries: clients dial it to view a message by its id.
+
+    Behind a wildcard it is this machine's own address, as far as it knows one.
+    """
+    address = advertised or bound
+    if address.is_closed:
+        return NO_HOST
+    host = socket.gethostname() if address.is_wildcard else address.host
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        ip = await _resolved(host)
+    return pack_host(ip.packed, address.port)
+
+
+async def _resolved(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(host, None, family=socket.AF_INET)
+        return ipaddress.ip_address(found[0][4][0])
+    except (OSError, ValueError, IndexError):
+        return ipaddress.ip_address(LOOPBACK)
+
+
+class LocalBroker:
+    """Answers the name server of the same process."""
+
+    def __init__(
+        self, topics: TopicBook, *, broker_name: str, advertised: Address | None, bound: Address
+    ) -> None:
+        self._topics = topics
+        self._fixed = advertised or (None if bound.is_wildcard else bound)
+        self._port = bound.port
+        self._is_wiped = False
+        self.broker_name = broker_name
+        self.cluster_name = topics.cluster_name
+
+    def address(self, caller: Caller) -> str:
+        """What the one who asks shall dial; behind a wildcard, the host it has just reached."""
+        return str(self._fixed or Address(caller.peer.local.host, self._port))
+
+    def topic(self, name: str) -> TopicConfig | None:
+        """One of its topics."""
+        topic = self._topics.find(name)
+        if topic is None or not names.is_visible(topic.name):
+            return None
+        config = describe(topic)
+        if self._is_wiped:
+            return msgspec.structs.replace(config, perm=config.perm & ~WRITE)
+        return config
+
+    def topic_names(self) -> Iterable[str]:
+        """All of them."""
+        return (names.to_rocketmq(topic.name) for topic in self._topics)
+
+    def system_topic_names(self) -> Iterable[str]:
+        """Those that are RocketMQ's own."""
+        return self._topics.system_names()
+
+    def wipe_write(self, is_wiped: bool) -> int:
+        """Show topics as not to be written, or as they are; returns how many there are."""
+        self._is_wiped = is_wiped
+        return sum(1 for _ in self._topics)

@@ -1,0 +1,231 @@
+"""Topics as RocketMQ knows them: by its names, with read and write queues, created by a send.
+
+Names are RocketMQ's here; `mapping.names` turns them into the store's. The system topics of a
+RocketMQ broker are there from the start, and internal on Kafka's side.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rockgate.gateway.compose.config.sections import TopicsConfig
+from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.transcode import names
+from rockgate.protocol.remoting.bodies.topics import TopicConfig
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.store.errors import InvalidTopic
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topicchanges import QUEUE_COUNT_MAX, READ, WRITE, NewTopic
+from rockgate.store.state.topics import Topics
+
+AUTO_CREATE_TOPIC = "TBW102"
+INHERIT = 1
+AUTO_CREATE_QUEUES = 8
+RETRY_PREFIX = "%RETRY%"
+DLQ_PREFIX = "%DLQ%"
+MESSAGE_TYPE = "message.type"
+
+NO_SENDING = frozenset(
+    (
+        "SCHEDULE_TOPIC_XXXX",
+        "rmq_sys_wheel_timer",
+        "RMQ_SYS_TRANS_HALF_TOPIC",
+        "RMQ_SYS_TRANS_OP_HALF_TOPIC",
+        "TRANS_CHECK_MAX_TIME_TOPIC",
+        "SELF_TEST_TOPIC",
+        "OFFSET_MOVED_EVENT",
+    )
+)
+"""Topics that only the server writes to."""
+_LEGAL = re.compile(r"[%|a-zA-Z0-9_-]+")
+
+
+class TopicBook:
+    """Finds, makes and describes topics for RocketMQ's side."""
+
+    def __init__(
+        self, topics: Topics, config: TopicsConfig, *, broker_name: str, cluster_name: str
+    ) -> None:
+        self._topics = topics
+        self._config = config
+        self._queue_count = sum(topic.queue_count for topic in topics)
+        topics.on_created.append(self._created)
+        topics.on_deleted.append(self._deleted)
+        topics.on_grown.append(self._grown)
+        self.cluster_name = cluster_name
+        self.reply_topic = f"{cluster_name}_REPLY_TOPIC"
+        self._system = {
+            AUTO_CREATE_TOPIC: (AUTO_CREATE_QUEUES, READ | WRITE | INHERIT),
+            "SELF_TEST_TOPIC": (1, READ | WRITE),
+            "BenchmarkTest": (16, READ | WRITE),
+            "OFFSET_MOVED_EVENT": (1, READ | WRITE),
+            "RMQ_SYS_TRACE_TOPIC": (1, READ | WRITE),
+            "TRANS_CHECK_MAX_TIME_TOPIC": (1, READ | WRITE),
+            "SCHEDULE_TOPIC_XXXX": (18, READ | WRITE),
+            "rmq_sys_wheel_timer": (1, READ | WRITE),
+            "RMQ_SYS_TRANS_HALF_TOPIC": (1, READ | WRITE),
+            "RMQ_SYS_TRANS_OP_HALF_TOPIC": (1, READ | WRITE),
+            cluster_name: (16, READ | WRITE | INHERIT),
+            broker_name: (1, READ | WRITE | INHERIT),
+            self.reply_topic: (1, READ | WRITE),
+        }
+
+    def make_system_topics(self) -> None:
+        """Create those of RocketMQ's own topics that are not there yet."""
+        news = [
+            NewTopic(name=name, queue_count=count, permission=permission, is_internal=True)
+            for name, (count, permission) in self._system.items()
+            if self._topics.find(names.to_store(name)) is None
+        ]
+        if news:
+            self._topics.create_many(news)
+
+    def is_system(self, name: str) -> bool:
+        """Whether a name is one of RocketMQ's own topics."""
+        return name in self._system or name.startswith("rmq_sys_")
+
+    def system_names(self) -> list[str]:
+        """RocketMQ's own topics."""
+        return sorted(self._system)
+
+    # Finding
+
+    def find(self, name: str) -> Topic | None:
+        """A topic by RocketMQ's name; one with a dot names nothing, there as here."""
+        if "." in name:
+            return None
+        return self._topics.find(names.to_store(name) if "|" in name else name)
+
+    def get(self, name: str) -> Topic:
+        """A topic by RocketMQ's name; TOPIC_NOT_EXIST if there is none."""
+        topic = self.find(name)
+        if topic is None:
+            raise Refused(
+                ResponseCode.TOPIC_NOT_EXIST, f"the topic {name} not exist, apply first please!"
+            )
+        return topic
+
+    def __iter__(self) -> Iterator[Topic]:
+        return (topic for topic in self._topics if names.is_visible(topic.name))
+
+    # Making
+
+    def for_send(self, name: str, default_topic: str, queue_count: int) -> Topic:
+        """The topic that a send names, created if that is allowed."""
+        topic = self.find(name)
+        if topic is not None:
+            return topic
+        if name.startswith((RETRY_PREFIX, DLQ_PREFIX)):
+            return self.ensure(name, 1, READ | WRITE)
+        default = self.find(default_topic) if self._config.auto_create else None
+        if default is None or not default.permission & INHERIT:
+            raise Refused(
+                ResponseCode.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please!"
+            )
+        count = max(1, min(queue_count, default.write_queues))
+        return self.ensure(name, count, default.permission & ~INHERIT)
+
+    def ensure(self, name: str, queue_count: int, permission: int) -> Topic:
+        """A topic that is created if it is not there."""
+        topic = self.find(name)
+        if topic is not None:
+            return topic
+        check_name(name)
+        self._check_room(queue_count)
+        is_internal = self.is_system(name)
+        return self._topics.create(
+            NewTopic(
+                name=names.to_store(name),
+                queue_count=queue_count,
+                permission=permission,
+                is_internal=is_internal,
+            )
+        )
+
+    def ensure_queues(self, name: str, count: int) -> Topic:
+        """A retry or dead-letter topic with so many queues at least."""
+        count = max(1, count)
+        topic = self.ensure(name, count, READ | WRITE)
+        if topic.queue_count < count:
+            return self.set(name, count, count, topic.permission)
+        return topic
+
+    def _created(self, topic: Topic) -> None:
+        self._queue_count += topic.queue_count
+
+    def _deleted(self, topic: Topic) -> None:
+        self._queue_count -= topic.queue_count
+
+    def _grown(self, topic: Topic, had: int) -> None:
+        self._queue_count += topic.queue_count - had
+
+    def _check_room(self, count: int) -> None:
+        there = self._queue_count
+        if there + count > self._config.partitions_max:
+            raise Refused(
+                ResponseCode.SYSTEM_ERROR,
+                f"{count} queues more would pass topics.partitions_max "
+                f"{self._config.partitions_max}: there are {there}",
+            )
+
+    def set(self, name: str, read: int, write: int, permission: int) -> Topic:
+        """Make a topic so, or change it to be so."""
+        for what, count in (("readQueueNums", read), ("writeQueueNums", write)):
+            if not 0 < count <= QUEUE_COUNT_MAX:
+                raise Refused(
+                    ResponseCode.INVALID_PARAMETER, f"{what} {count} is not 1 to {QUEUE_COUNT_MAX}"
+                )
+        topic = self.ensure(name, max(read, write), permission)
+        grows = max(read, write) - topic.queue_count
+        if grows > 0:
+            self._check_room(grows)
+        self._topics.set_queues({topic: (read, write)})
+        self._topics.set_permission({topic: permission})
+        return topic
+
+    def set_attributes(self, topic: Topic, attributes: str) -> None:
+        """Take `+message.type=DELAY` and its like; anything else is refused by name."""
+        config = dict(topic.config)
+        for item in filter(None, attributes.split(",")):
+            name, _, value = item.strip().partition("=")
+            if name.lstrip("+-") != MESSAGE_TYPE:
+                raise Refused(
+                    ResponseCode.INVALID_PARAMETER, f"attribute {name!r} is not known here"
+                )
+            if name.startswith("-"):
+                config.pop(MESSAGE_TYPE, None)
+            else:
+                config[MESSAGE_TYPE] = value
+        self._topics.set_config({topic: config})
+
+    def delete(self, name: str) -> None:
+        """Delete a topic; one that is not there is as good as deleted."""
+        if self.is_system(name):
+            raise Refused(
+                ResponseCode.SYSTEM_ERROR, f"The topic[{name}] is conflict with system topic."
+            )
+        topic = self.find(name)
+        if topic is not None:
+            self._topics.delete([topic])
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that RocketMQ's clients could not say."""
+    if not name or len(name.encode()) > names.NAME_SIZE_MAX or not _LEGAL.fullmatch(name):
+        raise InvalidTopic(
+            f"topic name {name[:80]!r} is not 1 to {names.NAME_SIZE_MAX} letters, digits, "
+            "'_', '-', '%' or '|'"
+        )
+
+
+def describe(topic: Topic) -> TopicConfig:
+    """A topic as RocketMQ describes it."""
+    message_type = topic.config.get(MESSAGE_TYPE)
+    return TopicConfig(
+        topic_name=names.to_rocketmq(topic.name),
+        attributes={MESSAGE_TYPE: message_type} if message_type else {},
+        perm=topic.permission,
+        read_queue_nums=topic.read_queues,
+        write_queue_nums=topic.write_queues,
+    )

@@ -1,0 +1,75 @@
+"""Progress of groups by RocketMQ's names, over a store that may be killed."""
+
+import pytest
+from tests.gateway.remoting.pullworld import TOPIC
+
+from rockgate.gateway.remoting.groups.offsets import Offsets
+from rockgate.gateway.remoting.groups.resets import Resets
+from rockgate.store.clock import ManualClock
+from rockgate.store.config import StoreConfig
+from rockgate.store.state.topicchanges import NewTopic
+from rockgate.store.store import Store
+from rockgate.store.testing.memory_files import MemoryDisk
+
+CONFIG = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=1 << 16, key_index=False)
+
+
+class Nobody:
+    """No group has Kafka members."""
+
+    def is_foreign(self, group: str) -> bool:
+        return False
+
+
+class OffsetWorld:
+    """A store with two topics of two queues."""
+
+    def __init__(self) -> None:
+        self.disk = MemoryDisk()
+        self.open()
+        for name in (TOPIC, "bills"):
+            self.store.topics.create(NewTopic(name=name, queue_count=2))
+
+    def open(self) -> None:
+        self.store = Store(self.disk.root(), CONFIG, ManualClock())
+        self.offsets = Offsets(self.store.progress, Nobody(), Resets(lambda queue: None))
+
+    def kill(self) -> None:
+        self.disk = self.disk.killed()
+        self.open()
+
+    def commit(self, group: str, offset: int, *, topic: str = TOPIC, queue: int = 0) -> None:
+        found = self.store.queue(self.store.topics.get(topic), queue)
+        self.offsets.commit(group, found, offset, acknowledged=True)
+
+    def committed(self, group: str, *, topic: str = TOPIC, queue: int = 0) -> int | None:
+        return self.offsets.committed(group, self.store.topics.get(topic), queue)
+
+
+@pytest.mark.row("OFF-8")
+def test_progress_is_kept_by_group_topic_and_queue_and_outlives_a_kill() -> None:
+    world = OffsetWorld()
+    world.commit("g", 5)
+    world.commit("g", 6, queue=1)
+    world.commit("g", 7, topic="bills")
+    world.commit("h", 8)
+    for _ in range(2):
+        assert world.committed("g") == 5
+        assert world.committed("g", queue=1) == 6
+        assert world.committed("g", topic="bills") == 7
+        assert world.committed("h") == 8
+        assert world.committed("h", queue=1) is None
+        world.kill()
+
+
+@pytest.mark.row("OFF-8")
+def test_a_lower_offset_is_taken_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    world = OffsetWorld()
+    world.commit("g", 5)
+    world.commit("g", 6)
+    assert caplog.text == ""
+    world.commit("g", 2)
+    assert world.committed("g") == 2
+    [record] = caplog.records
+    assert record.levelname == "WARNING"
+    assert "progress goes back group=g topic=orders queue=0 from=6 to=2" in record.getMessage()
