@@ -2,7 +2,6 @@
 
 from rockgate.protocol.remoting.message import Message as Received
 from rockgate.sdk.client import Client
-from rockgate.sdk.connection import LinkSettings
 from rockgate.sdk.errors import (
     Closed,
     ErrorCode,
@@ -19,9 +18,10 @@ from rockgate.sdk.errors import (
 )
 from rockgate.sdk.hooks import Ended, RpcHook, SendHook, Sending, SendKind
 from rockgate.sdk.message import Message, SendResult, SendStatus
+from rockgate.sdk.net.connection import LinkSettings
+from rockgate.sdk.net.replies import Reply
 from rockgate.sdk.producer import Producer
-from rockgate.sdk.replies import Reply
-from rockgate.sdk.routes import Queue, Route
+from rockgate.sdk.routing.routes import Queue, Route
 from rockgate.sdk.transaction import Outcome, Rollback, Transaction
 
 __all__ = [

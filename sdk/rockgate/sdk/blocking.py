@@ -18,12 +18,12 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from rockgate.protocol.remoting.message import Message as Received
-from rockgate.sdk.delivery import Selector
 from rockgate.sdk.errors import Closed, SdkError
 from rockgate.sdk.message import Message, SendResult
+from rockgate.sdk.net.replies import Reply
 from rockgate.sdk.producer import CLOSE_S, Producer
-from rockgate.sdk.replies import Reply
-from rockgate.sdk.routes import Queue
+from rockgate.sdk.routing.routes import Queue
+from rockgate.sdk.send.delivery import Selector
 from rockgate.sdk.transaction import Outcome, Transaction
 
 T = TypeVar("T")

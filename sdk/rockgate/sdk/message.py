@@ -20,7 +20,7 @@ from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.remoting import properties as names
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.sdk.errors import InvalidMessage
-from rockgate.sdk.routes import Queue
+from rockgate.sdk.routing.routes import Queue
 
 Delay: TypeAlias = int | timedelta | datetime
 """One of RocketMQ's 18 levels, how long, or when (with its time zone)."""

@@ -22,18 +22,19 @@ from rockgate.protocol.remoting.properties import (
     PRODUCER_GROUP,
     TRANSACTION_PREPARED,
 )
-from rockgate.sdk import sharing, telemetry, tracing
+from rockgate.sdk import sharing
 from rockgate.sdk.client import Client, addresses_of
-from rockgate.sdk.delivery import Delivery, Selector, choice
 from rockgate.sdk.errors import Closed, InvalidMessage, TimedOut
 from rockgate.sdk.hooks import SendHook
 from rockgate.sdk.message import Message, SendResult, check_group
-from rockgate.sdk.namespaces import unwrap, wrap
-from rockgate.sdk.outgoing import Packer
-from rockgate.sdk.replies import Reply, asking, reply_to
-from rockgate.sdk.routes import Queue
-from rockgate.sdk.sender import Half, Sender
-from rockgate.sdk.tracing import TraceHook, Tracer
+from rockgate.sdk.net.replies import Reply, asking, reply_to
+from rockgate.sdk.observe import telemetry, tracing
+from rockgate.sdk.observe.tracing import TraceHook, Tracer
+from rockgate.sdk.routing.routes import Queue
+from rockgate.sdk.send.delivery import Delivery, Selector, choice
+from rockgate.sdk.send.namespaces import unwrap, wrap
+from rockgate.sdk.send.outgoing import Packer
+from rockgate.sdk.send.sender import Half, Sender
 from rockgate.sdk.transaction import Checker, Checking, Transaction
 
 if TYPE_CHECKING:
@@ -75,10 +76,10 @@ class Producer:
         `namespace` is put before topics and group on the wire. Producers with another `instance`
         have a client of their own. `retry_not_ok` sends again what was stored, but not as safely
         as it should be. `avoid_slow` passes over brokers that were slow or failed, for a while
-        (`rockgate.sdk.faults`). `hooks` are told of every send (`rockgate.sdk.hooks`). Spans are
-        made with `tracer_provider`, or the application's own if it has set one up
-        (`rockgate.sdk.telemetry`). `trace` writes RocketMQ's message trace, to its own topic or to
-        the one that is named (`rockgate.sdk.tracing`).
+        (`rockgate.sdk.routing.faults`). `hooks` are told of every send (`rockgate.sdk.hooks`).
+        Spans are made with `tracer_provider`, or the application's own if it has set one up
+        (`rockgate.sdk.observe.telemetry`). `trace` writes RocketMQ's message trace, to its own
+        topic or to the one that is named (`rockgate.sdk.observe.tracing`).
         """
         check_group(group)
         if namespace:

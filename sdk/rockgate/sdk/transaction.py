@@ -31,10 +31,10 @@ from rockgate.protocol.remoting.ids import parse_offset_message_id
 from rockgate.protocol.remoting.message import Message as Received
 from rockgate.protocol.remoting.message import decode
 from rockgate.protocol.remoting.properties import KEYS, PRODUCER_GROUP, TAGS
-from rockgate.sdk.connection import Link
 from rockgate.sdk.errors import Refused, SdkError, SendFailed
 from rockgate.sdk.hooks import Ended, SendHook, tell_ended
 from rockgate.sdk.message import SendResult, SendStatus
+from rockgate.sdk.net.connection import Link
 
 CHECKS_MAX: Final = 256
 """Checks that may be under way; a further one is not answered, and its broker asks again."""

@@ -17,7 +17,7 @@ from tests.sdk.test_transaction import Checked
 
 from rockgate.protocol.entry import parse_properties
 from rockgate.sdk import Message, Received, Refused
-from rockgate.sdk.telemetry import context_of, hook
+from rockgate.sdk.observe.telemetry import context_of, hook
 
 
 class Spans:

@@ -9,14 +9,14 @@ from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.headers.transactions import EndTransactionHeader
 from rockgate.sdk import hooks as telling
-from rockgate.sdk.connection import Link
-from rockgate.sdk.delivery import Choose, Delivery, choice
 from rockgate.sdk.errors import Refused, SdkError, SendFailed
 from rockgate.sdk.hooks import Ended, SendHook, Sending, SendKind
 from rockgate.sdk.message import Message, SendResult
-from rockgate.sdk.outgoing import Packer
+from rockgate.sdk.net.connection import Link
+from rockgate.sdk.net.open_calls import Underway
+from rockgate.sdk.send.delivery import Choose, Delivery, choice
+from rockgate.sdk.send.outgoing import Packer
 from rockgate.sdk.transaction import Outcome
-from rockgate.sdk.underway import Underway
 
 
 class Sender:

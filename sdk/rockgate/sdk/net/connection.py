@@ -22,8 +22,8 @@ from rockgate.protocol.remoting.command import Buffer, Command, Fields
 from rockgate.protocol.remoting.connection import Write, writer
 from rockgate.sdk.errors import Closed, TimedOut, Unreachable
 from rockgate.sdk.hooks import RpcHook
-from rockgate.sdk.turns import Turns
-from rockgate.sdk.wire import Late, Wire
+from rockgate.sdk.net.in_flight import Turns
+from rockgate.sdk.net.socket import Late, Wire
 
 Dial: TypeAlias = Callable[
     [Callable[[], asyncio.Protocol], str, int], Awaitable[tuple[asyncio.BaseTransport, object]]

@@ -13,9 +13,9 @@ from rockgate.protocol.remoting.headers.sending import SentHeader
 from rockgate.protocol.remoting.hot.sends import SendHead
 from rockgate.sdk.errors import Refused
 from rockgate.sdk.message import SendResult, SendStatus
-from rockgate.sdk.namespaces import wrap
-from rockgate.sdk.outgoing import Outgoing
-from rockgate.sdk.routes import DEFAULT_TOPIC, QUEUE_COUNT_OF_NEW, Queue
+from rockgate.sdk.routing.routes import DEFAULT_TOPIC, QUEUE_COUNT_OF_NEW, Queue
+from rockgate.sdk.send.namespaces import wrap
+from rockgate.sdk.send.outgoing import Outgoing
 
 HEADS_MAX: Final = 4096
 """Queues whose header is kept; with more, all are made anew."""

@@ -7,7 +7,7 @@ from tests.sdk.memorynet import run
 from tests.sdk.test_producer import World, answering_after, refusing
 
 from rockgate.sdk import Message
-from rockgate.sdk.faults import FAILED_S, Faults, penalty_s
+from rockgate.sdk.routing.faults import FAILED_S, Faults, penalty_s
 
 
 @pytest.mark.row("U-01")

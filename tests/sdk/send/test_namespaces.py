@@ -12,7 +12,7 @@ from tests.sdk.test_transaction import Checked, check_for
 
 from rockgate.protocol.entry import parse_properties
 from rockgate.sdk import Client, Message, Outcome, Producer, Queue
-from rockgate.sdk.namespaces import unwrap, wrap
+from rockgate.sdk.send.namespaces import unwrap, wrap
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from tests.sdk.memorynet import run, settle
 
 from rockgate.sdk.errors import Overloaded
-from rockgate.sdk.turns import Turns
+from rockgate.sdk.net.in_flight import Turns
 
 
 def turns(count: int = 2, size: int = 100, waiting: int = 10) -> Turns:

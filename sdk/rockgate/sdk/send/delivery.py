@@ -20,7 +20,6 @@ from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.errors import MalformedRequest
 from rockgate.protocol.remoting.headers.sending import RecalledHeader, RecallHeader
 from rockgate.sdk.client import Client
-from rockgate.sdk.connection import Link
 from rockgate.sdk.errors import (
     Closed,
     ErrorCode,
@@ -33,12 +32,13 @@ from rockgate.sdk.errors import (
     TimedOut,
     Unreachable,
 )
-from rockgate.sdk.exchange import Heads, results_of
-from rockgate.sdk.faults import FAILED_S, Faults
 from rockgate.sdk.message import SendResult, SendStatus
-from rockgate.sdk.namespaces import wrap
-from rockgate.sdk.outgoing import Outgoing
-from rockgate.sdk.routes import Queue, Route
+from rockgate.sdk.net.connection import Link
+from rockgate.sdk.routing.faults import FAILED_S, Faults
+from rockgate.sdk.routing.routes import Queue, Route
+from rockgate.sdk.send.exchange import Heads, results_of
+from rockgate.sdk.send.namespaces import wrap
+from rockgate.sdk.send.outgoing import Outgoing
 
 CURED_ELSEWHERE: Final = frozenset(
     (

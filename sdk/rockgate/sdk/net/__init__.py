@@ -1,0 +1,1 @@
+"""Connections to brokers: sockets, requests in flight, and what comes again and again."""

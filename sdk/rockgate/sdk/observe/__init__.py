@@ -1,0 +1,1 @@
+"""Who is told of sends: traces and OpenTelemetry."""

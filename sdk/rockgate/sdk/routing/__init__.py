@@ -1,0 +1,1 @@
+"""Which broker has which queue, and which to avoid for a while."""

@@ -1,0 +1,1 @@
+"""Sending: messages made ready, brokers chosen, answers read."""
