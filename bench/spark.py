@@ -152,7 +152,7 @@ def _load(bootstrap: str, topic: str, count: int) -> None:
 
 def run(plan: Plan = FULL) -> Report:
     """Measure everything, and say which bars hold."""
-    from rockgate.pipeline.session import open_session
+    from rockgate.pipeline.spark.session import open_session
 
     settings = {"spark.ui.enabled": "false", "spark.driver.memory": "2g"}
     spark = open_session("bench", master="local[2]", extra=settings)

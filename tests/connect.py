@@ -21,7 +21,7 @@ from tests.gateway.server import environment
 from tests.spark import SETTINGS
 from tests.waiting import wait_until
 
-from rockgate.pipeline import connector
+from rockgate.pipeline.spark import connector
 
 SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 START_SECONDS_MAX = 120

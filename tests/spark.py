@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from pyspark.sql import SparkSession
 from tests.waiting import wait_until
 
-from rockgate.pipeline.session import open_session
+from rockgate.pipeline.spark.session import open_session
 
 _numbers = count()
 MARKS = [

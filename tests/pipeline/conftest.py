@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from tests.gateway.server import RunningServer
 from tests.spark import shared_session
 
-from rockgate.pipeline.kafka import Cluster
-from rockgate.pipeline.telling import Teller
+from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.spark.kafka import Cluster
 
 
 @pytest.fixture

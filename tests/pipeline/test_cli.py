@@ -16,9 +16,9 @@ from tests.spark import create_topic, new_topic, numbered, read_topic, send
 from tests.waiting import wait_until
 from typer.testing import CliRunner
 
-from rockgate.pipeline.archive import parsed, split
 from rockgate.pipeline.cli import app
-from rockgate.pipeline.files import File
+from rockgate.pipeline.files.archive import parsed, split
+from rockgate.pipeline.files.interface import File
 
 JOBS = ("archive", "replay", "mirror", "stats", "dead-letters", "run")
 # A site without pyspark: the finder hides it, as if it were not installed.
@@ -280,7 +280,7 @@ class TestProcess:
         self, server: RunningServer, tmp_path: Path
     ) -> None:
         """local-cluster: the executor is a process of its own."""
-        from rockgate.pipeline import connector
+        from rockgate.pipeline.spark import connector
 
         topic = new_topic(server.bootstrap, 2)
         send(server.bootstrap, topic, numbered(100, 2))

@@ -17,10 +17,10 @@ from tests.pipeline.jobs.test_deadletters import bury
 from tests.spark import MARKS, Record, create_topic, new_topic, numbered, read_topic, send
 from tests.waiting import wait_until
 
-from rockgate.pipeline import archive
+from rockgate.pipeline.files import archive
 from rockgate.pipeline.jobs import archive as job
-from rockgate.pipeline.kafka import Cluster, Topics
-from rockgate.pipeline.telling import Teller
+from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.spark.kafka import Cluster, Topics
 
 pytestmark = MARKS
 BASE_MS = 1_700_000_000_000

@@ -13,12 +13,13 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.spark import MARKS, new_topic, numbered, send
 from tests.waiting import wait_until
 
-from rockgate.pipeline import checkpoint, kafka
 from rockgate.pipeline.errors import DataLost, JobFailed, Stopped
-from rockgate.pipeline.files import Files
-from rockgate.pipeline.kafka import Cluster, Reading, Topics
+from rockgate.pipeline.files import checkpoint
+from rockgate.pipeline.files.interface import Files
+from rockgate.pipeline.report.progress import Teller
 from rockgate.pipeline.running import Pace, Stopping, run_stream, stopped_by_signals
-from rockgate.pipeline.telling import Teller
+from rockgate.pipeline.spark import kafka
+from rockgate.pipeline.spark.kafka import Cluster, Reading, Topics
 
 pytestmark = MARKS
 

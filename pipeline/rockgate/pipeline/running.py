@@ -20,10 +20,10 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from rockgate.pipeline.errors import Stopped
-from rockgate.pipeline.failures import explained, told
-from rockgate.pipeline.remote import is_remote, lost, means_lost
-from rockgate.pipeline.steering import Steering
-from rockgate.pipeline.telling import Teller
+from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.spark.failures import explained, told
+from rockgate.pipeline.spark.remote import is_remote, lost, means_lost
+from rockgate.pipeline.spark.remote_steps import Steering
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -12,14 +12,14 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.gateway.server import RunningServer
 from tests.spark import MARKS, Record, new_topic, numbered, send, shared_session
 
-from rockgate.pipeline import archive, merging
-from rockgate.pipeline.archive import Part
 from rockgate.pipeline.errors import NotReachable, UnknownTopic, WrongCheckpoint
-from rockgate.pipeline.files import Files
+from rockgate.pipeline.files import archive, compaction
+from rockgate.pipeline.files.archive import Part
+from rockgate.pipeline.files.compaction import Merging
+from rockgate.pipeline.files.interface import Files
 from rockgate.pipeline.jobs.archive import Options, run
-from rockgate.pipeline.kafka import Cluster, Reading, Topics
-from rockgate.pipeline.merging import Merging
-from rockgate.pipeline.telling import Teller
+from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.spark.kafka import Cluster, Reading, Topics
 
 pytestmark = MARKS
 
@@ -133,10 +133,10 @@ def test_a_merge_that_is_interrupted_shows_every_record_once(
         broken.setattr(Files, "rename", failing_rename)
         broken.setattr(Files, "delete", failing_delete)
         with pytest.raises(KeyboardInterrupt):
-            merging.merge(spark, files, archive.live(files))
+            compaction.merge(spark, files, archive.live(files))
     assert numbers(archive.read(spark, str(tmp_path))) == list(range(30))
     left = {"before the rename": 0, "after the rename": 3, "half deleted": 2}[moment]
-    assert merging.sweep(files) == left
+    assert compaction.sweep(files) == left
     assert numbers(spark.read.parquet(str(tmp_path))) == list(range(30))
 
 

@@ -20,15 +20,16 @@ from tests.spark import Record as Sent
 from tests.waiting import wait_until
 from typer.testing import CliRunner
 
-from rockgate.pipeline import checkpoint, kafka
-from rockgate.pipeline.admin import Admin
+from rockgate.pipeline.admin.interface import Admin
 from rockgate.pipeline.cli import app
 from rockgate.pipeline.errors import BadOption, UnknownTopic, WrongCheckpoint
-from rockgate.pipeline.files import Files
+from rockgate.pipeline.files import checkpoint
+from rockgate.pipeline.files.interface import Files
 from rockgate.pipeline.jobs import deadletters as job
 from rockgate.pipeline.jobs.deadletters import Options, letters, records, run, summary
-from rockgate.pipeline.kafka import Cluster
-from rockgate.pipeline.telling import Teller
+from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.spark import kafka
+from rockgate.pipeline.spark.kafka import Cluster
 from rockgate.protocol.remoting.properties import RETRY_MARKS
 
 pytestmark = MARKS

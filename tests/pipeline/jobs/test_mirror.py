@@ -17,8 +17,8 @@ from tests.spark import MARKS, Record, grow_topic, new_topic, numbered, read_top
 
 from rockgate.pipeline.errors import BadOption, UnknownTopic
 from rockgate.pipeline.jobs.mirror import OFFSET_HEADER, TIMESTAMP_HEADER, Options, records, run
-from rockgate.pipeline.kafka import Cluster, Reading, Topics
-from rockgate.pipeline.telling import Teller
+from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.spark.kafka import Cluster, Reading, Topics
 
 pytestmark = MARKS
 

@@ -16,15 +16,16 @@ from pyspark.sql import SparkSession
 from tests.spark import MARKS, new_topic, read_topic, shared_session
 from tests.waiting import wait_until
 
-from rockgate.pipeline import archive, kafka
-from rockgate.pipeline.archive import Part
 from rockgate.pipeline.errors import BadOption, Stopped, UnknownTopic, WrongCheckpoint
-from rockgate.pipeline.files import Files
+from rockgate.pipeline.files import archive
+from rockgate.pipeline.files.archive import Part
+from rockgate.pipeline.files.interface import Files
 from rockgate.pipeline.jobs import replay
 from rockgate.pipeline.jobs.replay import Options, Selection, plan, records, run
-from rockgate.pipeline.kafka import Cluster
+from rockgate.pipeline.report.progress import Teller
 from rockgate.pipeline.running import Stopping
-from rockgate.pipeline.telling import Teller
+from rockgate.pipeline.spark import kafka
+from rockgate.pipeline.spark.kafka import Cluster
 
 pytestmark = MARKS
 

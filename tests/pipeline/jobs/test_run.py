@@ -13,8 +13,8 @@ from tests.spark import MARKS, Record, new_topic, numbered, read_topic, send
 
 from rockgate.pipeline.errors import BadOption, UnknownTopic
 from rockgate.pipeline.jobs.run import Options, load, run
-from rockgate.pipeline.kafka import Cluster
-from rockgate.pipeline.telling import Teller
+from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.spark.kafka import Cluster
 
 pytestmark = MARKS
 

@@ -20,7 +20,7 @@ from rockgate.pipeline.cli.examples import (
 )
 from rockgate.pipeline.cli.options import DEFAULT_BOOTSTRAP
 from rockgate.pipeline.cli.running import run_job, told
-from rockgate.pipeline.session import INSTALL_ADVICE
+from rockgate.pipeline.spark.session import INSTALL_ADVICE
 
 HELP = (
     "Move data with Spark: archive, replay, mirror, measure, look after dead letters, or run a "
@@ -77,8 +77,8 @@ def archive(
     quiet: options.Quiet = False,
 ) -> None:
     """Topics to Parquet, partitioned by topic and date; every record exactly once."""
+    from rockgate.pipeline.files.compaction import Merging
     from rockgate.pipeline.jobs import archive as job
-    from rockgate.pipeline.merging import Merging
 
     size = options.size(merge_bytes, "--merge-bytes")
     chosen = job.Options(
@@ -129,7 +129,7 @@ def replay(
 ) -> None:
     """Archived records back to a topic, with keys, headers, and their order in a partition."""
     from rockgate.pipeline.jobs import replay as job
-    from rockgate.pipeline.kafka import names_of
+    from rockgate.pipeline.spark.kafka import names_of
 
     chosen = job.Options(
         cluster=options.cluster(bootstrap, kafka_option),
@@ -202,7 +202,7 @@ def mirror(
 ) -> None:
     """Topics of any Kafka cluster to another, with partitions, keys and headers."""
     from rockgate.pipeline.jobs import mirror as job
-    from rockgate.pipeline.kafka import Cluster
+    from rockgate.pipeline.spark.kafka import Cluster
 
     chosen = job.Options(
         source=Cluster(bootstrap=source, options=options.pairs(from_option, "--from-option")),

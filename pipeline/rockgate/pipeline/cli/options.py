@@ -12,8 +12,8 @@ import typer
 from rockgate.pipeline.errors import BadOption
 
 if TYPE_CHECKING:
-    from rockgate.pipeline.kafka import Cluster, Reading, Topics
     from rockgate.pipeline.running import Pace
+    from rockgate.pipeline.spark.kafka import Cluster, Reading, Topics
 
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 _DURATION = re.compile(r"^(\d{1,12}) *(ms|s|m|h|d)$")
@@ -102,14 +102,14 @@ def pairs(texts: Sequence[str] | None, flag: str) -> dict[str, str]:
 
 def cluster(bootstrap: str, texts: Sequence[str] | None) -> Cluster:
     """The server that is meant."""
-    from rockgate.pipeline.kafka import Cluster
+    from rockgate.pipeline.spark.kafka import Cluster
 
     return Cluster(bootstrap=bootstrap, options=pairs(texts, "--kafka-option"))
 
 
 def topics(names: Sequence[str] | None, pattern: str = "") -> Topics:
     """The topics that are meant."""
-    from rockgate.pipeline.kafka import Topics, names_of
+    from rockgate.pipeline.spark.kafka import Topics, names_of
 
     if not names and not pattern:
         raise BadOption("which topics? --topic NAME or --pattern REGEX")
@@ -118,7 +118,7 @@ def topics(names: Sequence[str] | None, pattern: str = "") -> Topics:
 
 def reading(start: str, step: int, allow_data_loss: bool) -> Reading:
     """How topics are read."""
-    from rockgate.pipeline.kafka import Reading
+    from rockgate.pipeline.spark.kafka import Reading
 
     return Reading(start=start, offsets_per_batch=step, is_loss_allowed=allow_data_loss)
 

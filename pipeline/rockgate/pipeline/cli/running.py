@@ -10,15 +10,15 @@ import typer
 
 from rockgate.pipeline.cli import options
 from rockgate.pipeline.errors import PipelineError, Stopped
-from rockgate.pipeline.failures import told as told_by_spark
-from rockgate.pipeline.session import (
+from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.spark.failures import told as told_by_spark
+from rockgate.pipeline.spark.session import (
     has_session,
     is_of_this_machine,
     open_session,
     spark_version,
     where,
 )
-from rockgate.pipeline.telling import Teller
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,14 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rockgate.pipeline import archive, checkpoint, kafka, merging, paths, probe
-from rockgate.pipeline.admin import Admin
-from rockgate.pipeline.archive import Part
-from rockgate.pipeline.files import Files
-from rockgate.pipeline.kafka import Cluster, Reading, Topics
-from rockgate.pipeline.merging import Merging
+from rockgate.pipeline.admin import probe
+from rockgate.pipeline.admin.interface import Admin
+from rockgate.pipeline.files import archive, checkpoint, paths
+from rockgate.pipeline.files import compaction as merging
+from rockgate.pipeline.files.archive import Part
+from rockgate.pipeline.files.compaction import Merging
+from rockgate.pipeline.files.interface import Files
+from rockgate.pipeline.report.progress import Teller
 from rockgate.pipeline.running import Pace, Stopping, run_stream
-from rockgate.pipeline.telling import Teller
+from rockgate.pipeline.spark import kafka
+from rockgate.pipeline.spark.kafka import Cluster, Reading, Topics
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -17,16 +17,18 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from pyspark.sql import functions as F
 
-from rockgate.pipeline import checkpoint, delay, kafka, paths, probe
-from rockgate.pipeline.admin import Admin
+from rockgate.pipeline.admin import probe
+from rockgate.pipeline.admin.interface import Admin
 from rockgate.pipeline.errors import BadOption, UnknownTopic
-from rockgate.pipeline.failures import told
-from rockgate.pipeline.files import Files
-from rockgate.pipeline.kafka import Cluster, Reading, Topics
-from rockgate.pipeline.records import HEADERS_TYPE, header, header_value, with_headers
+from rockgate.pipeline.files import checkpoint, paths
+from rockgate.pipeline.files.interface import Files
+from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.report.tables import table
 from rockgate.pipeline.running import Pace, Stopping, run_stream
-from rockgate.pipeline.showing import table
-from rockgate.pipeline.telling import Teller
+from rockgate.pipeline.spark import delay, kafka
+from rockgate.pipeline.spark.failures import told
+from rockgate.pipeline.spark.kafka import Cluster, Reading, Topics
+from rockgate.pipeline.spark.records import HEADERS_TYPE, header, header_value, with_headers
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

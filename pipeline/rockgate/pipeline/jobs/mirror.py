@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from rockgate.pipeline import checkpoint, kafka, paths, probe
-from rockgate.pipeline.admin import Admin
+from rockgate.pipeline.admin import probe
+from rockgate.pipeline.admin.interface import Admin
+from rockgate.pipeline.admin.targets import ensure_topics, named
 from rockgate.pipeline.errors import BadOption
-from rockgate.pipeline.files import Files
-from rockgate.pipeline.kafka import Cluster, Offsets, Reading, Topics
-from rockgate.pipeline.records import header, header_value, milliseconds, with_headers
+from rockgate.pipeline.files import checkpoint, paths
+from rockgate.pipeline.files.interface import Files
+from rockgate.pipeline.report.progress import Teller
 from rockgate.pipeline.running import Pace, Stopping, run_stream
-from rockgate.pipeline.targets import ensure_topics, named
-from rockgate.pipeline.telling import Teller
+from rockgate.pipeline.spark import kafka
+from rockgate.pipeline.spark.kafka import Cluster, Offsets, Reading, Topics
+from rockgate.pipeline.spark.records import header, header_value, milliseconds, with_headers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

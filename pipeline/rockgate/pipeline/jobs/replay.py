@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from rockgate.pipeline import archive, checkpoint, delay, kafka, paths, probe
-from rockgate.pipeline.admin import Admin
-from rockgate.pipeline.archive import Part
+from rockgate.pipeline.admin import probe
+from rockgate.pipeline.admin.interface import Admin
+from rockgate.pipeline.admin.targets import ensure_topics, named
 from rockgate.pipeline.errors import BadOption, Stopped, UnknownTopic
-from rockgate.pipeline.failures import told
-from rockgate.pipeline.files import Files
-from rockgate.pipeline.kafka import Cluster
-from rockgate.pipeline.records import header, milliseconds, with_headers
+from rockgate.pipeline.files import archive, checkpoint, paths
+from rockgate.pipeline.files.archive import Part
+from rockgate.pipeline.files.interface import Files
+from rockgate.pipeline.report.progress import Teller
 from rockgate.pipeline.running import Stopping, stopped_by_signals
-from rockgate.pipeline.targets import ensure_topics, named
-from rockgate.pipeline.telling import Teller
+from rockgate.pipeline.spark import delay, kafka
+from rockgate.pipeline.spark.failures import told
+from rockgate.pipeline.spark.kafka import Cluster
+from rockgate.pipeline.spark.records import header, milliseconds, with_headers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -13,16 +13,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rockgate.pipeline import checkpoint, kafka, paths, probe, sent
-from rockgate.pipeline.admin import Admin
+from rockgate.pipeline.admin import probe
+from rockgate.pipeline.admin.interface import Admin
 from rockgate.pipeline.errors import BadOption
-from rockgate.pipeline.failures import told
-from rockgate.pipeline.files import Files
-from rockgate.pipeline.kafka import Cluster, Reading, Topics
-from rockgate.pipeline.records import for_sink
-from rockgate.pipeline.remote import is_remote
+from rockgate.pipeline.files import checkpoint, paths
+from rockgate.pipeline.files.interface import Files
+from rockgate.pipeline.report.progress import Teller
 from rockgate.pipeline.running import Pace, Stopping, run_stream
-from rockgate.pipeline.telling import Teller
+from rockgate.pipeline.spark import kafka, shipped_code
+from rockgate.pipeline.spark.failures import told
+from rockgate.pipeline.spark.kafka import Cluster, Reading, Topics
+from rockgate.pipeline.spark.records import for_sink
+from rockgate.pipeline.spark.remote import is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -79,7 +81,7 @@ def run(
     function = load(options.function)
     if is_remote(spark) and hasattr(function, "__module__"):
         # Its own Python functions are called at the server, which does not have the module.
-        sent.whole(function)
+        shipped_code.whole(function)
     with Admin(spark, options.cluster) as admin:
         admin.partition_counts(options.inputs)
     frames = [

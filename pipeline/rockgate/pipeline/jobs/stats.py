@@ -16,15 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from rockgate.pipeline import checkpoint, kafka, paths, probe, report
-from rockgate.pipeline.admin import Admin, lag
+from rockgate.pipeline.admin import probe
+from rockgate.pipeline.admin.interface import Admin, lag
 from rockgate.pipeline.errors import BadOption
-from rockgate.pipeline.failures import told
-from rockgate.pipeline.files import Files
-from rockgate.pipeline.kafka import Cluster, Offsets, Reading, Topics
-from rockgate.pipeline.records import header_value, milliseconds, size
+from rockgate.pipeline.files import checkpoint, paths
+from rockgate.pipeline.files.interface import Files
+from rockgate.pipeline.report import html as report
+from rockgate.pipeline.report.progress import Teller
 from rockgate.pipeline.running import Pace, Stopping, run_stream
-from rockgate.pipeline.telling import Teller
+from rockgate.pipeline.spark import kafka
+from rockgate.pipeline.spark.failures import told
+from rockgate.pipeline.spark.kafka import Cluster, Offsets, Reading, Topics
+from rockgate.pipeline.spark.records import header_value, milliseconds, size
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -1,0 +1,1 @@
+"""Asking a Kafka server about topics and groups."""

@@ -1,0 +1,1 @@
+"""Files of jobs, wherever Spark can reach them."""

@@ -1,0 +1,48 @@
+"""What a checkpoint was made for: a rerun with other options is refused before it mixes things up.
+
+Spark's checkpoint says how far a query has come, not what it was. Beside it lies `job.json` with
+the options that decide what the job reads and writes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from rockgate.pipeline.errors import WrongCheckpoint
+from rockgate.pipeline.files.interface import Files
+
+NAME = "job.json"
+
+
+def claim(checkpoint: Files, identity: Mapping[str, str]) -> None:
+    """Write down what this checkpoint is for, or compare with what was written."""
+    if not checkpoint.exists(NAME):
+        if checkpoint.folders("offsets") or checkpoint.exists("offsets"):
+            raise WrongCheckpoint(
+                f"the checkpoint {checkpoint.uri()} was not made by these jobs; name another one"
+            )
+        checkpoint.write_text(NAME, json.dumps(identity, indent=2) + "\n")
+        return
+    kept = json.loads(checkpoint.read_text(NAME))
+    differing = sorted(name for name in {*kept, *identity} if kept.get(name) != identity.get(name))
+    if differing:
+        then = ", ".join(f"{name}={kept.get(name, '(none)')}" for name in differing)
+        now = ", ".join(f"{name}={identity.get(name, '(none)')}" for name in differing)
+        raise WrongCheckpoint(
+            f"the checkpoint {checkpoint.uri()} was made with {then}, and this run has {now}; "
+            "name another checkpoint, or give the options that it was made with"
+        )
+
+
+def unfinished_batch(checkpoint: Files) -> int | None:
+    """The batch that a run began and did not finish, which the next run does first."""
+    begun = _numbers(checkpoint, "offsets")
+    done = _numbers(checkpoint, "commits")
+    last = max(begun, default=-1)
+    return last if last > max(done, default=-1) else None
+
+
+def _numbers(checkpoint: Files, folder: str) -> list[int]:
+    names = (file.path.rpartition("/")[2] for file in checkpoint.below(folder))
+    return [int(name) for name in names if name.isdigit()]

@@ -1,0 +1,1 @@
+"""What jobs tell people: progress, tables, the report."""

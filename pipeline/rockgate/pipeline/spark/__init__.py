@@ -1,0 +1,1 @@
+"""Spark: sessions, the connector, topics as data frames."""
