@@ -116,7 +116,7 @@ def test_the_file_map_says_what_the_first_sentence_of_a_module_says(tmp_path: Pa
     (room / "flush.py").write_text('"""Makes it\nlast, v1.0 | v2. And more.\n\nMore still."""')
     page = filemap.render(tmp_path)
     assert "**`store/rockgate/store/`** The store.\n" in page
-    link = "[flush.py](../store/rockgate/store/log/flusher.py)"
+    link = "[flush.py](../store/rockgate/store/flush.py)"
     assert f"| {link} | Makes it last, v1.0 \\| v2. |\n" in page
     assert page.startswith("above\n")
     assert page.endswith("\nbelow\n")

@@ -156,9 +156,8 @@ def consume(
     meter = _meter()
 
     async def work(cluster: Cluster) -> None:
-        write = _writer(show, meter)
         try:
-            await reading.Reading(cluster, plan, write, note=_note(meter)).run()
+            await reading.Reading(cluster, plan, _writer(show, meter), note=_note(meter)).run()
         finally:
             meter.clear()
             if meter.record_count and tables.is_watched() and _is_redirected():

@@ -32,15 +32,7 @@ from collections.abc import Callable
 from typing import Final
 
 from rockgate.gateway.kafka.groups.classic import events
-from rockgate.gateway.kafka.groups.classic.events import (
-    Join,
-    Joined,
-    Listed,
-    Outbox,
-    State,
-    Sync,
-    Synced,
-)
+from rockgate.gateway.kafka.groups.classic.events import Join, Joined, Outbox, State, Sync
 from rockgate.gateway.kafka.groups.classic.group_record import SavedGroup
 from rockgate.gateway.kafka.groups.classic.join_window import NEVER_MS, Gathering
 from rockgate.gateway.kafka.groups.classic.members import Member, Members
@@ -268,9 +260,9 @@ class Group:
     def _joined(self, member: Member, is_telling: bool) -> Joined:
         """The present generation, for a member; the leader may be told who is in it."""
         leader, name = self.members.leader or "", self.protocol_name
-        listed: list[Listed] = []
+        listed: list[events.Listed] = []
         if is_telling and member.id == leader:
-            listed = [Listed(m.id, m.instance_id, m.metadata(name)) for m in self.members]
+            listed = [events.Listed(m.id, m.instance_id, m.metadata(name)) for m in self.members]
         kind = self.protocol_type
         return Joined(_OK, member.id, self.generation, kind, name, leader, False, listed)
 
@@ -279,7 +271,7 @@ class Group:
     def _sync(self, sync: Sync) -> None:
         code = self._check_sync(sync)
         if code:
-            self._out.reply(sync.waiter, Synced(code))
+            self._out.reply(sync.waiter, events.Synced(code))
             return
         member = self.members.get(sync.member_id)
         self._unsynced.discard(member.id)
@@ -288,7 +280,7 @@ class Group:
             self._out.reply(sync.waiter, self._synced(member))
             return
         if member.sync is not None:
-            self._out.reply(member.sync, Synced(ErrorCode.REBALANCE_IN_PROGRESS))
+            self._out.reply(member.sync, events.Synced(ErrorCode.REBALANCE_IN_PROGRESS))
         member.sync = sync.waiter
         if member.id == self.members.leader:
             self.members.assign(sync.assignments)
@@ -303,15 +295,15 @@ class Group:
             return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         return code or self._check_gathered()
 
-    def _synced(self, member: Member) -> Synced:
-        return Synced(_OK, self.protocol_type, self.protocol_name, member.assignment)
+    def _synced(self, member: Member) -> events.Synced:
+        return events.Synced(_OK, self.protocol_type, self.protocol_name, member.assignment)
 
     def _end_syncs(self, code: ErrorCode) -> None:
         for member in self.members:
             waiter, member.sync = member.sync, None
             if waiter is not None:
                 self._touch(member)
-                self._out.reply(waiter, Synced(code) if code else self._synced(member))
+                self._out.reply(waiter, events.Synced(code) if code else self._synced(member))
 
     # Living, committing, leaving, dying
 
@@ -399,7 +391,7 @@ class Group:
             self._out.reply(waiter, Joined(code, member.id))
         waiter, member.sync = member.sync, None
         if waiter is not None:
-            self._out.reply(waiter, Synced(code))
+            self._out.reply(waiter, events.Synced(code))
 
     def _touch(self, member: Member) -> None:
         """A member is alive."""
