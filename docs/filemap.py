@@ -1,4 +1,4 @@
-"""The File Map of docs/architecture.md: every module and the first sentence of its docstring.
+"""The file map, docs/file-map.md: every module and the first sentence of its docstring.
 
 A module says what it is for in one place, its own first line; the map repeats it. Only the part of
 the page between the two marks is written.
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = "docs/architecture.md"
+PAGE = "docs/file-map.md"
 ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline", "cli", "bench")
 BEGIN = "<!-- file map: written by `make docs` from the first sentence of each module -->"
 END = "<!-- end of the file map -->"
