@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from rockgate.store.errors import SettingChanged, StoreCorrupt, StoreError, StoreFull
+from rockgate.store.files.free_space import FreeSpace, nothing
 from rockgate.store.files.interface import PAGE_SIZE, Directory, Mapping
-from rockgate.store.upkeep.reserve import Kept, nothing
 
 _log = logging.getLogger(__name__)
 
@@ -70,9 +70,9 @@ class Segments:
         self._prepared: Segment | None = None
         self.prepare_at = 0
         """The position from which on the writer wakes the allocator; it compares, no more."""
-        self.kept: Kept = nothing
+        self.kept: FreeSpace = nothing
         """What making a file must leave free, unless whoever wants it may dig into that."""
-        self._kept_now: Kept | None = None
+        self._kept_now: FreeSpace | None = None
         # Held while a file is being made and while one is taken into the row, so that nobody
         # makes a file a second time: that would truncate the one in use.
         self._making = threading.Lock()
@@ -195,7 +195,7 @@ class Segments:
         return segment
 
     @contextmanager
-    def digging(self, kept: Kept) -> Iterator[None]:
+    def digging(self, kept: FreeSpace) -> Iterator[None]:
         """Let the writer's next files leave no more free than this; for the writer's thread."""
         self._kept_now = kept
         try:
@@ -252,7 +252,7 @@ class Segments:
         """
         return segment.end - max(segment.size >> 1, min(segment.size, 2 * self._populate_ahead))
 
-    def _make(self, start: int, kept: Kept) -> Segment:
+    def _make(self, start: int, kept: FreeSpace) -> Segment:
         """Make a file durably; its name is there only when all of its blocks are."""
         name = segment_name(start)
         free, total = self._directory.space()

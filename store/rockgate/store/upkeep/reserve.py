@@ -12,18 +12,8 @@ disk that is small for its segments a fourth is kept, and an eighth more before 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from rockgate.store.keys.keyfile import Shape
 from rockgate.store.state.snapshots import Snapshots
-
-Kept = Callable[[int], int]
-"""How many bytes must stay free on a disk of so many."""
-
-
-def nothing(total: int) -> int:
-    """Keep nothing: for upkeep."""
-    return 0
 
 
 class Reserve:

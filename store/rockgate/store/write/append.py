@@ -13,13 +13,13 @@ from typing import NamedTuple, TypeVar
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import INDEXED, TRANSACTION_ROLLBACK, Buffer, Contents
 from rockgate.store.errors import StoreError, StoreFull
+from rockgate.store.files.free_space import FreeSpace, nothing
 from rockgate.store.keys.groupkeys import GroupKeys, Keys
 from rockgate.store.log.commitlog import NO_HOST, CommitLog, Draft, Stamp, Written
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queuetable import QueueTable
 from rockgate.store.queues.tags import tag_code
 from rockgate.store.state.fold import Change, Journal, State
-from rockgate.store.upkeep.reserve import Kept, nothing
 
 A = TypeVar("A")
 
@@ -77,7 +77,7 @@ class Appender:
         """Why changes that a client wants are refused at present."""
         self.failure: StoreError | None = None
         """Why everything is refused, upkeep too."""
-        self.kept_from_state: Kept = nothing
+        self.kept_from_state: FreeSpace = nothing
         """What a segment that is made for a change a client wants must leave free."""
         self.on_dug: Callable[[], None] = lambda: None
         """Told when the reserve was touched: others are to be refused now."""
@@ -302,14 +302,14 @@ class Appender:
             self._apply(draft, written)
         return done[-1].position
 
-    def _admit(self, is_upkeep: bool) -> Kept:
+    def _admit(self, is_upkeep: bool) -> FreeSpace:
         """Raise why a change is refused at present, or return what it must leave free."""
         refused = self.failure if is_upkeep else self.state_refusal
         if refused is not None:
             raise refused.with_traceback(None)
         return nothing if is_upkeep else self.kept_from_state
 
-    def dig(self, append: Callable[[], A], kept: Kept = nothing) -> A:
+    def dig(self, append: Callable[[], A], kept: FreeSpace = nothing) -> A:
         """Append to the log; where there is no room for messages, with what is kept from them."""
         try:
             return append()

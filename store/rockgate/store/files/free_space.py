@@ -1,0 +1,13 @@
+"""How much of a disk stays free: a rule that whoever makes files is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+FreeSpace = Callable[[int], int]
+"""How many bytes must stay free on a disk of so many."""
+
+
+def nothing(total: int) -> int:
+    """Keep nothing free: for upkeep."""
+    return 0
