@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 from rockgate.gateway.kafka.server.config import KafkaConfig
-from rockgate.gateway.kafka.server.seams import Dispatch
-from rockgate.gateway.kafka.server.session import Session
+from rockgate.gateway.kafka.server.session import Dispatch, Session
 from rockgate.gateway.net.clock import Clock
 from rockgate.gateway.net.limits import Limits
 from rockgate.gateway.net.sessions import Door

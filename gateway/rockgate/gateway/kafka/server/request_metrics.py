@@ -19,7 +19,7 @@ from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.request.handler import Answer, Row
 from rockgate.gateway.kafka.request.peer import Peer
 from rockgate.gateway.kafka.server.response_errors import first_error, first_partition_error
-from rockgate.gateway.kafka.server.seams import Dispatch, Promise
+from rockgate.gateway.kafka.server.session import Dispatch, Promise
 from rockgate.gateway.kafka.server.traffic import Traffic
 from rockgate.gateway.telemetry.durations import BOUNDS
 from rockgate.gateway.telemetry.requests import ApiStats, RequestStats

@@ -10,13 +10,14 @@ Invariants, besides those of a Stream
 - No handler's future is left waiting when the connection is lost.
 """
 
+from __future__ import annotations
+
 import asyncio
-from typing import Any
+from typing import Any, Protocol
 
 from rockgate.gateway.kafka.request.handler import Answer
 from rockgate.gateway.kafka.request.peer import Peer, do_nothing
 from rockgate.gateway.kafka.server import connection_log
-from rockgate.gateway.kafka.server.seams import Dispatch, Promise, Sessions
 from rockgate.gateway.kafka.server.throttle_pause import Mute
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.net.budget import Budget
@@ -27,6 +28,39 @@ from rockgate.gateway.net.receiving import Receiving
 from rockgate.gateway.net.stream import LENGTH_SIZE, WRITE_SIZE, Disconnect, Stream
 from rockgate.protocol.kafka.connection import Exchange, ServerConnection
 from rockgate.protocol.kafka.errors import ProtocolError
+
+
+class Promise(Protocol):
+    """An answer that is not there yet."""
+
+    @property
+    def future(self) -> asyncio.Future[Any]:
+        """Tells when it is there."""
+        ...
+
+    def answer(self) -> Answer:
+        """The answer, once `future` is done; raises what closes the connection."""
+        ...
+
+
+class Dispatch(Protocol):
+    """What answers requests."""
+
+    def dispatch(self, exchange: Exchange, peer: Peer, /) -> Answer | Promise:
+        """The answer, or the promise of one."""
+        ...
+
+
+class Sessions(Protocol):
+    """What keeps the sessions of a door."""
+
+    def opened(self, session: Session, /) -> bool:
+        """Keep a new session; False turns it away."""
+        ...
+
+    def lost(self, session: Session, /) -> None:
+        """Forget a session whose connection is gone."""
+        ...
 
 
 class Session(Stream[Exchange, Peer]):
@@ -158,7 +192,7 @@ class Session(Stream[Exchange, Peer]):
         outcome.future.add_done_callback(lambda future: self._answered(exchange, future))
         return 0
 
-    def _answered(self, exchange: Exchange, future: "asyncio.Future[Any]") -> None:
+    def _answered(self, exchange: Exchange, future: asyncio.Future[Any]) -> None:
         """A handler's future is done."""
         waiting = self._waiting.pop(exchange, None)
         if waiting is None or self._is_closing:

@@ -8,8 +8,7 @@ from rockgate.gateway.net.clock import Clock
 from rockgate.gateway.net.limits import Limits
 from rockgate.gateway.net.sessions import Door
 from rockgate.gateway.remoting.server.config import RemotingConfig
-from rockgate.gateway.remoting.server.seams import Dispatch
-from rockgate.gateway.remoting.server.session import Session
+from rockgate.gateway.remoting.server.session import Dispatch, Session
 
 OnLost = Callable[[Session], None]
 

@@ -13,7 +13,7 @@ Invariants, besides those of a Stream
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import Final, Protocol
 
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.net.budget import Budget
@@ -22,9 +22,8 @@ from rockgate.gateway.net.limits import Limits
 from rockgate.gateway.net.receiving import Receiving
 from rockgate.gateway.net.stream import LENGTH_SIZE, WRITE_SIZE, Disconnect, Stream
 from rockgate.gateway.remoting.server import connection_log
-from rockgate.gateway.remoting.server.caller import Peer
+from rockgate.gateway.remoting.server.caller import Caller, Peer
 from rockgate.gateway.remoting.server.dispatch import Frame
-from rockgate.gateway.remoting.server.seams import Dispatch, Sessions
 from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.protocol.errors import ProtocolError
 from rockgate.protocol.remoting.codes import RESPONSE_FLAG
@@ -33,6 +32,23 @@ from rockgate.protocol.remoting.connection import Connection
 
 TURN_SECONDS: Final = 0.01
 """How long requests of one connection are started before others get their turn."""
+
+
+class Dispatch(Protocol):
+    """What answers requests."""
+
+    def dispatch(self, command: Command, caller: Caller, /) -> Frame | asyncio.Future[Frame]:
+        """The answer's frame, or the promise of one."""
+
+
+class Sessions(Protocol):
+    """What keeps the sessions of a door."""
+
+    def opened(self, session: Session, /) -> bool:
+        """Keep a new session; False turns it away."""
+
+    def lost(self, session: Session, /) -> None:
+        """Forget a session whose connection is gone."""
 
 
 class Session(Stream[Command, Peer]):
