@@ -17,7 +17,7 @@ from rockgate.gateway.compose.config import Config
 from rockgate.gateway.compose.metrics.remoting import BrokerSource, RequestSource
 from rockgate.gateway.compose.remoting_table import Families, table
 from rockgate.gateway.delay.levels import read_levels
-from rockgate.gateway.groups.ownership import GroupTenancy
+from rockgate.gateway.groups.ownership import GroupOwnership
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.net.listener import Listener
 from rockgate.gateway.remoting.admin.dead_letters import DeadLetterDesk, KnownGroups
@@ -119,7 +119,7 @@ class RemotingAssembly:
         self._store_host = store_host
         remoting = config.remoting
         self.topics = _book(store, config)
-        tenancy = GroupTenancy(groups)
+        tenancy = GroupOwnership(groups)
         self.clients = Clients(tenancy, remoting.client_expiry_ms)
         self._folds = folds
         self._known = KnownGroups(store, self.clients, folds.settings, groups)

@@ -1,24 +1,54 @@
-"""Whose a group is: held in Kafka's groups while it has members on RocketMQ's side."""
+"""Whose a group is: of Kafka's side or of RocketMQ's, while it has members there.
+
+One register knows all groups by their names in the store. It is Kafka's coordinator; RocketMQ's
+side asks it through this module and never by name.
+"""
 
 from __future__ import annotations
 
-from rockgate.gateway.kafka.groups.groups import Groups, Kind
+from enum import Enum
+from typing import Protocol
 
 
-class GroupTenancy:
-    """Asks Kafka's groups, under the store's names."""
+class GroupType(Enum):
+    """Who a group's members are; the value is what clients are told."""
 
-    def __init__(self, groups: Groups) -> None:
-        self._groups = groups
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
+    SHARE = "share"
+    ROCKETMQ = "rocketmq"
+
+
+class GroupRegister(Protocol):
+    """Every group of the server, whoever its members are."""
+
+    def hold(self, name: str, kind: GroupType) -> bool:
+        """Keep a group for one kind of members; False while it has others."""
+
+    def release(self, name: str, kind: GroupType) -> None:
+        """The last member of that kind is gone."""
+
+    def has_others(self, name: str, kind: GroupType) -> bool:
+        """Whether a group has members of another kind."""
+
+    def shown(self, name: str) -> object | None:
+        """What there is to be said of a group; None if nothing was ever heard of it."""
+
+
+class GroupOwnership:
+    """The register as RocketMQ's side asks it."""
+
+    def __init__(self, register: GroupRegister) -> None:
+        self._register = register
 
     def take(self, group: str) -> bool:
         """Take a group; False while Kafka's side has members in it."""
-        return self._groups.hold(group, Kind.ROCKETMQ)
+        return self._register.hold(group, GroupType.ROCKETMQ)
 
     def give_back(self, group: str) -> None:
         """The last member here is gone."""
-        self._groups.release(group, Kind.ROCKETMQ)
+        self._register.release(group, GroupType.ROCKETMQ)
 
     def is_foreign(self, group: str) -> bool:
         """Whether a group has members on Kafka's side."""
-        return self._groups.has_others(group, Kind.ROCKETMQ)
+        return self._register.has_others(group, GroupType.ROCKETMQ)

@@ -9,9 +9,10 @@ import pytest
 from tests.gateway.kafka.groups.coordinator import Coordinator, code_of
 from tests.gateway.kafka.world import CONFIG
 
+from rockgate.gateway.groups.ownership import GroupType
 from rockgate.gateway.kafka.groups.classic.events import State
 from rockgate.gateway.kafka.groups.config import GroupsConfig
-from rockgate.gateway.kafka.groups.groups import Kind, new_member_id
+from rockgate.gateway.kafka.groups.groups import new_member_id
 from rockgate.protocol.kafka.errors import ErrorCode
 
 OK = ErrorCode.NONE
@@ -115,12 +116,12 @@ async def test_a_stopping_server_keeps_nobody_waiting() -> None:
 async def test_while_another_kind_has_the_group_classic_members_cannot_join() -> None:
     world = Coordinator()
     world.topic()
-    assert world.groups.hold("g", Kind.ROCKETMQ)
+    assert world.groups.hold("g", GroupType.ROCKETMQ)
     refused = world.send_join()
     assert refused.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL  # type: ignore[attr-defined]
     assert code_of(world.commit(1)) == ErrorCode.UNKNOWN_MEMBER_ID
-    assert not world.groups.hold("g", Kind.SHARE)
-    world.groups.release("g", Kind.ROCKETMQ)
+    assert not world.groups.hold("g", GroupType.SHARE)
+    world.groups.release("g", GroupType.ROCKETMQ)
     assert code_of(world.commit(1)) == OK
     await world.member()
 
@@ -128,11 +129,11 @@ async def test_while_another_kind_has_the_group_classic_members_cannot_join() ->
 async def test_while_it_has_classic_members_no_other_kind_can_have_the_group() -> None:
     world = Coordinator()
     member = await world.member()
-    assert not world.groups.hold("g", Kind.ROCKETMQ)
+    assert not world.groups.hold("g", GroupType.ROCKETMQ)
     assert not world.groups.may_commit_from_outside("g")
     world.leave(member)
     assert world.groups.may_commit_from_outside("g")
-    assert world.groups.hold("g", Kind.ROCKETMQ)
+    assert world.groups.hold("g", GroupType.ROCKETMQ)
 
 
 def test_a_member_id_is_short_enough_for_the_wire_and_never_the_same() -> None:

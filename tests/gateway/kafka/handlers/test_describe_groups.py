@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from tests.gateway.kafka.groups.coordinator import SUBSCRIPTION, Coordinator, read
 
-from rockgate.gateway.kafka.groups.groups import Kind
+from rockgate.gateway.groups.ownership import GroupType
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.delete_groups import (
@@ -114,7 +114,7 @@ async def test_groups_are_filtered_by_state_and_type() -> None:
     world.topic()
     await world.member("members")
     world.commit(1, "offsets")
-    world.groups.hold("rocket", Kind.ROCKETMQ)
+    world.groups.hold("rocket", GroupType.ROCKETMQ)
     assert set(listed(world, 5, ["stable"])) == {"members", "rocket"}
     assert set(listed(world, 5, ["Empty", "Dead"])) == {"offsets"}
     assert set(listed(world, 5, ["Nonsense"])) == set()
@@ -202,7 +202,7 @@ async def test_offsets_of_a_group_that_is_not_there_or_is_no_consumers_do_not_go
     world.topic()
     with pytest.raises(RequestError, match="GROUP_ID_NOT_FOUND"):
         delete_offsets(world)
-    world.groups.hold("g", Kind.ROCKETMQ)
+    world.groups.hold("g", GroupType.ROCKETMQ)
     with pytest.raises(RequestError, match="NON_EMPTY_GROUP"):
         delete_offsets(world)
 

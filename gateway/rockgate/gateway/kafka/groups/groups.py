@@ -15,9 +15,9 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from enum import Enum
 from typing import Any, NamedTuple, TypeVar, cast
 
+from rockgate.gateway.groups.ownership import GroupType
 from rockgate.gateway.kafka.groups.classic.events import (
     Arm,
     Commit,
@@ -55,19 +55,10 @@ _UNKNOWN = ErrorCode.UNKNOWN_MEMBER_ID
 log = logging.getLogger(__name__)
 
 
-class Kind(Enum):
-    """Who a group's members are; the value is what clients are told."""
-
-    CLASSIC = CLASSIC
-    CONSUMER = "consumer"
-    SHARE = "share"
-    ROCKETMQ = "rocketmq"
-
-
 class Shown(NamedTuple):
     """A group as ListGroups and DescribeGroups show it."""
 
-    kind: Kind
+    kind: GroupType
     state: State
     protocol_type: str
     protocol_name: str
@@ -108,7 +99,7 @@ class Groups:
         self._clock = clock
         self._pending = pending
         self._active: dict[str, _Active] = {}
-        self._held: dict[str, Kind] = {}
+        self._held: dict[str, GroupType] = {}
         self._is_finishing = False
 
     @property
@@ -202,7 +193,7 @@ class Groups:
         """Whether offsets may be committed by one who is no member: while there are none."""
         return self.shown_members(name) == 0
 
-    def has_others(self, name: str, kind: Kind) -> bool:
+    def has_others(self, name: str, kind: GroupType) -> bool:
         """Whether a group has members of another kind than this."""
         if name in self._held:
             return self._held[name] is not kind
@@ -217,7 +208,7 @@ class Groups:
         if active is not None:
             group = active.group
             return Shown(
-                Kind.CLASSIC,
+                GroupType.CLASSIC,
                 group.state,
                 group.protocol_type,
                 group.protocol_name or "",
@@ -230,7 +221,7 @@ class Groups:
         if record is None and not self._has_offsets(name):
             return None
         protocol_type = record.group.protocol_type if record is not None else ""
-        return Shown(Kind.CLASSIC, State.EMPTY, protocol_type, "", ())
+        return Shown(GroupType.CLASSIC, State.EMPTY, protocol_type, "", ())
 
     def is_active(self, name: str) -> bool:
         """Whether a group has members, or expects some."""
@@ -277,14 +268,14 @@ class Groups:
 
     # Other kinds
 
-    def hold(self, name: str, kind: Kind) -> bool:
+    def hold(self, name: str, kind: GroupType) -> bool:
         """Let another part of the server have a group's members; False while others have."""
         if self._find(name) is not None and self.shown_members(name):
             return False
         self._retire(name)
         return self._held.setdefault(name, kind) is kind
 
-    def release(self, name: str, kind: Kind) -> None:
+    def release(self, name: str, kind: GroupType) -> None:
         """The last member that the other part had is gone; its offsets' time begins now."""
         if self._held.get(name) is kind:
             del self._held[name]

@@ -18,9 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable
 
+from rockgate.gateway.groups.ownership import GroupType
 from rockgate.gateway.kafka.groups.classic.events import State
 from rockgate.gateway.kafka.groups.classic.members import Member
-from rockgate.gateway.kafka.groups.groups import Groups, Kind, Shown
+from rockgate.gateway.kafka.groups.groups import Groups, Shown
 from rockgate.gateway.kafka.request.chunked import Growing, Room, Turn
 from rockgate.gateway.kafka.request.errors import coordinator_code
 from rockgate.gateway.kafka.request.peer import Call
@@ -103,7 +104,7 @@ class DescribeGroups:
 
 def _describe(name: str, shown: Shown | None, version: int, operations: int) -> DescribedGroup:
     """A group without its members."""
-    if shown is None or shown.kind is not Kind.CLASSIC:
+    if shown is None or shown.kind is not GroupType.CLASSIC:
         if version < _NOT_FOUND:
             return DescribedGroup(
                 group_id=name, group_state="Dead", authorized_operations=operations

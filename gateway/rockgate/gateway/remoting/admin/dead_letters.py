@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-from rockgate.gateway.kafka.groups.groups import Groups
+from rockgate.gateway.groups.ownership import GroupRegister
 from rockgate.gateway.remoting.admin.resent import TOPIC, Resent
 from rockgate.gateway.remoting.admin.views import looked_at
 from rockgate.gateway.remoting.groups.clients import Clients
@@ -72,7 +72,7 @@ class KnownGroups:
     """Says whether anything was ever heard of a group, by its name in the store."""
 
     def __init__(
-        self, store: Store, clients: Clients, settings: GroupSettings, groups: Groups
+        self, store: Store, clients: Clients, settings: GroupSettings, groups: GroupRegister
     ) -> None:
         self._store = store
         self._clients = clients
