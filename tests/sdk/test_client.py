@@ -16,7 +16,7 @@ from rockgate.protocol.remoting.command import Command
 from rockgate.sdk import Outcome, Received
 from rockgate.sdk.client import Client
 from rockgate.sdk.errors import Closed, NoRoute, Unreachable
-from rockgate.sdk.routing.routes import Queue
+from rockgate.sdk.results import Queue
 from rockgate.sdk.transaction import Checking
 
 

@@ -17,12 +17,13 @@ from rockgate.sdk.errors import (
     Unreachable,
 )
 from rockgate.sdk.hooks import Ended, RpcHook, SendHook, Sending, SendKind
-from rockgate.sdk.message import Message, SendResult, SendStatus
+from rockgate.sdk.message import Message
 from rockgate.sdk.net.connection import LinkSettings
 from rockgate.sdk.net.replies import Reply
 from rockgate.sdk.producer import Producer
-from rockgate.sdk.routing.routes import Queue, Route
-from rockgate.sdk.transaction import Outcome, Rollback, Transaction
+from rockgate.sdk.results import Outcome, Queue, SendResult, SendStatus
+from rockgate.sdk.routing.routes import Route
+from rockgate.sdk.transaction import Rollback, Transaction
 
 __all__ = [
     "Client",

@@ -19,12 +19,12 @@ from typing import Any, Final, Self, TypeVar
 
 from rockgate.protocol.remoting.message import Message as Received
 from rockgate.sdk.errors import Closed, SdkError
-from rockgate.sdk.message import Message, SendResult
+from rockgate.sdk.message import Message
 from rockgate.sdk.net.replies import Reply
 from rockgate.sdk.producer import CLOSE_S, Producer
-from rockgate.sdk.routing.routes import Queue
+from rockgate.sdk.results import Outcome, Queue, SendResult
 from rockgate.sdk.send.delivery import Selector
-from rockgate.sdk.transaction import Outcome, Transaction
+from rockgate.sdk.transaction import Transaction
 
 T = TypeVar("T")
 

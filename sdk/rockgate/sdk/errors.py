@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final
 from rockgate.protocol.remoting.codes import ResponseCode, response_name
 
 if TYPE_CHECKING:
-    from rockgate.sdk.message import SendResult
+    from rockgate.sdk.results import SendResult
 
 
 REMARK_MAX: Final = 1000

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from rockgate.protocol.remoting.command import Buffer, Command, Fields
 
 if TYPE_CHECKING:
-    from rockgate.sdk.message import Message, SendResult
-    from rockgate.sdk.transaction import Outcome
+    from rockgate.sdk.message import Message
+    from rockgate.sdk.results import Outcome, SendResult
 
 _log: Final = logging.getLogger(__name__)
 

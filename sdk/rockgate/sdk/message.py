@@ -11,16 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from enum import IntEnum
 from typing import Final, TypeAlias
 
 import msgspec
 
 from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.remoting import properties as names
-from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.sdk.errors import InvalidMessage
-from rockgate.sdk.routing.routes import Queue
 
 Delay: TypeAlias = int | timedelta | datetime
 """One of RocketMQ's 18 levels, how long, or when (with its time zone)."""
@@ -61,31 +58,6 @@ class Message(_Addressed, frozen=True, kw_only=True):
     delay: Delay | None = None
     flag: int = 0
     """A number of the application's own."""
-
-
-class SendStatus(IntEnum):
-    """How safe a message is that was stored."""
-
-    OK = ResponseCode.SUCCESS
-    FLUSH_DISK_TIMEOUT = ResponseCode.FLUSH_DISK_TIMEOUT
-    SLAVE_NOT_AVAILABLE = ResponseCode.SLAVE_NOT_AVAILABLE
-    FLUSH_SLAVE_TIMEOUT = ResponseCode.FLUSH_SLAVE_TIMEOUT
-
-
-class SendResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a message lies now."""
-
-    status: SendStatus
-    message_id: str
-    """Made here before it was sent."""
-    offset_message_id: str
-    """Where it lies, as its broker says it."""
-    queue: Queue
-    offset: int
-    transaction_id: str | None = None
-    recall_handle: str | None = None
-    region: str | None = None
-    """The broker's, as it says."""
 
 
 def check_group(group: str) -> None:

@@ -26,11 +26,11 @@ from rockgate.sdk import sharing
 from rockgate.sdk.client import Client, addresses_of
 from rockgate.sdk.errors import Closed, InvalidMessage, TimedOut
 from rockgate.sdk.hooks import SendHook
-from rockgate.sdk.message import Message, SendResult, check_group
+from rockgate.sdk.message import Message, check_group
 from rockgate.sdk.net.replies import Reply, asking, reply_to
 from rockgate.sdk.observe import telemetry, tracing
 from rockgate.sdk.observe.tracing import TraceHook, Tracer
-from rockgate.sdk.routing.routes import Queue
+from rockgate.sdk.results import Queue, SendResult
 from rockgate.sdk.send.delivery import Delivery, Selector, choice
 from rockgate.sdk.send.namespaces import unwrap, wrap
 from rockgate.sdk.send.outgoing import Packer

@@ -14,11 +14,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from types import TracebackType
 from typing import Final, Protocol, Self
 
-from rockgate.protocol.entry import TRANSACTION_COMMIT, TRANSACTION_ROLLBACK
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.command import Command
@@ -33,8 +31,8 @@ from rockgate.protocol.remoting.message import decode
 from rockgate.protocol.remoting.properties import KEYS, PRODUCER_GROUP, TAGS
 from rockgate.sdk.errors import Refused, SdkError, SendFailed
 from rockgate.sdk.hooks import Ended, SendHook, tell_ended
-from rockgate.sdk.message import SendResult, SendStatus
 from rockgate.sdk.net.connection import Link
+from rockgate.sdk.results import Outcome, SendResult, SendStatus
 
 CHECKS_MAX: Final = 256
 """Checks that may be under way; a further one is not answered, and its broker asks again."""
@@ -47,17 +45,6 @@ _log: Final = logging.getLogger(__name__)
 _running: Final[set[str]] = set()
 """Ids of half messages whose blocks run in this process, whichever client sent them: a check may
 come to another client of the group."""
-
-
-class Outcome(IntEnum):
-    """How a local transaction ended, as it travels in 37."""
-
-    UNKNOWN = 0
-    COMMIT = TRANSACTION_COMMIT
-    ROLLBACK = TRANSACTION_ROLLBACK
-
-    def __str__(self) -> str:
-        return self.name
 
 
 Checker = Callable[[Received], Awaitable[Outcome]]

@@ -11,13 +11,12 @@ import logging
 from dataclasses import dataclass
 from typing import Final
 
-import msgspec
-
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.bodies.nameserver import RouteData
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.headers.nameserver import RouteHeader
 from rockgate.sdk.errors import Closed, NoRoute, SdkError
+from rockgate.sdk.results import Queue
 from rockgate.sdk.routing.cluster import masters_of
 from rockgate.sdk.routing.name_servers import Found, NameServers
 
@@ -40,14 +39,6 @@ class UnknownTopic(NoRoute):
 
 class NotWritable(NoRoute):
     """The topic is known, and none of its queues may be written."""
-
-
-class Queue(msgspec.Struct, frozen=True, order=True):
-    """One queue of a topic: where a message can be sent to."""
-
-    topic: str
-    broker: str
-    id: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -12,8 +12,8 @@ from rockgate.protocol.remoting.errors import MalformedRequest
 from rockgate.protocol.remoting.headers.sending import SentHeader
 from rockgate.protocol.remoting.hot.sends import SendHead
 from rockgate.sdk.errors import Refused
-from rockgate.sdk.message import SendResult, SendStatus
-from rockgate.sdk.routing.routes import DEFAULT_TOPIC, QUEUE_COUNT_OF_NEW, Queue
+from rockgate.sdk.results import Queue, SendResult, SendStatus
+from rockgate.sdk.routing.routes import DEFAULT_TOPIC, QUEUE_COUNT_OF_NEW
 from rockgate.sdk.send.namespaces import wrap
 from rockgate.sdk.send.outgoing import Outgoing
 
