@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 from tests.gateway.kafka.world import CONFIG, World
 
-from rockgate.gateway.compose.config.sections import TopicsConfig
 from rockgate.gateway.kafka.configs.altering import (
     Alterable,
     GroupResources,
@@ -26,6 +25,7 @@ from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.runtime.identity import Identity
 from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.protocol.kafka.schema import decode, encode
 from rockgate.store.state.topic import Topic
 

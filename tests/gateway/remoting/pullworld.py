@@ -10,7 +10,6 @@ from typing import Any
 from tests.gateway.fakes import HandClock, turns
 from tests.gateway.remoting.halfworld import FakeCaller
 
-from rockgate.gateway.compose.config.sections import TopicsConfig
 from rockgate.gateway.remoting.groups.clients import Clients
 from rockgate.gateway.remoting.groups.offsets import Offsets
 from rockgate.gateway.remoting.groups.resets import Resets
@@ -21,6 +20,7 @@ from rockgate.gateway.remoting.processors.pulling import Pulls
 from rockgate.gateway.remoting.server.dispatch import Dispatcher
 from rockgate.gateway.remoting.topics.topic_registry import TopicBook
 from rockgate.gateway.storage.long_poll import Waiting
+from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.gateway.transcode.transcoder import Transcoder
 from rockgate.gateway.visibility.stable_offsets import Unstable
 from rockgate.protocol.remoting.codes import RequestCode

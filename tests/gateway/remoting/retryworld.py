@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from tests.gateway.remoting.halfworld import FakeCaller
 
-from rockgate.gateway.compose.config.sections import TopicsConfig
 from rockgate.gateway.delay.levels import read_levels
 from rockgate.gateway.remoting.groups.settings import GroupSettings
 from rockgate.gateway.remoting.messages.delay import Delays
@@ -15,6 +14,7 @@ from rockgate.gateway.remoting.messages.sending import MessageKind, Sender
 from rockgate.gateway.remoting.server.config import RemotingConfig
 from rockgate.gateway.remoting.topics.topic_registry import TopicBook
 from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.gateway.transcode.lookup import MessageLookup
 from rockgate.gateway.transcode.transcoder import Transcoder
 from rockgate.protocol.entry import MAGIC_BATCH, pack_host, pack_properties, places

@@ -13,12 +13,12 @@ from tests.gateway.fakes import turns
 from tests.gateway.remoting.client import Client, messages, properties
 from tests.gateway.remoting.halfworld import FakeCaller
 
-from rockgate.gateway.compose.config.sections import TopicsConfig
 from rockgate.gateway.remoting.messages.sending import Sender
 from rockgate.gateway.remoting.processors.sending import Sends
 from rockgate.gateway.remoting.server.dispatch import Dispatcher
 from rockgate.gateway.remoting.topics.topic_registry import TopicBook
 from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.protocol.entry import read
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Command

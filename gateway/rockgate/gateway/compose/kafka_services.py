@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rockgate.gateway.batches.threads import BatchThreads
-from rockgate.gateway.compose.config.sections import TopicsConfig
 from rockgate.gateway.kafka.configs.altering import (
     Alterable,
     GroupResources,
@@ -49,6 +48,7 @@ from rockgate.gateway.runtime.identity import Identity
 from rockgate.gateway.storage.cold_reads import Warming
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.storage.long_poll import Waiting
+from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.gateway.transcode.batches import Transcoding
 from rockgate.gateway.transcode.opening import Opening
 from rockgate.gateway.visibility.stable_offsets import Unstable

@@ -6,7 +6,6 @@ import pytest
 from tests.gateway.kafka.admin import IDENTITY, NODE_ID, SYNC, Admin, answered, seen
 from tests.gateway.kafka.world import CONFIG, call
 
-from rockgate.gateway.compose.config.sections import TopicsConfig
 from rockgate.gateway.kafka.handlers import metadata
 from rockgate.gateway.kafka.handlers.metadata import Metadata
 from rockgate.gateway.kafka.request.errors import RequestError
@@ -15,6 +14,7 @@ from rockgate.gateway.kafka.topics.metadata_cache import (
     NOT_ASKED,
     TOPIC_OPERATIONS,
 )
+from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.metadata import (
     MetadataRequest,

@@ -32,7 +32,6 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
 
-from rockgate.gateway.compose.config.sections import TopicsConfig
 from rockgate.gateway.kafka.configs.checks import TOPICS
 from rockgate.gateway.kafka.configs.sources import source_of
 from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
@@ -46,6 +45,7 @@ from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.kafka.topics.replicas import REPLICATION_FACTOR, Replicas, check_numbering
 from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.create_topics import (
     CreatableTopic,

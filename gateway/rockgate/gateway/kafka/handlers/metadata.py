@@ -29,7 +29,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from operator import attrgetter
 from typing import TypeAlias
 
-from rockgate.gateway.compose.config.sections import TopicsConfig
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Each, Slicing, Steps, in_slices
 from rockgate.gateway.kafka.request.dedup import once_in_steps
@@ -40,6 +39,7 @@ from rockgate.gateway.kafka.topics.metadata_cache import CLUSTER_OPERATIONS, NOT
 from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.gateway.runtime.identity import Identity
 from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.metadata import (
     MetadataRequest,

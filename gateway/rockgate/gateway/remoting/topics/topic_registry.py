@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rockgate.gateway.compose.config.sections import TopicsConfig
 from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.gateway.transcode import names
 from rockgate.protocol.remoting.bodies.topics import TopicConfig
 from rockgate.protocol.remoting.codes import ResponseCode

@@ -1,0 +1,1 @@
+"""What both wires share of topics."""
