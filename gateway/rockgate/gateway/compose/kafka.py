@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
 from rockgate.gateway.batches.threads import BatchThreads
+from rockgate.gateway.compose.broker_configs import broker_configs, topic_defaults
 from rockgate.gateway.compose.config import Config
 from rockgate.gateway.compose.kafka_services import Services
 from rockgate.gateway.compose.kafka_table import HANDLERS
@@ -16,9 +17,7 @@ from rockgate.gateway.compose.metrics.kafka import GroupSource, RequestSource, T
 from rockgate.gateway.compose.metrics.producers import RememberedSource
 from rockgate.gateway.delay.headers import Terms
 from rockgate.gateway.delay.levels import read_levels
-from rockgate.gateway.kafka.configs.broker import broker_configs
 from rockgate.gateway.kafka.configs.stored import ResourceConfigs
-from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 from rockgate.gateway.kafka.configs.topic_settings import SettingsCache
 from rockgate.gateway.kafka.groups.expiry import Expiry
 from rockgate.gateway.kafka.groups.fold import SavedGroups
@@ -123,7 +122,7 @@ class KafkaAssembly:
         self.folds = folds
         self.waiting = waiting
         self.telemetry = telemetry
-        self.defaults = TopicDefaults.of(config)
+        self.defaults = topic_defaults(config)
         self.settings = SettingsCache(self.defaults)
         store.topics.on_deleted.append(self.settings.forget)
         self.delays, self.scheduling = self._delays()

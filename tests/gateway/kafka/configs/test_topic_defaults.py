@@ -1,5 +1,6 @@
 import pytest
 
+from rockgate.gateway.compose.broker_configs import topic_defaults
 from rockgate.gateway.compose.config import gather
 from rockgate.gateway.compose.config.sources import from_pairs
 from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
@@ -7,7 +8,7 @@ from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 
 
 def defaults(*pairs: str) -> TopicDefaults:
-    return TopicDefaults.of(gather(from_pairs(pairs)).config)
+    return topic_defaults(gather(from_pairs(pairs)).config)
 
 
 @pytest.mark.parametrize("name", TOPIC_CONFIGS)

@@ -6,9 +6,9 @@ import pytest
 from tests.gateway.kafka.admin import NODE_ID, SYNC, Admin, seen
 from tests.gateway.kafka.world import CONFIG, call
 
+from rockgate.gateway.compose.broker_configs import broker_configs, topic_defaults
 from rockgate.gateway.compose.config import gather
 from rockgate.gateway.kafka.configs.altering import Alterable
-from rockgate.gateway.kafka.configs.broker import broker_configs
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 from rockgate.gateway.kafka.configs.topic_settings import SettingsCache
 from rockgate.gateway.kafka.handlers.alter_configs import AlterConfigs
@@ -52,7 +52,7 @@ class World(Admin):
 
 def alterable(admin: Admin) -> Alterable:
     config = gather(()).config
-    return admin.alterable(broker_configs=broker_configs(config, NODE_ID, TopicDefaults.of(config)))
+    return admin.alterable(broker_configs=broker_configs(config, NODE_ID, topic_defaults(config)))
 
 
 def resource(type_: int, name: str, pairs: Pairs) -> AlterConfigsResource:

@@ -5,12 +5,11 @@ import pytest
 from tests.gateway.kafka.admin import NODE_ID, Admin, seen
 from tests.gateway.kafka.world import call
 
+from rockgate.gateway.compose.broker_configs import broker_configs, topic_defaults
 from rockgate.gateway.compose.config import gather
 from rockgate.gateway.compose.config.sources import from_pairs
-from rockgate.gateway.kafka.configs.broker import broker_configs
 from rockgate.gateway.kafka.configs.group import GROUP_CONFIGS
 from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
-from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 from rockgate.gateway.kafka.configs.types import ConfigKind
 from rockgate.gateway.kafka.handlers.describe_configs import DescribeConfigs
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -29,7 +28,7 @@ class World(Admin):
     def __init__(self, *pairs: str) -> None:
         super().__init__()
         config = gather(from_pairs(pairs)).config
-        self.defaults = TopicDefaults.of(config)
+        self.defaults = topic_defaults(config)
         self.handler = DescribeConfigs(
             listing=self.listing,
             defaults=self.defaults,

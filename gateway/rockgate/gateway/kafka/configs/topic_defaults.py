@@ -1,19 +1,14 @@
 """What a topic has where its own config says nothing: the server's settings, and else the defaults.
 
 A default of topics is a setting of the server where Kafka has a broker setting for it that this
-server has too (`config.kafka_names` says which); all others are as the table of configs has them.
+server has too; all others are as the table of configs has them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rockgate.gateway.compose.config import Config
-from rockgate.gateway.compose.config.kafka_names import KAFKA_NAMES
-from rockgate.gateway.compose.config.values import show
 from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
-
-FLUSH_EACH = "flush.messages"
 
 
 class TopicDefaults:
@@ -30,26 +25,9 @@ class TopicDefaults:
         )
         """The configs whose default is not the table's."""
 
-    @classmethod
-    def of(cls, config: Config) -> TopicDefaults:
-        """The defaults under these settings."""
-        values = {
-            name: show(_setting(config, alias.setting))
-            for name, topic_config in TOPIC_CONFIGS.items()
-            if (alias := KAFKA_NAMES.get(topic_config.broker or "")) is not None
-        }
-        if config.store.flush == "sync":
-            values[FLUSH_EACH] = "1"
-        return cls(values)
-
     def __getitem__(self, name: str) -> str:
         return self._values[name]
 
     def text(self, config: Mapping[str, str], name: str) -> str:
         """What holds for a topic of this config."""
         return config.get(name, self._values[name])
-
-
-def _setting(config: Config, name: str) -> object:
-    section, _, field = name.partition(".")
-    return getattr(getattr(config, section), field)

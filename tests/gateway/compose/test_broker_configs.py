@@ -1,11 +1,11 @@
 import pytest
 
+from rockgate.gateway.compose.broker_configs import broker_configs, topic_defaults
 from rockgate.gateway.compose.config import SETTINGS, gather
 from rockgate.gateway.compose.config.kafka_names import KAFKA_NAMES
 from rockgate.gateway.compose.config.sources import from_pairs
-from rockgate.gateway.kafka.configs.broker import BrokerConfig, broker_configs
+from rockgate.gateway.kafka.configs.broker import BrokerConfig
 from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
-from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 from rockgate.gateway.kafka.configs.types import ConfigKind
 from rockgate.gateway.net.address import Address
 
@@ -15,7 +15,7 @@ LISTENING = ("kafka.listen", "kafka.advertise")
 def configs(*pairs: str) -> dict[str, BrokerConfig]:
     gathered = gather(from_pairs(pairs))
     config, bound = gathered.config, Address("127.0.0.1", 9999)
-    defaults = TopicDefaults.of(config)
+    defaults = topic_defaults(config)
     return dict(broker_configs(config, 7, defaults, bound=bound, given=gathered.given))
 
 

@@ -1,0 +1,163 @@
+"""The server's own settings as Kafka's clients see a broker's configs. They are read, not changed.
+
+Each setting is there under our name; under Kafka's, where Kafka has it too; and the defaults of
+topics are there under the names that a broker has for them, whether they can be set here or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import cache, partial
+from types import UnionType
+from typing import Union, get_args, get_origin, get_type_hints
+
+from rockgate.gateway.compose.config import SETTINGS, Config
+from rockgate.gateway.compose.config.kafka_names import KAFKA_NAMES
+from rockgate.gateway.compose.config.settings import Setting, documentation_of
+from rockgate.gateway.compose.config.values import show
+from rockgate.gateway.kafka.configs.broker import BrokerConfig, saying
+from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
+from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
+from rockgate.gateway.kafka.configs.types import ConfigKind
+from rockgate.gateway.net.address import Address
+
+_INT_MAX = (1 << 31) - 1
+_NODE_ID = "server.node_id"
+FLUSH_EACH = "flush.messages"
+
+
+_FACTS = (
+    BrokerConfig(
+        name="default.replication.factor",
+        kind=ConfigKind.INT,
+        value="1",
+        default="1",
+        about=saying("How many replicas a new topic has: one, on this node."),
+    ),
+    BrokerConfig(
+        name="delete.topic.enable",
+        kind=ConfigKind.BOOLEAN,
+        value="true",
+        default="true",
+        about=saying("Whether topics can be deleted: they can."),
+    ),
+)
+
+
+def broker_configs(
+    config: Config,
+    node_id: int,
+    defaults: TopicDefaults,
+    *,
+    bound: Address | None = None,
+    given: Collection[str] = (),
+) -> Mapping[str, BrokerConfig]:
+    """Every config of this broker by name, in order.
+
+    `bound` is where the door really listens, `given` the settings that somebody gave.
+    """
+    listeners = _listeners(config, bound or config.kafka.listen)
+    found = {each.name: each for each in (*_FACTS, *listeners, *_topic_defaults(defaults))}
+    for name, setting in SETTINGS.items():
+        found[name] = _setting(config, setting, is_given=name in given)
+    found[_NODE_ID] = replace(found[_NODE_ID], value=str(node_id))
+    for name, alias in KAFKA_NAMES.items():
+        # A name in another unit (log.retention.hours) would show a number that nobody gave.
+        if alias.scale == 1:
+            found[name] = replace(found[alias.setting], name=name)
+    return dict(sorted(found.items()))
+
+
+def _listeners(config: Config, bound: Address) -> list[BrokerConfig]:
+    """Kafka's two names for addresses; tools read them, and no Kafka leaves them unset."""
+    addresses = {"kafka.listen": bound, "kafka.advertise": config.kafka.advertise or bound}
+    return [
+        BrokerConfig(
+            name=name,
+            kind=ConfigKind.LIST,
+            value=f"PLAINTEXT://{addresses[setting]}",
+            default=None,
+            about=partial(_documentation, setting),
+            setting=setting,
+        )
+        for name, setting in (
+            ("listeners", "kafka.listen"),
+            ("advertised.listeners", "kafka.advertise"),
+        )
+    ]
+
+
+def _setting(config: Config, setting: Setting, *, is_given: bool) -> BrokerConfig:
+    return BrokerConfig(
+        name=setting.name,
+        kind=_kind(setting),
+        value=_text(getattr(getattr(config, setting.section), setting.field)),
+        default=_text(setting.default),
+        about=partial(_documentation, setting.name),
+        setting=setting.name,
+        is_given=is_given,
+    )
+
+
+def _topic_defaults(defaults: TopicDefaults) -> list[BrokerConfig]:
+    """What a broker has for the configs of topics; a setting of the same name replaces it."""
+    return [
+        BrokerConfig(
+            name=config.broker,
+            kind=config.type.kind,
+            value=defaults[config.name],
+            default=config.default,
+            about=saying(
+                f"The default of the topic config `{config.name}`. {config.documentation}"
+            ),
+        )
+        for config in TOPIC_CONFIGS.values()
+        if config.broker is not None
+    ]
+
+
+def _documentation(setting: str) -> str:
+    section, _, field = setting.partition(".")
+    return _section_documentation(section)[field]
+
+
+@cache
+def _section_documentation(section: str) -> Mapping[str, str]:
+    # It is read out of the source, which takes milliseconds, and few ever ask.
+    return documentation_of(get_type_hints(Config)[section])
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else show(value)
+
+
+def _kind(setting: Setting) -> ConfigKind:
+    hint = setting.hint
+    if get_origin(hint) in (Union, UnionType):
+        (hint,) = (each for each in get_args(hint) if each is not type(None))
+    if hint is bool:
+        return ConfigKind.BOOLEAN
+    if hint is float:
+        return ConfigKind.DOUBLE
+    if hint is int:
+        is_small = setting.maximum is not None and setting.maximum <= _INT_MAX
+        return ConfigKind.INT if is_small else ConfigKind.LONG
+    return ConfigKind.STRING
+
+
+def topic_defaults(config: Config) -> TopicDefaults:
+    """What topics have under these settings where their own configs say nothing."""
+    values = {
+        name: show(_value(config, alias.setting))
+        for name, topic_config in TOPIC_CONFIGS.items()
+        if (alias := KAFKA_NAMES.get(topic_config.broker or "")) is not None
+    }
+    if config.store.flush == "sync":
+        values[FLUSH_EACH] = "1"
+    return TopicDefaults(values)
+
+
+def _value(config: Config, name: str) -> object:
+    section, _, field = name.partition(".")
+    return getattr(getattr(config, section), field)
