@@ -25,6 +25,11 @@ MAY_IMPORT_CONSTRUCT = {
     "rockgate.protocol.kafka.schema",
 }
 
+GATEWAY_PACKAGES = (
+    *("compose", "kafka", "remoting", "http", "visibility", "groups", "topics", "transcode"),
+    *("delay", "storage", "telemetry", "net", "batches", "runtime"),
+)
+
 # The smallest house on which every contract of pyproject.toml can be checked.
 SMALL_HOUSE = (
     "protocol/rockgate/protocol/__init__.py",
@@ -33,6 +38,7 @@ SMALL_HOUSE = (
     "protocol/rockgate/protocol/remoting/__init__.py",
     "store/rockgate/store/__init__.py",
     "gateway/rockgate/gateway/__init__.py",
+    *(f"gateway/rockgate/gateway/{package}/__init__.py" for package in GATEWAY_PACKAGES),
     "sdk/rockgate/sdk/__init__.py",
     "pipeline/rockgate/pipeline/__init__.py",
     "cli/rockgate/cli/__init__.py",
@@ -65,6 +71,15 @@ BREAKS = {
     ],
     "the pipeline speaks Kafka's wire through Spark, as any user would": [
         ("pipeline/rockgate/pipeline/__init__.py", "rockgate.protocol"),
+    ],
+    "no packages form a circle, at any depth": [
+        ("gateway/rockgate/gateway/groups/__init__.py", "rockgate.gateway.compose"),
+    ],
+    "the gateway: composition over both wires, both over what they share": [
+        ("gateway/rockgate/gateway/kafka/__init__.py", "rockgate.gateway.remoting"),
+        ("gateway/rockgate/gateway/remoting/__init__.py", "rockgate.gateway.kafka"),
+        ("gateway/rockgate/gateway/net/__init__.py", "rockgate.gateway.kafka"),
+        ("gateway/rockgate/gateway/runtime/__init__.py", "rockgate.gateway.net"),
     ],
 }
 
@@ -138,6 +153,8 @@ def build_small_house(root: Path) -> None:
     for name in SMALL_HOUSE:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("")
+    compose = root / "gateway/rockgate/gateway/compose/__init__.py"
+    compose.write_text("import rockgate.gateway.groups\n")
     (root / "pyproject.toml").write_bytes((ROOT / "pyproject.toml").read_bytes())
 
 
