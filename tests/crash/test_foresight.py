@@ -15,7 +15,7 @@ from rockgate.store.check.repair import truncate
 from rockgate.store.clock import ManualClock
 from rockgate.store.errors import CannotRepair, StoreError
 from rockgate.store.files.interface import Directory
-from rockgate.store.opening import ABORT
+from rockgate.store.log.beginning import ABORT
 from rockgate.store.store import Store
 from rockgate.store.testing.memory_files import MemoryDisk
 

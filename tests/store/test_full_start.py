@@ -16,9 +16,9 @@ from rockgate.protocol import entry as envelope
 from rockgate.store.clock import ManualClock
 from rockgate.store.delay.delivery import RETRY_MS
 from rockgate.store.errors import StoreFull
+from rockgate.store.log.beginning import ABORT
 from rockgate.store.log.commitlog import Draft
 from rockgate.store.log.segments import segment_name
-from rockgate.store.opening import ABORT
 from rockgate.store.testing.memory_files import Operation, Plan
 from rockgate.store.upkeep.disk import LOOK_MS
 

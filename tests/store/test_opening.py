@@ -14,9 +14,10 @@ from tests.store.logs import SEGMENT, draft, new_log, numbers
 from rockgate.protocol.entry import Entry
 from rockgate.store.clock import ManualClock
 from rockgate.store.errors import SettingChanged, StoreCorrupt
+from rockgate.store.log.beginning import ABORT, Found
 from rockgate.store.log.commitlog import CommitLog
 from rockgate.store.log.segments import Segments, segment_name
-from rockgate.store.opening import ABORT, Found, find_log, replay
+from rockgate.store.opening import find_log, replay
 from rockgate.store.store import Store
 from rockgate.store.testing.memory_files import MemoryDisk, Operation
 from rockgate.store.upkeep.checkpoint import CheckpointFile

@@ -23,12 +23,13 @@ from rockgate.store.keyopening import key_shape, open_keys
 from rockgate.store.keys.entrykeys import RecordKeys, no_keys
 from rockgate.store.keys.keyfeed import KeyFeed
 from rockgate.store.keys.keyindex import KeyIndex
+from rockgate.store.log.beginning import Beginning, Found
 from rockgate.store.log.commitlog import NO_HOST, CommitLog
 from rockgate.store.log.flusher import Flusher
 from rockgate.store.log.page_allocation import Allocator
 from rockgate.store.log.page_residency import Warmth
 from rockgate.store.log.segments import Segments
-from rockgate.store.opening import Beginning, Found, find_log, replay
+from rockgate.store.opening import find_log, replay
 from rockgate.store.progress.progress import Progress
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queuetable import QueueTable

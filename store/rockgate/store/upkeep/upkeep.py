@@ -9,7 +9,7 @@ from rockgate.store.clock import Clock
 from rockgate.store.delay.fold import Delay
 from rockgate.store.errors import StoreFull
 from rockgate.store.keys.keyfeed import KeyFeed
-from rockgate.store.opening import Beginning
+from rockgate.store.log.beginning import Beginning
 from rockgate.store.progress.progress import Progress
 from rockgate.store.state.epochs import TOPIC, Epochs
 from rockgate.store.state.snapshotting import Snapshotting
