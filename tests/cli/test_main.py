@@ -2,6 +2,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 from tests.gateway.server import ROOT, command, environment
 
-from rockgate.cli.__main__ import SERVER_MODULES
+from rockgate.cli.__main__ import CLI_MODULES, SERVER_COMMANDS, SERVER_MODULES
 from rockgate.cli.app.lazy_commands import Deferred
 from rockgate.cli.commands import COMMANDS
 
@@ -151,7 +152,7 @@ def test_an_unknown_flag_is_status_2() -> None:
 
 def run_bare(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """An interpreter that sees the rooms and nothing else is what `pip install rockgate` gives."""
-    rooms = [str(ROOT / room) for room in ("gateway", "protocol")]
+    rooms = [str(ROOT / room) for room in ("cli", "gateway", "protocol")]
     code = f"import sys\nsys.path[:0] = {rooms!r}\nfrom rockgate.cli.__main__ import main\nmain()\n"
     return subprocess.run(
         [sys.executable, "-I", "-S", "-c", code, *arguments],
@@ -187,7 +188,55 @@ def test_without_the_server_extra_it_says_what_to_install(tmp_path: Path) -> Non
     assert len(result.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("name", SERVER_MODULES)
-def test_the_modules_looked_for_are_those_of_the_extra(name: str) -> None:
-    extra = (ROOT / "pyproject.toml").read_text().split("server = [")[1].split("]")[0]
-    assert name.replace("_", "-") in extra
+def test_without_the_extra_of_commands_it_says_which_one_to_install(tmp_path: Path) -> None:
+    result = run_bare(tmp_path, "topics", "list")
+    assert result.returncode == 2
+    assert 'pip install "rockgate[cli]"' in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+WITHOUT_SERVER = """
+import sys
+import importlib.util
+
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name in MODULES else find(name, *rest)
+from rockgate.cli.__main__ import main
+
+main()
+"""
+
+
+def run_with_cli_alone(*arguments: str) -> subprocess.CompletedProcess[str]:
+    code = WITHOUT_SERVER.replace("MODULES", repr(SERVER_MODULES))
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env=environment({}),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("name", SERVER_COMMANDS)
+def test_with_the_commands_alone_a_server_says_what_to_install(name: str) -> None:
+    result = run_with_cli_alone(name)
+    assert result.returncode == 2
+    assert 'pip install "rockgate[server]"' in result.stderr
+
+
+def test_with_the_commands_alone_those_that_ask_a_server_run() -> None:
+    result = run_with_cli_alone("topics", "--help")
+    assert result.returncode == 0, result.stderr
+    assert "describe" in result.stdout
+
+
+def test_the_modules_looked_for_are_those_of_the_extras() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {
+        extra: {re.split(r"[<>=]", line)[0] for line in lines}
+        for extra, lines in project["optional-dependencies"].items()
+    }
+    assert set(CLI_MODULES) == extras["cli"]
+    assert {"rockgate[cli]", *SERVER_MODULES} <= extras["server"]

@@ -88,13 +88,13 @@ def test_the_sdk_imports_with_the_base_install_alone(bare: Path) -> None:
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("arguments", [[], ["serve"]])
-def test_the_command_without_the_server_extra_exits_2_and_says_what_to_install(
-    bare: Path, arguments: list[str]
+@pytest.mark.parametrize(("arguments", "extra"), [([], "cli"), (["serve"], "server")])
+def test_the_command_without_its_extra_exits_2_and_says_what_to_install(
+    bare: Path, arguments: list[str], extra: str
 ) -> None:
     result = run_bare(bare, "-m", "rockgate.cli", *arguments)
     assert result.returncode == 2, result.stderr
-    assert re.search(r"pip install .rockgate\[server\]", result.stderr)
+    assert f'pip install "rockgate[{extra}]"' in result.stderr
     assert "Traceback" not in result.stderr
 
 

@@ -1,25 +1,36 @@
 """The `rockgate` command, also `python -m rockgate.cli`.
 
-Where only the client is installed, it says what to install. Commands of other rooms, such as
-`pipeline`, need what those rooms need and not the server; `--help` and `--version` need nothing.
+`pip install rockgate` alone is the SDK; commands come with the extra `cli`, and those that run a
+server with `server`. Where one is missing, it says what to install. Commands of other rooms, such
+as `pipeline`, need what those rooms need and neither of the two; `--help` and `--version` need
+nothing.
 """
 
 import sys
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from importlib.util import find_spec
 
-# What the extra `server` brings; `pip install rockgate` alone is the client.
-SERVER_MODULES = ("cramjam", "crc32c", "prometheus_client", "rich", "typer", "uvloop")
+CLI_MODULES = ("cramjam", "crc32c", "rich", "typer")
+"""What the extra `cli` brings, and no command does without."""
+SERVER_MODULES = ("uvloop",)
+"""What the extra `server` brings besides, for `SERVER_COMMANDS`."""
+SERVER_COMMANDS = ("serve", "namesrv")
 
 
 def main() -> None:
-    """Run the command line; exits with status 2 where the extra `server` is missing."""
-    missing = [name for name in SERVER_MODULES if find_spec(name) is None]
+    """Run the command line; exits with status 2 where an extra is missing."""
+    arguments = sys.argv[1:]
+    is_server = bool(arguments) and arguments[0] in SERVER_COMMANDS
+    missing = [name for name in CLI_MODULES if find_spec(name) is None]
     if missing:
-        _run_without_server(sys.argv[1:], missing)
+        _run_without_extra(arguments, missing)
+    if is_server:
+        missing += [name for name in SERVER_MODULES if find_spec(name) is None]
+    if missing:
+        what, extra = ("server", "server") if is_server else ("command line", "cli")
         sys.stderr.write(
-            f"rockgate: the server is not installed ({', '.join(missing)} missing);"
-            ' install it with: pip install "rockgate[server]"\n'
+            f"rockgate: the {what} is not installed ({', '.join(missing)} missing);"
+            f' install it with: pip install "rockgate[{extra}]"\n'
         )
         raise SystemExit(2)
     from rockgate.cli.commands import app  # The command line needs what was just looked for.
@@ -27,8 +38,8 @@ def main() -> None:
     app()
 
 
-def _run_without_server(arguments: list[str], missing: list[str]) -> None:
-    """Answer what can be answered; return if that takes the server."""
+def _run_without_extra(arguments: list[str], missing: list[str]) -> None:
+    """Answer what can be answered; return if that takes an extra."""
     if arguments == ["--version"]:
         sys.stdout.write(f"rockgate {_version()}\n")
     elif arguments in (["--help"], ["-h"]):
@@ -50,9 +61,9 @@ def _help(missing: list[str]) -> str:
     lines = [
         "Usage: rockgate COMMAND ...",
         "",
-        "The server and its commands (serve, topics, produce, consume, ...) are not installed: "
-        f"{', '.join(missing)} missing.",
-        'They come with: pip install "rockgate[server]"',
+        f"The commands are not installed: {', '.join(missing)} missing.",
+        'Those that ask a server (topics, produce, consume, ...): pip install "rockgate[cli]"',
+        'Those and the server itself (serve, namesrv): pip install "rockgate[server]"',
         "",
         "Commands of other parts, each with a --help of its own:",
     ]
