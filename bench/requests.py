@@ -234,7 +234,8 @@ def ask(world: World, request: Request, bystander: Bystander) -> Outcome:
             began = time.perf_counter()
             try:
                 connection.sendall(last)
-                outcome.answer_bytes = read(connection) if request.has_answer else 0
+                count = request.count if request.has_answer else 0
+                outcome.answer_bytes = sum(read(connection) for _ in range(count))
             except ConnectionError:
                 outcome.answer_bytes = None
             outcome.seconds = time.perf_counter() - began

@@ -1,14 +1,21 @@
 """The largest requests of Kafka's wire that name one thing, for `bench.requests`.
 
 What is large about them is what stands behind the name: a transaction of every topic, or of every
-partition of a wide one; or the name itself. They come behind `bench.requests_kafka_changes`'s
-transactions, which add those partitions, and before its topics go.
+partition of a wide one; or the name itself; or how many of them come at once. They come behind
+`bench.requests_kafka_changes`'s transactions, which add those partitions, and before its topics go.
 """
 
 from collections.abc import Iterator
 
 from bench.requests_kafka import row
-from bench.requests_world import TRANSACTION_OF_ALL, Request
+from bench.requests_world import (
+    COMMIT_VERSION,
+    TRANSACTION_OF_ALL,
+    Request,
+    World,
+    commit,
+    kafka_frame,
+)
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages import add_offsets_to_txn as adding
 from rockgate.protocol.kafka.messages import api_versions as versions
@@ -19,6 +26,7 @@ from rockgate.protocol.kafka.messages import init_producer_id as beginning
 
 LONG = "x" * 32_000
 END_VERSION = 4
+TOGETHER = 500
 
 
 def _names() -> Iterator[Request]:
@@ -79,4 +87,20 @@ def _transactions() -> Iterator[Request]:
     )
 
 
-REQUESTS: tuple[Request, ...] = (*_names(), *_transactions())
+def _commits_together(world: World) -> list[bytes]:
+    asked = [commit(f"together-{number}", world.topics[:1]) for number in range(TOGETHER)]
+    frames = [kafka_frame(ApiKey.OFFSET_COMMIT, each, COMMIT_VERSION) for each in asked]
+    return [b"".join(frames)]
+
+
+def _together() -> Iterator[Request]:
+    """Many small ones that come in one read."""
+    yield Request(
+        name=f"OffsetCommit v{COMMIT_VERSION}, {TOGETHER} in one write",
+        door="kafka",
+        make=_commits_together,
+        count=TOGETHER,
+    )
+
+
+REQUESTS: tuple[Request, ...] = (*_names(), *_together(), *_transactions())

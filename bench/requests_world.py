@@ -127,6 +127,8 @@ class Request:
     is_changing: bool = False
     """Whether it can be asked only once."""
     has_answer: bool = True
+    count: int = 1
+    """How many requests the last frames are, which are sent in one write."""
     half_sent_by: int = 0
     """How many connections send it at once without its last byte, and hang up; 0: it is asked."""
 

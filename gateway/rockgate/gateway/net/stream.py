@@ -69,6 +69,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         "_first_bytes",
         "_is_closing",
         "_is_draining",
+        "_is_going_on_soon",
         "_is_paced",
         "_is_reading",
         "_is_unread",
@@ -128,6 +129,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         self._is_unread = False
         self._is_draining = False
         self._is_closing = False
+        self._is_going_on_soon = False
         self._debug = lines.is_debugging()
 
     # What a session knows
@@ -285,6 +287,16 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
             self._break_off(error)
         else:
             self._steer()
+
+    def _go_on_soon(self) -> None:
+        """Start the rest in the next turn: others are waiting."""
+        if not self._is_going_on_soon:
+            self._is_going_on_soon = True
+            asyncio.get_running_loop().call_soon(self._go_on_now)
+
+    def _go_on_now(self) -> None:
+        self._is_going_on_soon = False
+        self._go_on()
 
     # Reading on and off
 

@@ -1,9 +1,15 @@
+import asyncio
 import logging
 import socket
+from dataclasses import replace
+from time import thread_time
 from typing import Any, cast
 
 import pytest
+from tests.gateway.fakes import LIMITS, turns
 from tests.gateway.kafka.fakes import Line
+
+from rockgate.gateway.kafka.server import session
 
 
 @pytest.fixture
@@ -28,6 +34,103 @@ async def test_a_request_without_an_answer_sends_nothing_and_holds_nothing_up(li
     line.send(b"silent", b"two")
     assert len(line.transport.unread) == len(b"two") + 8
     assert line.budget.used == 0
+
+
+# Many at once
+
+HUNDREDS = [b"%d" % number for number in range(300)]
+
+
+async def test_many_requests_that_came_together_are_started_over_several_turns() -> None:
+    line = Line(limits=replace(LIMITS, unread_bytes_max=1 << 20)).open()
+
+    def answer(body: bytes) -> bytes:
+        until = thread_time() + 0.001
+        while thread_time() < until:
+            pass
+        return body
+
+    line.script.answer = answer
+    line.send(*HUNDREDS)
+    started = [len(line.script.started)]
+    assert not line.transport.reads
+    while len(line.script.started) < len(HUNDREDS):
+        await asyncio.sleep(0)
+        started.append(len(line.script.started))
+    most = max(after - before for before, after in zip([0, *started], started, strict=False))
+    assert most <= session.SURE_COUNT + 6, "then five milliseconds' worth"
+    assert line.script.started == HUNDREDS
+    assert line.answers() == HUNDREDS
+    assert line.budget.used == 0
+    assert line.transport.reads
+
+
+async def test_a_few_requests_that_came_together_are_started_without_a_look_at_a_clock(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "TimeSlice", None)
+    line.send(*HUNDREDS[: session.SURE_COUNT])
+    assert line.answers() == HUNDREDS[: session.SURE_COUNT]
+
+
+async def test_what_is_answered_meanwhile_starts_nothing_before_the_next_turn(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "TURN_SECONDS", 0.0)
+    sure = [b"wait", *HUNDREDS[: session.SURE_COUNT - 1]]
+    line = Line(limits=replace(LIMITS, in_flight_max=64)).open()
+    line.send(*sure, b"one more", b"another")
+    assert line.script.started == sure
+    line.script.futures[b"wait"].set_result([b"wait"])
+    (exchange,) = line.session._waiting
+    line.session._answered(exchange, line.script.futures[b"wait"])
+    assert line.script.started == sure
+    assert line.answers() == sure
+    await turns()
+    assert line.script.started == [*sure, b"one more", b"another"]
+    assert line.answers() == [b"one more", b"another"]
+    assert line.transport.reads
+
+
+async def test_a_client_that_has_to_wait_is_not_served_in_a_later_turn(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "TURN_SECONDS", 0.0)
+
+    def answer(body: bytes) -> bytes:
+        line.session.peer.throttle_ms = 2_000 if body == b"greedy" else 0
+        return body
+
+    line.script.answer = answer
+    sure = [*HUNDREDS[: session.SURE_COUNT - 1], b"greedy"]
+    line.send(*sure, b"third")
+    await turns()
+    assert line.script.started == sure
+    line.clock.advance(2.1)
+    assert line.answers() == [*sure, b"third"]
+
+
+async def test_a_connection_that_is_lost_starts_nothing_more(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "TURN_SECONDS", 0.0)
+    line.send(*HUNDREDS)
+    line.session.connection_lost(None)
+    await turns()
+    assert line.script.started == HUNDREDS[: session.SURE_COUNT]
+    assert line.budget.used == 0
+
+
+async def test_a_stop_answers_all_that_came_together(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "TURN_SECONDS", 0.0)
+    line.send(*HUNDREDS[: 3 * session.SURE_COUNT])
+    line.session.drain()
+    assert not line.transport.is_closed
+    await turns()
+    assert line.transport.is_closed
+    assert line.answers() == HUNDREDS[: 3 * session.SURE_COUNT]
 
 
 # Back-pressure

@@ -6,14 +6,15 @@ request and none per connection: everything happens in the transport's callbacks
 futures that handlers return, and in one timer.
 
 Invariants, besides those of a Stream
-- A request is started only while the client reads its answers, and has not been told to wait.
+- A request is started only while the client reads its answers, and has not been told to wait;
+  many that came together are started over several turns of the loop.
 - No handler's future is left waiting when the connection is lost.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from rockgate.gateway.kafka.request.handler import Answer
 from rockgate.gateway.kafka.request.peer import Peer, do_nothing
@@ -26,8 +27,14 @@ from rockgate.gateway.net.hangup import has_hung_up
 from rockgate.gateway.net.limits import Limits
 from rockgate.gateway.net.receiving import Receiving
 from rockgate.gateway.net.stream import LENGTH_SIZE, WRITE_SIZE, Disconnect, Stream
+from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.protocol.kafka.connection import Exchange, ServerConnection
 from rockgate.protocol.kafka.errors import ProtocolError
+
+SURE_COUNT: Final = 4
+"""So many requests that came together are started without a look at the clock."""
+TURN_SECONDS: Final = 0.005
+"""How long more of one connection are started before others get their turn."""
 
 
 class Promise(Protocol):
@@ -155,9 +162,14 @@ class Session(Stream[Exchange, Peer]):
 
     def _start_all(self) -> None:
         """Start requests while the client reads; many small answers become one write."""
+        if self._is_going_on_soon:
+            # Others have their turn first; what was answered meanwhile may leave.
+            self._write()
+            return
         backlog, unread_bytes_max = self._backlog, self._limits.unread_bytes_max
         write_size = min(WRITE_SIZE, unread_bytes_max)
-        unwritten = 0
+        unwritten = started = 0
+        turn: TimeSlice | None = None
         while not self._is_closing:
             if not backlog:
                 self._write()
@@ -179,7 +191,14 @@ class Session(Stream[Exchange, Peer]):
             ):
                 self._write()
                 return
+            if started >= SURE_COUNT:
+                turn = turn or TimeSlice(TURN_SECONDS)
+                if turn.is_over():
+                    self._write()
+                    self._go_on_soon()
+                    return
             unwritten += self._start(backlog.popleft())
+            started += 1
 
     def _start(self, exchange: Exchange) -> int:
         """Hand a request to its handler; returns how many bytes now wait to be written."""

@@ -58,7 +58,6 @@ class Session(Stream[Command, Peer]):
         "_asked",
         "_commands",
         "_dispatch",
-        "_is_going_on_soon",
         "_is_writing_soon",
         "_sessions",
     )
@@ -90,7 +89,6 @@ class Session(Stream[Command, Peer]):
         # Requests of ours, by number.
         self._asked: dict[int, asyncio.Future[Command]] = {}
         self._is_writing_soon = False
-        self._is_going_on_soon = False
 
     # A connection, for processors
 
@@ -183,16 +181,6 @@ class Session(Stream[Command, Peer]):
         self._write()
         if self._commands.is_broken and not backlog:
             self._commands.raise_broken()
-
-    def _go_on_soon(self) -> None:
-        """Start the rest in the next turn: others are waiting."""
-        if not self._is_going_on_soon:
-            self._is_going_on_soon = True
-            asyncio.get_running_loop().call_soon(self._go_on_now)
-
-    def _go_on_now(self) -> None:
-        self._is_going_on_soon = False
-        self._go_on()
 
     def _start(self, command: Command) -> int:
         """Hand a request to its processor; returns how many bytes now wait to be written."""
