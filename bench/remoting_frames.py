@@ -29,25 +29,13 @@ _HEADER_MAX = 1 << 12
 
 def send(address: Address, topic: str, size: int, count: int) -> Load:
     """Send messages of one size to queue 0, in whole bursts."""
-    body = bytes(size)
-    head = SendHead(
-        RequestCode.SEND_MESSAGE_V2,
-        group=GROUP,
-        topic=topic,
-        default_topic="TBW102",
-        default_queue_count=4,
-        queue_id=0,
-        broker=BROKER,
-        is_batch=False,
-    )
+    frame = send_frames(topic, size)
 
     def bursts() -> Iterator[list[bytes]]:
         for start in range(0, count, SEND_BURST):
             now_ms = int(time.time() * 1000)
-            yield [
-                head.write(number, 0, size, 0, now_ms, 0, "") + body
-                for number in range(start, min(start + SEND_BURST, count))
-            ]
+            numbers = range(start, min(start + SEND_BURST, count))
+            yield [frame(number, now_ms) for number in numbers]
 
     seconds = _exchange(address, bursts)
     return Load(count=count, payload_bytes=count * size, seconds=seconds)
@@ -60,14 +48,31 @@ def pull(address: Address, topic: str, size: int, count: int) -> Load:
     def bursts() -> Iterator[list[bytes]]:
         for start in range(0, pulls, PULL_BURST):
             numbers = range(start, min(start + PULL_BURST, pulls))
-            yield [_pull_frame(topic, number) for number in numbers]
+            yield [pull_frame(topic, number) for number in numbers]
 
     seconds = _exchange(address, bursts)
     messages = pulls * PULL_COUNT
     return Load(count=messages, payload_bytes=messages * size, seconds=seconds)
 
 
-def _pull_frame(topic: str, number: int) -> bytes:
+def send_frames(topic: str, size: int) -> Callable[[int, int], bytes]:
+    """Makes sends to queue 0: of a request's number and a time in milliseconds."""
+    body = bytes(size)
+    head = SendHead(
+        RequestCode.SEND_MESSAGE_V2,
+        group=GROUP,
+        topic=topic,
+        default_topic="TBW102",
+        default_queue_count=4,
+        queue_id=0,
+        broker=BROKER,
+        is_batch=False,
+    )
+    return lambda number, now_ms: head.write(number, 0, size, 0, now_ms, 0, "") + body
+
+
+def pull_frame(topic: str, number: int) -> bytes:
+    """A pull of queue 0: the messages that come so many pulls behind its beginning."""
     fields = {
         "consumerGroup": GROUP,
         "topic": topic,
