@@ -153,7 +153,7 @@ def test_what_is_not_kafka_is_closed_with_one_line_and_others_live(
         wait_until(lambda: " closed, " in server.log[mark:], "the end is logged")
         assert ranges(good.api_versions()) == ADVERTISED
         (line,) = (line for line in server.log[mark:].splitlines() if " closed, " in line)
-        assert " info kafka.session closed, " in line and " connection=" in line
+        assert " info kafka.server.session closed, " in line and " connection=" in line
 
 
 def test_random_bytes_never_hurt_the_server(server: RunningServer) -> None:
@@ -250,7 +250,7 @@ def test_an_idle_connection_is_closed(tmp_path: Path) -> None:
         with RawClient(server) as client:
             client.api_versions()
             assert client.closed_by_server()
-        assert " info kafka.session" not in server.log and "warning" not in server.log
+        assert " info kafka.server.session" not in server.log and "warning" not in server.log
 
 
 def test_a_request_that_never_ends_is_cut_off(tmp_path: Path) -> None:
