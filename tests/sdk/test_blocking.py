@@ -24,6 +24,7 @@ from rockgate.sdk import (
     SendResult,
 )
 from rockgate.sdk.blocking import BlockingProducer
+from rockgate.sdk.send import outgoing
 
 
 @pytest.fixture(scope="module")
@@ -123,8 +124,21 @@ def away() -> Iterator[tuple[str, int]]:
         yield server.address
 
 
-def test_closing_ends_every_wait_of_every_thread(away: tuple[str, int]) -> None:
-    """Three wait in a back-off, one for a reply, one through a future."""
+def test_closing_ends_every_wait_of_every_thread(
+    away: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three wait in a back-off, one through a future, one for a body that is being compressed.
+
+    The client ends the first; of the last only the loop knows.
+    """
+    is_compressing, may_end = threading.Event(), threading.Event()
+
+    def compress(body: bytes, _: object) -> bytes:
+        is_compressing.set()
+        may_end.wait(120)
+        return body
+
+    monkeypatch.setattr(outgoing, "compress", compress)
     producer = BlockingProducer("{}:{}".format(*away), group="left", timeout_s=600).open()
     ended: list[type[BaseException]] = []
 
@@ -139,6 +153,7 @@ def test_closing_ends_every_wait_of_every_thread(away: tuple[str, int]) -> None:
         lambda: producer.send(message),
         lambda: producer.send_batch([message]),
         lambda: producer.request(message),
+        lambda: producer.send(Message("t", bytes(outgoing.COMPRESS_ASIDE_BYTES + 1))),
     ]
     future = producer.submit(message)
     waiting = [threading.Thread(target=call, args=(each,)) for each in calls]
@@ -146,12 +161,16 @@ def test_closing_ends_every_wait_of_every_thread(away: tuple[str, int]) -> None:
         thread.start()
     inner = producer._inner._sender
     assert inner is not None
-    wait_until(lambda: inner.underway.count == 4, "all are under way")
-    producer.close(timeout_s=0.1)
-    for thread in waiting:
-        thread.join(30)
-        assert not thread.is_alive()
-    assert ended == [Closed] * 3
+    try:
+        wait_until(lambda: inner.underway.count == 5, "all are under way")
+        assert is_compressing.wait(30)
+        producer.close(timeout_s=0.1)
+        for thread in waiting:
+            thread.join(30)
+            assert not thread.is_alive()
+    finally:
+        may_end.set()
+    assert ended == [Closed] * 4
     with pytest.raises((Closed, CancelledError)):
         future.result(30)
     assert threads() == []

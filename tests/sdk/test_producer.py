@@ -822,19 +822,57 @@ def test_without_a_loop_of_its_own_it_has_no_thread() -> None:
     run(scenario())
 
 
-def test_brokers_that_are_all_away_are_waited_for_and_not_tried_without_end() -> None:
-    """One may be known to be away by another's send, and never be tried by this one."""
+async def go_away_after(world: World, producer: Producer, last: Queue) -> None:
+    """All brokers are away from now on, and the queues behind this one have the next turns."""
+    while (await producer.send(Message("t", b"x"))).queue != last:
+        pass
+    for broker in world.brokers.values():
+        broker.is_down = True
+        for transport in broker.transports:
+            transport.lose()
+        broker.dial_times.clear()
+    await settle()
+    world.name_server.asked.clear()
+
+
+@pytest.mark.parametrize("last", [Queue("t", broker, queue) for broker in "ab" for queue in (0, 1)])
+def test_brokers_that_are_all_away_are_waited_for_and_not_tried_without_end(last: Queue) -> None:
+    """Each send may find one of them away, and know it of the other by another's send."""
 
     async def scenario() -> None:
         world = World("a", "b")
+        find = world.name_server.script[105]
+
+        def answer(request: Command) -> Command | None:
+            # Time goes by only where something is waited for: who asks without pause must fail.
+            return find(request) if len(world.name_server.of(105)) < 200 else None
+
+        world.name_server.script[105] = answer
         async with world.producer(timeout_s=3) as producer:
-            for broker in world.brokers.values():
-                broker.is_down = True
+            await go_away_after(world, producer, last)
             sending = [producer.send(Message("t", b"x")) for _ in range(4)]
             failed = await asyncio.gather(*sending, return_exceptions=True)
             assert all(isinstance(each, SendFailed) for each in failed)
             assert max(len(broker.dial_times) for broker in world.brokers.values()) < 10
             assert len(world.name_server.of(105)) < 50
+
+    run(scenario())
+
+
+def test_a_broker_that_another_found_away_is_waited_for_and_not_tried_around() -> None:
+    """The next hundred turns are the other broker's, so the send never tries this one itself."""
+
+    async def scenario() -> None:
+        world = World("a", "b")
+        world.routes["t"] = route({"a": "a:1", "b": "b:1"}, queues=100)
+        async with world.producer(timeout_s=3) as producer:
+            await go_away_after(world, producer, Queue("t", "a", 99))
+            with pytest.raises(Unreachable):
+                await producer.client.broker("a:1").connect(1)
+            with pytest.raises(SendFailed):
+                await producer.send(Message("t", b"x"))
+            assert len(world.brokers["b"].dial_times) < 10
+            assert len(world.name_server.of(105)) < 20
 
     run(scenario())
 
