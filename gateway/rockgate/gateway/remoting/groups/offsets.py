@@ -14,7 +14,6 @@ from typing import Protocol
 from rockgate.gateway.remoting.groups.resets import Resets
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.runtime.quoting import shown
-from rockgate.gateway.transcode import names
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.store.progress.progress import Commit, Progress
 from rockgate.store.queues.consumequeue import Queue
@@ -31,7 +30,7 @@ class Owners(Protocol):
 
 
 class Offsets:
-    """Reads and commits offsets of groups by RocketMQ's names."""
+    """Reads and commits offsets of groups, by the store's names of them."""
 
     def __init__(self, progress: Progress, owners: Owners, resets: Resets) -> None:
         self._progress = progress
@@ -40,11 +39,11 @@ class Offsets:
 
     def committed(self, group: str, topic: Topic, queue_id: int) -> int | None:
         """What a group has committed, if anything."""
-        found = self._progress.fetch(names.to_store(group), topic.id, queue_id)
+        found = self._progress.fetch(group, topic.id, queue_id)
         return None if found is None else found.offset
 
     def check_owner(self, group: str) -> None:
-        """Refuse to move a group, in the store's form, that has Kafka members."""
+        """Refuse to move a group that has Kafka members."""
         if self._owners.is_foreign(group):
             raise Refused(
                 ResponseCode.NO_PERMISSION,
@@ -53,23 +52,22 @@ class Offsets:
 
     def commit(self, group: str, queue: Queue, offset: int, *, acknowledged: bool) -> None:
         """Commit an offset of one queue."""
-        name = names.to_store(group) if "|" in group else group
-        self.check_owner(name)
+        self.check_owner(group)
         if offset < 0:
             raise Refused(ResponseCode.INVALID_PARAMETER, f"offset {offset} is below zero")
-        if self.resets and self.resets.is_pending(name, queue):
+        if self.resets and self.resets.is_pending(group, queue):
             # It comes from where the group was before somebody set it elsewhere.
             return
-        known = self._progress.fetch(name, queue.topic_id, queue.queue_id)
+        known = self._progress.fetch(group, queue.topic_id, queue.queue_id)
         if known is not None and offset < known.offset:
             log.warning(
                 "progress goes back group=%s topic=%s queue=%d from=%d to=%d",
-                shown(name),
+                shown(group),
                 shown(queue.topic.decode()),
                 queue.queue_id,
                 known.offset,
                 offset,
             )
         self._progress.commit(
-            name, (Commit(queue.topic_id, queue.queue_id, offset),), acknowledged=acknowledged
+            group, (Commit(queue.topic_id, queue.queue_id, offset),), acknowledged=acknowledged
         )

@@ -16,7 +16,7 @@ from rockgate.gateway.remoting.groups.settings import GroupSettings
 from rockgate.gateway.remoting.messages.delay import KEPT_FLAGS, LEVEL, WAITING_MARKS
 from rockgate.gateway.remoting.messages.sending import CLIENT_FLAGS, Incoming, Taken
 from rockgate.gateway.remoting.server.errors import Refused
-from rockgate.gateway.remoting.server.names import check_group
+from rockgate.gateway.remoting.server.names import check_group, group_of
 from rockgate.gateway.remoting.topics.topic_registry import DLQ_PREFIX, RETRY_PREFIX, TopicBook
 from rockgate.gateway.runtime.quoting import shown
 from rockgate.gateway.transcode import names
@@ -105,7 +105,7 @@ class Retries:
 
     def is_discarding(self, group: str) -> bool:
         """Whether a group is set to have no retries at all: what it gives back is gone."""
-        return self._settings.of(names.to_store(group)).retry_queue_nums <= 0
+        return self._settings.of(group_of(group)).retry_queue_nums <= 0
 
     def give_back(self, found: Found, given: GivenBack) -> Taken:
         """36: append a copy of a message for another try, or as a dead letter."""

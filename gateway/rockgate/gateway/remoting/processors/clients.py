@@ -124,14 +124,14 @@ class ClientRequests:
         self._clients.leave(
             caller,
             producer=asked.producer_group,
-            consumer=None if group is None else names.to_store(group),
+            consumer=None if group is None else names_of.group_of(group),
         )
         return Command(ResponseCode.SUCCESS)
 
     def members(self, command: Command, caller: Caller) -> Reply:
         """38: the ids of a group's members."""
         asked = headers.read(command, fields.ConsumerGroupHeader)
-        group = self._clients.consumer_group(names.to_store(asked.consumer_group))
+        group = self._clients.consumer_group(names_of.group_of(asked.consumer_group))
         if group is None or not group.client_ids:
             raise Refused(
                 ResponseCode.SYSTEM_ERROR, f"no consumer for this group, {asked.consumer_group}"
@@ -152,7 +152,7 @@ class ClientRequests:
     def consumer_connections(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """203: who consumes in a group, and what."""
         asked = headers.read(command, fields.ConsumerGroupHeader)
-        group = self._clients.consumer_group(names.to_store(asked.consumer_group))
+        group = self._clients.consumer_group(names_of.group_of(asked.consumer_group))
         if group is None:
             raise Refused(
                 ResponseCode.CONSUMER_NOT_ONLINE,
@@ -239,7 +239,7 @@ class ClientRequests:
         return await self._pass_on(client, code, told, bytes(found.message))
 
     def _client(self, group_name: str, client_id: str | None) -> Client:
-        group = self._clients.consumer_group(names.to_store(group_name))
+        group = self._clients.consumer_group(names_of.group_of(group_name))
         for client in group.members.values() if group is not None else ():
             if client.client_id == client_id:
                 return client

@@ -20,6 +20,7 @@ from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.server.long_answers import joined, keyed
 from rockgate.gateway.remoting.server.names import check_group as check_name
+from rockgate.gateway.remoting.server.names import group_of
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.transcode import names
 from rockgate.protocol.remoting import headers, javajson
@@ -74,9 +75,9 @@ class GroupRequests:
         )
         if not settings.group_name:
             raise Refused(ResponseCode.INVALID_PARAMETER, "the group has no name")
+        check_name(settings.group_name)
         settings.group_name = names.to_store(settings.group_name)
         check_group(settings.group_name)
-        check_name(settings.group_name)
         self._settings.set(settings)
         return self._durability.after_changes(Command(ResponseCode.SUCCESS))
 
@@ -110,15 +111,13 @@ class GroupRequests:
     def one(self, command: Command, caller: Caller) -> Reply:
         """352: one group."""
         group = headers.read(command, GroupHeader).group
-        settings = msgspec.structs.replace(
-            self._settings.of(names.to_store(group)), group_name=group
-        )
+        settings = msgspec.structs.replace(self._settings.of(group_of(group)), group_name=group)
         return Command(ResponseCode.SUCCESS, body=javajson.encode(settings))
 
     def delete(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
         """207: forget a group."""
         asked = headers.read(command, DeleteGroupHeader)
-        group = names.to_store(asked.group_name)
+        group = group_of(asked.group_name)
         self._settings.remove(group)
         if asked.clean_offset and self._clients.consumer_group(group) is None:
             self._progress.delete_groups([group])
@@ -126,7 +125,7 @@ class GroupRequests:
 
     def topics_of(self, command: Command, caller: Caller) -> Reply:
         """343: the topics that a group reads."""
-        group = names.to_store(headers.read(command, GroupHeader).group)
+        group = group_of(headers.read(command, GroupHeader).group)
         members = self._clients.consumer_group(group)
         found = set(members.subscriptions) if members is not None else set()
         for topic_id in self._progress.topics_of(group):

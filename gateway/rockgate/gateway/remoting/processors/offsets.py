@@ -28,7 +28,7 @@ from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.server.long_answers import TURN_SECONDS, joined, keyed
-from rockgate.gateway.remoting.server.names import check_group
+from rockgate.gateway.remoting.server.names import check_group, group_of
 from rockgate.gateway.remoting.topics.topic_registry import TopicBook, describe
 from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.gateway.storage.durability import Durability
@@ -93,7 +93,8 @@ class OffsetRequests:
         """14: how far a group is."""
         asked = headers.read(command, fields.QueryConsumerOffsetHeader)
         topic, queue = self._queue(asked.topic, asked.queue_id)
-        offset = self._offsets.committed(asked.consumer_group, topic, asked.queue_id)
+        group = group_of(asked.consumer_group)
+        offset = self._offsets.committed(group, topic, asked.queue_id)
         if offset is None:
             may_be_zero = asked.set_zero_if_not_found is not False
             if not may_be_zero or queue.log_start > 0 or queue.next_offset == 0:
@@ -107,9 +108,8 @@ class OffsetRequests:
         _, queue = self._queue(asked.topic, asked.queue_id)
         is_acknowledged = not command.is_oneway
         check_group(asked.consumer_group)
-        self._offsets.commit(
-            asked.consumer_group, queue, asked.commit_offset, acknowledged=is_acknowledged
-        )
+        group = names.to_store(asked.consumer_group)
+        self._offsets.commit(group, queue, asked.commit_offset, acknowledged=is_acknowledged)
         answer = Command(ResponseCode.SUCCESS)
         return self._durability.after_changes(answer) if is_acknowledged else answer
 
@@ -155,7 +155,7 @@ class OffsetRequests:
     def consume_stats(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """208: how far a group is behind."""
         asked = headers.read(command, fields.ConsumeStatsHeader)
-        group = names.to_store(asked.consumer_group)
+        group = group_of(asked.consumer_group)
         chosen = [self._topics.get(asked.topic)] if asked.topic else self._read_by(group)
         return self._stats(group, chosen)
 
@@ -255,7 +255,7 @@ class OffsetRequests:
                 offset = self._puller.end(queue)
             else:
                 offset = self._search(queue, asked.timestamp)
-            known = self._offsets.committed(asked.group, topic, queue_id)
+            known = self._offsets.committed(group, topic, queue_id)
             if not asked.is_force and known is not None and known < offset:
                 offset = known
             rows.append(keyed(self._key(topic, queue_id), offset))

@@ -31,6 +31,7 @@ from rockgate.gateway.remoting.messages.subscriptions import EVERYTHING, Filter,
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Frame, Later, Reply
 from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.remoting.server.names import group_of
 from rockgate.gateway.remoting.topics.topic_registry import TopicBook
 from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.transcode import names
@@ -122,15 +123,16 @@ class Pulls:
         """Answer with what there is, or wait."""
         header = cast(PullHeader, command.header or headers.read(command, PullHeader))
         queue = self._queue(header)
-        wanted = self._wanted(header)
+        group = group_of(header.consumer_group)
+        wanted = self._wanted(header, group)
         count_max = max(1, min(header.max_msg_nums, self._count_max))
         size_max = self._size_max
         if header.max_msg_bytes is not None and header.max_msg_bytes > 0:
             size_max = min(size_max, header.max_msg_bytes)
         if header.sys_flag & COMMIT_OFFSET and header.commit_offset >= 0:
-            self._commit(header, queue)
+            self._commit(header, group, queue)
         if self._offsets.resets:
-            moved = self._moved(names.to_store(header.consumer_group), queue)
+            moved = self._moved(group, queue)
             if moved is not None:
                 return _answer(command, moved)
         found = self._puller.pull(queue, header.queue_offset, wanted, count_max, size_max)
@@ -208,9 +210,8 @@ class Pulls:
             )
         return self._queues.of(topic.id)[header.queue_id]
 
-    def _wanted(self, header: PullHeader) -> Filter:
+    def _wanted(self, header: PullHeader, group: str) -> Filter:
         """What the group wants of the topic."""
-        group = names.to_store(header.consumer_group)
         if self._settings.is_set(group) and not self._settings.of(group).consume_enable:
             raise Refused(
                 ResponseCode.NO_PERMISSION,
@@ -245,11 +246,9 @@ class Pulls:
             raise _no_classes(header)
         return filter_of(subscription.expression_type or "TAG", subscription.sub_string)
 
-    def _commit(self, header: PullHeader, queue: Queue) -> None:
+    def _commit(self, header: PullHeader, group: str, queue: Queue) -> None:
         try:
-            self._offsets.commit(
-                header.consumer_group, queue, header.commit_offset, acknowledged=False
-            )
+            self._offsets.commit(group, queue, header.commit_offset, acknowledged=False)
         except (Refused, StoreError):
             # It rides along with a pull: the pull is not to fail for it.
             return

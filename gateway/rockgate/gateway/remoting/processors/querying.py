@@ -17,8 +17,8 @@ from rockgate.gateway.remoting.messages.subscriptions import EVERYTHING, Filter,
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.remoting.server.names import group_of
 from rockgate.gateway.remoting.topics.topic_registry import TopicBook
-from rockgate.gateway.transcode import names
 from rockgate.gateway.transcode.address import pack_address
 from rockgate.gateway.transcode.lookup import MessageLookup
 from rockgate.protocol.entry import MAGIC_BATCH, places
@@ -121,7 +121,7 @@ class Queries:
         return Command(ResponseCode.SUCCESS, body=javajson.encode(answer))
 
     def _wanted(self, group_name: str, topic: str, answer: QueueUnits) -> Filter:
-        group = self._clients.consumer_group(names.to_store(group_name))
+        group = self._clients.consumer_group(group_of(group_name))
         subscription = None if group is None else group.subscriptions.get(topic)
         if subscription is None:
             answer.filter_data = f"{group_name}@{topic} is not online!"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from rockgate.gateway.remoting.server.errors import Refused
-from rockgate.gateway.transcode.names import to_rocketmq
+from rockgate.gateway.transcode.names import to_rocketmq, to_store
 from rockgate.protocol.remoting.codes import ResponseCode
 
 GROUP_CHARS_MAX: Final = 255
@@ -21,12 +21,18 @@ CLIENT_ID_CHARS_MAX: Final = 1_000
 def check_group(name: str) -> None:
     """INVALID_PARAMETER for a group's name that RocketMQ's clients refuse themselves."""
     _check("group name", name, GROUP_CHARS_MAX)
+    group_of(name)
+
+
+def group_of(name: str) -> str:
+    """The store's name of a group that is asked about; INVALID_PARAMETER for one with a dot."""
     if "." in name:
         # It would be the group of another name as well, which only one of both sides says.
         raise Refused(
             ResponseCode.INVALID_PARAMETER,
             f"the group name {name!r} has a dot: RocketMQ's name of it is {to_rocketmq(name)!r}",
         )
+    return to_store(name)
 
 
 def check_topic(name: str) -> None:
