@@ -144,6 +144,39 @@ def test_a_topic_that_keeps_the_last_of_each_key_refuses_records_without_one(
     assert told[-1] is None
 
 
+@pytest.mark.parametrize("codec", ["none", "lz4"])
+def test_librdkafka_tells_bad_records_of_a_batch_from_those_beside_them(
+    admin: AdminClient, server: RunningServer, codec: str
+) -> None:
+    """What its own 0011-produce_batch asks: a compacted topic, and each tenth without a key."""
+    topic = f"bad-among-good-{codec}"
+    done(admin.create_topics([NewTopic(topic, 1, config={"cleanup.policy": "compact"})]))
+    lingering = {"linger.ms": 10_000, "batch.num.messages": 100, "compression.type": codec}
+    together = refusals_of(server, topic, lingering)
+    expected = [KafkaError._INVALID_DIFFERENT_RECORD] * 100
+    expected[::10] = [KafkaError.INVALID_RECORD] * 10
+    assert [error and error.code() for error in together] == expected
+    alone = refusals_of(server, topic, {"batch.num.messages": 1, "compression.type": codec})
+    assert [error and error.code() for error in alone] == [
+        None if index % 10 else KafkaError.INVALID_RECORD for index in range(100)
+    ]
+
+
+def refusals_of(server: RunningServer, topic: str, settings: dict[str, Any]) -> list[Any]:
+    """What is told of each of a hundred records, of which each tenth has no key."""
+    producer = Producer({"bootstrap.servers": server.bootstrap, **settings})
+    told: dict[bytes, Any] = {}
+
+    def note(error: Any, message: Any) -> None:
+        told[message.value()] = error
+
+    for index in range(100):
+        key = b"k%d" % index if index % 10 else None
+        producer.produce(topic, b"%d" % index, key, partition=0, on_delivery=note)
+    assert producer.flush(SECONDS) == 0
+    return [told[b"%d" % index] for index in range(100)]
+
+
 def test_a_topic_made_anew_is_another_and_others_are_written_meanwhile(
     admin: AdminClient, server: RunningServer
 ) -> None:
