@@ -369,6 +369,19 @@ def test_a_slice_takes_some_thousand_records_and_no_more() -> None:
     assert len(slices) > 10
 
 
+def test_a_slice_takes_no_more_than_five_hundred_groups_of_one_record() -> None:
+    setup = Setup()
+    for number in range(3_000):
+        setup.commit(f"g{number}", 0, 1)
+    counts = []
+    for data in setup.progress.snapshot():
+        restored = Progress(MemoryJournal(), ManualClock())
+        restored.restore([data])
+        counts.append(len(dict(restored.items())))
+    assert sum(counts) == 3_000
+    assert max(counts) <= 500, "of two microseconds each"
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("queue_count", [16, 1])
 def test_a_million_records_are_taken_in_slices_that_never_hold_the_loop(queue_count: int) -> None:

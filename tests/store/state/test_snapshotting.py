@@ -23,16 +23,21 @@ class Slices:
     name = "slices"
     taken = 0
 
+    def __init__(self, clock: ManualClock) -> None:
+        self._clock = clock
+        self.each_ms = 0
+
     def snapshot(self) -> Iterator[bytes]:
         for _ in range(100):
             self.taken += 1
+            self._clock.advance(self.each_ms)
             yield b"slice"
 
 
 class Setup:
     def __init__(self) -> None:
         self.clock = ManualClock(0)
-        self.source = Slices()
+        self.source = Slices(self.clock)
         directory = MemoryDisk().root().child("snapshots")
         snapshots = Snapshots(directory)
         writer = SnapshotWriter(directory, snapshots, lambda position: None)
@@ -73,6 +78,16 @@ def test_a_tick_takes_no_more_than_a_turn_may_have() -> None:
     setup = Setup()
     setup.tick(0)
     assert setup.tick(3_600_000) == SLICES_MAX
+
+
+@pytest.mark.parametrize(("each_ms", "count"), [(1, 3), (2, 2), (3, 1), (50, 1)])
+def test_a_tick_whose_slices_take_long_is_over_after_three_milliseconds(
+    each_ms: int, count: int
+) -> None:
+    setup = Setup()
+    setup.tick(0)
+    setup.source.each_ms = each_ms
+    assert setup.tick(3_600_000) == count
 
 
 def test_a_snapshot_that_begins_after_a_long_rest_begins_with_one_slice() -> None:

@@ -49,7 +49,8 @@ __all__ = ["COALESCE_MS", "SLICE_COST", "Commit", "Committed", "Key", "Progress"
 
 COALESCE_MS: Final = 1_000
 _ROUND_PART: Final = 1_000
-SLICE_COST: Final = 4_000
+SLICE_COST: Final = 1_500
+"""About a millisecond of work: five hundred groups with a record each."""
 
 
 class Progress(CommittedOffsets):

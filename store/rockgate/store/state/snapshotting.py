@@ -21,7 +21,7 @@ Under load a turn of the loop is many requests long. With one slice in each, a m
 messages would take minutes, and a start would replay what was appended meanwhile.
 """
 SLICES_MAX: Final = 10
-SLICES_MS_MAX: Final = 5
+SLICES_MS_MAX: Final = 3
 """Slices of one tick, and how long they may take: what they take must not be felt."""
 
 
