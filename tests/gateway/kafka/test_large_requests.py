@@ -18,8 +18,10 @@ from typing import Any, cast
 
 import pytest
 from bench import requests_kafka, requests_kafka_changes
+from bench.requests_kafka import row as kafka_row
 from bench.requests_world import (
     GROUP_OF_ALL,
+    QUICK,
     TRANSACTION_OF_ALL,
     WIDE,
     Request,
@@ -41,6 +43,12 @@ from rockgate.gateway.net.address import Address
 from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.protocol.errors import ProtocolError
 from rockgate.protocol.kafka.connection import ServerConnection
+from rockgate.protocol.kafka.keys import ApiKey
+from rockgate.protocol.kafka.messages import alter_client_quotas as quotas
+from rockgate.protocol.kafka.messages import alter_configs as configs
+from rockgate.protocol.kafka.messages import create_partitions as growing
+from rockgate.protocol.kafka.messages import create_topics as creating
+from rockgate.protocol.kafka.messages import incremental_alter_configs as incremental
 from rockgate.store.config import StoreConfig
 from rockgate.store.progress.progress import Commit
 from rockgate.store.state.topicchanges import NewTopic
@@ -57,7 +65,7 @@ STORE = StoreConfig(segment_bytes=64 << 20, populate_ahead_bytes=1 << 16, key_in
 class Server:
     """Every handler of the server over a store in memory, loaded."""
 
-    def __init__(self, resources: AsyncExitStack, folder: Path) -> None:
+    def __init__(self, resources: AsyncExitStack, folder: Path, size: Size = SIZE) -> None:
         self._turns = Turns()
         resources.callback(self._turns.stop)
         world = World(STORE)
@@ -84,23 +92,23 @@ class Server:
             advertised, bound, assembly.make_groups(resources), throttling
         )
         self._dispatcher = Dispatcher(HANDLERS, services)
-        self.loaded = Loaded(doors={}, size=SIZE)
+        self.loaded = Loaded(doors={}, size=size)
         self._load(world, assembly)
 
     def _load(self, world: World, assembly: KafkaAssembly) -> None:
-        loaded, store = self.loaded, world.store
-        names = [f"topic-{number:05d}" for number in range(SIZE.topics - 1)]
+        loaded, store, size = self.loaded, world.store, self.loaded.size
+        names = [f"topic-{number:05d}" for number in range(size.topics - 1)]
         news = [NewTopic(name=name, queue_count=1) for name in names]
-        news.append(NewTopic(name=WIDE, queue_count=SIZE.partitions))
+        news.append(NewTopic(name=WIDE, queue_count=size.partitions))
         topics = [topic for new in news for topic in store.topics.create_many([new])]
         loaded.topics = [topic.name for topic in topics]
         loaded.topic_ids = [topic.id for topic in topics]
-        loaded.groups = [f"group-{number:05d}" for number in range(SIZE.groups - 1)]
+        loaded.groups = [f"group-{number:05d}" for number in range(size.groups - 1)]
         for name in loaded.groups:
             store.progress.commit(name, [Commit(topics[0].id, 0, 1)])
         loaded.groups.append(GROUP_OF_ALL)
         store.progress.commit(GROUP_OF_ALL, [Commit(topic.id, 0, 1) for topic in topics])
-        loaded.transactions = [f"txn-{number}" for number in range(SIZE.transactions)]
+        loaded.transactions = [f"txn-{number}" for number in range(size.transactions)]
         coordinator = assembly.coordinator
         for name in loaded.transactions:
             producer = coordinator.init(name, 600_000, None)
@@ -111,10 +119,15 @@ class Server:
     async def longest_turn_ms(self, request: Request) -> float:
         """What the loop's thread computed in the longest turn that a request took."""
         (frame,) = request.make(self.loaded)
-        (exchange,) = ServerConnection().receive_data(frame)
         # From here on in a turn of its own.
         await asyncio.sleep(0)
         self._turns.longest = 0.0
+        await self.answer(frame)
+        return self._turns.longest * 1000
+
+    async def answer(self, frame: bytes) -> None:
+        """Have a request answered, and its answer forgotten."""
+        (exchange,) = ServerConnection().receive_data(frame)
         outcome = self._dispatcher.dispatch(exchange, call(0).peer)
         if not isinstance(outcome, list):
             await asyncio.wait([outcome.future])
@@ -122,7 +135,6 @@ class Server:
             with contextlib.suppress(ProtocolError):
                 outcome.answer()
         await asyncio.sleep(0)
-        return self._turns.longest * 1000
 
 
 class Turns:
@@ -176,3 +188,85 @@ async def test_no_request_holds_the_loop_however_much_it_names(
             over[row.name] = round(longest, 1)
     assert not over
     assert "request failed" not in caplog.text
+
+
+REFUSED = [
+    kafka_row(
+        ApiKey.ALTER_CLIENT_QUOTAS,
+        "refused",
+        lambda _: quotas.AlterClientQuotasRequest(
+            entries=[
+                quotas.EntryData(
+                    entity=[quotas.EntityData(entity_type="user", entity_name="u")],
+                    ops=[quotas.OpData(key="no quota", value=1.0)],
+                )
+            ]
+        ),
+    ),
+    kafka_row(
+        ApiKey.ALTER_CONFIGS,
+        "refused",
+        lambda w: configs.AlterConfigsRequest(
+            resources=[
+                configs.AlterConfigsResource(
+                    resource_type=2,
+                    resource_name=w.topics[0],
+                    configs=[configs.AlterableConfig(name="none", value="1")],
+                )
+            ]
+        ),
+    ),
+    kafka_row(
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        "refused",
+        lambda w: incremental.IncrementalAlterConfigsRequest(
+            resources=[
+                incremental.AlterConfigsResource(
+                    resource_type=2,
+                    resource_name=w.topics[0],
+                    configs=[
+                        incremental.AlterableConfig(name="none", config_operation=0, value="1")
+                    ],
+                )
+            ]
+        ),
+    ),
+    kafka_row(
+        ApiKey.CREATE_TOPICS,
+        "refused",
+        lambda w: creating.CreateTopicsRequest(
+            topics=[
+                creating.CreatableTopic(name=name, num_partitions=1, replication_factor=1)
+                for name in (w.topics[0], "no name")
+            ]
+        ),
+    ),
+    kafka_row(
+        ApiKey.CREATE_PARTITIONS,
+        "refused",
+        lambda w: growing.CreatePartitionsRequest(
+            topics=[growing.CreatePartitionsTopic(name=w.topics[0], count=1)]
+        ),
+    ),
+]
+
+
+async def test_no_request_leaves_anything_to_be_collected(tmp_path: Path) -> None:
+    """An error that is kept knows the frame that keeps it, and with it the whole request."""
+    left = {}
+    async with AsyncExitStack() as resources:
+        server = Server(resources, tmp_path, QUICK)
+        gc.collect()
+        gc.freeze()
+        resources.callback(gc.unfreeze)
+        gc.disable()
+        resources.callback(gc.enable)
+        for row in (*REFUSED, *ROWS):
+            (frame,) = row.make(server.loaded)
+            await asyncio.sleep(0)
+            gc.collect()
+            await server.answer(frame)
+            await asyncio.sleep(0)
+            if count := gc.collect():
+                left[row.name] = count
+    assert not left
