@@ -12,6 +12,7 @@ FENCE = re.compile(
     r"^(?P<indent> *)```(?P<info>[^`\n]*)\n(?P<text>.*?)^(?P=indent)```", re.S | re.M
 )
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
+NAMED_LINK = re.compile(r"\[`?(?P<name>[\w./-]+\.py)`?\]\((?P<target>[^)\s]+)\)")
 # `rockgate serve --set a=b` in a block; what follows `#` or stands in quotes is not looked at.
 MAKE = re.compile(r"^\s*(?:\$ )?make ([a-z-]+)", re.M)
 SUBCOMMAND = re.compile(r"[a-z][a-z-]*")
@@ -53,6 +54,13 @@ def links(page: Path) -> Iterator[str]:
         target = match["target"].split("#")[0]
         if target and "://" not in target and not target.startswith("mailto:"):
             yield target
+
+
+def named_links(page: Path) -> Iterator[tuple[str, str]]:
+    """A page's links whose text is the name of a module, with their targets."""
+    text = FENCE.sub("", (ROOT / page).read_text(encoding="utf-8"))
+    for match in NAMED_LINK.finditer(text):
+        yield match["name"], match["target"].split("#")[0]
 
 
 def make_targets(text: str) -> list[str]:

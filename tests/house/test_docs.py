@@ -20,6 +20,7 @@ from tests.house.markdown import (
     blocks,
     links,
     make_targets,
+    named_links,
     pages,
     rockgate_commands,
 )
@@ -66,6 +67,15 @@ def test_check_names_a_stale_page_and_writes_nothing(
 def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
     missing = [target for target in links(page) if not (ROOT / page.parent / target).exists()]
     assert missing == []
+
+
+# A decision says what things were called when it was taken.
+@pytest.mark.parametrize(
+    "page", [each for each in pages() if "decisions" not in each.parts], ids=str
+)
+def test_a_link_that_names_a_module_leads_to_that_module(page: Path) -> None:
+    astray = [(name, to) for name, to in named_links(page) if not f"/{to}".endswith(f"/{name}")]
+    assert astray == []
 
 
 @pytest.mark.parametrize("block", SHELL_BLOCKS, ids=str)
