@@ -105,6 +105,8 @@ class Client:
             },
         )
         self._over = asyncio.Event()
+        self.is_closed = False
+        """Whether it is closed, or being closed."""
 
     # Life
 
@@ -120,6 +122,7 @@ class Client:
 
         Who waits for anything is told Closed. If this is cancelled, everything is closed at once.
         """
+        self.is_closed = True
         self._over.set()
         self.replies.close()
         try:
@@ -134,6 +137,7 @@ class Client:
 
     def abort(self) -> None:
         """Close at once, without taking leave."""
+        self.is_closed = True
         self._over.set()
         self.replies.close()
         self._upkeep.cancel()
@@ -141,11 +145,6 @@ class Client:
         self.checks.cancel()
         for link in self._links.values():
             link.abort()
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether it is closed, or being closed."""
-        return self._over.is_set()
 
     async def pause(self, seconds: float) -> None:
         """Wait so long; Closed as soon as the client is."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import random
 import zlib
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
@@ -100,7 +99,7 @@ class Delivery:
     ) -> list[SendResult]:
         """Send it and wait for the answer: a result for each message in it."""
         budget = self.budget(timeout_s)
-        attempts: deque[str] = deque(maxlen=TOLD_MAX)
+        attempts: list[str] = []
         attempt_count = 0
         failed: set[str] = set()
         weak: list[SendResult] | None = None
@@ -108,12 +107,12 @@ class Delivery:
         tries_left = 1 if choose else 1 + self._retry_count
         route = self._known(outgoing.topic) or await self.route(outgoing.topic, budget)
         chosen = choose(route) if choose else None
-        while tries_left and budget.left_s > 0:
+        while tries_left and (left_s := budget.left_s) > 0:
             queue = chosen or self._next(route, failed)
             error = None
             attempt_count += 1
             try:
-                results = await self._attempt(outgoing, route, queue, budget)
+                results = await self._attempt(outgoing, route, queue, budget, left_s)
                 if results[0].status is SendStatus.OK or not self._retry_not_ok:
                     return results
                 weak = results
@@ -132,6 +131,7 @@ class Delivery:
                 tries_left -= not (isinstance(lost, Unreachable) and lost.retry_in_s > 0)
             if error is not None:
                 attempts.append(f"{queue.broker}: {error}")
+            del attempts[:-TOLD_MAX]
             failed.add(queue.broker)
             if isinstance(error, Unreachable) and error.retry_in_s > 0:
                 await self._wait(route, failed if chosen is None else None, error, budget)
@@ -144,7 +144,7 @@ class Delivery:
         where = " and ".join(sorted(failed)) or "no broker"
         reason = f"failed {attempt_count} times in {budget.used_s:.3g} s at {where}"
         code = ErrorCode.ACCESS_BROKER_TIMEOUT if error is None else error.code
-        raise SendFailed(f"send to {outgoing.topic} {reason}", list(attempts), code=code) from error
+        raise SendFailed(f"send to {outgoing.topic} {reason}", attempts, code=code) from error
 
     async def oneway(
         self, outgoing: Outgoing, choose: Choose | None, timeout_s: float | None
@@ -262,18 +262,23 @@ class Delivery:
         return better[self._turn % len(better)]
 
     async def _attempt(
-        self, outgoing: Outgoing, route: Route, queue: Queue, budget: Budget
+        self, outgoing: Outgoing, route: Route, queue: Queue, budget: Budget, left_s: float
     ) -> list[SendResult]:
-        address = route.addresses.get(queue.broker) or await self._address(route, queue, budget)
+        """One try, with what is left of the budget as it begins."""
+        address = route.addresses.get(queue.broker)
+        if address is None:
+            address = await self._address(route, queue, budget)
+            left_s = budget.left_s
         link = self._client.broker(address)
         if outgoing.is_timed or outgoing.is_delayed_half:
             await self._check_broker(link, outgoing, queue, budget)
+            left_s = budget.left_s
         if not self._faults.is_on:
-            return results_of(outgoing, queue, await self._ask(link, outgoing, queue, budget))
+            return results_of(outgoing, queue, await self._ask(link, outgoing, queue, left_s))
         began = asyncio.get_running_loop().time()
         latency_s: float | None = None
         try:
-            results = results_of(outgoing, queue, await self._ask(link, outgoing, queue, budget))
+            results = results_of(outgoing, queue, await self._ask(link, outgoing, queue, left_s))
             latency_s = asyncio.get_running_loop().time() - began
             return results
         except (Refused, Unreachable, TimedOut):
@@ -284,8 +289,8 @@ class Delivery:
             if latency_s is not None:
                 self._faults.note(queue.broker, latency_s, asyncio.get_running_loop().time())
 
-    async def _ask(self, link: Link, outgoing: Outgoing, queue: Queue, budget: Budget) -> Command:
-        timeout_s = max(budget.left_s, 0.0)
+    async def _ask(self, link: Link, outgoing: Outgoing, queue: Queue, left_s: float) -> Command:
+        timeout_s = left_s if left_s > 0 else 0.0
         if self._is_plain(link, outgoing):
             write = self._heads.writer(outgoing, queue)
             return await link.ask(outgoing.code, write, outgoing.body, timeout_s)
