@@ -30,7 +30,7 @@ STEPS = (
 
 BREAKING = """
 import os
-from rockgate.store import files, mapped
+from rockgate.store.files import interface as files, mapped
 
 def breaking(real):
     def sync(*arguments):

@@ -15,7 +15,7 @@ from rockgate.protocol.remoting.codes import ResponseCode
 
 LYING = """
 import os
-from rockgate.store import files
+from rockgate.store.files import interface as files
 
 def space(directory):
     with open(os.environ["DISK_HAS_FREE"]) as file:

@@ -189,7 +189,7 @@ def test_what_cannot_be_dropped_for_want_of_room_is_put_off_and_holds_up_no_othe
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [each.getMessage() for each in caplog.records if each.name.endswith("delaydelivery")]
+    return [each.getMessage() for each in caplog.records if each.name.endswith("delay.delivery")]
 
 
 def test_a_full_disk_is_told_once_and_so_is_that_there_is_room_again(

@@ -134,7 +134,7 @@ class Directory(Protocol):
 def full_or_same(error: OSError, name: str) -> Exception:
     """Return StoreFull for an error that says so, and any other as it is."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreFull(f"no room on disk for {name}")
+        return StoreFull(f"no room on disk for {name}" if name else "no room on disk")
     return error
 
 
