@@ -19,7 +19,8 @@ def test_a_line_has_time_level_module_and_message() -> None:
     )
     line = LineFormatter().format(record)
     assert re.fullmatch(
-        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z warning kafka\.server\.listener limit reached max=7",
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z warning "
+        r"kafka\.server\.listener limit reached max=7",
         line,
     )
 
