@@ -58,7 +58,7 @@ TURN_MS_MAX = 25.0
 """A slice is two milliseconds and what it changes; what is done in one piece takes 30 and more."""
 ROUNDS = 3
 ONCE = ("Create", "Delete", "EndTxn", "InitProducerId")
-"""What finds nothing to do the second time."""
+"""What finds nothing to do the second time, but on another server."""
 STORE = StoreConfig(segment_bytes=64 << 20, populate_ahead_bytes=1 << 16, key_index=False)
 
 
@@ -66,6 +66,8 @@ class Server:
     """Every handler of the server over a store in memory, loaded."""
 
     def __init__(self, resources: AsyncExitStack, folder: Path, size: Size = SIZE) -> None:
+        self._resources = resources
+        self._folder = folder
         self._turns = Turns()
         resources.callback(self._turns.stop)
         world = World(STORE)
@@ -116,6 +118,11 @@ class Server:
         first = Producer(*loaded.producers[0])
         coordinator.add(TRANSACTION_OF_ALL, first, [(topic.id, 0) for topic in topics])
 
+    async def again(self) -> Server:
+        """Another one, as this was at first."""
+        self._turns.stop()
+        return Server(self._resources, self._folder)
+
     async def longest_turn_ms(self, request: Request) -> float:
         """What the loop's thread computed in the longest turn that a request took."""
         (frame,) = request.make(self.loaded)
@@ -145,6 +152,7 @@ class Turns:
         self._loop = cast(Any, asyncio.get_running_loop())
         self._run = self._loop._run_once
         self._loop._run_once = self._timed
+        self._is_on = True
 
     def _timed(self) -> None:
         before = time.thread_time()
@@ -153,7 +161,9 @@ class Turns:
 
     def stop(self) -> None:
         """Time no more."""
-        del self._loop._run_once
+        if self._is_on:
+            self._is_on = False
+            del self._loop._run_once
 
 
 @pytest.fixture
@@ -180,9 +190,11 @@ async def test_no_request_holds_the_loop_however_much_it_names(
 ) -> None:
     over = {}
     for row in ROWS:
-        rounds = 1 if row.name.startswith(ONCE) else ROUNDS
+        rounds = ROUNDS
         longest = await server.longest_turn_ms(row)
         while longest > TURN_MS_MAX and (rounds := rounds - 1):
+            if row.name.startswith(ONCE):
+                server = await server.again()
             longest = min(longest, await server.longest_turn_ms(row))
         if longest > TURN_MS_MAX:
             over[row.name] = round(longest, 1)
