@@ -51,7 +51,7 @@ compat-spark-next: $(VENV)/spark-next/.installed ## Spark's tests again with a n
 	ROCKGATE_BUDGET=long ROCKGATE_COMPAT_RESULTS=$(CURDIR)/compat-tests/results.json ROCKGATE_COMPAT_BESIDE=1 \
 	  PYTHONPATH=$(CURDIR)/$(VENV)/spark-next $(BIN)/python -m pytest -m "long or not long" compat-tests/spark
 
-fuzz: $(VENV)/.dev ## Bad input on every door, with the counts of tests/budget.toml's [long]
+fuzz: $(VENV)/.dev ## Bad input on every listener, with the counts of tests/budget.toml's [long]
 	ROCKGATE_BUDGET=long $(BIN)/python -m pytest tests/hostile $(ARGS)
 
 jepsen: $(VENV)/.dev ## Transactions under kills, pauses and restarts, with the counts of [long]

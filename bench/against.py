@@ -67,13 +67,13 @@ def _single(server: RockgateServer, topic: str) -> tuple[float, float]:
 
 
 def _send(server: RockgateServer, topic: str) -> tuple[float, float]:
-    load = remoting_frames.send(server.doors["remoting"], f"sent-{topic}", SIZE, SENDS)
+    load = remoting_frames.send(server.listeners["remoting"], f"sent-{topic}", SIZE, SENDS)
     return load.per_second, load.count
 
 
 def _pull(server: RockgateServer, topic: str) -> tuple[float, float]:
     loads = [
-        remoting_frames.pull(server.doors["remoting"], f"sent-{topic}", SIZE, SENDS)
+        remoting_frames.pull(server.listeners["remoting"], f"sent-{topic}", SIZE, SENDS)
         for _ in range(PULLS)
     ]
     count = sum(load.count for load in loads)

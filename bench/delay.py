@@ -144,7 +144,7 @@ def lateness(run: Run) -> None:
 
 
 def memory(run: Run) -> None:
-    """What a million costs that came in through the door, and a start with them after kill -9."""
+    """What a million costs that came through the listener, and a start with them after kill -9."""
     count = run.plan.waiting
     with RockgateServer(rocketmq=True) as ours:
         run.client.run(ours.namesrv, "waiting", TOPIC, 1, 1_000)

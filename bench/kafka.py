@@ -1,4 +1,4 @@
-"""How does rockgate's Kafka door compare with Apache Kafka, under the same clients in one run?
+"""How does rockgate's Kafka listener compare with Apache Kafka, under the same clients in one run?
 
 Defends, as medians of three: producing 1 KB messages at 1.2 times Kafka's rate with at most 0.6 of
 its processor time per gigabyte; consuming them at least as fast with at most 0.8; 20,000 requests a
@@ -311,7 +311,7 @@ def run(plan: Plan = FULL, only: list[str] | None = None) -> Report:
     report = Report(
         name="kafka" if only is None else f"kafka-{'-'.join(only)}",
         command=f"python -m bench.kafka{''.join(f' --only {name}' for name in only or ())}",
-        question="How does rockgate's Kafka door compare with Apache Kafka?",
+        question="How does rockgate's Kafka listener compare with Apache Kafka?",
         peers={
             "kafka": jars.version("kafka"),
             "confluent-kafka": importlib.metadata.version("confluent-kafka"),

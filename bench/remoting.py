@@ -1,4 +1,4 @@
-"""How does rockgate's RocketMQ door compare with Apache RocketMQ, under the same client in one run?
+"""How does our RocketMQ listener compare with Apache RocketMQ, under the same client in one run?
 
 Defends, as medians of three, with messages of 1 KB: sync sends of 32 threads at 1.2 times
 RocketMQ's rate; one thread's median at most 0.9 of its; async sends with 1,000 in flight at 1.5
@@ -139,7 +139,7 @@ class Run:
         self.client = client
         self.servers = servers
         self.kafka = kafka
-        """HOST:PORT of our own Kafka door."""
+        """HOST:PORT of our own Kafka listener."""
         self.others = others
         """Who is held still while a server is measured."""
         self._began = time.monotonic()
@@ -250,7 +250,7 @@ def run(plan: Plan = FULL, only: tuple[str, ...] = tuple(CASES)) -> Report:
     report = Report(
         name="remoting" if set(only) == set(CASES) else f"remoting-{'-'.join(only)}",
         command="python -m bench.remoting",
-        question="How does rockgate's RocketMQ door compare with Apache RocketMQ?",
+        question="How does rockgate's RocketMQ listener compare with Apache RocketMQ?",
         peers={"rocketmq": jars.version("rocketmq")},
         notes={"plan": "full" if plan is FULL else "quick", "message bytes": SIZE},
     )

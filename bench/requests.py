@@ -8,9 +8,9 @@ request. It defends: no request stalls anybody for more than 50 ms.
     python -m bench.requests                   everything; the result goes to bench/results/
     python -m bench.requests --quick           a hundredth of everything; nothing is written
     python -m bench.requests --only offset     what has the word in its name; nothing is written
-    python -m bench.requests --door remoting   one listener's; nothing is written
+    python -m bench.requests --listener remoting   one listener's; nothing is written
 
-A request is a row of a table: a name, a listener ("door"), and a function that makes its frames of
+A request is a row of a table: a name, a listener, and a function that makes its frames of
 the world that was loaded (`bench.requests_world`). Kafka's are in `bench.requests_kafka`,
 `bench.requests_kafka_changes` and `bench.requests_kafka_single`, those of RocketMQ's remoting and
 of the name server in `bench.requests_remoting`, `bench.requests_messages`,
@@ -83,8 +83,8 @@ def _page(path: str) -> bytes:
 
 
 PAGES = (
-    Request(name="HTTP /metrics", door="http", make=lambda _: [_page("/metrics")]),
-    Request(name="HTTP /ready", door="http", make=lambda _: [_page("/ready")]),
+    Request(name="HTTP /metrics", listener="http", make=lambda _: [_page("/metrics")]),
+    Request(name="HTTP /ready", listener="http", make=lambda _: [_page("/ready")]),
 )
 REQUESTS: tuple[Request, ...] = (
     *requests_kafka.REQUESTS,
@@ -210,10 +210,10 @@ def _read_page(connection: socket.socket) -> int:
     return size
 
 
-def _reader(door: str, outcome: Outcome) -> Callable[[socket.socket], int]:
-    if door in ("remoting", "namesrv"):
+def _reader(listener: str, outcome: Outcome) -> Callable[[socket.socket], int]:
+    if listener in ("remoting", "namesrv"):
         return lambda connection: _read_command(connection, outcome)
-    return _read_page if door == "http" else read_frame
+    return _read_page if listener == "http" else read_frame
 
 
 def ask(world: World, request: Request, bystander: Bystander) -> Outcome:
@@ -224,8 +224,8 @@ def ask(world: World, request: Request, bystander: Bystander) -> Outcome:
         if request.half_sent_by:
             _half_send(world, request, last, bystander, outcome)
             continue
-        read = _reader(request.door, outcome)
-        address = world.doors[request.door]
+        read = _reader(request.listener, outcome)
+        address = world.listeners[request.listener]
         with socket.create_connection(address, timeout=ANSWER_SECONDS_MAX) as connection:
             for frame in before:
                 connection.sendall(frame)
@@ -252,7 +252,7 @@ def _half_send(
     """Send it many times at once and never to its end; there is no answer."""
     bystander.take_ms()
     began = time.perf_counter()
-    requests_half.send_half(world.doors[request.door], frame, request.half_sent_by)
+    requests_half.send_half(world.listeners[request.listener], frame, request.half_sent_by)
     stall_ms, computed_ms = bystander.take_ms()
     outcome.seconds = time.perf_counter() - began
     outcome.stalls_ms.append(stall_ms)
@@ -266,7 +266,7 @@ def measure(size: Size, requests: Sequence[Request]) -> tuple[dict[str, Outcome]
     outcomes: dict[str, Outcome] = {}
     with RockgateServer(rocketmq=True, http=True) as server:
         began = time.perf_counter()
-        world = load(server.doors, size)
+        world = load(server.listeners, size)
         notes["load, seconds"] = round(time.perf_counter() - began, 1)
         notes["memory when loaded, MB"] = round(anonymous_bytes(server.pid) / 1e6, 1)
         bystander = Bystander(server.address, server.pid)
@@ -316,18 +316,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.requests", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a hundredth; nothing is written")
     parser.add_argument("--only", default="", metavar="WORD", help="what has WORD in its name")
-    parser.add_argument("--door", default="", help="kafka, remoting, namesrv or http")
+    parser.add_argument("--listener", default="", help="kafka, remoting, namesrv or http")
     arguments = parser.parse_args()
     wanted = [
         each
         for each in REQUESTS
-        if arguments.only.lower() in each.name.lower() and arguments.door in ("", each.door)
+        if arguments.only.lower() in each.name.lower() and arguments.listener in ("", each.listener)
     ]
     if not wanted:
         parser.error("no request is called so")
     report = run(QUICK if arguments.quick else FULL, wanted)
     print(report.notes)
-    is_kept = not (arguments.quick or arguments.only or arguments.door)
+    is_kept = not (arguments.quick or arguments.only or arguments.listener)
     return results.conclude(report, is_kept=is_kept)
 
 

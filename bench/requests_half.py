@@ -60,7 +60,7 @@ def _frame(world: World) -> list[bytes]:
 REQUESTS: tuple[Request, ...] = (
     Request(
         name=f"JoinGroup v9, half sent by {COUNT} connections, 94 MB each",
-        door="kafka",
+        listener="kafka",
         make=_frame,
         half_sent_by=COUNT,
     ),

@@ -48,7 +48,7 @@ def row(
     shown = APIS[key].versions.max if version is None else version
     return Request(
         name=f"{''.join(word.title() for word in key.name.split('_'))} v{shown}, {what}",
-        door="kafka",
+        listener="kafka",
         make=lambda world: [kafka_frame(key, make(world), version)],
         is_changing=is_changing,
     )

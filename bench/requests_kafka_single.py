@@ -97,7 +97,7 @@ def _together() -> Iterator[Request]:
     """Many small ones that come in one read."""
     yield Request(
         name=f"OffsetCommit v{COMMIT_VERSION}, {TOGETHER} in one write",
-        door="kafka",
+        listener="kafka",
         make=_commits_together,
         count=TOGETHER,
     )

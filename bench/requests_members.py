@@ -30,9 +30,9 @@ def _beat(number: object) -> bytes:
 
 def _crowd(world: World) -> None:
     """Very many clients in one group; each is a connection."""
-    count = MEMBERS * world.size.topics // 10_000 if world.doors else 0
+    count = MEMBERS * world.size.topics // 10_000 if world.listeners else 0
     for number in range(len(world.members), count):
-        member = socket.create_connection(world.doors["remoting"], timeout=SECONDS_MAX)
+        member = socket.create_connection(world.listeners["remoting"], timeout=SECONDS_MAX)
         world.members.append(member)
         tell(member, _beat(number))
 
@@ -42,7 +42,7 @@ def _among(code: RequestCode, fields: dict[str, object]) -> Request:
         _crowd(world)
         return [frame(code, fields)]
 
-    return Request(name=f"{int(code)} {code.name}, 4,000 members", door="remoting", make=make)
+    return Request(name=f"{int(code)} {code.name}, 4,000 members", listener="remoting", make=make)
 
 
 def _asked(code: RequestCode) -> Request:
@@ -53,7 +53,7 @@ def _asked(code: RequestCode) -> Request:
         fields = {"consumerGroup": CROWD, "clientId": "client-asked", "msgId": heavy_id(world)}
         return [_beat("asked"), frame(code, fields)]
 
-    return Request(name=f"{int(code)} {code.name}, 4,000 members", door="remoting", make=make)
+    return Request(name=f"{int(code)} {code.name}, 4,000 members", listener="remoting", make=make)
 
 
 def _check(world: World) -> list[bytes]:
@@ -84,13 +84,13 @@ REQUESTS: tuple[Request, ...] = (
     _among(R.UNREGISTER_CLIENT, {"clientID": "c", "consumerGroup": CROWD, "producerGroup": CROWD}),
     _asked(R.GET_CONSUMER_RUNNING_INFO),
     _asked(R.CONSUME_MESSAGE_DIRECTLY),
-    Request(name="46 CHECK_CLIENT_CONFIG, 85 KB of rules", door="remoting", make=_check),
+    Request(name="46 CHECK_CLIENT_CONFIG, 85 KB of rules", listener="remoting", make=_check),
     row(R.GET_TOPIC_CONFIG, {"topic": WIDE}),
     row(R.GET_SUBSCRIPTIONGROUP_CONFIG, {"group": GROUP_OF_ALL}),
     row(R.GET_BROKER_CONFIG),
     Request(
         name="25 UPDATE_BROKER_CONFIG, 50 KB",
-        door="remoting",
+        listener="remoting",
         make=lambda _: [frame(R.UPDATE_BROKER_CONFIG, {}, LINES)],
     ),
     row(R.TRIGGER_DELETE_FILES),
@@ -103,29 +103,29 @@ REQUESTS: tuple[Request, ...] = (
         what="1,000 queues",
         is_changing=True,
     ),
-    Request(name="100 PUT_KV_CONFIG, 60 KB", door="namesrv", make=_put),
-    row(R.GET_KV_CONFIG, {"namespace": "n", "key": "0"}, door="namesrv"),
-    row(R.DELETE_KV_CONFIG, {"namespace": "n", "key": "0"}, door="namesrv"),
+    Request(name="100 PUT_KV_CONFIG, 60 KB", listener="namesrv", make=_put),
+    row(R.GET_KV_CONFIG, {"namespace": "n", "key": "0"}, listener="namesrv"),
+    row(R.DELETE_KV_CONFIG, {"namespace": "n", "key": "0"}, listener="namesrv"),
     Request(
         name="322 QUERY_DATA_VERSION, 40,000 topics",
-        door="namesrv",
+        listener="namesrv",
         make=lambda w: [*registration(w), frame(R.QUERY_DATA_VERSION, BROKER, VERSION)],
     ),
-    row(R.BROKER_HEARTBEAT, BROKER, door="namesrv"),
-    row(R.GET_BROKER_MEMBER_GROUP, {"clusterName": "c", "brokerName": "other"}, door="namesrv"),
-    row(R.DELETE_TOPIC_IN_NAMESRV, {"topic": "theirs-0"}, door="namesrv"),
+    row(R.BROKER_HEARTBEAT, BROKER, listener="namesrv"),
+    row(R.GET_BROKER_MEMBER_GROUP, {"clusterName": "c", "brokerName": "other"}, listener="namesrv"),
+    row(R.DELETE_TOPIC_IN_NAMESRV, {"topic": "theirs-0"}, listener="namesrv"),
     Request(
         name="104 UNREGISTER_BROKER, 40,000 topics",
-        door="namesrv",
+        listener="namesrv",
         make=lambda w: [*registration(w), frame(R.UNREGISTER_BROKER, BROKER)],
     ),
-    row(R.GET_UNIT_TOPIC_LIST, door="namesrv"),
-    row(R.GET_HAS_UNIT_SUB_TOPIC_LIST, door="namesrv"),
-    row(R.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST, door="namesrv"),
-    row(R.GET_NAMESRV_CONFIG, door="namesrv"),
+    row(R.GET_UNIT_TOPIC_LIST, listener="namesrv"),
+    row(R.GET_HAS_UNIT_SUB_TOPIC_LIST, listener="namesrv"),
+    row(R.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST, listener="namesrv"),
+    row(R.GET_NAMESRV_CONFIG, listener="namesrv"),
     Request(
         name="318 UPDATE_NAMESRV_CONFIG, 50 KB",
-        door="namesrv",
+        listener="namesrv",
         make=lambda _: [frame(R.UPDATE_NAMESRV_CONFIG, {}, LINES)],
     ),
 )

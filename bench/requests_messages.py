@@ -61,7 +61,7 @@ def _large(code: RequestCode) -> Request:
     make = sent if code in (R.SEND_MESSAGE, R.SEND_REPLY_MESSAGE) else sent_v2
     return Request(
         name=f"{int(code)} {code.name}, 4 MB",
-        door="remoting",
+        listener="remoting",
         make=lambda _: [make("sent", bytes(BODY_MAX - (1 << 16)), properties, code)],
     )
 
@@ -72,7 +72,7 @@ def heavy_place(world: World) -> int:
     look = frame(R.QUERY_CONSUME_QUEUE, asked)
     count = HEAVY_COUNT * world.size.topics // 10_000
     place = _first_place(world, look)
-    if place is None and world.doors:
+    if place is None and world.listeners:
         records = [Record(number, 0, None, b"x") for number in range(count)]
         batch = build_batch(records, base_offset=0, compression=Compression.ZSTD)
         data = writing.PartitionProduceData(index=HEAVY_QUEUE, records=bytes(batch))
@@ -133,7 +133,7 @@ def _queue(code: RequestCode, more: Mapping[str, object], what: str) -> Request:
         heavy_place(world)
         return [frame(code, {"topic": WIDE, "queueId": HEAVY_QUEUE, **more})]
 
-    return Request(name=f"{int(code)} {code.name}, {what}", door="remoting", make=make)
+    return Request(name=f"{int(code)} {code.name}, {what}", listener="remoting", make=make)
 
 
 REQUESTS: tuple[Request, ...] = (
@@ -143,20 +143,20 @@ REQUESTS: tuple[Request, ...] = (
     _large(R.SEND_REPLY_MESSAGE_V2),
     Request(
         name="12 QUERY_MESSAGE, 20,000 with that key",
-        door="remoting",
+        listener="remoting",
         make=lambda w: _by_key(w, 0, FOREVER_MS),
     ),
     Request(
         name="12 QUERY_MESSAGE, 20,000 with that key at another time",
-        door="remoting",
+        listener="remoting",
         make=lambda w: _by_key(w, 0, 1),
     ),
     Request(
-        name="33 VIEW_MESSAGE_BY_ID, of a batch of 200,000 records", door="remoting", make=_view
+        name="33 VIEW_MESSAGE_BY_ID, of a batch of 200,000 records", listener="remoting", make=_view
     ),
     Request(
         name="36 CONSUMER_SEND_MSG_BACK, of a batch of 200,000 records",
-        door="remoting",
+        listener="remoting",
         make=_give_back,
     ),
     _queue(R.SEARCH_OFFSET_BY_TIMESTAMP, {"timestamp": 1}, "in a batch of 200,000 records"),

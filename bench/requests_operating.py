@@ -121,7 +121,7 @@ def _letters(code: RequestCode, fields: dict[str, object]) -> Request:
         return [frame(code, fields)]
 
     what = "10,000 queues" if code is R.LIST_DEAD_LETTER_QUEUES else "200 letters"
-    return Request(name=f"{int(code)} {code.name}, {what}", door="remoting", make=make)
+    return Request(name=f"{int(code)} {code.name}, {what}", listener="remoting", make=make)
 
 
 def _count_empty(world: World) -> list[bytes]:
@@ -135,7 +135,7 @@ def _of(
 ) -> Request:
     return Request(
         name=f"{int(code)} {code.name}, {what}",
-        door="remoting",
+        listener="remoting",
         make=make,
         is_changing=is_changing,
     )

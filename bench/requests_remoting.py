@@ -1,7 +1,7 @@
 """The largest requests of RocketMQ's remoting and of the name server, for `bench.requests`.
 
 A row is a code at its worst legal size; `frame` makes its bytes. Rows for the name server have the
-door "namesrv", those for the broker "remoting".
+listener "namesrv", those for the broker "remoting".
 """
 
 import json
@@ -30,13 +30,13 @@ def row(
     fields: Mapping[str, object] | None = None,
     *,
     what: str = "",
-    door: str = "remoting",
+    listener: str = "remoting",
     is_changing: bool = False,
 ) -> Request:
     """A request without a body."""
     return Request(
         name=f"{int(code)} {code.name}{what and ', ' + what}",
-        door=door,
+        listener=listener,
         make=lambda _: [frame(code, fields)],
         is_changing=is_changing,
     )
@@ -178,70 +178,74 @@ REQUESTS: tuple[Request, ...] = (
     row(R.QUERY_TOPIC_CONSUME_BY_WHO, {"topic": "topic-00000"}, what="50,000 groups"),
     row(R.GET_BROKER_RUNTIME_INFO),
     row(R.GET_SYSTEM_TOPIC_LIST_FROM_BROKER),
-    Request(name="222 INVOKE_BROKER_TO_RESET_OFFSET, 10,000 queues", door="remoting", make=_reset),
+    Request(
+        name="222 INVOKE_BROKER_TO_RESET_OFFSET, 10,000 queues", listener="remoting", make=_reset
+    ),
     Request(
         name="34 HEART_BEAT, 15 MB that are no JSON",
-        door="remoting",
+        listener="remoting",
         make=lambda _: [_malformed(15_000_000)],
     ),
     Request(
         name="34 HEART_BEAT, 256 KB that are no JSON",
-        door="remoting",
+        listener="remoting",
         make=lambda _: [_malformed(BEAT_MAX)],
     ),
     Request(
         name="34 HEART_BEAT, 1,000 groups with new retry topics",
-        door="remoting",
+        listener="remoting",
         make=lambda world: [_heartbeat(min(1_000, len(world.topics)), 0, 1)],
         is_changing=True,
     ),
     Request(
         name="34 HEART_BEAT, 1,000 producers",
-        door="remoting",
+        listener="remoting",
         make=lambda _: [_heartbeat(0, 1_000, 0)],
     ),
     Request(
         name="328 GET_ALL_PRODUCER_INFO",
-        door="remoting",
+        listener="remoting",
         make=lambda _: [_heartbeat(0, 1_000, 0), frame(R.GET_ALL_PRODUCER_INFO)],
     ),
     Request(
-        name="41 LOCK_BATCH_MQ, 512 KB", door="remoting", make=lambda _: [_locks(R.LOCK_BATCH_MQ)]
+        name="41 LOCK_BATCH_MQ, 512 KB",
+        listener="remoting",
+        make=lambda _: [_locks(R.LOCK_BATCH_MQ)],
     ),
     Request(
         name="42 UNLOCK_BATCH_MQ, 512 KB",
-        door="remoting",
+        listener="remoting",
         make=lambda _: [_locks(R.UNLOCK_BATCH_MQ)],
     ),
     Request(
         name="200 UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, 16 KB",
-        door="remoting",
+        listener="remoting",
         make=lambda _: [_settings()],
     ),
     Request(
         name="11 PULL_MESSAGE, by a group with large settings",
-        door="remoting",
+        listener="remoting",
         make=lambda _: [_settings(), _batch(10), _pull("*", "TAG")],
     ),
-    Request(name="11 PULL_MESSAGE, a filter of 13 KB", door="remoting", make=_filtered),
+    Request(name="11 PULL_MESSAGE, a filter of 13 KB", listener="remoting", make=_filtered),
     Request(
         name="11 PULL_MESSAGE, 16 KB of tags",
-        door="remoting",
+        listener="remoting",
         make=lambda _: [_batch(10), _pull("||".join(map(str, range(2_700))), "TAG")],
     ),
     Request(
         name="320 SEND_BATCH_MESSAGE, 4,096 messages",
-        door="remoting",
+        listener="remoting",
         make=lambda _: [_batch(4_096)],
     ),
-    row(R.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, door="namesrv"),
-    row(R.GET_TOPICS_BY_CLUSTER, {"cluster": "DefaultCluster"}, door="namesrv"),
-    row(R.GET_SYSTEM_TOPIC_LIST_FROM_NS, door="namesrv"),
-    row(R.GET_BROKER_CLUSTER_INFO, door="namesrv"),
-    row(R.GET_ROUTEINFO_BY_TOPIC, {"topic": WIDE}, door="namesrv"),
-    Request(name="219 GET_KVLIST_BY_NAMESPACE, 1.8 MB", door="namesrv", make=_values),
-    Request(name="217 REGISTER_TOPIC_IN_NAMESRV, 16 KB", door="namesrv", make=_route),
-    Request(name="103 REGISTER_BROKER, 40,000 topics", door="namesrv", make=registration),
-    row(R.WIPE_WRITE_PERM_OF_BROKER, {"brokerName": "rockgate"}, door="namesrv"),
-    row(R.ADD_WRITE_PERM_OF_BROKER, {"brokerName": "rockgate"}, door="namesrv"),
+    row(R.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, listener="namesrv"),
+    row(R.GET_TOPICS_BY_CLUSTER, {"cluster": "DefaultCluster"}, listener="namesrv"),
+    row(R.GET_SYSTEM_TOPIC_LIST_FROM_NS, listener="namesrv"),
+    row(R.GET_BROKER_CLUSTER_INFO, listener="namesrv"),
+    row(R.GET_ROUTEINFO_BY_TOPIC, {"topic": WIDE}, listener="namesrv"),
+    Request(name="219 GET_KVLIST_BY_NAMESPACE, 1.8 MB", listener="namesrv", make=_values),
+    Request(name="217 REGISTER_TOPIC_IN_NAMESRV, 16 KB", listener="namesrv", make=_route),
+    Request(name="103 REGISTER_BROKER, 40,000 topics", listener="namesrv", make=registration),
+    row(R.WIPE_WRITE_PERM_OF_BROKER, {"brokerName": "rockgate"}, listener="namesrv"),
+    row(R.ADD_WRITE_PERM_OF_BROKER, {"brokerName": "rockgate"}, listener="namesrv"),
 )

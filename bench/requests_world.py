@@ -75,7 +75,7 @@ QUICK = Size(topics=100, groups=500, transactions=10, partitions=100, items=1_00
 class World:
     """What was loaded, for those who make requests of it."""
 
-    doors: dict[str, Address]
+    listeners: dict[str, Address]
     """By name: kafka, remoting, namesrv, http."""
     size: Size
     topics: list[str] = field(default_factory=list)
@@ -90,15 +90,17 @@ class World:
     """Answers to what was sent once for several requests, by what it was."""
 
     def tell(self, *frames: bytes) -> list[Command]:
-        """Send requests to RocketMQ's door by a connection of their own; their answers."""
-        if "remoting" not in self.doors:
+        """Send requests to RocketMQ's listener by a connection of their own; their answers."""
+        if "remoting" not in self.listeners:
             return []
-        with socket.create_connection(self.doors["remoting"], timeout=SECONDS_MAX) as connection:
+        with socket.create_connection(
+            self.listeners["remoting"], timeout=SECONDS_MAX
+        ) as connection:
             return tell(connection, *frames)
 
     def call(self, frame: bytes) -> None:
-        """Send a request to Kafka's door and wait for its answer."""
-        with socket.create_connection(self.doors["kafka"], timeout=SECONDS_MAX) as connection:
+        """Send a request to Kafka's listener and wait for its answer."""
+        with socket.create_connection(self.listeners["kafka"], timeout=SECONDS_MAX) as connection:
             connection.sendall(frame)
             with connection.makefile("rb") as stream:
                 stream.read(int.from_bytes(stream.read(_LENGTH_SIZE), "big"))
@@ -120,7 +122,7 @@ class Request:
 
     name: str
     """What is asked, and how much of it."""
-    door: str
+    listener: str
     """kafka, remoting, namesrv or http."""
     make: Callable[[World], Iterable[bytes]]
     """The frames, with their lengths; only the last is measured."""
@@ -198,10 +200,10 @@ class Loader:
         self._socket.close()
 
 
-def load(doors: dict[str, Address], size: Size) -> World:
+def load(listeners: dict[str, Address], size: Size) -> World:
     """Bring everything into a server."""
-    world = World(doors=doors, size=size)
-    loader = Loader(doors["kafka"])
+    world = World(listeners=listeners, size=size)
+    loader = Loader(listeners["kafka"])
     _load_topics(loader, world)
     _load_groups(loader, world)
     _load_transactions(loader, world)

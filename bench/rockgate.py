@@ -68,7 +68,7 @@ class RockgateServer:
                 *(sys.executable, "-m", *program, "serve"),
                 *("--data-dir", str(self.directory / "data"), "--kafka", self.bootstrap),
                 *("--http", f"{HOST}:{self._http_port}" if self._has_http else "off"),
-                *self._rocketmq_doors(),
+                *self._rocketmq_listeners(),
                 *self._settings,
             ],
             is_ready=lambda: answers_api_versions(self.address),
@@ -104,7 +104,7 @@ class RockgateServer:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port of Kafka's door."""
+        """Host and port of Kafka's listener."""
         return HOST, self._port
 
     @property
@@ -118,8 +118,8 @@ class RockgateServer:
         return f"{HOST}:{self._namesrv_port}"
 
     @property
-    def doors(self) -> dict[str, tuple[str, int]]:
-        """Host and port of each door by its name, open or not."""
+    def listeners(self) -> dict[str, tuple[str, int]]:
+        """Host and port of each listener by its name, open or not."""
         return {
             "kafka": self.address,
             "remoting": (HOST, self._remoting_port),
@@ -127,7 +127,7 @@ class RockgateServer:
             "http": (HOST, self._http_port),
         }
 
-    def _rocketmq_doors(self) -> tuple[str, ...]:
+    def _rocketmq_listeners(self) -> tuple[str, ...]:
         if not self._has_rocketmq:
             return "--remoting", "off", "--namesrv", "off"
         return "--remoting", f"{HOST}:{self._remoting_port}", "--namesrv", self.namesrv

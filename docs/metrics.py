@@ -11,7 +11,7 @@ INTRODUCTION = """\
 <!-- Written by `make docs` from the table of metrics. -->
 # Metrics
 
-`http://HOST:PORT/metrics` of the HTTP door (`http.listen`) tells these to Prometheus, in its text
+`http://HOST:PORT/metrics` of the HTTP listener (`http.listen`) has these in Prometheus' text
 format. Counting costs a request a few additions; the rest is put together when somebody asks, a
 little at a time, so that a page of a hundred thousand groups holds nobody up.
 
@@ -23,7 +23,7 @@ each minute is enough.
 
 Topics and groups are many, so the series about them are bounded (`metrics.topics_max`,
 `metrics.groups_max`), and others say how many are not shown. The names of errors, APIs and
-requests are Kafka's and RocketMQ's; a request that nothing answers is `unknown`. A door that is
+requests are Kafka's and RocketMQ's; a request that nothing answers is `unknown`. A listener that is
 closed tells nothing. What a client has to wait for is in [quotas.md](quotas.md).
 
 ```yaml

@@ -19,7 +19,7 @@ COMMIT, ROLL_BACK = 8, 12
 
 @pytest.fixture(scope="module")
 def rocketmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """A server with RocketMQ's doors open."""
+    """A server with RocketMQ's listeners open."""
     with RunningServer(tmp_path_factory.mktemp("rocketmq"), rocketmq=True) as running:
         yield running
         assert running.stop() == 0

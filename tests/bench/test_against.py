@@ -41,7 +41,7 @@ def test_another_commit_is_checked_out_and_gone_afterwards() -> None:
 def test_messages_that_are_sent_by_frames_are_pulled_by_frames() -> None:
     with RockgateServer(rocketmq=True) as server:
         rdkafka.create_topic(server.bootstrap, "sent", 1)
-        address = server.doors["remoting"]
+        address = server.listeners["remoting"]
         assert remoting_frames.send(address, "sent", 100, 150).count == 150
         assert remoting_frames.pull(address, "sent", 100, 150).count == 128
         with pytest.raises(LoadFailed, match="refused"):

@@ -17,7 +17,7 @@ from rockgate.protocol.remoting.codes import RequestCode
 
 def _world() -> World:
     return World(
-        doors={},
+        listeners={},
         size=QUICK,
         topics=[f"topic-{number}" for number in range(QUICK.topics)],
         topic_ids=[bytes([number]) * 16 for number in range(QUICK.topics)],
@@ -39,17 +39,19 @@ def test_each_request_can_be_made(request_: Request) -> None:
     assert all(frames)
 
 
-@pytest.mark.parametrize(("door", "table"), [("remoting", broker_table), ("namesrv", name_table)])
+@pytest.mark.parametrize(
+    ("listener", "table"), [("remoting", broker_table), ("namesrv", name_table)]
+)
 def test_every_code_that_is_answered_has_a_row(
-    door: str, table: Callable[[Any], Mapping[RequestCode, object]]
+    listener: str, table: Callable[[Any], Mapping[RequestCode, object]]
 ) -> None:
-    rows = {request.name.split(",")[0] for request in REQUESTS if request.door == door}
+    rows = {request.name.split(",")[0] for request in REQUESTS if request.listener == listener}
     codes = {f"{int(code)} {code.name}" for code in table(MagicMock())}
     assert codes - rows == set()
 
 
 def test_each_api_of_kafka_s_wire_that_is_advertised_has_a_request() -> None:
-    asked = {request.name.split(" v")[0] for request in REQUESTS if request.door == "kafka"}
+    asked = {request.name.split(" v")[0] for request in REQUESTS if request.listener == "kafka"}
     served = {"".join(word.title() for word in row.key.name.split("_")) for row in HANDLERS}
     assert served - asked == set()
 

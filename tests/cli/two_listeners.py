@@ -1,4 +1,4 @@
-"""A server with both doors open, a user of the command line, and a client of RocketMQ's door."""
+"""A server with both wires, a user of the command line, and a client of RocketMQ's listener."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.gateway.remoting.client import Client
 from tests.gateway.server import RunningServer
 
 
-class TwoDoors:
+class BothWires:
     """One server, and both ways to it."""
 
     def __init__(self, server: RunningServer) -> None:
@@ -22,10 +22,10 @@ class TwoDoors:
 
 
 @contextmanager
-def two_doors(folder: Path, *settings: str) -> Iterator[TwoDoors]:
+def both_wires(folder: Path, *settings: str) -> Iterator[BothWires]:
     with RunningServer(folder, settings=settings, rocketmq=True) as server:
-        doors = TwoDoors(server)
-        yield doors
-        doors.client.socket.close()
+        wires = BothWires(server)
+        yield wires
+        wires.client.socket.close()
         assert server.stop() == 0
         assert "Traceback" not in server.log

@@ -19,7 +19,7 @@ class Kind(NamedTuple):
     player: Callable[[Address], Player]
     sequence: Callable[[Random, int], list[Step]]
     length: int
-    door: str = "kafka"
+    listener: str = "kafka"
     """Which of our ports it is for, and so whose answers count."""
 
 

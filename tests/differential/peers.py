@@ -19,9 +19,9 @@ class Peer(NamedTuple):
 
 
 @contextmanager
-def running(door: str) -> Iterator[Peer]:
+def running(listener: str) -> Iterator[Peer]:
     """Apache Kafka, or Apache RocketMQ's broker for RocketMQ's wire."""
-    if door == "kafka":
+    if listener == "kafka":
         with KafkaPeer() as kafka:
             yield Peer(f"Apache Kafka {kafka.version}", kafka.address)
     else:

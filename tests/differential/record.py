@@ -23,7 +23,7 @@ def main(names: list[str]) -> None:
     """Record some kinds, or all."""
     FOLDER.mkdir(exist_ok=True)
     for name in names or KINDS:
-        with running(KINDS[name].door) as peer:
+        with running(KINDS[name].listener) as peer:
             record(name, peer)
 
 

@@ -33,11 +33,11 @@ def test_new_sequences_are_answered_as_the_real_thing_does(
     name: str, java: Jdk, server: RunningServer
 ) -> None:
     kind, random = KINDS[name], seeded()
-    with running(kind.door) as peer:
+    with running(kind.listener) as peer:
 
         def compared(sequence: Sequence[Step]) -> list[str]:
             theirs = _plain(played(kind, peer.address, list(sequence)))
-            ours = _plain(played(kind, server.address(kind.door), list(sequence)))
+            ours = _plain(played(kind, server.address(kind.listener), list(sequence)))
             return differences(sequence, theirs, ours)
 
         for _ in range(budget("differential_sequences")):

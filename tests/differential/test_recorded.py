@@ -33,7 +33,7 @@ def test_recorded_sequences_are_answered_as_the_real_thing_did(
         pairs = json.loads(line)
         sequence, theirs = [step for step, _ in pairs], [answer for _, answer in pairs]
         ours = json.loads(
-            json.dumps(played(KINDS[name], server.address(KINDS[name].door), sequence))
+            json.dumps(played(KINDS[name], server.address(KINDS[name].listener), sequence))
         )
         if found := differences(sequence, theirs, ours):
             failures.append(f"sequence {number}: {found[0]}\n  of {sequence}")

@@ -1,4 +1,4 @@
-"""A connection without a socket and time without waiting, for tests of either door's sessions."""
+"""A connection without a socket and time without waiting, for tests of either wire's sessions."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class MemoryTransport(asyncio.Transport):
 
 
 class Registry(Generic[S]):
-    """What a door is to a session."""
+    """What a listener is to a session."""
 
     def __init__(self) -> None:
         self.sessions: set[S] = set()

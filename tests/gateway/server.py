@@ -21,7 +21,7 @@ from typing import Self
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline", "cli")
-DOORS = ("kafka", "remoting", "namesrv", "http")
+LISTENERS = ("kafka", "remoting", "namesrv", "http")
 START_SECONDS_MAX = 90.0
 STOP_SECONDS_MAX = 90.0
 SEGMENT_BYTES = 16 << 20
@@ -56,7 +56,7 @@ class RunningServer:
         log_level: str = "info",
         rocketmq: bool = False,
     ) -> None:
-        """`rocketmq` opens RocketMQ's two doors, which bring that side's system topics."""
+        """`rocketmq` opens RocketMQ's two listeners, which bring that side's system topics."""
         self.directory = directory
         self.data_dir = directory / "data"
         self.ready_line = ""
@@ -67,7 +67,9 @@ class RunningServer:
         self._flags = [*flags, "--log-level", log_level]
         self._variables = variables
         closed = () if rocketmq else ("remoting", "namesrv")
-        self._bound = {door: "off" if door in closed else "127.0.0.1:0" for door in DOORS}
+        self._bound = {
+            listener: "off" if listener in closed else "127.0.0.1:0" for listener in LISTENERS
+        }
         self._process: subprocess.Popen[bytes] | None = None
         self._held: list[socket.socket] = []
         self._log_path = directory / "server.log"
@@ -76,11 +78,11 @@ class RunningServer:
 
     def start(self) -> Self:
         """Start it and wait for its ready line."""
-        doors = [
+        listeners = [
             part
-            for door, address in self._bound.items()
-            for part in (f"--{door}", address)
-            if f"--{door}" not in self._flags
+            for listener, address in self._bound.items()
+            for part in (f"--{listener}", address)
+            if f"--{listener}" not in self._flags
         ]
         started = time.monotonic()
         with self._log_path.open("ab") as log:
@@ -88,7 +90,7 @@ class RunningServer:
                 command(
                     "serve",
                     *("--data-dir", str(self.data_dir)),
-                    *doors,
+                    *listeners,
                     *self._flags,
                     *self._settings,
                 ),
@@ -102,9 +104,9 @@ class RunningServer:
         self.ready_seconds = time.monotonic() - started
         self._let_go()
         for pair in self.ready_line.split()[1:]:
-            door, _, address = pair.partition("=")
+            listener, _, address = pair.partition("=")
             if address != "off":
-                self._bound[door] = address
+                self._bound[listener] = address
         return self
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
@@ -173,9 +175,9 @@ class RunningServer:
         """HOST:PORT for a Kafka client."""
         return self._bound["kafka"]
 
-    def address(self, door: str) -> tuple[str, int]:
-        """Host and port of a door."""
-        host, _, port = self._bound[door].rpartition(":")
+    def address(self, listener: str) -> tuple[str, int]:
+        """Host and port of a listener."""
+        host, _, port = self._bound[listener].rpartition(":")
         return host.strip("[]"), int(port)
 
     @property

@@ -30,7 +30,7 @@ AFTER = pytest.mark.parametrize(
 )
 
 
-class Door(Protocol):
+class Listener(Protocol):
     """One side of the server, to which something is sent that waits."""
 
     clock: ManualClock
@@ -44,7 +44,7 @@ class Door(Protocol):
     def ripen(self, milliseconds: int) -> None: ...
 
 
-class RocketmqDoor(DelayWorld):
+class RocketmqListener(DelayWorld):
     def put_off(self, body: bytes, marks: Mapping[str, str]) -> None:
         self.send(marks, body)
 
@@ -59,7 +59,7 @@ class RocketmqDoor(DelayWorld):
             self.open()
 
 
-class KafkaDoor(Postponing):
+class KafkaConnections(Postponing):
     def put_off(self, body: bytes, marks: Mapping[str, str]) -> None:
         self.put((b"now", {}), (body, dict(marks)))
 
@@ -74,33 +74,33 @@ class KafkaDoor(Postponing):
 
 
 @pytest.fixture(params=["rocketmq", "kafka"])
-def door(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Door:
+def listener(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Listener:
     if request.param == "rocketmq":
-        return RocketmqDoor()
+        return RocketmqListener()
     levels_ms = read_levels(RemotingConfig().delay_levels)
     monkeypatch.setattr(world_of_kafka, "TERMS", Terms(levels_ms, 365 * DAY_MS))
-    world = KafkaDoor()
+    world = KafkaConnections()
     world.mixed(message_timestamp_type="LogAppendTime")
     return world
 
 
-def pass_time(door: Door, milliseconds: int, parts: int = 10) -> None:
+def pass_time(listener: Listener, milliseconds: int, parts: int = 10) -> None:
     """Let time pass in steps, as a server looks again and again."""
     for part in range(parts):
-        door.ripen(milliseconds * (part + 1) // parts - milliseconds * part // parts)
+        listener.ripen(milliseconds * (part + 1) // parts - milliseconds * part // parts)
 
 
-def comes_after(door: Door, milliseconds: int) -> None:
+def comes_after(listener: Listener, milliseconds: int) -> None:
     """The one that waits is due in so long, and not a millisecond sooner."""
-    pass_time(door, milliseconds - 1)
-    assert door.came() == []
-    door.ripen(1)
-    assert door.came() == [b"one"]
+    pass_time(listener, milliseconds - 1)
+    assert listener.came() == []
+    listener.ripen(1)
+    assert listener.came() == [b"one"]
 
 
-def at(door: Door, name: str, milliseconds: int) -> None:
+def at(listener: Listener, name: str, milliseconds: int) -> None:
     """Send something for a time of day, so far from what the wall clock says."""
-    door.put_off(b"one", {name: str(door.clock.now_ms() + milliseconds)})
+    listener.put_off(b"one", {name: str(listener.clock.now_ms() + milliseconds)})
 
 
 # A clock that was a day ahead at the start, and is set back
@@ -108,82 +108,84 @@ def at(door: Door, name: str, milliseconds: int) -> None:
 
 @AT
 def test_a_time_of_day_is_kept_at_once_when_a_wrong_clock_was_set_back(
-    door: Door, name: str
+    listener: Listener, name: str
 ) -> None:
-    door.clock.step(DAY_MS)
-    door.restart("clean")
-    door.ripen(1_000)
-    door.clock.step(-DAY_MS)
-    door.ripen(0)
-    at(door, name, 2 * HOUR_MS)
-    door.ripen(0)
-    comes_after(door, 2 * HOUR_MS)
+    listener.clock.step(DAY_MS)
+    listener.restart("clean")
+    listener.ripen(1_000)
+    listener.clock.step(-DAY_MS)
+    listener.ripen(0)
+    at(listener, name, 2 * HOUR_MS)
+    listener.ripen(0)
+    comes_after(listener, 2 * HOUR_MS)
 
 
 @AT
 def test_what_waits_for_a_time_of_day_moves_with_a_clock_that_is_set_back(
-    door: Door, name: str
+    listener: Listener, name: str
 ) -> None:
-    at(door, name, 2 * HOUR_MS)
-    door.ripen(HOUR_MS)
-    door.clock.step(-DAY_MS)
-    comes_after(door, DAY_MS + HOUR_MS)
+    at(listener, name, 2 * HOUR_MS)
+    listener.ripen(HOUR_MS)
+    listener.clock.step(-DAY_MS)
+    comes_after(listener, DAY_MS + HOUR_MS)
 
 
 @AT
 @pytest.mark.parametrize("how", ["clean", "kill"])
 def test_a_time_of_day_is_kept_over_a_restart_with_a_clock_that_was_set_back(
-    door: Door, name: str, how: str
+    listener: Listener, name: str, how: str
 ) -> None:
-    door.clock.step(DAY_MS)
-    door.restart(how)
-    at(door, name, -DAY_MS + HOUR_MS)
-    door.clock.step(-DAY_MS)
-    door.ripen(0)
-    door.restart(how)
-    comes_after(door, HOUR_MS)
+    listener.clock.step(DAY_MS)
+    listener.restart(how)
+    at(listener, name, -DAY_MS + HOUR_MS)
+    listener.clock.step(-DAY_MS)
+    listener.ripen(0)
+    listener.restart(how)
+    comes_after(listener, HOUR_MS)
 
 
 @AT
-def test_a_clock_that_is_back_for_a_second_delays_nothing(door: Door, name: str) -> None:
-    at(door, name, 3_000)
-    door.clock.step(-DAY_MS)
-    door.ripen(1_000)
-    door.clock.step(DAY_MS)
-    comes_after(door, 2_000)
+def test_a_clock_that_is_back_for_a_second_delays_nothing(listener: Listener, name: str) -> None:
+    at(listener, name, 3_000)
+    listener.clock.step(-DAY_MS)
+    listener.ripen(1_000)
+    listener.clock.step(DAY_MS)
+    comes_after(listener, 2_000)
 
 
 # A clock that is a day ahead
 
 
 @AT
-def test_a_clock_that_is_a_day_ahead_for_a_second_releases_nothing(door: Door, name: str) -> None:
-    at(door, name, HOUR_MS)
-    door.clock.step(DAY_MS)
-    door.ripen(1_000)
-    assert door.came() == []
-    door.clock.step(-DAY_MS)
-    comes_after(door, HOUR_MS - 1_000)
+def test_a_clock_that_is_a_day_ahead_for_a_second_releases_nothing(
+    listener: Listener, name: str
+) -> None:
+    at(listener, name, HOUR_MS)
+    listener.clock.step(DAY_MS)
+    listener.ripen(1_000)
+    assert listener.came() == []
+    listener.clock.step(-DAY_MS)
+    comes_after(listener, HOUR_MS - 1_000)
 
 
 @AT
 def test_a_clock_that_is_a_day_ahead_for_good_is_believed_after_five_minutes(
-    door: Door, name: str
+    listener: Listener, name: str
 ) -> None:
-    at(door, name, HOUR_MS)
-    door.clock.step(DAY_MS)
-    door.ripen(0)
-    comes_after(door, BELIEVED_MS)
+    at(listener, name, HOUR_MS)
+    listener.clock.step(DAY_MS)
+    listener.ripen(0)
+    comes_after(listener, BELIEVED_MS)
 
 
 @AT
 def test_of_a_clock_that_is_ahead_for_good_later_times_of_day_are_exact(
-    door: Door, name: str
+    listener: Listener, name: str
 ) -> None:
-    door.clock.step(DAY_MS)
-    door.ripen(0)
-    at(door, name, HOUR_MS)
-    comes_after(door, HOUR_MS)
+    listener.clock.step(DAY_MS)
+    listener.ripen(0)
+    at(listener, name, HOUR_MS)
+    comes_after(listener, HOUR_MS)
 
 
 # Delays are so long after the send, whatever the clock says
@@ -192,60 +194,60 @@ def test_of_a_clock_that_is_ahead_for_good_later_times_of_day_are_exact(
 @AFTER
 @pytest.mark.parametrize("step", [DAY_MS, -DAY_MS])
 def test_a_delay_does_not_move_when_the_clock_is_set_for_good(
-    door: Door, name: str, value: str, delay_ms: int, step: int
+    listener: Listener, name: str, value: str, delay_ms: int, step: int
 ) -> None:
-    door.put_off(b"one", {name: value})
-    door.ripen(MINUTE_MS)
-    door.clock.step(step)
-    comes_after(door, delay_ms - MINUTE_MS)
+    listener.put_off(b"one", {name: value})
+    listener.ripen(MINUTE_MS)
+    listener.clock.step(step)
+    comes_after(listener, delay_ms - MINUTE_MS)
 
 
 @AFTER
 @pytest.mark.parametrize("step", [DAY_MS, -DAY_MS])
 def test_a_delay_that_is_sent_when_the_clock_was_just_set_is_as_long(
-    door: Door, name: str, value: str, delay_ms: int, step: int
+    listener: Listener, name: str, value: str, delay_ms: int, step: int
 ) -> None:
-    door.clock.step(step)
-    door.put_off(b"one", {name: value})
-    comes_after(door, delay_ms)
+    listener.clock.step(step)
+    listener.put_off(b"one", {name: value})
+    comes_after(listener, delay_ms)
 
 
 @AFTER
 @pytest.mark.parametrize("how", ["clean", "kill"])
 def test_after_a_restart_a_clock_that_was_set_back_holds_a_delay_for_its_own_length_at_most(
-    door: Door, name: str, value: str, delay_ms: int, how: str
+    listener: Listener, name: str, value: str, delay_ms: int, how: str
 ) -> None:
-    door.clock.step(DAY_MS)
-    door.restart(how)
-    door.put_off(b"one", {name: value})
-    door.ripen(MINUTE_MS)
-    door.clock.step(-DAY_MS)
-    door.restart(how)
+    listener.clock.step(DAY_MS)
+    listener.restart(how)
+    listener.put_off(b"one", {name: value})
+    listener.ripen(MINUTE_MS)
+    listener.clock.step(-DAY_MS)
+    listener.restart(how)
     left = -(-delay_ms // MINUTE_MS) * MINUTE_MS
-    comes_after(door, left)
+    comes_after(listener, left)
 
 
 @AFTER
 def test_a_delay_is_as_long_over_a_restart_after_the_clock_was_set(
-    door: Door, name: str, value: str, delay_ms: int
+    listener: Listener, name: str, value: str, delay_ms: int
 ) -> None:
-    door.clock.step(DAY_MS)
-    door.restart("clean")
-    door.ripen(1_000)
-    door.clock.step(-DAY_MS)
-    pass_time(door, BELIEVED_MS + MINUTE_MS)
-    door.put_off(b"one", {name: value})
-    door.ripen(MINUTE_MS)
-    door.restart("kill")
-    comes_after(door, delay_ms - MINUTE_MS)
+    listener.clock.step(DAY_MS)
+    listener.restart("clean")
+    listener.ripen(1_000)
+    listener.clock.step(-DAY_MS)
+    pass_time(listener, BELIEVED_MS + MINUTE_MS)
+    listener.put_off(b"one", {name: value})
+    listener.ripen(MINUTE_MS)
+    listener.restart("kill")
+    comes_after(listener, delay_ms - MINUTE_MS)
 
 
-def test_delays_and_times_of_day_come_in_one_order(door: Door) -> None:
-    now_ms = door.clock.now_ms()
-    door.put_off(b"3", {"TIMER_DELAY_MS": "3000"})
-    door.put_off(b"1", {"TIMER_DELIVER_MS": str(now_ms + 1_000)})
-    door.put_off(b"2", {"TIMER_DELAY_MS": "2000"})
-    door.put_off(b"3 too", {"TIMER_DELIVER_MS": str(now_ms + 3_000)})
-    door.put_off(b"3 as well", {"TIMER_DELAY_MS": "3000"})
-    door.ripen(HOUR_MS)
-    assert door.came() == [b"1", b"2", b"3", b"3 too", b"3 as well"]
+def test_delays_and_times_of_day_come_in_one_order(listener: Listener) -> None:
+    now_ms = listener.clock.now_ms()
+    listener.put_off(b"3", {"TIMER_DELAY_MS": "3000"})
+    listener.put_off(b"1", {"TIMER_DELIVER_MS": str(now_ms + 1_000)})
+    listener.put_off(b"2", {"TIMER_DELAY_MS": "2000"})
+    listener.put_off(b"3 too", {"TIMER_DELIVER_MS": str(now_ms + 3_000)})
+    listener.put_off(b"3 as well", {"TIMER_DELAY_MS": "3000"})
+    listener.ripen(HOUR_MS)
+    assert listener.came() == [b"1", b"2", b"3", b"3 too", b"3 as well"]

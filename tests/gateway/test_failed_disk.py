@@ -1,4 +1,4 @@
-"""A real server whose disk fails under it: what each door says then, and after a restart."""
+"""A real server whose disk fails under it: what each listener says then, and after a restart."""
 
 import re
 import socket
@@ -125,7 +125,7 @@ def init(client: RawClient, transactional_id: str | None) -> ErrorCode:
     return ErrorCode(answer.error_code)
 
 
-def test_after_a_failed_fsync_every_door_refuses_what_writes_until_a_restart(
+def test_after_a_failed_fsync_every_listener_refuses_what_writes_until_a_restart(
     breakable: Breakable,
 ) -> None:
     server = breakable.server

@@ -1,4 +1,4 @@
-"""A real server on a disk that fills up and has room again: what its doors say, over restarts."""
+"""A real server on a disk that fills up and has room again: what both wires say, over restarts."""
 
 from collections.abc import Iterator
 from pathlib import Path

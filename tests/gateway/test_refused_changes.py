@@ -42,7 +42,7 @@ APPENDS = ("append", "append_batch", "append_group", "append_messages")
 
 
 class Everything(Ledger):
-    """A store with every fold of both doors, and something in each of them."""
+    """A store with every fold of both listeners, and something in each of them."""
 
     def __init__(self) -> None:
         self.topic_ids = 0
@@ -227,11 +227,11 @@ def test_a_change_without_room_changes_nothing_and_can_be_made_later(name: str) 
             with pytest.raises(StoreFull):
                 act(world)
     assert world.state() == before
-    twin = Everything()
-    world.topic_ids = twin.topic_ids  # some were drawn in vain
-    assert act(world) == act(twin)
+    other = Everything()
+    world.topic_ids = other.topic_ids  # some were drawn in vain
+    assert act(world) == act(other)
     after = world.state()
-    assert after == twin.state()
+    assert after == other.state()
     assert after != before, "it is a change"
 
 

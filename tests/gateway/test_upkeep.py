@@ -87,8 +87,8 @@ async def started(
         server=replace(config.server, data_dir=tmp_path),
         store=replace(config.store, segment_bytes=1 << 20),
         **{
-            door: replace(getattr(config, door), listen=free)
-            for door in ("kafka", "remoting", "namesrv", "http")
+            listener: replace(getattr(config, listener), listen=free)
+            for listener in ("kafka", "remoting", "namesrv", "http")
         },
     )
     async with AsyncExitStack() as resources:

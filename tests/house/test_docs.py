@@ -100,11 +100,13 @@ def test_a_block_that_says_it_runs_does(block: Block, tmp_path: Path) -> None:
         return
     from tests.gateway.server import RunningServer
 
-    doors = (DEFAULT_ADDRESSES["remoting"], DEFAULT_ADDRESSES["namesrv"])
-    with RunningServer(tmp_path, rocketmq=any(door in text for door in doors)) as server:
-        for door, default in DEFAULT_ADDRESSES.items():
+    listeners = (DEFAULT_ADDRESSES["remoting"], DEFAULT_ADDRESSES["namesrv"])
+    with RunningServer(
+        tmp_path, rocketmq=any(listener in text for listener in listeners)
+    ) as server:
+        for listener, default in DEFAULT_ADDRESSES.items():
             if default in text:
-                host, port = server.address(door)
+                host, port = server.address(listener)
                 text = text.replace(default, f"{host}:{port}")
         run_block(block, text, tmp_path)
 

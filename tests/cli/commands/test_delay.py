@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 from tests.cli.terminal import Terminal
-from tests.cli.two_listeners import TwoDoors, two_doors
+from tests.cli.two_listeners import BothWires, both_wires
 from tests.gateway.remoting.client import messages
 from tests.waiting import wait_until
 
@@ -14,18 +14,18 @@ HOUR = "3600000"
 
 
 @pytest.fixture(scope="module")
-def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoDoors]:
-    with two_doors(tmp_path_factory.mktemp("delay")) as running:
+def wires(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BothWires]:
+    with both_wires(tmp_path_factory.mktemp("delay")) as running:
         yield running
 
 
 @pytest.fixture
-def terminal(doors: TwoDoors) -> Terminal:
-    return doors.terminal
+def terminal(wires: BothWires) -> Terminal:
+    return wires.terminal
 
 
-def send(doors: TwoDoors, topic: str, key: str, **properties: str) -> dict[str, str]:
-    answer = doors.client.publish(topic, b"hello", properties={"UNIQ_KEY": key, **properties})
+def send(wires: BothWires, topic: str, key: str, **properties: str) -> dict[str, str]:
+    answer = wires.client.publish(topic, b"hello", properties={"UNIQ_KEY": key, **properties})
     assert answer.code == 0, answer.remark
     return answer.fields
 
@@ -35,14 +35,14 @@ def of_topic(told: dict[str, Any], topic: str) -> list[dict[str, Any]]:
 
 
 def test_what_waits_is_counted_by_topic_and_due_time(
-    doors: TwoDoors, terminal: Terminal, name: str
+    wires: BothWires, terminal: Terminal, name: str
 ) -> None:
     for number, (kind, value) in enumerate(
         [("DELAY", "5"), ("TIMER_DELAY_SEC", "40"), ("TIMER_DELAY_SEC", "600")]
         + [("TIMER_DELAY_MS", HOUR[:-1])] * 2
         + [("TIMER_DELAY_SEC", "7200"), ("TIMER_DELAY_SEC", "200000")]
     ):
-        send(doors, name, f"{name}-{number}", **{kind: value})
+        send(wires, name, f"{name}-{number}", **{kind: value})
     told = terminal.json("delay", "list", "--topic", name)
     groups = ("overdue", "minute", "hour", "day", "later")
     assert {each["by"]: tuple(each[group] for group in groups) for each in told["counts"]} == {
@@ -57,10 +57,10 @@ def test_what_waits_is_counted_by_topic_and_due_time(
 
 
 def test_the_soonest_are_listed_in_order_and_page_by_page(
-    doors: TwoDoors, terminal: Terminal, name: str
+    wires: BothWires, terminal: Terminal, name: str
 ) -> None:
     for seconds in (500, 100, 300, 200, 400):
-        send(doors, name, f"{name}-{seconds}", TIMER_DELAY_SEC=str(seconds), KEYS=f"k{seconds}")
+        send(wires, name, f"{name}-{seconds}", TIMER_DELAY_SEC=str(seconds), KEYS=f"k{seconds}")
     pages: list[list[str]] = []
     after: tuple[str, ...] = ()
     while True:
@@ -76,9 +76,9 @@ def test_the_soonest_are_listed_in_order_and_page_by_page(
 
 
 def test_a_message_is_shown_by_any_of_its_ids(
-    doors: TwoDoors, terminal: Terminal, name: str
+    wires: BothWires, terminal: Terminal, name: str
 ) -> None:
-    sent = send(doors, name, f"{name}-x", TIMER_DELAY_SEC="900", TAGS="red", colour="blue")
+    sent = send(wires, name, f"{name}-x", TIMER_DELAY_SEC="900", TAGS="red", colour="blue")
     [row] = terminal.json("delay", "list", "--topic", name)["messages"]
     for id_ in (row["id"], f"{name}-x", sent["recallHandle"], sent["msgId"]):
         [shown] = terminal.json("delay", "show", id_)["messages"]
@@ -93,9 +93,9 @@ def test_a_message_is_shown_by_any_of_its_ids(
 
 @pytest.mark.parametrize("delay", [{"TIMER_DELAY_SEC": "900"}, {"DELAY": "18"}])
 def test_a_message_is_taken_back_once(
-    doors: TwoDoors, terminal: Terminal, name: str, delay: dict[str, str]
+    wires: BothWires, terminal: Terminal, name: str, delay: dict[str, str]
 ) -> None:
-    send(doors, name, f"{name}-x", **delay)
+    send(wires, name, f"{name}-x", **delay)
     [row] = terminal.json("delay", "list", "--topic", name)["messages"]
     said = terminal.run("delay", "cancel", row["id"], "--yes")
     assert said.startswith(f"cancelled {row['id']} (topic {name}, due ")
@@ -107,10 +107,10 @@ def test_a_message_is_taken_back_once(
 
 
 def test_a_cancel_that_comes_too_late_says_where_the_message_went(
-    doors: TwoDoors, terminal: Terminal, name: str
+    wires: BothWires, terminal: Terminal, name: str
 ) -> None:
-    send(doors, name, f"{name}-x", TIMER_DELAY_MS="1")
-    wait_until(lambda: len(messages(doors.client.pull(name))) == 1, "the delivery")
+    send(wires, name, f"{name}-x", TIMER_DELAY_MS="1")
+    wait_until(lambda: len(messages(wires.client.pull(name))) == 1, "the delivery")
     said = terminal.run("delay", "cancel", f"{name}-x", status=1)
     assert f"it was delivered before; it is {name}/0/0" in said
 
@@ -124,7 +124,7 @@ def test_what_is_not_known_is_said_so_with_what_to_do(terminal: Terminal) -> Non
     assert terminal.json("delay", "cancel", "no/0/7", status=1)["errors"][0]["what"] == "no/0/7"
 
 
-def test_a_door_that_is_closed_is_status_3(terminal: Terminal) -> None:
+def test_a_remoting_that_is_closed_is_status_3(terminal: Terminal) -> None:
     said = terminal.run("delay", "list", "--broker", "127.0.0.1:1", status=3)
     assert said.startswith("rockgate: cannot reach 127.0.0.1:1: ")
     assert "--broker or ROCKGATE_BROKER says where it is" in said
@@ -143,10 +143,10 @@ def test_what_makes_no_sense_is_status_2(terminal: Terminal) -> None:
 
 
 def test_records_that_kafka_s_clients_delay_are_listed_shown_and_taken_back(
-    doors: TwoDoors, terminal: Terminal, name: str
+    wires: BothWires, terminal: Terminal, name: str
 ) -> None:
     terminal.run("topics", "create", name, "-p", "1", "-c", "message.type=DELAY")
-    producer = Producer({"bootstrap.servers": doors.server.bootstrap, "compression.type": "zstd"})
+    producer = Producer({"bootstrap.servers": wires.server.bootstrap, "compression.type": "zstd"})
     for number in range(3):
         headers = [("TIMER_DELAY_MS", HOUR.encode())] if number else [("plain", b"x")]
         producer.produce(name, f"v{number}", key=f"k{number}", headers=headers, partition=0)
@@ -168,7 +168,7 @@ def test_records_that_kafka_s_clients_delay_are_listed_shown_and_taken_back(
 
 
 def test_what_a_delayed_record_leaves_behind_is_no_lag(
-    doors: TwoDoors, terminal: Terminal, name: str
+    wires: BothWires, terminal: Terminal, name: str
 ) -> None:
     terminal.run("topics", "create", name, "-p", "1", "-c", "message.type=MIXED")
     group = f"g-{name}"
@@ -185,7 +185,7 @@ def test_what_a_delayed_record_leaves_behind_is_no_lag(
     assert "lag          1, and 10 offsets that hold nothing to be read" in shown
     [row] = terminal.json("groups", "lag", group)["groups"]
     assert row["topics"] == [{"topic": name, "lag": 1, "offset_lag": 11}]
-    # Without the door that knows, the distance is all there is, as with any other server.
+    # Without the listener that knows, the distance is all there is, as with any other server.
     closed = Terminal(terminal.variables["ROCKGATE_BOOTSTRAP_SERVER"])
     [told] = closed.json("groups", "describe", group)["groups"]
     assert (told["lag"], told["offset_lag"]) == (11, 11)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 from tests.cli.terminal import Terminal
-from tests.cli.two_listeners import TwoDoors, two_doors
+from tests.cli.two_listeners import BothWires, both_wires
 from tests.gateway.remoting.client import messages
 from typer.testing import CliRunner
 
@@ -23,17 +23,17 @@ SECONDS_MAX = 60
 
 
 @pytest.fixture(scope="module")
-def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoDoors]:
-    with two_doors(tmp_path_factory.mktemp("dlq")) as running:
+def wires(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BothWires]:
+    with both_wires(tmp_path_factory.mktemp("dlq")) as running:
         yield running
 
 
 @pytest.fixture
-def terminal(doors: TwoDoors) -> Terminal:
-    return doors.terminal
+def terminal(wires: BothWires) -> Terminal:
+    return wires.terminal
 
 
-def bury(doors: TwoDoors, message: Message, group: str) -> None:
+def bury(wires: BothWires, message: Message, group: str) -> None:
     """Let a consumer give up a message that it got."""
     fields = {
         "offset": message.position,
@@ -41,27 +41,27 @@ def bury(doors: TwoDoors, message: Message, group: str) -> None:
         "delayLevel": DEAD_AT_ONCE,
         "originTopic": message.topic,
     }
-    answer = doors.client.ask(SEND_BACK, fields)
+    answer = wires.client.ask(SEND_BACK, fields)
     assert answer.code == 0, answer.remark
 
 
-def dead(doors: TwoDoors, topic: str, group: str, *bodies: str) -> None:
+def dead(wires: BothWires, topic: str, group: str, *bodies: str) -> None:
     """Send messages with RocketMQ's client, and bury them all."""
     for body in bodies:
         given = {"UNIQ_KEY": f"{topic}-{body}", "KEYS": body, "TAGS": "red", "colour": "blue"}
-        assert doors.client.publish(topic, body.encode(), queue=1, properties=given).code == 0
-    for message in messages(doors.client.pull(topic, queue=1)):
-        bury(doors, message, group)
+        assert wires.client.publish(topic, body.encode(), queue=1, properties=given).code == 0
+    for message in messages(wires.client.pull(topic, queue=1)):
+        bury(wires, message, group)
 
 
-def lying(doors: TwoDoors, topic: str, queue: int) -> list[Message]:
-    return messages(doors.client.pull(topic, queue=queue))
+def lying(wires: BothWires, topic: str, queue: int) -> list[Message]:
+    return messages(wires.client.pull(topic, queue=queue))
 
 
 def test_groups_with_dead_letters_are_listed_with_counts_and_ages(
-    doors: TwoDoors, terminal: Terminal, name: str
+    wires: BothWires, terminal: Terminal, name: str
 ) -> None:
-    dead(doors, name, f"g-{name}", "a", "b")
+    dead(wires, name, f"g-{name}", "a", "b")
     [row] = [
         each for each in terminal.json("dlq", "list")["queues"] if each["group"] == f"g-{name}"
     ]
@@ -71,9 +71,9 @@ def test_groups_with_dead_letters_are_listed_with_counts_and_ages(
 
 
 def test_dead_letters_say_where_they_came_from_and_pass_filters(
-    doors: TwoDoors, terminal: Terminal, name: str
+    wires: BothWires, terminal: Terminal, name: str
 ) -> None:
-    dead(doors, name, f"g-{name}", "a", "b", "c")
+    dead(wires, name, f"g-{name}", "a", "b", "c")
     listed = ("dlq", "list", f"g-{name}")
     told = terminal.json(*listed)
     assert [each["keys"] for each in told["dead_letters"]] == ["a", "b", "c"]
@@ -98,8 +98,8 @@ def test_dead_letters_say_where_they_came_from_and_pass_filters(
         assert len(terminal.json("dlq", "list", alias)["dead_letters"]) == 3
 
 
-def test_a_dead_letter_is_shown_whole(doors: TwoDoors, terminal: Terminal, name: str) -> None:
-    dead(doors, name, f"g-{name}", "a")
+def test_a_dead_letter_is_shown_whole(wires: BothWires, terminal: Terminal, name: str) -> None:
+    dead(wires, name, f"g-{name}", "a")
     [shown] = terminal.json("dlq", "show", f"g-{name}/0/0")["dead_letters"]
     assert (shown["body"], shown["tags"], shown["topic"]) == ("a", "red", name)
     assert {"name": "colour", "value": "blue"} in shown["properties"]
@@ -111,19 +111,19 @@ def test_a_dead_letter_is_shown_whole(doors: TwoDoors, terminal: Terminal, name:
 
 
 def test_a_dead_letter_is_sent_back_as_it_was_and_only_once(
-    doors: TwoDoors, terminal: Terminal, name: str
+    wires: BothWires, terminal: Terminal, name: str
 ) -> None:
-    dead(doors, name, f"g-{name}", "a")
-    [before] = lying(doors, name, 1)
+    dead(wires, name, f"g-{name}", "a")
+    [before] = lying(wires, name, 1)
     said = terminal.run("dlq", "resend", f"g-{name}/0/0", "--yes")
     assert said == f"sent g-{name}/0/0 as {name}/1/1\n"
-    [_, after] = lying(doors, name, 1)
+    [_, after] = lying(wires, name, 1)
     assert (after.body, after.born_ms, after.reconsume_times) == (b"a", before.born_ms, 0)
     assert after.properties == {**before.properties, "__RESENT_FROM": f"g-{name}/0/0"}
     told = terminal.json("dlq", "resend", f"g-{name}/0/0", status=1)
     assert told["dead_letters"][0]["is_resent"] is False
     assert "it was sent again before; --again" in told["errors"][0]["message"]
-    assert len(lying(doors, name, 1)) == 2
+    assert len(lying(wires, name, 1)) == 2
     [row] = terminal.json("dlq", "list", f"g-{name}")["dead_letters"]
     assert row["is_resent"] is True
     again = terminal.json("dlq", "resend", f"g-{name}/0/0", "--again")
@@ -135,44 +135,44 @@ def test_a_dead_letter_is_sent_back_as_it_was_and_only_once(
 def test_what_was_sent_again_is_remembered_across_a_kill(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    with two_doors(tmp_path_factory.mktemp("killed")) as doors:
-        dead(doors, "orders", "g", "a", "b")
-        doors.terminal.run("dlq", "resend", "g/0/1", "--yes")
-        doors.client.socket.close()
-        doors.server.kill()
-        doors.server.restart()
-        listed = doors.terminal.json("dlq", "list", "g")["dead_letters"]
+    with both_wires(tmp_path_factory.mktemp("killed")) as wires:
+        dead(wires, "orders", "g", "a", "b")
+        wires.terminal.run("dlq", "resend", "g/0/1", "--yes")
+        wires.client.socket.close()
+        wires.server.kill()
+        wires.server.restart()
+        listed = wires.terminal.json("dlq", "list", "g")["dead_letters"]
         assert [each["is_resent"] for each in listed] == [False, True]
-        sent = doors.terminal.json("dlq", "resend", "--group", "g", "--all")["dead_letters"]
+        sent = wires.terminal.json("dlq", "resend", "--group", "g", "--all")["dead_letters"]
         assert [each["id"] for each in sent] == ["g/0/0"]
 
 
 def test_all_or_some_of_a_group_are_sent_and_a_second_run_sends_nothing(
-    doors: TwoDoors, terminal: Terminal, name: str
+    wires: BothWires, terminal: Terminal, name: str
 ) -> None:
-    dead(doors, name, f"g-{name}", "a", "b", "c")
+    dead(wires, name, f"g-{name}", "a", "b", "c")
     resend = ("dlq", "resend", "--group", f"g-{name}")
     said = terminal.run(*resend, "--key", "b", "--dry-run")
     assert said == f"would send g-{name}/0/1 to {name}/1\n"
-    assert len(lying(doors, name, 1)) == 3
+    assert len(lying(wires, name, 1)) == 3
     terminal.run(*resend, "--key", "b", "--yes")
-    assert [message.body for message in lying(doors, name, 1)][3:] == [b"b"]
+    assert [message.body for message in lying(wires, name, 1)][3:] == [b"b"]
     sent = terminal.json(*resend, "--all")["dead_letters"]
     assert [each["id"] for each in sent] == [f"g-{name}/0/0", f"g-{name}/0/2"]
     assert terminal.json(*resend, "--all")["dead_letters"] == []
-    assert len(lying(doors, name, 1)) == 6
+    assert len(lying(wires, name, 1)) == 6
 
 
 def test_a_record_of_a_kafka_batch_comes_back_with_key_headers_and_null(
-    doors: TwoDoors, terminal: Terminal, name: str
+    wires: BothWires, terminal: Terminal, name: str
 ) -> None:
     terminal.run("topics", "create", name)
-    producer = Producer({"bootstrap.servers": doors.server.bootstrap, "compression.type": "zstd"})
+    producer = Producer({"bootstrap.servers": wires.server.bootstrap, "compression.type": "zstd"})
     for number in range(3):
         headers = [("h", b"\x00\xff"), ("h", None), ("n", str(number).encode())]
         producer.produce(name, None, key=b"\x00key", headers=headers, partition=0)
     assert producer.flush(SECONDS_MAX) == 0
-    bury(doors, messages(doors.client.pull(name))[1], f"g-{name}")
+    bury(wires, messages(wires.client.pull(name))[1], f"g-{name}")
     terminal.run("dlq", "resend", f"g-{name}/0/0", "--yes")
 
     def records() -> list[dict[str, Any]]:
@@ -187,9 +187,9 @@ def test_a_record_of_a_kafka_batch_comes_back_with_key_headers_and_null(
 
 
 def test_a_topic_that_is_gone_is_said_so_and_another_may_be_given(
-    doors: TwoDoors, terminal: Terminal, name: str
+    wires: BothWires, terminal: Terminal, name: str
 ) -> None:
-    dead(doors, name, f"g-{name}", "a")
+    dead(wires, name, f"g-{name}", "a")
     terminal.run("topics", "delete", name, "--yes")
     told = terminal.json("dlq", "resend", f"g-{name}/0/0", status=1)
     assert told["errors"][0]["error"] == "TOPIC_NOT_EXIST"
@@ -213,7 +213,7 @@ def test_what_makes_no_sense_is_status_2(terminal: Terminal) -> None:
 
 
 def test_a_group_that_nobody_knows_is_told_and_one_without_dead_letters_is_not(
-    doors: TwoDoors, terminal: Terminal, name: str
+    wires: BothWires, terminal: Terminal, name: str
 ) -> None:
     said = terminal.run("dlq", "list", f"no-{name}", status=1)
     assert f"there is no group no-{name}" in said
@@ -227,9 +227,9 @@ def test_a_group_that_nobody_knows_is_told_and_one_without_dead_letters_is_not(
 
 
 def test_a_dry_run_refuses_what_the_run_would_refuse_and_sends_nothing(
-    doors: TwoDoors, terminal: Terminal, name: str
+    wires: BothWires, terminal: Terminal, name: str
 ) -> None:
-    dead(doors, name, f"g-{name}", "a", "b")
+    dead(wires, name, f"g-{name}", "a", "b")
     for ids, flags in (
         ((f"g-{name}/0/0",), ("--to", f"{name}-nowhere")),
         ((f"g-{name}/0/99",), ()),
@@ -243,17 +243,17 @@ def test_a_dry_run_refuses_what_the_run_would_refuse_and_sends_nothing(
     terminal.run("dlq", "resend", f"g-{name}/0/0", "--yes")
     again = terminal.json("dlq", "resend", f"g-{name}/0/0", "--dry-run", status=1)
     assert "sent again before" in again["errors"][0]["message"]
-    before = len(lying(doors, name, 1))
+    before = len(lying(wires, name, 1))
     told = terminal.json("dlq", "resend", f"g-{name}/0/1", "--dry-run")
     [one] = told["dead_letters"]
     assert (one["topic"], one["is_resent"], one["offset"]) == (name, False, None)
-    assert len(lying(doors, name, 1)) == before
+    assert len(lying(wires, name, 1)) == before
 
 
 def test_whoever_breaks_off_is_told_what_was_sent_again_and_can_go_on(
-    doors: TwoDoors, terminal: Terminal, name: str, monkeypatch: pytest.MonkeyPatch
+    wires: BothWires, terminal: Terminal, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dead(doors, name, f"g-{name}", "a", "b", "c")
+    dead(wires, name, f"g-{name}", "a", "b", "c")
     resend, asked = wire.resend, 0
 
     async def broken_off(*given: Any, **more: Any) -> Any:

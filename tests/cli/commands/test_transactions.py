@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 from confluent_kafka import KafkaException, Producer
 from tests.cli.terminal import Terminal
-from tests.cli.two_listeners import TwoDoors, two_doors
+from tests.cli.two_listeners import BothWires, both_wires
 from tests.gateway.remoting.client import messages
 from tests.gateway.server import SEGMENT_BYTES
 
@@ -30,35 +30,35 @@ SECONDS_MAX = 60
 
 
 @pytest.fixture(scope="module")
-def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoDoors]:
-    with two_doors(tmp_path_factory.mktemp("transactions")) as running:
+def wires(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BothWires]:
+    with both_wires(tmp_path_factory.mktemp("transactions")) as running:
         yield running
 
 
 @pytest.fixture
-def terminal(doors: TwoDoors) -> Terminal:
-    return doors.terminal
+def terminal(wires: BothWires) -> Terminal:
+    return wires.terminal
 
 
 # Half messages
 
 
-def prepare(doors: TwoDoors, topic: str, group: str) -> str:
+def prepare(wires: BothWires, topic: str, group: str) -> str:
     """Send half a message; its id."""
     given = {"UNIQ_KEY": f"{topic}-key", "TRAN_MSG": "true", "PGROUP": group, "KEYS": "k7"}
-    answer = doors.client.publish(topic, b"half", properties=given, sys_flag=PREPARED)
+    answer = wires.client.publish(topic, b"half", properties=given, sys_flag=PREPARED)
     assert answer.code == 0, answer.remark
     return f"half:{answer.fields['queueOffset']}"
 
 
-def bodies(doors: TwoDoors, topic: str) -> list[bytes]:
-    return [message.body for message in messages(doors.client.pull(topic))]
+def bodies(wires: BothWires, topic: str) -> list[bytes]:
+    return [message.body for message in messages(wires.client.pull(topic))]
 
 
 def test_undecided_half_messages_are_listed_by_group_and_age(
-    doors: TwoDoors, terminal: Terminal, name: str
+    wires: BothWires, terminal: Terminal, name: str
 ) -> None:
-    id_ = prepare(doors, name, f"g-{name}")
+    id_ = prepare(wires, name, f"g-{name}")
     [row] = terminal.json("transactions", "list", "--kind", "half", "--group", f"g-{name}")[
         "half_messages"
     ]
@@ -74,38 +74,38 @@ def test_undecided_half_messages_are_listed_by_group_and_age(
 
 
 def test_pages_of_half_messages_come_oldest_first(
-    doors: TwoDoors, terminal: Terminal, name: str
+    wires: BothWires, terminal: Terminal, name: str
 ) -> None:
-    ids = [prepare(doors, name, f"g-{name}") for _ in range(205)]
+    ids = [prepare(wires, name, f"g-{name}") for _ in range(205)]
     listed = ("transactions", "list", "--kind", "half", "--group", f"g-{name}", "--limit")
     assert [row["id"] for row in terminal.json(*listed, "300")["half_messages"]] == ids
     assert [row["id"] for row in terminal.json(*listed, "203")["half_messages"]] == ids[:203]
 
 
 def test_a_half_message_is_committed_once_and_the_first_decision_wins(
-    doors: TwoDoors, terminal: Terminal, name: str
+    wires: BothWires, terminal: Terminal, name: str
 ) -> None:
-    id_ = prepare(doors, name, "producers")
+    id_ = prepare(wires, name, "producers")
     [shown] = terminal.json("transactions", "show", id_)["half_messages"]
     assert (shown["topic"], shown["group"], shown["body"]) == (name, "producers", "half")
     assert terminal.json("transactions", "show", f"{name}-key")["half_messages"] == [shown]
-    assert bodies(doors, name) == []
+    assert bodies(wires, name) == []
     said = terminal.run("transactions", "resolve", id_, "--commit", "--yes")
     assert said == f"committed {id_} (group producers, topic {name})\n"
-    assert bodies(doors, name) == [b"half"]
+    assert bodies(wires, name) == [b"half"]
     for decision in ("--rollback", "--commit"):
         told = terminal.json("transactions", "resolve", id_, decision, status=1)
         assert "it is decided, or was never there" in told["errors"][0]["message"]
-    assert bodies(doors, name) == [b"half"]
+    assert bodies(wires, name) == [b"half"]
 
 
 def test_a_half_message_that_is_rolled_back_is_never_delivered(
-    doors: TwoDoors, terminal: Terminal, name: str
+    wires: BothWires, terminal: Terminal, name: str
 ) -> None:
-    id_ = prepare(doors, name, "producers")
+    id_ = prepare(wires, name, "producers")
     told = terminal.json("transactions", "resolve", f"{name}-key", "--rollback")
     assert told["transactions"] == [{"id": id_, "outcome": "rolled back"}]
-    assert bodies(doors, name) == []
+    assert bodies(wires, name) == []
     assert terminal.json("transactions", "show", id_, status=1)["half_messages"] == []
 
 
@@ -113,9 +113,9 @@ def test_a_half_message_that_is_rolled_back_is_never_delivered(
 
 
 @contextmanager
-def open_transaction(doors: TwoDoors, topic: str, id_: str) -> Iterator[Producer]:
+def open_transaction(wires: BothWires, topic: str, id_: str) -> Iterator[Producer]:
     """A transaction that has written a record, and is not decided."""
-    settings = {"bootstrap.servers": doors.server.bootstrap, "transactional.id": id_}
+    settings = {"bootstrap.servers": wires.server.bootstrap, "transactional.id": id_}
     producer = Producer({**settings, "log_level": 0})
     producer.init_transactions(SECONDS_MAX)
     producer.begin_transaction()
@@ -125,10 +125,10 @@ def open_transaction(doors: TwoDoors, topic: str, id_: str) -> Iterator[Producer
 
 
 def test_an_open_transaction_of_kafka_s_is_listed_shown_and_rolled_back(
-    doors: TwoDoors, terminal: Terminal, name: str
+    wires: BothWires, terminal: Terminal, name: str
 ) -> None:
     terminal.run("topics", "create", name)
-    with open_transaction(doors, name, f"t-{name}") as producer:
+    with open_transaction(wires, name, f"t-{name}") as producer:
         listed = ("transactions", "list", "--kind", "kafka")
         [row] = [
             each
@@ -155,10 +155,10 @@ def test_an_open_transaction_of_kafka_s_is_listed_shown_and_rolled_back(
 
 
 def test_a_transaction_that_has_ended_is_open_since_no_time(
-    doors: TwoDoors, terminal: Terminal, name: str
+    wires: BothWires, terminal: Terminal, name: str
 ) -> None:
     terminal.run("topics", "create", name)
-    with open_transaction(doors, name, f"t-{name}") as producer:
+    with open_transaction(wires, name, f"t-{name}") as producer:
         producer.commit_transaction(SECONDS_MAX)
     every = terminal.json("transactions", "list", "--kind", "kafka", "--all")["kafka_transactions"]
     [row] = [each for each in every if each["id"] == f"t-{name}"]
@@ -174,13 +174,13 @@ def committed(terminal: Terminal, topic: str) -> list[str]:
     )
 
 
-def hang(doors: TwoDoors, topic: str, producer_id: int) -> None:
+def hang(wires: BothWires, topic: str, producer_id: int) -> None:
     """Put a transactional batch into a partition that no coordinator ever heard of.
 
-    The server's own door refuses such a batch, so it is written while the server is down: what a
+    The server itself refuses such a batch, so it is written while the server is down: what a
     broker without that check, or a lost coordinator's log, would leave behind.
     """
-    assert doors.server.stop() == 0
+    assert wires.server.stop() == 0
     made: list[KafkaFolds] = []
 
     def folds(journal: Journal, topics: Topics) -> list[Fold]:
@@ -188,7 +188,7 @@ def hang(doors: TwoDoors, topic: str, producer_id: int) -> None:
         return [*made[0].all(), *RemotingFolds.make(journal).all()]
 
     store = Store(
-        DiskDirectory(doors.server.data_dir),
+        DiskDirectory(wires.server.data_dir),
         StoreConfig(segment_bytes=SEGMENT_BYTES),
         SystemClock(),
         folds=folds,
@@ -217,15 +217,15 @@ def hang(doors: TwoDoors, topic: str, producer_id: int) -> None:
         store_ms=done.store_ms,
     )
     store.close()
-    doors.server.restart()
+    wires.server.restart()
 
 
 def test_a_hanging_transaction_is_found_by_its_producer_and_aborted(
-    doors: TwoDoors, terminal: Terminal, name: str
+    wires: BothWires, terminal: Terminal, name: str
 ) -> None:
     terminal.run("topics", "create", name)
     terminal.pipe("produce", name, "before")
-    hang(doors, name, 987_654)
+    hang(wires, name, 987_654)
     terminal.pipe("produce", name, "behind")
     assert committed(terminal, name) == ["before"]
     find = ("transactions", "find-hanging", *NOW)
@@ -247,10 +247,10 @@ def test_a_hanging_transaction_is_found_by_its_producer_and_aborted(
 # What makes no sense
 
 
-def test_a_server_without_rocketmq_s_door_still_lists_kafka_s(
-    doors: TwoDoors, terminal: Terminal
+def test_a_server_without_rocketmq_s_remoting_still_lists_kafka_s(
+    wires: BothWires, terminal: Terminal
 ) -> None:
-    alone = Terminal(doors.server.bootstrap)
+    alone = Terminal(wires.server.bootstrap)
     del alone.variables["ROCKGATE_BROKER"]
     told = alone.json("transactions", "list", "--kind", "kafka")
     assert told["errors"] == []

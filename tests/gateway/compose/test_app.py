@@ -42,7 +42,7 @@ def refused(directory: Path, *flags: str) -> tuple[int, str]:
     return result.returncode, result.stderr.splitlines()[-1]
 
 
-def test_the_ready_line_names_every_door_in_order(tmp_path: Path) -> None:
+def test_the_ready_line_names_every_listener_in_order(tmp_path: Path) -> None:
     address = r"127\.0\.0\.1:\d+"
     with RunningServer(tmp_path, rocketmq=True) as server:
         assert re.fullmatch(
@@ -54,7 +54,7 @@ def test_the_ready_line_names_every_door_in_order(tmp_path: Path) -> None:
         assert server.stop() == 0
 
 
-def test_off_closes_a_door(tmp_path: Path) -> None:
+def test_off_closes_a_listener(tmp_path: Path) -> None:
     with RunningServer(tmp_path, flags=["--kafka", "off", "--http", "off"]) as server:
         assert server.ready_line == "ready kafka=off remoting=off namesrv=off http=off"
         assert server.stop() == 0
@@ -87,15 +87,15 @@ def test_a_second_server_on_the_same_directory_is_refused(tmp_path: Path) -> Non
         assert http_status(server, "/ready") == 200
 
 
-@pytest.mark.parametrize("door", ["kafka", "http"])
-def test_a_port_in_use_is_one_clear_line_and_status_1(tmp_path: Path, door: str) -> None:
+@pytest.mark.parametrize("listener", ["kafka", "http"])
+def test_a_port_in_use_is_one_clear_line_and_status_1(tmp_path: Path, listener: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        other = "http" if door == "kafka" else "kafka"
-        status, line = refused(tmp_path / "data", f"--{door}", address, f"--{other}", "off")
+        other = "http" if listener == "kafka" else "kafka"
+        status, line = refused(tmp_path / "data", f"--{listener}", address, f"--{other}", "off")
     assert status == 1
-    assert f"cannot listen on {address} for {door}: address already in use" in line
-    assert f"--{door} HOST:PORT" in line
+    assert f"cannot listen on {address} for {listener}: address already in use" in line
+    assert f"--{listener} HOST:PORT" in line
 
 
 def test_an_address_that_is_not_ours_is_one_clear_line(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from rockgate.protocol.kafka.keys import ApiKey
 
 
 class Script(fakes.Script):
-    """Dispatch of Kafka's door."""
+    """Dispatch of Kafka's listener."""
 
     def dispatch(self, exchange: Exchange, peer: Peer) -> Answer | Waiting:
         body = bytes(exchange.body)
@@ -38,7 +38,7 @@ class _Later(Waiting):
 
 
 class Line(fakes.Line[Session]):
-    """A line to Kafka's door."""
+    """A line to Kafka's listener."""
 
     script: Script
 

@@ -94,7 +94,7 @@ class Server:
             advertised, bound, assembly.make_groups(resources), throttling
         )
         self._dispatcher = Dispatcher(HANDLERS, services)
-        self.loaded = Loaded(doors={}, size=size)
+        self.loaded = Loaded(listeners={}, size=size)
         self._load(world, assembly)
 
     def _load(self, world: World, assembly: KafkaAssembly) -> None:

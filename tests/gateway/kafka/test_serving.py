@@ -1,4 +1,4 @@
-"""Kafka's door of a real server process: real sockets, real clients, hostile bytes."""
+"""Kafka's listener of a real server process: real sockets, real clients, hostile bytes."""
 
 import asyncio
 import contextlib

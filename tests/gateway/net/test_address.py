@@ -19,7 +19,7 @@ def test_an_address_is_a_host_and_a_port(text: str, host: str, port: int) -> Non
 
 
 @pytest.mark.parametrize("text", ["off", "OFF", " off "])
-def test_off_is_the_closed_door(text: str) -> None:
+def test_off_is_the_closed_listener(text: str) -> None:
     assert Address.parse(text) is CLOSED
     assert str(CLOSED) == "off"
 

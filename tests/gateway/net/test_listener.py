@@ -34,7 +34,7 @@ async def test_port_0_takes_a_free_port_and_says_which() -> None:
     listener.close()
 
 
-async def test_a_bound_door_does_not_answer_before_it_listens_nor_after_it_closes() -> None:
+async def test_a_bound_listener_does_not_answer_before_it_listens_nor_after_it_closes() -> None:
     listener = Listener.bind("kafka", Address("127.0.0.1", 0))
     with pytest.raises(ConnectionRefusedError):
         await greeting("127.0.0.1", listener.address.port)
@@ -44,7 +44,7 @@ async def test_a_bound_door_does_not_answer_before_it_listens_nor_after_it_close
         await greeting("127.0.0.1", listener.address.port)
 
 
-async def test_a_closed_door_has_no_socket() -> None:
+async def test_a_closed_listener_has_no_socket() -> None:
     listener = Listener.bind("kafka", CLOSED)
     await listener.listen(Greeter, backlog=8)
     assert listener.address is CLOSED
@@ -52,7 +52,7 @@ async def test_a_closed_door_has_no_socket() -> None:
 
 
 @pytest.mark.row("M-02")
-async def test_a_door_reuses_its_address_and_its_connections_send_without_delay() -> None:
+async def test_a_listener_reuses_its_address_and_its_connections_send_without_delay() -> None:
     assert RemotingConfig().backlog == 1_024
     delays: list[bool] = []
 

@@ -22,7 +22,7 @@ New = Callable[..., AnyLine]
 
 @pytest.fixture(params=[KafkaLine, RemotingLine], ids=["kafka", "remoting"])
 def new(request: pytest.FixtureRequest) -> New:
-    """A new line to one of the doors."""
+    """A new line to one of the listeners."""
     made: New = request.param
     return made
 
@@ -246,7 +246,7 @@ async def test_an_answer_may_be_the_end_of_the_connection_at_once_or_later(
     assert len(caplog.records) == 2
 
 
-async def test_a_door_that_is_full_turns_a_connection_away(new: New) -> None:
+async def test_a_listener_that_is_full_turns_a_connection_away(new: New) -> None:
     line = new()
     line.registry.has_room = False
     line.open()

@@ -15,11 +15,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 @pytest.fixture
 def connect(server: RunningServer) -> Iterator[Callable[..., Client]]:
-    """Dials the broker's door, or another one."""
+    """Dials the broker's listener, or another one."""
     made: list[Client] = []
 
-    def dial(door: str = "remoting", encoding: int = JSON) -> Client:
-        made.append(Client(server.address(door), encoding))
+    def dial(listener: str = "remoting", encoding: int = JSON) -> Client:
+        made.append(Client(server.address(listener), encoding))
         return made[-1]
 
     yield dial

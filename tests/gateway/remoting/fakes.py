@@ -19,7 +19,7 @@ CODE = 28
 
 
 class Script(fakes.Script):
-    """Dispatch of RocketMQ's door."""
+    """Dispatch of RocketMQ's listener."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class Script(fakes.Script):
 
 
 class Line(fakes.Line[Session]):
-    """A line to RocketMQ's door."""
+    """A line to RocketMQ's listener."""
 
     script: Script
 

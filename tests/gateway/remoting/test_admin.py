@@ -1,4 +1,4 @@
-"""What operators ask at RocketMQ's door, by codes of our own."""
+"""What operators ask at RocketMQ's listener, by codes of our own."""
 
 from __future__ import annotations
 

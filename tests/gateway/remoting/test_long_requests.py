@@ -10,7 +10,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from rockgate.gateway.remoting.admin import dead_letters
-from rockgate.gateway.remoting.admin.dead_letters import DeadLetterDesk
+from rockgate.gateway.remoting.admin.dead_letters import DeadLetterAdmin
 from rockgate.gateway.remoting.groups.clients import Client
 from rockgate.gateway.remoting.processors import admin
 from rockgate.gateway.remoting.processors.admin import OperatorRequests
@@ -79,13 +79,13 @@ async def test_the_producers_of_a_group_are_listed_over_many_turns() -> None:
 
 @pytest.mark.parametrize("kind", ["delays", "halves"])
 async def test_messages_are_described_over_many_turns(kind: str) -> None:
-    class Desk:
+    class Admin:
         async def describe(self, id_: str, *_: object, **__: object) -> None:
             return None
 
     requests = OperatorRequests(
-        delays=Desk(),  # type: ignore[arg-type]
-        halves=Desk(),  # type: ignore[arg-type]
+        delays=Admin(),  # type: ignore[arg-type]
+        halves=Admin(),  # type: ignore[arg-type]
         dead_letters=MagicMock(),
         empty=MagicMock(),
         durability=MagicMock(),
@@ -103,9 +103,9 @@ async def test_queues_of_dead_letters_are_listed_over_many_turns() -> None:
     store.queues.of.return_value = [
         SimpleNamespace(queue_id=0, log_start=0, find=lambda offset: None)
     ]
-    desk = DeadLetterDesk(
+    dead_letters = DeadLetterAdmin(
         store=store, resent=MagicMock(), transcoder=MagicMock(), end=lambda queue: 0
     )
-    told, turns = await answered(desk.queues())
+    told, turns = await answered(dead_letters.queues())
     assert [each.group for each in told.queues] == [str(number) for number in range(COUNT)]
     assert turns >= COUNT

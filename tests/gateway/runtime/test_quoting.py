@@ -12,7 +12,7 @@ from rockgate.gateway.runtime.logs import LineFormatter
 from rockgate.gateway.runtime.quoting import for_terminal, json_for_terminal, one_line, shown
 
 NASTY = (
-    "a\n2026-11-16T06:07:01.123Z error kafka.door forged",
+    "a\n2026-11-16T06:07:01.123Z error kafka.listener forged",
     "a\rb",
     "\x1b[2J\x1b[H",
     "\x1b]0;title\x07",

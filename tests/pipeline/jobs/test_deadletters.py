@@ -146,7 +146,7 @@ def test_records_go_to_their_partition_if_it_is_there_and_keep_only_their_own_he
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """One with RocketMQ's doors open: dead letters come from there."""
+    """One with RocketMQ's listeners open: dead letters come from there."""
     with RunningServer(tmp_path_factory.mktemp("letters"), rocketmq=True) as running:
         yield running
         assert running.stop() == 0

@@ -20,7 +20,7 @@ from rockgate.cli.text.echo import say
 if TYPE_CHECKING:
     from rockgate.cli.client.kafka.cluster import Cluster
     from rockgate.cli.client.kafka.errors import ClientError
-    from rockgate.cli.client.remoting.connection import Door
+    from rockgate.cli.client.remoting.connection import RemotingConnection
     from rockgate.gateway.net.address import Address
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ Broker = Annotated[
         "--broker",
         metavar="HOST:PORT",
         envvar=BROKER_VARIABLE,
-        help="RocketMQ's door of the server.",
+        help="RocketMQ's listener of the server.",
         show_default="the bootstrap server's host, port 10911",
     ),
 ]
@@ -94,8 +94,8 @@ def run(
     return _run(main, is_json=is_json, is_endless=is_endless, broken_off=broken_off)
 
 
-def run_door(
-    work: Callable[[Door], Coroutine[Any, Any, T]],
+def run_remoting(
+    work: Callable[[RemotingConnection], Coroutine[Any, Any, T]],
     *,
     broker: str | None,
     server: str,
@@ -103,49 +103,49 @@ def run_door(
     is_json: bool = False,
     broken_off: Callable[[], None] = lambda: None,
 ) -> T:
-    """What `work` gives for RocketMQ's door of a server; ends the command where it raises.
+    """What `work` gives for RocketMQ's listener of a server; ends the command where it raises.
 
     `broken_off` says what was done until Ctrl-C or SIGTERM.
     """
-    from rockgate.cli.client.remoting.connection import Door
+    from rockgate.cli.client.remoting.connection import RemotingConnection
 
-    address, timeout_s = door_address(broker, server), _seconds(timeout)
+    address, timeout_s = remoting_address(broker, server), _seconds(timeout)
 
     async def main() -> T:
-        async with Door(address, timeout_s=timeout_s) as door:
-            return await work(door)
+        async with RemotingConnection(address, timeout_s=timeout_s) as remoting:
+            return await work(remoting)
 
     return _run(main, is_json=is_json, broken_off=broken_off)
 
 
 def run_both(
-    work: Callable[[Cluster, Door], Coroutine[Any, Any, T]],
+    work: Callable[[Cluster, RemotingConnection], Coroutine[Any, Any, T]],
     *,
     broker: str | None,
     server: str,
     timeout: str,
     is_json: bool = False,
 ) -> T:
-    """The same with both doors of a server; each is dialled when it is first asked."""
+    """The same with both listeners of a server; each is dialled when it is first asked."""
     from rockgate.cli.client.kafka.cluster import Cluster
-    from rockgate.cli.client.remoting.connection import Door
+    from rockgate.cli.client.remoting.connection import RemotingConnection
     from rockgate.cli.text import values
 
     seeds = checked("--bootstrap-server", values.addresses, server)
-    address, timeout_s = door_address(broker, server), _seconds(timeout)
+    address, timeout_s = remoting_address(broker, server), _seconds(timeout)
 
     async def main() -> T:
         async with (
             Cluster(seeds, timeout_s=timeout_s) as cluster,
-            Door(address, timeout_s=timeout_s) as door,
+            RemotingConnection(address, timeout_s=timeout_s) as remoting,
         ):
-            return await work(cluster, door)
+            return await work(cluster, remoting)
 
     return _run(main, is_json=is_json)
 
 
-def door_address(broker: str | None, server: str) -> Address:
-    """Where RocketMQ's door is: as it was said, or beside Kafka's."""
+def remoting_address(broker: str | None, server: str) -> Address:
+    """Where RocketMQ's listener is: as it was said, or beside Kafka's."""
     from rockgate.cli.client.remoting.connection import PORT
     from rockgate.cli.text import values
     from rockgate.gateway.net.address import Address

@@ -30,11 +30,11 @@ DataDir = Annotated[
 ]
 Kafka = Annotated[
     str | None,
-    typer.Option(metavar="HOST:PORT", help="Kafka's door.", show_default="127.0.0.1:9092"),
+    typer.Option(metavar="HOST:PORT", help="Kafka's listener.", show_default="127.0.0.1:9092"),
 ]
 Remoting = Annotated[
     str | None,
-    typer.Option(metavar="HOST:PORT", help="RocketMQ's door.", show_default="127.0.0.1:10911"),
+    typer.Option(metavar="HOST:PORT", help="RocketMQ's listener.", show_default="127.0.0.1:10911"),
 ]
 Namesrv = Annotated[
     str | None,

@@ -62,7 +62,7 @@ COMMANDS = (
 app = typer.Typer(
     name="rockgate",
     cls=group_of(*COMMANDS),
-    help="One log store behind two doors: Kafka's wire and RocketMQ's.",
+    help="One log store behind two listeners: Kafka's wire and RocketMQ's.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -84,4 +84,4 @@ def rockgate(
         typer.Option("--version", help="Print the version.", callback=_version, is_eager=True),
     ] = False,
 ) -> None:
-    """One log store behind two doors: Kafka's wire and RocketMQ's."""
+    """One log store behind two listeners: Kafka's wire and RocketMQ's."""

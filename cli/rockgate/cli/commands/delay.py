@@ -11,7 +11,7 @@ from rockgate.cli.text.echo import say
 
 if TYPE_CHECKING:
     from rockgate.cli.client.kafka.errors import ClientError
-    from rockgate.cli.client.remoting.connection import Door
+    from rockgate.cli.client.remoting.connection import RemotingConnection
     from rockgate.cli.client.remoting.delays import Count, Cursor, Overview
     from rockgate.protocol.remoting.bodies.operating import Cancelled, Delayed, DelayPlace
 
@@ -80,20 +80,20 @@ def list_(
 
     cursor = runner.checked("--after", _cursor, after) if after else None
 
-    async def work(door: Door) -> tuple[Overview, dict[str, Delayed], bool]:
-        by_target = exact or await delays.waiting_count(door) <= LOOKED_MAX
+    async def work(remoting: RemotingConnection) -> tuple[Overview, dict[str, Delayed], bool]:
+        by_target = exact or await delays.waiting_count(remoting) <= LOOKED_MAX
         found = await delays.overview(
-            door,
+            remoting,
             limit=limit,
             after=cursor,
             topic=None if topic is None else to_store(topic),
             by_target=by_target,
             progress=_progress,
         )
-        details = await delays.describe(door, [each.id for each in found.soonest])
+        details = await delays.describe(remoting, [each.id for each in found.soonest])
         return found, details, by_target or topic is not None
 
-    found, details, is_exact = runner.run_door(
+    found, details, is_exact = runner.run_remoting(
         work, broker=broker, server=bootstrap_server, timeout=timeout, is_json=json
     )
     last = found.soonest[-1] if found.soonest and found.has_more else None
@@ -125,8 +125,8 @@ def show(
     from rockgate.cli.client.kafka.errors import Missed
     from rockgate.cli.client.remoting import delays
 
-    found = runner.run_door(
-        lambda door: delays.describe(door, ids, preview=preview, with_due=True),
+    found = runner.run_remoting(
+        lambda remoting: delays.describe(remoting, ids, preview=preview, with_due=True),
         broker=broker,
         server=bootstrap_server,
         timeout=timeout,
@@ -163,10 +163,10 @@ def cancel(
 
     runner.confirm(f"Cancel {', '.join(ids)}, so that nobody ever gets them?", is_sure=yes)
 
-    async def work(door: Door) -> dict[str, Cancelled]:
-        return {id_: await delays.cancel(door, id_) for id_ in ids}
+    async def work(remoting: RemotingConnection) -> dict[str, Cancelled]:
+        return {id_: await delays.cancel(remoting, id_) for id_ in ids}
 
-    done = runner.run_door(
+    done = runner.run_remoting(
         work, broker=broker, server=bootstrap_server, timeout=timeout, is_json=json
     )
     errors: list[ClientError] = [

@@ -31,9 +31,9 @@ def serve(
 ) -> None:
     """Run the server.
 
-    It prints one `ready` line on standard output when every door answers, logs to standard error,
+    Prints one `ready` line on standard output when every listener answers, logs to standard error,
     and on SIGTERM or SIGINT finishes what is in flight and exits 0. In place of an address, `off`
-    closes a door; port 0 takes a free one.
+    closes a listener; port 0 takes a free one.
     """
     flags = server_options.flags(
         data_dir=data_dir,

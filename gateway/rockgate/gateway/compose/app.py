@@ -1,8 +1,8 @@
-"""The composition root: constructs the whole server, door by door, and takes it down again.
+"""The composition root: constructs the whole server, listener by listener, and takes it down again.
 
-Look whether the data directory is free, bind every door, open the store, learn who we are, listen,
-say `ready`. A stop goes back the same way: doors close first, requests in flight finish, then the
-store is flushed and closed.
+Look whether the data directory is free, bind every listener, open the store, learn who we are,
+listen, say `ready`. A stop goes back the same way: listeners close first, requests in flight
+finish, then the store is flushed and closed.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from rockgate.gateway.compose.remoting import (
 from rockgate.gateway.compose.storage import Ticking, close_store, open_store, posting
 from rockgate.gateway.delay.delivery_timer import Delivering
 from rockgate.gateway.http.pages import pages
-from rockgate.gateway.http.session import HttpDoor
+from rockgate.gateway.http.session import HttpConnections
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.net.listener import Listener
 from rockgate.gateway.remoting.topics.local_broker import store_host
@@ -55,7 +55,7 @@ from rockgate.store.upkeep.steps import Steps
 INTERRUPTED_STATUS = 130
 HTTP_BACKLOG = 64
 OWN_FILES = 256
-"""Descriptors kept back from connections, for the log's files and the doors themselves."""
+"""Descriptors kept back from connections, for the log's files and the listeners themselves."""
 KEYS_SECONDS = 0.01
 """How long keys of single messages wait, so that many are put together: a turn takes them all."""
 log = logging.getLogger(__name__)
@@ -145,7 +145,7 @@ class Server:
         resources.callback(watch.stop)
         telemetry = Telemetry()
         telemetry.sources.append(ProcessSource(watch, time.time()))
-        http = HttpDoor(config.http, pages(self.standing, telemetry.page))
+        http = HttpConnections(config.http, pages(self.standing, telemetry.page))
         resources.callback(http.close)
         await http_listener.listen(http.session, backlog=HTTP_BACKLOG)
 
@@ -201,7 +201,7 @@ class Server:
     async def _open(
         self, resources: AsyncExitStack, data_dir: Path, host: bytes, threads: BatchThreads
     ) -> tuple[Store, KafkaFolds, RemotingFolds]:
-        """Open the store with the folds of every door."""
+        """Open the store with the folds of every listener."""
         made: list[tuple[KafkaFolds, RemotingFolds]] = []
 
         def folds(journal: Journal, topics: Topics) -> list[Fold]:
@@ -222,13 +222,13 @@ class Server:
 
     def ready_line(self) -> str:
         """What tests, benchmarks and scripts wait for."""
-        doors = ("kafka", "remoting", "namesrv", "http")
-        return "ready " + " ".join(f"{door}={self.addresses[door]}" for door in doors)
+        names = ("kafka", "remoting", "namesrv", "http")
+        return "ready " + " ".join(f"{name}={self.addresses[name]}" for name in names)
 
-    def _bind(self, resources: AsyncExitStack, door: str, address: Address) -> Listener:
-        listener = Listener.bind(door, address)
+    def _bind(self, resources: AsyncExitStack, name: str, address: Address) -> Listener:
+        listener = Listener.bind(name, address)
         resources.callback(listener.close)
-        self.addresses[door] = listener.address
+        self.addresses[name] = listener.address
         return listener
 
 

@@ -55,7 +55,7 @@ def broker_configs(
 ) -> Mapping[str, BrokerConfig]:
     """Every config of this broker by name, in order.
 
-    `bound` is where the door really listens, `given` the settings that somebody gave.
+    `bound` is where the listener really listens, `given` the settings that somebody gave.
     """
     listeners = _listeners(config, bound or config.kafka.listen)
     found = {each.name: each for each in (*_FACTS, *listeners, *_topic_defaults(defaults))}

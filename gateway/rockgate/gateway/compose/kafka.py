@@ -1,6 +1,6 @@
-"""Kafka's door put together: its folds, its upkeep, what its handlers are made of.
+"""Kafka's listener put together: its folds, its upkeep, what its handlers are made of.
 
-The app makes the folds with the store, then the door; a stop takes the door down first.
+The app makes the folds with the store, then the listener; a stop takes the listener down first.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from rockgate.gateway.kafka.produce.redelivery import Redelivering
 from rockgate.gateway.kafka.quotas.stored import KeptQuotas
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.server.dispatch import Dispatcher
-from rockgate.gateway.kafka.server.listener import KafkaDoor
+from rockgate.gateway.kafka.server.listener import KafkaConnections
 from rockgate.gateway.kafka.server.request_metrics import Accounting, counting
 from rockgate.gateway.kafka.server.traffic import Traffic
 from rockgate.gateway.kafka.topics.advertised import Advertised
@@ -58,7 +58,7 @@ from rockgate.store.upkeep.expiry import BelievedTime
 
 @dataclass(frozen=True, slots=True)
 class KafkaFolds:
-    """What Kafka's door knows by the log. Made with the store, which feeds it."""
+    """What Kafka's listener knows by the log. Made with the store, which feeds it."""
 
     producers: Producers
     groups: SavedGroups
@@ -100,7 +100,7 @@ class KafkaFolds:
 
 
 class KafkaAssembly:
-    """What the door is built from. The app makes one and calls `open` once."""
+    """What the listener is built from. The app makes one and calls `open` once."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class KafkaAssembly:
     async def open(
         self, resources: AsyncExitStack, listener: Listener, groups: Groups, connections_max: int
     ) -> None:
-        """Make the handlers and listen; `resources` drains and closes the door again."""
+        """Make the handlers and listen; `resources` drains and closes the listener again."""
         config, loop = self.config, asyncio.get_running_loop()
         advertised = Advertised(configured=config.kafka.advertise, bound=listener.address)
         quotas = self.folds.quotas
@@ -139,15 +139,15 @@ class KafkaAssembly:
         services = self._services(advertised, listener.address, groups, throttling)
         stats, traffic = RequestStats(), Traffic()
         dispatcher = Dispatcher(counting(HANDLERS, stats, traffic), services)
-        door = KafkaDoor(
+        connections = KafkaConnections(
             replace(config.kafka, connections_max=connections_max),
             Accounting(dispatcher, stats=stats, throttling=throttling),
             loop,
             is_welcome=throttling.is_welcome,
         )
-        quotas.on_changed.append(door.unmute)
+        quotas.on_changed.append(connections.unmute)
         self.telemetry.sources += [
-            RequestSource(stats=stats, door=door, throttling=throttling),
+            RequestSource(stats=stats, connections=connections, throttling=throttling),
             TopicSource(
                 listing=services.listing, store=self.store, traffic=traffic, config=config.metrics
             ),
@@ -160,11 +160,11 @@ class KafkaAssembly:
                 progress=self.store.progress,
             ),
         ]
-        resources.push_async_callback(door.drain, config.server.drain_ms_max / 1000)
+        resources.push_async_callback(connections.drain, config.server.drain_ms_max / 1000)
         resources.callback(self.waiting.finish)
         resources.callback(groups.finish)
         resources.callback(listener.close)
-        await listener.listen(door.session, backlog=config.kafka.backlog)
+        await listener.listen(connections.session, backlog=config.kafka.backlog)
 
     def upkeep(self) -> dict[str, Callable[[], bool]]:
         """What is to be done now and then: a little at each call, true while there is more."""

@@ -1,4 +1,4 @@
-"""A name server alone: no store, no other door; brokers tell it what they have."""
+"""A name server alone: no store, no other listener; brokers tell it what they have."""
 
 import asyncio
 import logging
@@ -30,7 +30,7 @@ def run(config: Config) -> None:
 
 async def _serve(config: Config) -> None:
     if config.namesrv.listen.is_closed:
-        raise StartError("a name server alone needs a door: give --namesrv HOST:PORT")
+        raise StartError("a name server alone needs a listener: give --namesrv HOST:PORT")
     stop = Stop()
     async with AsyncExitStack() as resources:
         listener = Listener.bind("namesrv", config.namesrv.listen)

@@ -1,6 +1,6 @@
-"""RocketMQ's doors put together: the broker's and the name server's.
+"""RocketMQ's listeners put together: the broker's and the name server's.
 
-The app makes the folds with the store, then the doors; a stop takes the doors down first.
+The app makes the folds with the store, then the listeners; a stop takes the listeners down first.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from rockgate.gateway.delay.levels import read_levels
 from rockgate.gateway.groups.ownership import GroupOwnership
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.net.listener import Listener
-from rockgate.gateway.remoting.admin.dead_letters import DeadLetterDesk, KnownGroups
-from rockgate.gateway.remoting.admin.delays import DelayDesk
-from rockgate.gateway.remoting.admin.empty_offsets import EmptyDesk
-from rockgate.gateway.remoting.admin.halves import HalfDesk
+from rockgate.gateway.remoting.admin.dead_letters import DeadLetterAdmin, KnownGroups
+from rockgate.gateway.remoting.admin.delays import DelayAdmin
+from rockgate.gateway.remoting.admin.empty_offsets import EmptyOffsetsAdmin
+from rockgate.gateway.remoting.admin.halves import HalfAdmin
 from rockgate.gateway.remoting.admin.resent import Resent
 from rockgate.gateway.remoting.groups.clients import Clients
 from rockgate.gateway.remoting.groups.locks import Locks
@@ -54,7 +54,7 @@ from rockgate.gateway.remoting.processors.retrying import RetryRequests
 from rockgate.gateway.remoting.processors.sending import Sends
 from rockgate.gateway.remoting.processors.topics import TopicRequests
 from rockgate.gateway.remoting.server.dispatch import Dispatcher
-from rockgate.gateway.remoting.server.listener import RemotingDoor
+from rockgate.gateway.remoting.server.listener import RemotingConnections
 from rockgate.gateway.remoting.server.periodic import now_and_then
 from rockgate.gateway.remoting.topics.local_broker import LocalBroker
 from rockgate.gateway.remoting.topics.registration import Registrar
@@ -80,7 +80,7 @@ HEADER_ROOM = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class RemotingFolds:
-    """What RocketMQ's door knows by the log. Made with the store, which feeds it."""
+    """What RocketMQ's listener knows by the log. Made with the store, which feeds it."""
 
     settings: GroupSettings
     halves: HalfMessages
@@ -97,7 +97,7 @@ class RemotingFolds:
 
 
 class RemotingAssembly:
-    """What the broker door is built from. The app makes one and calls `open` once."""
+    """What the broker listener is built from. The app makes one and calls `open` once."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class RemotingAssembly:
     ) -> None:
         self._config = config
         self._store = store
-        self._empties = EmptyDesk(store.queues, empty)
+        self._empties = EmptyOffsetsAdmin(store.queues, empty)
         self._waiting = waiting
         self._store_host = store_host
         remoting = config.remoting
@@ -181,7 +181,7 @@ class RemotingAssembly:
     async def open(
         self, resources: AsyncExitStack, listener: Listener, telemetry: Telemetry
     ) -> LocalBroker:
-        """Make the processors and listen; `resources` drains and closes the door again."""
+        """Make the processors and listen; `resources` drains and closes the listener again."""
         config, loop, known = self._config.remoting, asyncio.get_running_loop(), self._known
         if not listener.address.is_closed:
             try:
@@ -190,22 +190,22 @@ class RemotingAssembly:
                 # Those that are there go on; the next start makes the others.
                 log.error("some of RocketMQ's own topics are missing: %s", error)
         store, resent = self._store, self._folds.resent
-        desk = DeadLetterDesk(
+        dead_letters = DeadLetterAdmin(
             store=store, resent=resent, transcoder=self.transcoder, end=self.puller.end, knows=known
         )
-        families = self._families(str(config.advertise or listener.address), desk)
+        families = self._families(str(config.advertise or listener.address), dead_letters)
         dispatcher = Dispatcher(table(families))
-        door = RemotingDoor(config, dispatcher, loop)
-        door.on_lost.append(self.clients.lost)
+        connections = RemotingConnections(config, dispatcher, loop)
+        connections.on_lost.append(self.clients.lost)
         if not listener.address.is_closed:
             telemetry.sources += [
-                RequestSource("broker", dispatcher.stats, door),
-                self._source(desk),
+                RequestSource("broker", dispatcher.stats, connections),
+                self._source(dead_letters),
             ]
-        resources.push_async_callback(door.drain, self._config.server.drain_ms_max / 1000)
+        resources.push_async_callback(connections.drain, self._config.server.drain_ms_max / 1000)
         resources.callback(self._waiting.finish)
         resources.callback(listener.close)
-        await listener.listen(door.session, backlog=config.backlog)
+        await listener.listen(connections.session, backlog=config.backlog)
         if not listener.address.is_closed:
             registrar = Registrar(
                 topics=self._store.topics,
@@ -231,7 +231,7 @@ class RemotingAssembly:
             "checks": self.checking.step,
         }
 
-    def _source(self, desk: DeadLetterDesk) -> BrokerSource:
+    def _source(self, dead_letters: DeadLetterAdmin) -> BrokerSource:
         return BrokerSource(
             clients=self.clients,
             puller=self.puller,
@@ -239,10 +239,10 @@ class RemotingAssembly:
             halves=self.halves,
             checking=self.checking,
             retries=self.retries,
-            dead_letters=desk,
+            dead_letters=dead_letters,
         )
 
-    def _families(self, address: str, desk: DeadLetterDesk) -> Families:
+    def _families(self, address: str, dead_letters: DeadLetterAdmin) -> Families:
         config, store, name = self._config.remoting, self._store, self._config.remoting.broker_name
         topics, clients, puller = self.topics, self.clients, self.puller
         return Families(
@@ -306,7 +306,7 @@ class RemotingAssembly:
             ),
             queries=self._queries(),
             broker=BrokerRequests(store=store, config=config, address=address),
-            operators=self._operators(desk),
+            operators=self._operators(dead_letters),
         )
 
     def _queries(self) -> Queries:
@@ -319,8 +319,8 @@ class RemotingAssembly:
             clients=self.clients,
         )
 
-    def _operators(self, desk: DeadLetterDesk) -> OperatorRequests:
-        halves = HalfDesk(
+    def _operators(self, dead_letters: DeadLetterAdmin) -> OperatorRequests:
+        halves = HalfAdmin(
             store=self._store,
             undecided=self.halves.undecided,
             halves=self.halves,
@@ -328,9 +328,9 @@ class RemotingAssembly:
             clients=self.clients,
         )
         return OperatorRequests(
-            delays=DelayDesk(self._store, self.puller.is_shown, self.transcoder.threads),
+            delays=DelayAdmin(self._store, self.puller.is_shown, self.transcoder.threads),
             halves=halves,
-            dead_letters=desk,
+            dead_letters=dead_letters,
             empty=self._empties.count,
             durability=self.durability,
         )
@@ -371,7 +371,7 @@ class NameServerAssembly:
     async def open(
         self, resources: AsyncExitStack, listener: Listener, telemetry: Telemetry
     ) -> None:
-        """Listen; `resources` drains and closes the door again."""
+        """Listen; `resources` drains and closes the listener again."""
         config = self._config.namesrv
         requests = nameserver.NameServerRequests(
             routes=self.routes,
@@ -381,13 +381,15 @@ class NameServerAssembly:
             accept_values=self._is_alone or config.accept_values,
         )
         dispatcher = Dispatcher(nameserver.table(requests))
-        door = RemotingDoor(self._config.remoting, dispatcher, asyncio.get_running_loop())
-        door.on_lost.append(self.routes.lost)
+        connections = RemotingConnections(
+            self._config.remoting, dispatcher, asyncio.get_running_loop()
+        )
+        connections.on_lost.append(self.routes.lost)
         if not listener.address.is_closed:
-            telemetry.sources.append(RequestSource("namesrv", dispatcher.stats, door))
-        resources.push_async_callback(door.drain, self._config.server.drain_ms_max / 1000)
+            telemetry.sources.append(RequestSource("namesrv", dispatcher.stats, connections))
+        resources.push_async_callback(connections.drain, self._config.server.drain_ms_max / 1000)
         resources.callback(listener.close)
-        await listener.listen(door.session, backlog=self._config.remoting.backlog)
+        await listener.listen(connections.session, backlog=self._config.remoting.backlog)
 
     def upkeep(self) -> dict[str, Callable[[], bool]]:
         """Forget brokers that were silent for too long."""

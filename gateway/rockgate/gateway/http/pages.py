@@ -1,4 +1,4 @@
-"""The pages of the HTTP door.
+"""The pages of the HTTP listener.
 
 `/health` answers while the process runs its loop; `/ready` answers 200 only between the ready line
 and the stop, so that a load balancer sends clients elsewhere while the server starts or drains; and

@@ -33,7 +33,7 @@ Page = Callable[[], Answer | Awaitable[Answer]]
 """Makes an answer, at once or by and by."""
 
 
-class HttpDoor:
+class HttpConnections:
     """All HTTP connections: their count is bounded, and a stop closes them."""
 
     def __init__(self, config: HttpConfig, pages: Mapping[str, Page]) -> None:
@@ -52,10 +52,10 @@ class HttpDoor:
 
 
 class HttpSession(asyncio.Protocol):
-    """Reads a head, answers it, drops what follows. The door owns it from connection to loss."""
+    """Reads a head, answers it, drops what follows. Its connections own it until it is lost."""
 
-    def __init__(self, door: HttpDoor) -> None:
-        self._door = door
+    def __init__(self, listener: HttpConnections) -> None:
+        self._listener = listener
         self._reader = HeadReader()
         self._is_answered = False
         self._dropped_bytes = 0
@@ -68,16 +68,16 @@ class HttpSession(asyncio.Protocol):
         """Start the exchange's clock, or turn the connection away when there are too many."""
         # uvloop's transports have the interface without the base class.
         self._transport = transport = cast(asyncio.Transport, transport)
-        if len(self._door.sessions) >= self._door.config.connections_max:
+        if len(self._listener.sessions) >= self._listener.config.connections_max:
             transport.abort()
             return
-        self._door.sessions.add(self)
-        seconds = self._door.config.exchange_ms_max / 1000
+        self._listener.sessions.add(self)
+        seconds = self._listener.config.exchange_ms_max / 1000
         self._deadline = asyncio.get_running_loop().call_later(seconds, transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
-        self._door.sessions.discard(self)
+        self._listener.sessions.discard(self)
         if self._deadline is not None:
             self._deadline.cancel()
         if self._page is not None:
@@ -108,7 +108,7 @@ class HttpSession(asyncio.Protocol):
             self._transport.close()
 
     def _answer(self, request: Request) -> None:
-        page = self._door.pages.get(request.path)
+        page = self._listener.pages.get(request.path)
         if page is None:
             self._send(Answer(status=404, body=b"no such page\n"), is_head=request.is_head)
             return

@@ -1,1 +1,1 @@
-"""Kafka's door: connections, dispatch and one handler per API."""
+"""Kafka's listener: connections, dispatch and one handler per API."""

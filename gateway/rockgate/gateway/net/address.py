@@ -1,4 +1,4 @@
-"""HOST:PORT as a value: what a door listens on, and what it tells clients to dial.
+"""HOST:PORT as a value: what a listener listens on, and what it tells clients to dial.
 
 It parses and prints and never resolves a name. IPv6 hosts are written in brackets, as in
 `[::1]:9092`.
@@ -40,7 +40,7 @@ class Address:
 
     @property
     def is_closed(self) -> bool:
-        """Whether this stands for a door that stays shut."""
+        """Whether this stands for a listener that stays shut."""
         return self == CLOSED
 
     @property

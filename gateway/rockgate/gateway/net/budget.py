@@ -18,7 +18,7 @@ LENGTH_SIZE: Final = 4
 
 
 class Budget:
-    """Counts bytes and keeps those who wait for room. Owned by the door."""
+    """Counts bytes and keeps those who wait for room. Owned by the listener."""
 
     __slots__ = (
         "_on_overdrawn",

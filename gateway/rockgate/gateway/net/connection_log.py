@@ -1,4 +1,4 @@
-"""The log lines of a connection, on either door. What a peer wrote is quoted and bounded.
+"""The log lines of a connection, on either listener. What a peer wrote is quoted and bounded.
 
 Marks at debug: `<` came in, `>` goes out, `=` the connection itself.
 """
@@ -9,7 +9,7 @@ _HTTP = (b"GET ", b"HEAD", b"POST", b"PUT ", b"OPTI", b"CONN", b"PRI ")
 
 
 class Lines:
-    """What is told of the connections of one kind of door; each line names its peer."""
+    """What is told of the connections of one kind of listener; each line names its peer."""
 
     def __init__(self, log: logging.Logger, port: str) -> None:
         """`port` says in words which one it is, to somebody who wanted another."""
@@ -41,7 +41,7 @@ class Lines:
         self._log.warning("closed, %s %s", reason, peer)
 
     def _hint(self, first_bytes: bytes) -> str:
-        """What a stream that is not the door's looks like."""
+        """What a stream that is not the listener's looks like."""
         if first_bytes[:2] == b"\x16\x03":
             return " hint='looks like TLS, this port is plain'"
         if first_bytes in _HTTP:

@@ -5,7 +5,7 @@ from typing import Protocol
 
 
 class LimitsConfig(Protocol):
-    """The settings of a door that bound one connection."""
+    """The settings of a listener that bound one connection."""
 
     @property
     def frame_bytes_max(self) -> int:

@@ -1,4 +1,4 @@
-"""Sockets of one door: bound early, so that a bad address is told at once, and listened on later.
+"""Sockets of one listener: bound early, so that a bad address fails at once; listened on later.
 
 A name may resolve to several addresses (`localhost` is 127.0.0.1 and ::1): all of them get the same
 port. `[::]` takes IPv4 as well.
@@ -18,40 +18,42 @@ _ADVICE = {
     errno.EACCES: "ports below 1024 need a privilege;",
     errno.EADDRNOTAVAIL: "no interface of this machine has it;",
 }
-_CHOOSE = "choose another with --{door} HOST:PORT (port 0 takes a free one)"
+_CHOOSE = "choose another with --{listener} HOST:PORT (port 0 takes a free one)"
 
 
 class Listener:
-    """The sockets of one door, from bind to close. A closed door has none."""
+    """The sockets of one listener, from bind to close. A closed listener has none."""
 
-    def __init__(self, door: str, address: Address, sockets: list[socket.socket]) -> None:
-        self.door = door
+    def __init__(self, listener: str, address: Address, sockets: list[socket.socket]) -> None:
+        self.listener = listener
         self.address = address
         self._sockets = sockets
         self._servers: list[asyncio.Server] = []
 
     @classmethod
-    def bind(cls, door: str, address: Address) -> "Listener":
+    def bind(cls, listener: str, address: Address) -> "Listener":
         """Bind every address the host stands for; BindError says which cannot be and what to do."""
         if address.is_closed:
-            return cls(door, address, [])
+            return cls(listener, address, [])
         sockets: list[socket.socket] = []
         try:
-            for family, host in _resolve(door, address):
+            for family, host in _resolve(listener, address):
                 # The first socket of port 0 chooses; the others follow it.
                 port = sockets[0].getsockname()[1] if sockets else address.port
                 sockets.append(_bound(family, host, port))
         except OSError as error:
             for bound in sockets:
                 bound.close()
-            advice = f"{_ADVICE.get(error.errno or 0, '')} {_CHOOSE.format(door=door)}".lstrip()
+            advice = (
+                f"{_ADVICE.get(error.errno or 0, '')} {_CHOOSE.format(listener=listener)}".lstrip()
+            )
             raise BindError(
-                door=door,
+                listener=listener,
                 address=str(address),
                 reason=(error.strerror or str(error)).lower(),
                 advice=advice,
             ) from error
-        return cls(door, Address(address.host, sockets[0].getsockname()[1]), sockets)
+        return cls(listener, Address(address.host, sockets[0].getsockname()[1]), sockets)
 
     async def listen(self, factory: Callable[[], asyncio.BaseProtocol], *, backlog: int) -> None:
         """Take connections; from now on a client gets an answer."""
@@ -69,17 +71,17 @@ class Listener:
         self._servers, self._sockets = [], []
 
 
-def _resolve(door: str, address: Address) -> list[tuple[socket.AddressFamily, str]]:
+def _resolve(listener: str, address: Address) -> list[tuple[socket.AddressFamily, str]]:
     try:
         found = socket.getaddrinfo(
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
     except OSError as error:
         raise BindError(
-            door=door,
+            listener=listener,
             address=str(address),
             reason=f"the host is not known ({error.strerror})",
-            advice=_CHOOSE.format(door=door),
+            advice=_CHOOSE.format(listener=listener),
         ) from error
     return list(dict.fromkeys((family, str(where[0])) for family, _, _, _, where in found))
 

@@ -1,4 +1,4 @@
-"""Where received bytes go first: one place that all connections of a door share.
+"""Where received bytes go first: one place that all connections of a listener share.
 
 Receiving is one step of the loop: the transport asks for a buffer, fills it and says so, and then
 the bytes are copied out, or belong to a large frame already. So one buffer serves all connections.
@@ -28,7 +28,7 @@ few are asked, that each comes first in its time; and more than one, because som
 
 
 class Receiving:
-    """The buffers of one door, and the turns of those who receive much."""
+    """The buffers of one listener, and the turns of those who receive much."""
 
     __slots__ = ("_is_due", "_left", "_waiting", "chunk", "spares")
 

@@ -1,4 +1,4 @@
-"""A door: all its sessions, how many there may be, and how they end together."""
+"""A listener: all its sessions, how many there may be, and how they end together."""
 
 import asyncio
 import logging
@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 class Kept(Protocol):
-    """A session, as its door sees it."""
+    """A session, as its listener sees it."""
 
     held_bytes: int
 
@@ -32,7 +32,7 @@ class Kept(Protocol):
 S = TypeVar("S", bound=Kept)
 
 
-class Door(Generic[S]):
+class Connections(Generic[S]):
     """Keeps sessions. Owned by the app, which also owns the listener before it."""
 
     def __init__(self, *, connections_max: int, total_bytes_max: int, frame_bytes_max: int) -> None:

@@ -1,6 +1,6 @@
 """One connection's bytes, whatever is spoken on it: received, bounded, watched, and let go.
 
-A session of either door is a Stream that knows its protocol. It hands what came to its sans-IO
+A session of either listener is a Stream that knows its protocol. It hands what came to its sans-IO
 connection, starts what that gives it, and writes; here is when it reads, how much it may hold, and
 how it ends.
 
@@ -58,7 +58,7 @@ class Framed(Protocol[T]):
 
 
 class Stream(asyncio.BufferedProtocol, Generic[T, P]):
-    """One connection from accept to loss. The door owns it; the transport drives it."""
+    """One connection from accept to loss. The listener owns it; the transport drives it."""
 
     __slots__ = (
         "_backlog",
@@ -136,7 +136,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
 
     @abstractmethod
     def _begin(self, local: Address, remote: Address) -> bool:
-        """Say who is there, and have the door keep it; False turns it away."""
+        """Say who is there, and have the listener keep it; False turns it away."""
 
     @abstractmethod
     def _accept(self, came: list[T]) -> None:
@@ -160,7 +160,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
 
     @abstractmethod
     def _lost(self) -> None:
-        """Have the door forget it."""
+        """Have the listener forget it."""
 
     @property
     def partial_bytes(self) -> int:
@@ -170,7 +170,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
     # Called by the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin, or be turned away by the door."""
+        """Begin, or be turned away by the listener."""
         # uvloop's transports have the interface without the base class.
         self._transport = transport = cast(asyncio.Transport, transport)
         local = socket_address(transport.get_extra_info("sockname"))
@@ -242,7 +242,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         if self._debug:
             self._lines.disconnected(self.peer)
 
-    # Called by the door
+    # Called by the listener
 
     def drain(self) -> None:
         """Read nothing more, answer what was received, then close."""

@@ -1,1 +1,1 @@
-"""RocketMQ's door: remoting sessions, processors by family, who is connected, and a name server."""
+"""RocketMQ's wire: remoting sessions, processors by family, who is connected, and a name server."""

@@ -34,9 +34,9 @@ class StartError(GatewayError):
 class BindError(StartError):
     """An address that cannot be listened on."""
 
-    def __init__(self, *, door: str, address: str, reason: str, advice: str) -> None:
-        super().__init__(f"cannot listen on {address} for {door}: {reason}; {advice}")
-        self.door = door
+    def __init__(self, *, listener: str, address: str, reason: str, advice: str) -> None:
+        super().__init__(f"cannot listen on {address} for {listener}: {reason}; {advice}")
+        self.listener = listener
         self.address = address
 
 

@@ -1,6 +1,6 @@
 """Log lines: one per event on standard error, a short clause and then key=value.
 
-    2026-11-16T06:07:01.123Z info kafka.door connection refused limit=10000
+    2026-11-16T06:07:01.123Z info kafka.listener connection refused limit=10000
 
 An event is one line, whatever its values hold; a traceback below it is set in. What a peer wrote is
 quoted besides (`rockgate.gateway.runtime.quoting.shown`), so that it cannot pass for another key.

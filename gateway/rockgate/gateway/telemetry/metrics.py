@@ -87,37 +87,37 @@ REMOTING_REQUESTS = Metric(
     "rockgate_remoting_request_seconds",
     _HISTOGRAM,
     "Time from the start of a request to its answer, by code; long pulls included.",
-    ("door", "request"),
+    ("listener", "request"),
 )
 REMOTING_ERRORS = Metric(
     "rockgate_remoting_errors_total",
     _COUNTER,
     "Answers with a code that is not SUCCESS, nor that of a pull that found nothing.",
-    ("door", "request", "code"),
+    ("listener", "request", "code"),
 )
 REMOTING_REQUEST_BYTES = Metric(
     "rockgate_remoting_request_bytes_total",
     _COUNTER,
     "Bytes of answered requests, by code.",
-    ("door", "request"),
+    ("listener", "request"),
 )
 REMOTING_ANSWER_BYTES = Metric(
-    "rockgate_remoting_answer_bytes_total", _COUNTER, "Bytes of answers.", ("door", "request")
+    "rockgate_remoting_answer_bytes_total", _COUNTER, "Bytes of answers.", ("listener", "request")
 )
 REMOTING_CONNECTIONS = Metric(
-    "rockgate_remoting_connections", _GAUGE, "Connections open now.", ("door",)
+    "rockgate_remoting_connections", _GAUGE, "Connections open now.", ("listener",)
 )
 REMOTING_CONNECTIONS_MADE = Metric(
     "rockgate_remoting_connections_total",
     _COUNTER,
     "Connections since the start, refused ones too.",
-    ("door",),
+    ("listener",),
 )
 REMOTING_HELD = Metric(
     "rockgate_remoting_held_bytes",
     _GAUGE,
     "Request bytes received and not answered, of all clients.",
-    ("door",),
+    ("listener",),
 )
 REMOTING_GROUPS = Metric(
     "rockgate_remoting_groups", _GAUGE, "Groups with connected members.", ("kind",)

@@ -23,7 +23,7 @@ class ApiStats(Durations):
 
 
 class RequestStats:
-    """The requests of one door."""
+    """The requests of one listener."""
 
     def __init__(self) -> None:
         self.apis: dict[int, ApiStats] = {}

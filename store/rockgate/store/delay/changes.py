@@ -1,4 +1,4 @@
-"""Changes of what waits, as they lie in the log. docs/delay.md is this module's twin."""
+"""Changes of what waits, as they lie in the log. docs/delay.md specifies it."""
 
 from __future__ import annotations
 

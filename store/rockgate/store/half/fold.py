@@ -1,6 +1,6 @@
 """The fold of half messages: which are undecided, whose they are, and how often they were checked.
 
-docs/half-messages.md is this module's twin. It holds names and numbers; the messages themselves lie
+docs/half-messages.md specifies it. It holds names and numbers; the messages themselves lie
 in the log, and are kept from retention for as long as they are undecided. Of those that are decided
 it remembers how, for the latest million.
 """

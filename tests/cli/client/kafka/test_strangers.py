@@ -11,7 +11,7 @@ import pytest
 
 from rockgate.cli.client.kafka.broker import Broker
 from rockgate.cli.client.kafka.errors import ClientError, NotKafka, NotRocketMQ
-from rockgate.cli.client.remoting.connection import Door
+from rockgate.cli.client.remoting.connection import RemotingConnection
 from rockgate.gateway.net.address import Address
 from rockgate.protocol.remoting.bodies.operating import DeadLetterQueues
 from rockgate.protocol.remoting.codes import RequestCode
@@ -63,10 +63,10 @@ async def kafka_error(address: Address) -> ClientError:
 
 
 async def rocketmq_error(address: Address) -> ClientError:
-    async with Door(address, timeout_s=5) as door:
+    async with RemotingConnection(address, timeout_s=5) as remoting:
         with pytest.raises(ClientError) as raised:
             code = RequestCode.LIST_DEAD_LETTER_QUEUES
-            await door.ask(code, ListDeadLettersHeader(), DeadLetterQueues)
+            await remoting.ask(code, ListDeadLettersHeader(), DeadLetterQueues)
         return raised.value
 
 

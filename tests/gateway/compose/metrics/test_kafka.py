@@ -10,7 +10,7 @@ from rockgate.gateway.compose.metrics.kafka import GroupSource, RequestSource, T
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.groups import Groups, new_member_id
 from rockgate.gateway.kafka.server.config import KafkaConfig
-from rockgate.gateway.kafka.server.listener import KafkaDoor
+from rockgate.gateway.kafka.server.listener import KafkaConnections
 from rockgate.gateway.kafka.server.traffic import Traffic
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.telemetry.config import MetricsConfig
@@ -36,9 +36,9 @@ async def test_requests_are_told_by_api_and_error() -> None:
     stats.of(0).answer_bytes = 70
     stats.of(12).count_error(27)
     stats.of(12).count_error(9_999)
-    door = KafkaDoor(KafkaConfig(), Script(), HandClock())
-    door.session()
-    source = RequestSource(stats=stats, door=door, throttling=admin.throttling)
+    listener = KafkaConnections(KafkaConfig(), Script(), HandClock())
+    listener.session()
+    source = RequestSource(stats=stats, connections=listener, throttling=admin.throttling)
     admin.throttling.throttled["producer_byte_rate"].total_ms = 1_500
     found = told(source)
     assert found['rockgate_kafka_request_seconds_count{api="Produce"}'] == 1

@@ -6,22 +6,22 @@ from tests.gateway.fakes import HandClock, MemoryTransport
 from tests.gateway.kafka.fakes import Line, Script
 
 from rockgate.gateway.kafka.server.config import KafkaConfig
-from rockgate.gateway.kafka.server.listener import KafkaDoor
+from rockgate.gateway.kafka.server.listener import KafkaConnections
 
 
 class Room:
-    """A door and any number of clients, all in memory."""
+    """A listener and any number of clients, all in memory."""
 
     def __init__(self, config: KafkaConfig) -> None:
         self.script = Script()
         self.clock = HandClock()
-        self.door = KafkaDoor(config, self.script, self.clock)
+        self.listener = KafkaConnections(config, self.script, self.clock)
 
     def connect(self) -> Line:
         line = Line()
         line.script = self.script
         line.transport = MemoryTransport()
-        line.session = line.transport.session = self.door.session()
+        line.session = line.transport.session = self.listener.session()
         return line.open()
 
 
@@ -36,7 +36,7 @@ async def test_one_too_many_is_turned_away_with_one_line_for_all_of_them(
     room = Room(KafkaConfig(connections_max=10))
     lines = [room.connect() for _ in range(30)]
     assert [line.transport.is_lost for line in lines] == [False] * 10 + [True] * 20
-    assert room.door.session_count == 10
+    assert room.listener.session_count == 10
     assert [record.message for record in caplog.records] == [
         "refusing connections, limit reached max=10"
     ]
@@ -80,7 +80,7 @@ async def test_the_largest_request_under_way_is_broken_off_and_small_ones_go_on(
     left = [(number, line) for number, line in enumerate(halves) if not line.transport.is_lost]
     assert 2 <= len(left) <= 3
     assert "requests under way hold too much memory" in caplog.text
-    assert room.door.held_bytes == sum((200 + number) << 10 for number, _ in left)
+    assert room.listener.held_bytes == sum((200 + number) << 10 for number, _ in left)
     bystander = room.connect()
     for _ in range(3):
         bystander.send(b"hello")
@@ -89,7 +89,7 @@ async def test_the_largest_request_under_way_is_broken_off_and_small_ones_go_on(
     for number, line in left:
         line.receive(line.frames(BODY)[(200 + number) << 10 :])
         assert line.answers() == [BODY]
-    assert room.door.held_bytes == 0
+    assert room.listener.held_bytes == 0
 
 
 async def test_the_connection_that_overdraws_may_be_the_one_that_goes() -> None:
@@ -99,14 +99,14 @@ async def test_the_connection_that_overdraws_may_be_the_one_that_goes() -> None:
     line.receive(data[: 2 << 20])
     line.receive(data[2 << 20 : -1])
     assert line.transport.is_lost
-    assert room.door.held_bytes == 0
+    assert room.listener.held_bytes == 0
 
 
 async def test_draining_waits_for_requests_in_flight() -> None:
     room = Room(KafkaConfig())
     idle, busy = room.connect(), room.connect()
     busy.send(b"wait")
-    draining = asyncio.ensure_future(room.door.drain(60))
+    draining = asyncio.ensure_future(room.listener.drain(60))
     await asyncio.sleep(0)
     assert idle.transport.is_lost and not busy.transport.is_closed
     late = room.connect()
@@ -114,18 +114,18 @@ async def test_draining_waits_for_requests_in_flight() -> None:
     await busy.resolve(b"wait")
     assert busy.answers() == [b"wait"]
     await draining
-    assert room.door.session_count == 0
+    assert room.listener.session_count == 0
 
 
 async def test_draining_cuts_off_what_takes_too_long(caplog: pytest.LogCaptureFixture) -> None:
     room = Room(KafkaConfig())
     busy = room.connect()
     busy.send(b"wait")
-    await room.door.drain(0.001)
+    await room.listener.drain(0.001)
     assert busy.transport.is_lost
     assert room.script.futures[b"wait"].cancelled()
     assert "cutting off connections that did not finish count=1" in caplog.text
 
 
-async def test_an_empty_door_drains_at_once() -> None:
-    await Room(KafkaConfig()).door.drain(60)
+async def test_an_empty_listener_drains_at_once() -> None:
+    await Room(KafkaConfig()).listener.drain(60)

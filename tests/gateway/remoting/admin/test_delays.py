@@ -10,7 +10,7 @@ import pytest
 from rockgate.gateway.remoting.admin.delays import (
     LOOKED_PER_TURN,
     UNITS_PER_TURN,
-    DelayDesk,
+    DelayAdmin,
 )
 from rockgate.gateway.remoting.messages.delay import REAL_TOPIC, TIMES_TOPIC
 from rockgate.protocol.entry import pack_properties
@@ -82,7 +82,7 @@ def asked(**words: Any) -> ScanDelaysHeader:
 
 def test_a_turn_looks_at_so_many_units(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     turns = Turns(store, monkeypatch)
-    found = asyncio.run(turns.during(DelayDesk(store).scan(asked())))
+    found = asyncio.run(turns.during(DelayAdmin(store).scan(asked())))
     assert sum(sum(each.due) for each in found.counts) == COUNT
     assert len(found.soonest) == 1_000
     assert max(turns.units.values()) <= UNITS_PER_TURN
@@ -92,7 +92,7 @@ def test_a_turn_looks_at_so_many_units(store: Store, monkeypatch: pytest.MonkeyP
 
 def test_a_turn_reads_so_many_messages(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     turns = Turns(store, monkeypatch)
-    found = asyncio.run(turns.during(DelayDesk(store).scan(asked(by_target=True))))
+    found = asyncio.run(turns.during(DelayAdmin(store).scan(asked(by_target=True))))
     told = {each.target: sum(each.due) for each in found.counts}
     assert told == {"topic-0": COUNT // 2, "topic-1": COUNT // 2}
     assert max(turns.units.values()) <= LOOKED_PER_TURN
@@ -105,7 +105,7 @@ def test_the_time_of_one_message_is_looked_for_in_turns(
 ) -> None:
     turns = Turns(store, monkeypatch)
     id_ = f"{TIMES_TOPIC}/0/{COUNT - 1}"
-    found = asyncio.run(turns.during(DelayDesk(store).describe(id_)))
+    found = asyncio.run(turns.during(DelayAdmin(store).describe(id_)))
     assert found.due_ms == store.deliveries.now_ms() + 60_000 + COUNT - 1
     assert max(turns.units.values()) <= 4 * UNITS_PER_TURN
     assert len(turns.units) == 2

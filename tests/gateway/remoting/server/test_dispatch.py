@@ -1,4 +1,4 @@
-"""Dispatch of RocketMQ's door: who is answered, and who never is."""
+"""Dispatch of RocketMQ's listener: who is answered, and who never is."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""The doors: `decode`, `encode`, `encode_part`."""
+"""The listeners: `decode`, `encode`, `encode_part`."""
 
 from collections.abc import Iterable
 from typing import Any

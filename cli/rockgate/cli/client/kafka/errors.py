@@ -3,7 +3,7 @@
 ClientError
 ├── Unreachable     nobody answers there, or not in time: exit status 3
 │   ├── NotKafka            something else than Kafka answers there
-│   └── DoorUnreachable     no answer at RocketMQ's door
+│   └── BrokerUnreachable     no answer at RocketMQ's listener
 │       └── NotRocketMQ     something else than RocketMQ answers there
 ├── NotServed       the server lacks an API, or every version of it that we know: status 1
 ├── Refused         the server answered with an error code of Kafka's: status 1
@@ -32,13 +32,13 @@ class NotKafka(Unreachable):
     advice = "--bootstrap-server or ROCKGATE_BOOTSTRAP_SERVER says which port is Kafka's"
 
 
-class DoorUnreachable(Unreachable):
-    """The same of RocketMQ's door, which is found by another option."""
+class BrokerUnreachable(Unreachable):
+    """The same of RocketMQ's listener, which is found by another option."""
 
-    advice = "is RocketMQ's door open there? --broker or ROCKGATE_BROKER says where it is"
+    advice = "is RocketMQ's listener open there? --broker or ROCKGATE_BROKER says where it is"
 
 
-class NotRocketMQ(DoorUnreachable):
+class NotRocketMQ(BrokerUnreachable):
     """Somebody is there, and does not speak RocketMQ's protocol."""
 
     advice = "--broker or ROCKGATE_BROKER says which port is RocketMQ's"
@@ -68,7 +68,7 @@ class Refused(ClientError):
 
 
 class Declined(ClientError):
-    """The no of RocketMQ's door: its code, and its words where it has any."""
+    """The no of RocketMQ's listener: its code, and its words where it has any."""
 
     def __init__(self, code: int, message: str | None = None, *, what: str = "") -> None:
         self.code = code

@@ -1,4 +1,4 @@
-"""RocketMQ's door of one server: one connection, dialled when it is first asked.
+"""RocketMQ's listener of one server: one connection, dialled when it is first asked.
 
 What an operator asks there has codes of our own (docs/remoting.md). A server that is no rockgate
 answers them with REQUEST_CODE_NOT_SUPPORTED, which becomes NotServed.
@@ -13,8 +13,8 @@ import msgspec
 
 from rockgate.cli.client.kafka.broker import reason_of
 from rockgate.cli.client.kafka.errors import (
+    BrokerUnreachable,
     Declined,
-    DoorUnreachable,
     NotRocketMQ,
     NotServed,
     Unusable,
@@ -33,7 +33,7 @@ PORT: Final = 10911
 ANSWER_BYTES_MAX: Final = 64 << 20
 
 
-class Door(asyncio.Protocol):
+class RemotingConnection(asyncio.Protocol):
     """The client's end of a remoting connection to `address`."""
 
     def __init__(self, address: Address, *, timeout_s: float) -> None:
@@ -42,7 +42,7 @@ class Door(asyncio.Protocol):
         self._connection = Connection(frame_bytes_max=ANSWER_BYTES_MAX)
         self._waiting: dict[int, asyncio.Future[Command]] = {}
         self._transport: asyncio.Transport | None = None
-        self._lost: DoorUnreachable | None = None
+        self._lost: BrokerUnreachable | None = None
         self._first: bytes | None = b""
         """How the peer began, until it gave an answer."""
 
@@ -79,7 +79,7 @@ class Door(asyncio.Protocol):
             async with asyncio.timeout(self._timeout_s):
                 told = await future
         except TimeoutError:
-            raise DoorUnreachable(
+            raise BrokerUnreachable(
                 f"{self.address} did not answer within {self._timeout_s:g} s"
             ) from None
         if told.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
@@ -100,11 +100,11 @@ class Door(asyncio.Protocol):
             async with asyncio.timeout(self._timeout_s):
                 await loop.create_connection(lambda: self, address.host, address.port)
         except TimeoutError:
-            raise DoorUnreachable(
+            raise BrokerUnreachable(
                 f"no connection to {address} within {self._timeout_s:g} s"
             ) from None
         except OSError as error:
-            raise DoorUnreachable(f"cannot reach {address}: {reason_of(error)}") from error
+            raise BrokerUnreachable(f"cannot reach {address}: {reason_of(error)}") from error
 
     # What the transport calls
 
@@ -140,7 +140,7 @@ class Door(asyncio.Protocol):
         else:
             self._fail(f"{self.address} {later}")
 
-    def _fail(self, reason: str, kind: type[DoorUnreachable] = DoorUnreachable) -> None:
+    def _fail(self, reason: str, kind: type[BrokerUnreachable] = BrokerUnreachable) -> None:
         if self._lost is not None:
             return
         self._lost = kind(reason)

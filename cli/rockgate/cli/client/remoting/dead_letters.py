@@ -1,11 +1,11 @@
-"""Dead letters, asked at RocketMQ's door."""
+"""Dead letters, asked at RocketMQ's listener."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from typing import Final, NamedTuple
 
-from rockgate.cli.client.remoting.connection import Door
+from rockgate.cli.client.remoting.connection import RemotingConnection
 from rockgate.protocol.remoting.bodies.operating import (
     DeadLetter,
     DeadLetterPage,
@@ -83,16 +83,16 @@ def id_of(letter: DeadLetter) -> LetterId:
     return LetterId(letter.group, letter.queue, letter.offset)
 
 
-async def queues(door: Door, group: str | None = None) -> list[DeadLetterQueue]:
+async def queues(remoting: RemotingConnection, group: str | None = None) -> list[DeadLetterQueue]:
     """Where dead letters lie: of all groups, or of one."""
     code = RequestCode.LIST_DEAD_LETTER_QUEUES
-    found = (await door.ask(code, ListDeadLettersHeader(group=group), DeadLetterQueues)).queues
+    found = (await remoting.ask(code, ListDeadLettersHeader(group=group), DeadLetterQueues)).queues
     kept = [each for each in found if group in (None, each.group)]
     return sorted(kept, key=lambda each: (each.group, each.queue))
 
 
 async def read(
-    door: Door, queue: DeadLetterQueue, wanted: Filter, *, start: int = 0
+    remoting: RemotingConnection, queue: DeadLetterQueue, wanted: Filter, *, start: int = 0
 ) -> AsyncIterator[DeadLetter]:
     """The dead letters of a queue that are meant, up to where it ended when it was listed."""
     offset = max(start, queue.start)
@@ -100,24 +100,29 @@ async def read(
         header = ReadDeadLettersHeader(
             group=queue.group, queue=queue.queue, offset=offset, limit=_PAGE
         )
-        page = await door.ask(RequestCode.READ_DEAD_LETTERS, header, DeadLetterPage)
+        page = await remoting.ask(RequestCode.READ_DEAD_LETTERS, header, DeadLetterPage)
         for letter in page.letters:
             if letter.offset < queue.end and wanted.passes(letter):
                 yield letter
         offset = page.next
 
 
-async def show(door: Door, id_: LetterId, *, preview: int) -> DeadLetter | None:
+async def show(remoting: RemotingConnection, id_: LetterId, *, preview: int) -> DeadLetter | None:
     """One of them with properties and the begin of its body; None if there is none."""
     header = ReadDeadLettersHeader(
         group=id_.group, queue=id_.queue, offset=id_.offset, limit=1, preview=preview
     )
-    page = await door.ask(RequestCode.READ_DEAD_LETTERS, header, DeadLetterPage)
+    page = await remoting.ask(RequestCode.READ_DEAD_LETTERS, header, DeadLetterPage)
     return next((each for each in page.letters if each.offset == id_.offset), None)
 
 
 async def resend(
-    door: Door, id_: LetterId, *, to: str | None, is_again: bool, is_dry_run: bool = False
+    remoting: RemotingConnection,
+    id_: LetterId,
+    *,
+    to: str | None,
+    is_again: bool,
+    is_dry_run: bool = False,
 ) -> Resend:
     """Send one of them to where it came from, or elsewhere; or let the server check that alone."""
     header = ResendDeadLetterHeader(
@@ -128,4 +133,4 @@ async def resend(
         again=is_again,
         dry_run=is_dry_run,
     )
-    return await door.ask(RequestCode.RESEND_DEAD_LETTER, header, Resend)
+    return await remoting.ask(RequestCode.RESEND_DEAD_LETTER, header, Resend)

@@ -1,4 +1,4 @@
-"""What waits for its time, asked at RocketMQ's door: part by part, put together here."""
+"""What waits for its time, asked at RocketMQ's listener: part by part, put together here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from rockgate.cli.client.remoting.connection import Door
+from rockgate.cli.client.remoting.connection import RemotingConnection
 from rockgate.protocol.remoting.bodies.operating import (
     DUE_NAMES,
     Cancelled,
@@ -61,14 +61,14 @@ class Overview(NamedTuple):
     has_more: bool
 
 
-async def waiting_count(door: Door) -> int:
+async def waiting_count(remoting: RemotingConnection) -> int:
     """How many wait, without looking at any."""
-    scan = await door.ask(RequestCode.SCAN_DELAYS, ScanDelaysHeader(start=_NOWHERE), DelayScan)
+    scan = await remoting.ask(RequestCode.SCAN_DELAYS, ScanDelaysHeader(start=_NOWHERE), DelayScan)
     return scan.waiting
 
 
 async def overview(
-    door: Door,
+    remoting: RemotingConnection,
     *,
     limit: int,
     after: Cursor | None,
@@ -89,7 +89,7 @@ async def overview(
             topic=topic,
             by_target=by_target,
         )
-        part = await door.ask(RequestCode.SCAN_DELAYS, header, DelayScan)
+        part = await remoting.ask(RequestCode.SCAN_DELAYS, header, DelayScan)
         for each in part.counts:
             by = kind_of(each.topic, each.queue)
             target = each.target if by_target or topic else None
@@ -118,21 +118,21 @@ async def overview(
 
 
 async def describe(
-    door: Door, ids: Sequence[str], *, preview: int = 0, with_due: bool = False
+    remoting: RemotingConnection, ids: Sequence[str], *, preview: int = 0, with_due: bool = False
 ) -> dict[str, Delayed]:
     """Details of messages, by the ids that were asked for; what is not known is left out."""
     found: dict[str, Delayed] = {}
     for at in range(0, len(ids), _IDS_PER_REQUEST):
         body = msgspec.json.encode(list(ids[at : at + _IDS_PER_REQUEST]))
         header = DescribeHeader(preview=preview, with_due=with_due)
-        told = await door.ask(RequestCode.DESCRIBE_DELAYS, header, DelayedList, body)
+        told = await remoting.ask(RequestCode.DESCRIBE_DELAYS, header, DelayedList, body)
         found |= told.found
     return found
 
 
-async def cancel(door: Door, id_: str) -> Cancelled:
+async def cancel(remoting: RemotingConnection, id_: str) -> Cancelled:
     """Take a message back, if it still waits."""
-    return await door.ask(RequestCode.CANCEL_DELAY, NamedHeader(id=id_), Cancelled)
+    return await remoting.ask(RequestCode.CANCEL_DELAY, NamedHeader(id=id_), Cancelled)
 
 
 def kind_of(topic: str, queue: int) -> str:

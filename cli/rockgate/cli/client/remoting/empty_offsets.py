@@ -1,4 +1,4 @@
-"""How many offsets of ranges hold nothing to be read, asked at RocketMQ's door of a rockgate.
+"""How many offsets of ranges hold nothing to be read, asked at RocketMQ's listener of a rockgate.
 
 Kafka's wire has no question for that: a delayed record leaves an offset behind that stays empty,
 and so does the end of a transaction. A topic is named by its id, so that another server than the
@@ -15,7 +15,7 @@ import msgspec
 from rockgate.cli.client.kafka.cluster import Cluster
 from rockgate.cli.client.kafka.errors import ClientError
 from rockgate.cli.client.kafka.view import Place
-from rockgate.cli.client.remoting.connection import Door
+from rockgate.cli.client.remoting.connection import RemotingConnection
 from rockgate.protocol.remoting.bodies.operating import EmptyCounts, OffsetRange
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.headers.kinds import NoHeader
@@ -24,7 +24,7 @@ _AT_ONCE: Final = 1_000
 
 
 async def count(
-    cluster: Cluster, door: Door, ranges: Mapping[Place, tuple[int, int]]
+    cluster: Cluster, remoting: RemotingConnection, ranges: Mapping[Place, tuple[int, int]]
 ) -> Mapping[Place, int] | None:
     """The empty offsets of each range, where they are known; None if nobody tells."""
     wanted = {place: each for place, each in ranges.items() if each[0] < each[1]}
@@ -41,9 +41,11 @@ async def count(
         part = asked[at : at + _AT_ONCE]
         body = msgspec.json.encode([each for _, each in part])
         try:
-            told = await door.ask(RequestCode.COUNT_EMPTY_OFFSETS, NoHeader(), EmptyCounts, body)
+            told = await remoting.ask(
+                RequestCode.COUNT_EMPTY_OFFSETS, NoHeader(), EmptyCounts, body
+            )
         except ClientError:
-            # It is no rockgate, or its other door is closed: Kafka's own lag is all there is.
+            # It is no rockgate, or its other listener is closed: Kafka's own lag is all there is.
             return None
         counts = zip(part, told.counts, strict=False)
         found.update((place, number) for (place, _), number in counts if number >= 0)

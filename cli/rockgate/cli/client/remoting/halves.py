@@ -1,4 +1,4 @@
-"""Undecided half messages, asked at RocketMQ's door."""
+"""Undecided half messages, asked at RocketMQ's listener."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from rockgate.cli.client.remoting.connection import Door
+from rockgate.cli.client.remoting.connection import RemotingConnection
 from rockgate.protocol.remoting.bodies.operating import HalfList, HalfPage, HalfView, Resolved
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.headers.operating import (
@@ -28,7 +28,9 @@ class Halves(NamedTuple):
     has_more: bool
 
 
-async def list_halves(door: Door, *, limit: int, group: str | None, open_ms: int) -> Halves:
+async def list_halves(
+    remoting: RemotingConnection, *, limit: int, group: str | None, open_ms: int
+) -> Halves:
     """The oldest, page after page, up to a limit."""
     found: list[HalfView] = []
     after = -1
@@ -36,21 +38,23 @@ async def list_halves(door: Door, *, limit: int, group: str | None, open_ms: int
         header = ListHalvesHeader(
             after=after, limit=min(_PAGE, limit - len(found)), group=group, open_ms=open_ms
         )
-        page = await door.ask(RequestCode.LIST_HALVES, header, HalfPage)
+        page = await remoting.ask(RequestCode.LIST_HALVES, header, HalfPage)
         found += page.halves
         after = page.next
         if after < 0 or len(found) >= limit:
             return Halves(page.undecided, page.now_ms, found, after >= 0)
 
 
-async def describe(door: Door, ids: Sequence[str], *, preview: int = 0) -> dict[str, HalfView]:
+async def describe(
+    remoting: RemotingConnection, ids: Sequence[str], *, preview: int = 0
+) -> dict[str, HalfView]:
     """Undecided ones, by the ids that were asked for; what is not known is left out."""
     body = msgspec.json.encode(list(ids))
     header = DescribeHeader(preview=preview)
-    return (await door.ask(RequestCode.DESCRIBE_HALVES, header, HalfList, body)).found
+    return (await remoting.ask(RequestCode.DESCRIBE_HALVES, header, HalfList, body)).found
 
 
-async def resolve(door: Door, id_: str, *, is_commit: bool) -> Resolved:
+async def resolve(remoting: RemotingConnection, id_: str, *, is_commit: bool) -> Resolved:
     """Decide one, if nobody has."""
     header = ResolveHalfHeader(id=id_, commit=is_commit)
-    return await door.ask(RequestCode.RESOLVE_HALF, header, Resolved)
+    return await remoting.ask(RequestCode.RESOLVE_HALF, header, Resolved)

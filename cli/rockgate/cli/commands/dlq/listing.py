@@ -12,7 +12,7 @@ from rockgate.cli.text.echo import say
 
 if TYPE_CHECKING:
     from rockgate.cli.client.kafka.errors import ClientError
-    from rockgate.cli.client.remoting.connection import Door
+    from rockgate.cli.client.remoting.connection import RemotingConnection
     from rockgate.cli.client.remoting.dead_letters import LetterId
     from rockgate.protocol.remoting.bodies.operating import DeadLetter, DeadLetterQueue
 
@@ -58,17 +58,17 @@ def list_(
     wanted = filters.read_filter(topic, key, reason, since, until)
     name = None if group is None else wire.group_of(group)
 
-    async def work(door: Door) -> tuple[list[DeadLetterQueue], list[DeadLetter]]:
-        queues = await wire.queues(door, name)
+    async def work(remoting: RemotingConnection) -> tuple[list[DeadLetterQueue], list[DeadLetter]]:
+        queues = await wire.queues(remoting, name)
         letters: list[DeadLetter] = []
         for queue in queues if name is not None else ():
-            async for letter in wire.read(door, queue, wanted, start=start):
+            async for letter in wire.read(remoting, queue, wanted, start=start):
                 letters.append(letter)
                 if len(letters) > limit:
                     return queues, letters
         return queues, letters
 
-    queues, letters = runner.run_door(
+    queues, letters = runner.run_remoting(
         work, broker=broker, server=bootstrap_server, timeout=timeout, is_json=json
     )
     following = letters[limit].offset if len(letters) > limit else None
@@ -102,17 +102,17 @@ def show(
 
     wanted = [runner.checked("ID", wire.read_id, id_) for id_ in ids]
 
-    async def one(door: Door, id_: LetterId) -> DeadLetter | ClientError:
+    async def one(remoting: RemotingConnection, id_: LetterId) -> DeadLetter | ClientError:
         try:
-            found = await wire.show(door, id_, preview=preview)
+            found = await wire.show(remoting, id_, preview=preview)
         except Declined as error:
             return Declined(error.code, error.message, what=str(id_))
         return found or Missed(str(id_), UNKNOWN)
 
-    async def work(door: Door) -> list[DeadLetter | ClientError]:
-        return [await one(door, id_) for id_ in wanted]
+    async def work(remoting: RemotingConnection) -> list[DeadLetter | ClientError]:
+        return [await one(remoting, id_) for id_ in wanted]
 
-    found = runner.run_door(
+    found = runner.run_remoting(
         work, broker=broker, server=bootstrap_server, timeout=timeout, is_json=json
     )
     letters = [each for each in found if not isinstance(each, Exception)]

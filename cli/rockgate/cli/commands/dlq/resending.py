@@ -12,7 +12,7 @@ from rockgate.cli.text.echo import say
 
 if TYPE_CHECKING:
     from rockgate.cli.client.kafka.errors import ClientError
-    from rockgate.cli.client.remoting.connection import Door
+    from rockgate.cli.client.remoting.connection import RemotingConnection
     from rockgate.cli.client.remoting.dead_letters import Filter, LetterId
     from rockgate.protocol.remoting.bodies.operating import Resend
 
@@ -81,8 +81,8 @@ def resend(
     _check(named, group, wanted, is_all=all_)
     if group is not None:
         name = wire.group_of(group)
-        named = runner.run_door(
-            lambda door: _meant(door, name, wanted, is_again=again),
+        named = runner.run_remoting(
+            lambda remoting: _meant(remoting, name, wanted, is_again=again),
             broker=broker,
             server=bootstrap_server,
             timeout=timeout,
@@ -93,8 +93,8 @@ def resend(
         runner.confirm(f"Send {plural(len(named), 'dead letter')} again{where}?", is_sure=yes)
     done: list[Outcome] = []
     if named:
-        runner.run_door(
-            lambda door: _resend(door, named, to, done, is_again=again, is_dry_run=dry_run),
+        runner.run_remoting(
+            lambda remoting: _resend(remoting, named, to, done, is_again=again, is_dry_run=dry_run),
             broker=broker,
             server=bootstrap_server,
             timeout=timeout,
@@ -119,19 +119,21 @@ def _check(named: list[LetterId], group: str | None, wanted: Filter, *, is_all: 
         runner.usage("--group wants --all, or a filter: --topic, --key, --reason, --since, --until")
 
 
-async def _meant(door: Door, group: str, wanted: Filter, *, is_again: bool) -> list[LetterId]:
+async def _meant(
+    remoting: RemotingConnection, group: str, wanted: Filter, *, is_again: bool
+) -> list[LetterId]:
     from rockgate.cli.client.remoting import dead_letters as wire
 
     return [
         wire.id_of(letter)
-        for queue in await wire.queues(door, group)
-        async for letter in wire.read(door, queue, wanted)
+        for queue in await wire.queues(remoting, group)
+        async for letter in wire.read(remoting, queue, wanted)
         if is_again or not letter.is_resent
     ]
 
 
 async def _resend(
-    door: Door,
+    remoting: RemotingConnection,
     named: list[LetterId],
     to: str | None,
     done: list[Outcome],
@@ -145,7 +147,7 @@ async def _resend(
 
     for id_ in named:
         try:
-            told = await wire.resend(door, id_, to=to, is_again=is_again, is_dry_run=is_dry_run)
+            told = await wire.resend(remoting, id_, to=to, is_again=is_again, is_dry_run=is_dry_run)
         except Declined as no:
             done.append(Outcome(id_, None, Declined(no.code, no.message, what=str(id_))))
             continue

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rockgate.cli.client.admin.groups import Group
     from rockgate.cli.client.kafka.cluster import Cluster
     from rockgate.cli.client.kafka.errors import ClientError
-    from rockgate.cli.client.remoting.connection import Door
+    from rockgate.cli.client.remoting.connection import RemotingConnection
     from rockgate.cli.commands.groups.standing import Standing
 
 Groups = Annotated[
@@ -228,8 +228,10 @@ def _standings(
 ) -> tuple[list[Standing], list[ClientError]]:
     from rockgate.cli.commands.groups import standing
 
-    async def work(cluster: Cluster, door: Door) -> tuple[list[Standing], list[ClientError]]:
-        return await standing.standings(cluster, door, await standing.named(cluster, names))
+    async def work(
+        cluster: Cluster, remoting: RemotingConnection
+    ) -> tuple[list[Standing], list[ClientError]]:
+        return await standing.standings(cluster, remoting, await standing.named(cluster, names))
 
     return runner.run_both(work, broker=broker, server=server, timeout=timeout, is_json=is_json)
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rockgate.cli.client.kafka.cluster import Cluster
     from rockgate.cli.client.kafka.errors import ClientError
     from rockgate.cli.client.kafka.view import Place
-    from rockgate.cli.client.remoting.connection import Door
+    from rockgate.cli.client.remoting.connection import RemotingConnection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class Standing:
         }
 
 
-async def standing(cluster: Cluster, door: Door, group_id: str) -> Standing:
+async def standing(cluster: Cluster, remoting: RemotingConnection, group_id: str) -> Standing:
     """One group with its offsets; Refused if there is none."""
     from rockgate.cli.client.admin import committed, groups, offsets
     from rockgate.cli.client.kafka.errors import Refused
@@ -94,7 +94,7 @@ async def standing(cluster: Cluster, door: Door, group_id: str) -> Standing:
     known = {place: end.offset for place, end in ends.items() if not isinstance(end, Refused)}
     both = [place for place in places if place in known and place in done]
     ranges = {place: (done[place], known[place]) for place in both}
-    empty = await empty_offsets.count(cluster, door, ranges)
+    empty = await empty_offsets.count(cluster, remoting, ranges)
     lines = [
         Line(
             place=place,
@@ -109,7 +109,7 @@ async def standing(cluster: Cluster, door: Door, group_id: str) -> Standing:
 
 
 async def standings(
-    cluster: Cluster, door: Door, group_ids: list[str]
+    cluster: Cluster, remoting: RemotingConnection, group_ids: list[str]
 ) -> tuple[list[Standing], list[ClientError]]:
     """Many groups one after the other; those that are not there are errors."""
     from rockgate.cli.client.kafka.errors import Refused
@@ -118,7 +118,7 @@ async def standings(
     errors: list[ClientError] = []
     for group_id in group_ids:
         try:
-            found.append(await standing(cluster, door, group_id))
+            found.append(await standing(cluster, remoting, group_id))
         except Refused as error:
             errors.append(error)
     return found, errors

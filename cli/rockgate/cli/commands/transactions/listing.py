@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rockgate.cli.client.admin.transactions import Transaction
     from rockgate.cli.client.kafka.cluster import Cluster
     from rockgate.cli.client.kafka.errors import ClientError
-    from rockgate.cli.client.remoting.connection import Door
+    from rockgate.cli.client.remoting.connection import RemotingConnection
     from rockgate.cli.client.remoting.halves import Halves
     from rockgate.protocol.remoting.bodies.operating import HalfView
 
@@ -58,22 +58,24 @@ def list_(
     json: runner.Json = False,
 ) -> None:
     """List undecided half messages and Kafka's open transactions, the oldest first."""
-    from rockgate.cli.client.kafka.errors import DoorUnreachable, NotServed
+    from rockgate.cli.client.kafka.errors import BrokerUnreachable, NotServed
     from rockgate.cli.client.remoting import halves as half_wire
     from rockgate.cli.text import values
 
     checked_kind(kind)
     open_ms = runner.checked("--open-longer-than", values.duration_ms, open_longer_than)
 
-    async def work(cluster: Cluster, door: Door) -> tuple[Halves | ClientError, list[Transaction]]:
+    async def work(
+        cluster: Cluster, remoting: RemotingConnection
+    ) -> tuple[Halves | ClientError, list[Transaction]]:
         halves: Halves | ClientError = half_wire.Halves(0, 0, [], has_more=False)
         if kind != "kafka":
             try:
                 halves = await half_wire.list_halves(
-                    door, limit=limit, group=group, open_ms=open_ms
+                    remoting, limit=limit, group=group, open_ms=open_ms
                 )
-            except (DoorUnreachable, NotServed) as error:
-                # Another server of Kafka's wire has no such door, and no half messages.
+            except (BrokerUnreachable, NotServed) as error:
+                # Another server of Kafka's wire has no such listener, and no half messages.
                 if kind == "half" or broker is not None:
                     raise
                 halves = error
@@ -126,8 +128,10 @@ def show(
     """Show transactions of either kind."""
     from rockgate.cli.client.kafka.errors import Missed
 
-    async def work(cluster: Cluster, door: Door) -> dict[str, HalfView | Transaction | None]:
-        return {id_: await find(cluster, door, id_, preview) for id_ in ids}
+    async def work(
+        cluster: Cluster, remoting: RemotingConnection
+    ) -> dict[str, HalfView | Transaction | None]:
+        return {id_: await find(cluster, remoting, id_, preview) for id_ in ids}
 
     found = runner.run_both(
         work, broker=broker, server=bootstrap_server, timeout=timeout, is_json=json
@@ -150,25 +154,25 @@ def show(
 
 
 async def find(
-    cluster: Cluster, door: Door, id_: str, preview: int = 0
+    cluster: Cluster, remoting: RemotingConnection, id_: str, preview: int = 0
 ) -> HalfView | Transaction | None:
     """What an id names: a half message, one of Kafka's transactions, or nothing."""
     from rockgate.cli.client.admin import transactions
-    from rockgate.cli.client.kafka.errors import DoorUnreachable, NotServed, Refused
+    from rockgate.cli.client.kafka.errors import BrokerUnreachable, NotServed, Refused
     from rockgate.cli.client.remoting import halves
     from rockgate.protocol.kafka.errors import ErrorCode
 
     offset = names.half_id(id_)
     if offset is not None:
-        return (await halves.describe(door, [offset], preview=preview)).get(offset)
+        return (await halves.describe(remoting, [offset], preview=preview)).get(offset)
     found = (await transactions.describe(cluster, [id_]))[id_]
     if not isinstance(found, Refused):
         return found
     if found.code != ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
         raise found
     try:
-        return (await halves.describe(door, [id_], preview=preview)).get(id_)
-    except (DoorUnreachable, NotServed):
+        return (await halves.describe(remoting, [id_], preview=preview)).get(id_)
+    except (BrokerUnreachable, NotServed):
         return None
 
 

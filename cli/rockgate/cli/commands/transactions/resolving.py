@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rockgate.cli.client.admin.transactions import Transaction
     from rockgate.cli.client.kafka.cluster import Cluster
     from rockgate.cli.client.kafka.errors import ClientError
-    from rockgate.cli.client.remoting.connection import Door
+    from rockgate.cli.client.remoting.connection import RemotingConnection
     from rockgate.protocol.remoting.bodies.operating import HalfView
 
 EXAMPLES = """
@@ -52,7 +52,7 @@ def resolve(
         runner.usage("say --commit or --rollback")
     # Two runs, so that the question comes between them and no connection waits for a person.
     found = runner.run_both(
-        lambda cluster, door: _found(cluster, door, id_, is_commit=commit),
+        lambda cluster, remoting: _found(cluster, remoting, id_, is_commit=commit),
         broker=broker,
         server=bootstrap_server,
         timeout=timeout,
@@ -60,7 +60,7 @@ def resolve(
     )
     runner.confirm(f"{'Commit' if commit else 'Roll back'} {_text(found)}?", is_sure=yes)
     error = runner.run_both(
-        lambda cluster, door: _resolve(cluster, door, found, is_commit=commit),
+        lambda cluster, remoting: _resolve(cluster, remoting, found, is_commit=commit),
         broker=broker,
         server=bootstrap_server,
         timeout=timeout,
@@ -77,13 +77,13 @@ def resolve(
 
 
 async def _found(
-    cluster: Cluster, door: Door, id_: str, *, is_commit: bool
+    cluster: Cluster, remoting: RemotingConnection, id_: str, *, is_commit: bool
 ) -> HalfView | Transaction:
     from rockgate.cli.client.kafka.errors import Missed
     from rockgate.cli.commands.transactions.listing import find
     from rockgate.protocol.remoting.bodies.operating import HalfView
 
-    found = await find(cluster, door, id_)
+    found = await find(cluster, remoting, id_)
     if found is None:
         raise Missed(id_, "it is decided, or was never there; nothing was changed")
     if isinstance(found, HalfView):
@@ -96,7 +96,11 @@ async def _found(
 
 
 async def _resolve(
-    cluster: Cluster, door: Door, found: HalfView | Transaction, *, is_commit: bool
+    cluster: Cluster,
+    remoting: RemotingConnection,
+    found: HalfView | Transaction,
+    *,
+    is_commit: bool,
 ) -> ClientError | None:
     from rockgate.cli.client.admin import transactions
     from rockgate.cli.client.kafka.errors import Missed
@@ -106,7 +110,7 @@ async def _resolve(
     if not isinstance(found, HalfView):
         await transactions.terminate(cluster, found)
         return None
-    done = await halves.resolve(door, str(found.offset), is_commit=is_commit)
+    done = await halves.resolve(remoting, str(found.offset), is_commit=is_commit)
     if done.is_resolved:
         return None
     return Missed(_id(found), "it was decided before; nothing was changed")

@@ -1,4 +1,4 @@
-"""What Kafka's door tells: requests, connections, throttled clients, topics, groups and their lag.
+"""Kafka's listener: requests, connections, throttled clients, topics, groups and their lag.
 
 Topics and groups are many, so they are walked over with pauses, and only some have series.
 """
@@ -14,7 +14,7 @@ from rockgate.gateway.kafka.groups.classic.events import State
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.request import names
-from rockgate.gateway.kafka.server.listener import KafkaDoor
+from rockgate.gateway.kafka.server.listener import KafkaConnections
 from rockgate.gateway.kafka.server.traffic import Traffic
 from rockgate.gateway.kafka.topics.sizes import QueueSizes
 from rockgate.gateway.kafka.topics.topic_view import Listing
@@ -35,9 +35,11 @@ _PIECE = 100
 class RequestSource:
     """Tells of requests and connections."""
 
-    def __init__(self, *, stats: RequestStats, door: KafkaDoor, throttling: Throttling) -> None:
+    def __init__(
+        self, *, stats: RequestStats, connections: KafkaConnections, throttling: Throttling
+    ) -> None:
         self._stats = stats
-        self._door = door
+        self._connections = connections
         self._throttling = throttling
 
     def __call__(self, page: Exposition) -> Iterator[None]:
@@ -50,9 +52,9 @@ class RequestSource:
             for code, count in sorted(stats.errors.items()):
                 page.add(metrics.ERRORS, count, api, _error_name(code))
             yield
-        page.add(metrics.CONNECTIONS, self._door.session_count)
-        page.add(metrics.CONNECTIONS_MADE, self._door.made_count)
-        page.add(metrics.HELD, self._door.held_bytes)
+        page.add(metrics.CONNECTIONS, self._connections.session_count)
+        page.add(metrics.CONNECTIONS_MADE, self._connections.made_count)
+        page.add(metrics.HELD, self._connections.held_bytes)
         for quota, throttled in self._throttling.throttled.items():
             page.add(metrics.THROTTLED, throttled.count, quota)
             page.add(metrics.THROTTLED_SECONDS, throttled.total_ms / 1000, quota)

@@ -1,4 +1,4 @@
-"""What Kafka's door remembers of clients that may be gone: it grows with them until it expires."""
+"""What Kafka's wire remembers of clients that may be gone: it grows with them until it expires."""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
-"""What RocketMQ's doors tell: requests, connections, half messages, retries, dead letters."""
+"""What RocketMQ's listeners tell: requests, connections, half messages, retries, dead letters."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from rockgate.gateway.remoting.admin.dead_letters import DeadLetterDesk
+from rockgate.gateway.remoting.admin.dead_letters import DeadLetterAdmin
 from rockgate.gateway.remoting.groups.clients import Clients
 from rockgate.gateway.remoting.messages.check_back import Checking
 from rockgate.gateway.remoting.messages.halves import Halves
 from rockgate.gateway.remoting.messages.pulling import Puller
 from rockgate.gateway.remoting.messages.retry import Retries
 from rockgate.gateway.remoting.server.dispatch import UNKNOWN
-from rockgate.gateway.remoting.server.listener import RemotingDoor
+from rockgate.gateway.remoting.server.listener import RemotingConnections
 from rockgate.gateway.telemetry import metrics
 from rockgate.gateway.telemetry.exposition import Exposition
 from rockgate.gateway.telemetry.requests import RequestStats
@@ -26,12 +26,12 @@ NO_ERRORS: Final = frozenset(
 
 
 class RequestSource:
-    """Tells of the requests and connections of one door."""
+    """Tells of the requests and connections of one listener."""
 
-    def __init__(self, name: str, stats: RequestStats, door: RemotingDoor) -> None:
+    def __init__(self, name: str, stats: RequestStats, connections: RemotingConnections) -> None:
         self._name = name
         self._stats = stats
-        self._door = door
+        self._connections = connections
 
     def __call__(self, page: Exposition) -> Iterator[None]:
         """Tell; codes that nobody has asked for have no series."""
@@ -48,9 +48,9 @@ class RequestSource:
                     told = response_name(error)
                     page.add(metrics.REMOTING_ERRORS, count, name, request, told)
             yield
-        page.add(metrics.REMOTING_CONNECTIONS, self._door.session_count, name)
-        page.add(metrics.REMOTING_CONNECTIONS_MADE, self._door.made_count, name)
-        page.add(metrics.REMOTING_HELD, self._door.held_bytes, name)
+        page.add(metrics.REMOTING_CONNECTIONS, self._connections.session_count, name)
+        page.add(metrics.REMOTING_CONNECTIONS_MADE, self._connections.made_count, name)
+        page.add(metrics.REMOTING_HELD, self._connections.held_bytes, name)
 
 
 class BrokerSource:
@@ -65,7 +65,7 @@ class BrokerSource:
         halves: Halves,
         checking: Checking,
         retries: Retries,
-        dead_letters: DeadLetterDesk,
+        dead_letters: DeadLetterAdmin,
     ) -> None:
         self._clients = clients
         self._puller = puller

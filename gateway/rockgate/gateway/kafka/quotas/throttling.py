@@ -58,7 +58,7 @@ class Throttled:
 
 
 class Throttling:
-    """Measures clients. One for all connections of the door."""
+    """Measures clients. One for all connections of the listener."""
 
     def __init__(self, *, kept: KeptQuotas, config: QuotasConfig, clock: Clock) -> None:
         self._kept = kept

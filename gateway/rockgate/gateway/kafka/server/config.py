@@ -1,4 +1,4 @@
-"""Settings of Kafka's door."""
+"""Settings of Kafka's listener."""
 
 from dataclasses import dataclass, field
 
@@ -10,10 +10,10 @@ MIB = 1024 * KIB
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaConfig:
-    """Kafka's door: where it listens and what one connection, and all of them, may hold."""
+    """Kafka's listener: where it listens and what one connection, and all of them, may hold."""
 
     listen: Address = field(default=Address("127.0.0.1", 9092))
-    """Address of Kafka's door; `off` closes it and port 0 takes a free one."""
+    """Address of Kafka's listener; `off` closes it and port 0 takes a free one."""
     advertise: Address | None = None
     """Address that Kafka clients are told to dial; the bound one unless set."""
     backlog: int = field(default=512, metadata={"minimum": 1, "maximum": 65_535})

@@ -1,4 +1,4 @@
-"""Kafka's door: makes the sessions of its connections."""
+"""Kafka's listener: makes the sessions of its connections."""
 
 from collections.abc import Callable
 
@@ -6,10 +6,10 @@ from rockgate.gateway.kafka.server.config import KafkaConfig
 from rockgate.gateway.kafka.server.session import Dispatch, Session
 from rockgate.gateway.net.clock import Clock
 from rockgate.gateway.net.limits import Limits
-from rockgate.gateway.net.sessions import Door
+from rockgate.gateway.net.sessions import Connections
 
 
-class KafkaDoor(Door[Session]):
+class KafkaConnections(Connections[Session]):
     """Makes sessions and keeps them."""
 
     def __init__(

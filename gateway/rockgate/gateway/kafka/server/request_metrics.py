@@ -80,7 +80,7 @@ class Counted:
 
 
 class Accounting:
-    """Dispatch that counts. One for all connections of the door."""
+    """Dispatch that counts. One for all connections of the listener."""
 
     def __init__(
         self,

@@ -59,7 +59,7 @@ class Dispatch(Protocol):
 
 
 class Sessions(Protocol):
-    """What keeps the sessions of a door."""
+    """What keeps the sessions of a listener."""
 
     def opened(self, session: Session, /) -> bool:
         """Keep a new session; False turns it away."""
@@ -71,7 +71,7 @@ class Sessions(Protocol):
 
 
 class Session(Stream[Exchange, Peer]):
-    """One connection from accept to loss. The door owns it; the transport drives it."""
+    """One connection from accept to loss. The listener owns it; the transport drives it."""
 
     __slots__ = ("_dispatch", "_exchanges", "_mute", "_sessions", "_unsent_bytes")
 
@@ -124,7 +124,7 @@ class Session(Stream[Exchange, Peer]):
     def _lost(self) -> None:
         self._sessions.lost(self)
 
-    # Called by the door
+    # Called by the listener
 
     @property
     def remote_host(self) -> str:

@@ -1,7 +1,7 @@
 """Which address clients are told to dial.
 
-What the settings say; else the address the door listens on; behind a wildcard, which is no address
-at all, the one that this very connection arrived on: the client has just proved that it works.
+What the settings say; else the listener's own address; behind a wildcard, which is no address at
+all, the one that this very connection arrived on: the client has just proved that it works.
 """
 
 from rockgate.gateway.kafka.request.peer import Peer
@@ -9,7 +9,7 @@ from rockgate.gateway.net.address import Address
 
 
 class Advertised:
-    """Answers for one door."""
+    """Answers for one listener."""
 
     __slots__ = ("_fixed",)
 

@@ -90,7 +90,7 @@ class KnownGroups:
         )
 
 
-class DeadLetterDesk:
+class DeadLetterAdmin:
     """Answers about dead letters, and sends them again."""
 
     def __init__(

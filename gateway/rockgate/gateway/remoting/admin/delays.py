@@ -72,7 +72,7 @@ class Place(NamedTuple):
         return f"{self.queue.topic.decode()}/{self.queue.queue_id}/{self.offset}"
 
 
-class DelayDesk:
+class DelayAdmin:
     """Answers about what waits. Keeps nothing."""
 
     def __init__(

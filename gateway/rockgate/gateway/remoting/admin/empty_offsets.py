@@ -7,7 +7,7 @@ from rockgate.protocol.remoting.bodies.operating import OffsetRange
 from rockgate.store.queues.queuetable import QueueTable
 
 
-class EmptyDesk:
+class EmptyOffsetsAdmin:
     """Counts them in ranges of offsets."""
 
     def __init__(self, queues: QueueTable, empty: EmptyOffsets) -> None:

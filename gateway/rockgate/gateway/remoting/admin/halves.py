@@ -26,7 +26,7 @@ LIMIT_MAX: Final = 200
 CANDIDATES_MAX: Final = 16
 
 
-class HalfDesk:
+class HalfAdmin:
     """Answers about half messages. Keeps nothing."""
 
     def __init__(

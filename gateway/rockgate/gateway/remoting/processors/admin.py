@@ -20,9 +20,9 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from rockgate.gateway.remoting.admin.dead_letters import DeadLetterDesk
-from rockgate.gateway.remoting.admin.delays import DelayDesk
-from rockgate.gateway.remoting.admin.halves import HalfDesk
+from rockgate.gateway.remoting.admin.dead_letters import DeadLetterAdmin
+from rockgate.gateway.remoting.admin.delays import DelayAdmin
+from rockgate.gateway.remoting.admin.halves import HalfAdmin
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.gateway.remoting.server.errors import Refused
@@ -69,9 +69,9 @@ class OperatorRequests:
     def __init__(
         self,
         *,
-        delays: DelayDesk,
-        halves: HalfDesk,
-        dead_letters: DeadLetterDesk,
+        delays: DelayAdmin,
+        halves: HalfAdmin,
+        dead_letters: DeadLetterAdmin,
         empty: CountEmpty,
         durability: Durability,
     ) -> None:

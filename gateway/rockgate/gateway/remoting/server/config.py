@@ -1,4 +1,4 @@
-"""Settings of RocketMQ's doors: the broker's and the name server's."""
+"""Settings of RocketMQ's listeners: the broker's and the name server's."""
 
 from dataclasses import dataclass, field
 
@@ -11,10 +11,10 @@ MIB = 1024 * KIB
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemotingConfig:
-    """RocketMQ's broker door: where it listens, what it is called, and what clients may hold."""
+    """RocketMQ's broker: where it listens, what it is called, and what clients may hold."""
 
     listen: Address = field(default=Address("127.0.0.1", 10911))
-    """Address of RocketMQ's broker door; `off` closes it and port 0 takes a free one."""
+    """Address of RocketMQ's broker listener; `off` closes it and port 0 takes a free one."""
     advertise: Address | None = None
     """Address that RocketMQ clients are told to dial; the bound one unless set."""
     broker_name: str = "rockgate"
@@ -92,7 +92,7 @@ class NamesrvConfig:
     """RocketMQ's name server."""
 
     listen: Address = field(default=Address("127.0.0.1", 9876))
-    """Address of the name server's door; `off` closes it and port 0 takes a free one."""
+    """Address of the name server's listener; `off` closes it and port 0 takes a free one."""
     broker_expiry_ms: int = field(default=120_000, metadata={"minimum": 1, "maximum": 2**31 - 1})
     """A broker that does not register again for this long loses its routes."""
     accept_brokers: bool = False

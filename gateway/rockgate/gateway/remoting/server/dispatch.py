@@ -62,7 +62,7 @@ def write(request: Command, reply: Reply) -> Frame:
 
 
 class Dispatcher:
-    """The processors of one door, by code. One for all its connections."""
+    """The processors of one listener, by code. One for all its connections."""
 
     def __init__(
         self,

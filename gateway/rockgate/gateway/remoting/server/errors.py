@@ -1,4 +1,4 @@
-"""What RocketMQ's door says no with: one code and one remark, told to the client.
+"""What RocketMQ's listener says no with: one code and one remark, told to the client.
 
     Refused         a request that was understood and is not done
 

@@ -1,4 +1,4 @@
-"""RocketMQ's doors: the broker's and the name server's make the same kind of sessions."""
+"""RocketMQ's listeners: the broker's and the name server's make the same kind of sessions."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from rockgate.gateway.net.clock import Clock
 from rockgate.gateway.net.limits import Limits
-from rockgate.gateway.net.sessions import Door
+from rockgate.gateway.net.sessions import Connections
 from rockgate.gateway.remoting.server.config import RemotingConfig
 from rockgate.gateway.remoting.server.session import Dispatch, Session
 
 OnLost = Callable[[Session], None]
 
 
-class RemotingDoor(Door[Session]):
+class RemotingConnections(Connections[Session]):
     """Makes sessions and keeps them; `on_lost` hears of each that is gone."""
 
     def __init__(self, config: RemotingConfig, dispatch: Dispatch, clock: Clock) -> None:

@@ -42,7 +42,7 @@ class Dispatch(Protocol):
 
 
 class Sessions(Protocol):
-    """What keeps the sessions of a door."""
+    """What keeps the sessions of a listener."""
 
     def opened(self, session: Session, /) -> bool:
         """Keep a new session; False turns it away."""
@@ -52,7 +52,7 @@ class Sessions(Protocol):
 
 
 class Session(Stream[Command, Peer]):
-    """One connection from accept to loss. The door owns it; the transport drives it."""
+    """One connection from accept to loss. The listener owns it; the transport drives it."""
 
     __slots__ = (
         "_asked",
