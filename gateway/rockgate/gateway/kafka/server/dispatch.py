@@ -18,6 +18,7 @@ from rockgate.gateway.kafka.request.peer import Call, Peer
 from rockgate.gateway.kafka.request.worker_threads import Beside
 from rockgate.gateway.net.stream import Disconnect
 from rockgate.gateway.runtime.quoting import shown
+from rockgate.gateway.runtime.release import release
 from rockgate.protocol.kafka.connection import Exchange
 from rockgate.protocol.kafka.errors import ErrorCode, ProtocolError, UnsupportedVersion
 
@@ -228,14 +229,11 @@ class Dispatcher:
 
 
 def _written_last(row: Row[Any], given: list[Any], version: int) -> Answer:
-    """Write the last of what is given, and let go of all of it.
-
-    To let go of a hundred thousand objects takes tens of milliseconds too: nobody else has them.
-    """
+    """Write the last of what is given, and let go of all of it."""
     try:
         return row.encode(given[-1], version)
     finally:
-        given.clear()
+        release(given)
 
 
 def _written(row: Row[Any], response: Any, version: int) -> Answer:

@@ -1,0 +1,57 @@
+"""Lets go of very many objects without holding the interpreter all the while.
+
+The last reference to a request of 100,000 topics frees some 400,000 objects in one piece: 40 to 80
+ms in which no other thread runs, the loop's included, whichever thread it happens in. So whoever
+has a large value to itself gives it to `release` in a thread: it is taken apart a few objects at a
+time, and between two pieces another thread can have the interpreter.
+
+Nothing is changed in what is let go of, because others may hold parts of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+PIECE_COUNT: Final = 64
+"""Objects freed at a time, and the length from which on a list is taken apart by itself."""
+
+
+def release(held: list[Any]) -> None:
+    """Empty a list of which the caller has the only reference, and free what only it held."""
+    stack = [held]
+    while stack:
+        ours = stack.pop()
+        while ours:
+            piece = ours[-PIECE_COUNT:]
+            del ours[-PIECE_COUNT:]
+            for each in piece:
+                # Held by lists of our own, its objects outlive the value they belong to.
+                stack.extend(
+                    list(part.values() if isinstance(part, dict) else part)
+                    for part in _parts(each)
+                    if len(part) > PIECE_COUNT
+                )
+            each = None
+
+
+def _parts(value: object) -> list[Collection[Any]]:
+    """What a value consists of that may be long."""
+    if isinstance(value, (list, tuple, dict)):
+        return [value]
+    names = _names(type(value))
+    found = [getattr(value, name, None) for name in names]
+    return [each for each in found if isinstance(each, (list, tuple, dict))]
+
+
+@lru_cache(maxsize=1024)
+def _names(kind: type) -> tuple[str, ...]:
+    """The fields of a declared message, a slotted class or a dataclass."""
+    if is_dataclass(kind):
+        return tuple(each.name for each in fields(kind))
+    slots = (vars(each).get("__slots__", ()) for each in kind.__mro__)
+    return tuple(
+        name for names in slots for name in ((names,) if isinstance(names, str) else names)
+    )
