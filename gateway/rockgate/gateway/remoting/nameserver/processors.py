@@ -48,6 +48,8 @@ SETTINGS: Final = {"rocketmqHome": ""}
 
 SMALL_BYTES: Final = 16_384
 """Of a registration that is read at once."""
+SLICE_COUNT: Final = 2_000
+"""Topics of a registration that are taken in before others get their turn."""
 VERSION_BYTES_MAX: Final = 4_096
 ROUTE_BYTES_MAX: Final = 16_384
 """Of a route that an administrator gives: its keys are numbers, so it is read word by word."""
@@ -70,6 +72,7 @@ class NameServerRequests:
         self._clock = clock
         self._accept_brokers = accept_brokers
         self._accept_values = accept_values
+        self._registering = asyncio.Lock()
 
     def guards_routes(self, handle: Handle) -> Handle:
         """The same, for those who may change who is routed to."""
@@ -139,43 +142,38 @@ class NameServerRequests:
         """103: a broker, and its topics."""
         asked = headers.read(command, fields.RegisterBrokerHeader)
         if not command.body:
-            return self._registered(asked, None, caller=caller)
+            return self._registered(_live(asked, caller), None)
         if len(command.body) > SMALL_BYTES:
             return self._register_later(asked, command.body, caller)
-        return self._registered(asked, _table(asked, command.body), caller=caller)
+        return self._registered(_live(asked, caller), _table(asked, command.body))
 
     async def _register_later(
         self, asked: fields.RegisterBrokerHeader, body: Buffer, caller: Caller
     ) -> Reply:
-        """The same for many topics, which are read by a thread."""
+        """The same for many topics: a thread reads them, and they are taken in over many turns.
 
-        def read() -> tuple[TopicConfigTable, dict[str, QueueData]]:
+        One registration after the other, so that the last one's topics are what is known.
+        """
+
+        def read() -> tuple[DataVersion, list[dict[str, QueueData]]]:
             table = _table(asked, body)
-            return table, queues_of(asked.broker_name, table)
+            queues = list(queues_of(asked.broker_name, table).items())
+            slices = range(0, len(queues), SLICE_COUNT)
+            return table.data_version, [dict(queues[at : at + SLICE_COUNT]) for at in slices]
 
-        return self._registered(asked, *await asyncio.to_thread(read), caller=caller)
+        async with self._registering:
+            version, slices = await asyncio.to_thread(read)
+            live = _live(asked, caller)
+            reply = self._registered(live, TopicConfigTable(data_version=version))
+            for queues in slices:
+                if not self._routes.add_topics(live, queues):
+                    break
+                await asyncio.sleep(0)
+        return reply
 
-    def _registered(
-        self,
-        asked: fields.RegisterBrokerHeader,
-        table: TopicConfigTable | None,
-        queues: dict[str, QueueData] | None = None,
-        *,
-        caller: Caller,
-    ) -> Reply:
-        live = Live(
-            name=asked.broker_name,
-            cluster=asked.cluster_name,
-            address=asked.broker_addr,
-            broker_id=asked.broker_id,
-            caller=caller,
-            seen_ms=0,
-            expiry_ms=max(0, asked.heartbeat_timeout_millis or 0),
-            ha_address=asked.ha_server_addr,
-            enables_acting_master=bool(asked.enable_acting_master),
-        )
+    def _registered(self, live: Live, table: TopicConfigTable | None) -> Reply:
         try:
-            master, ha = self._routes.register(live, table, self._clock.monotonic_ms(), queues)
+            master, ha = self._routes.register(live, table, self._clock.monotonic_ms())
         except ValueError as error:
             raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from None
         told = fields.RegisteredAnswer(master_addr=master or None, ha_server_addr=ha or None)
@@ -266,6 +264,20 @@ class NameServerRequests:
         """318: there is nothing to set while it runs; what it says already is fine."""
         refuse_changes(command.body, SETTINGS)
         return Command(ResponseCode.SUCCESS)
+
+
+def _live(asked: fields.RegisterBrokerHeader, caller: Caller) -> Live:
+    return Live(
+        name=asked.broker_name,
+        cluster=asked.cluster_name,
+        address=asked.broker_addr,
+        broker_id=asked.broker_id,
+        caller=caller,
+        seen_ms=0,
+        expiry_ms=max(0, asked.heartbeat_timeout_millis or 0),
+        ha_address=asked.ha_server_addr,
+        enables_acting_master=bool(asked.enable_acting_master),
+    )
 
 
 def _table(asked: fields.RegisterBrokerHeader, body: Buffer) -> TopicConfigTable:

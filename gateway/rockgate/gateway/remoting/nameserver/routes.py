@@ -102,12 +102,10 @@ class Routes:
         live: Live,
         table: TopicConfigTable | None,
         now_ms: int,
-        queues: Mapping[str, QueueData] | None = None,
     ) -> tuple[str, str]:
         """Take a registration in; returns the master's address and its replication address.
 
-        `queues` are `queues_of` the table, where another thread has made them already: that is
-        most of the work. ValueError if there are too many, or if it calls itself as our own broker.
+        ValueError if there are too many, or if it calls itself as our own broker.
         """
         if self._local is not None and live.name == self._local.broker_name:
             raise ValueError(f"the name {live.name} is our own broker's")
@@ -121,11 +119,20 @@ class Routes:
             live.version = table.data_version
         self._live[key] = live
         if table is not None and live.broker_id == MASTER_ID:
-            self._set_topics(live.name, queues_of(live.name, table) if queues is None else queues)
+            self._set_topics(live.name, queues_of(live.name, table))
         if live.broker_id == MASTER_ID:
             return "", ""
         master = self._master(live.cluster, live.name)
         return ("", "") if master is None else (master.address, master.ha_address)
+
+    def add_topics(self, live: Live, queues: Mapping[str, QueueData]) -> bool:
+        """More topics of a broker that has registered; False once its connection is gone."""
+        known = self._live.get((live.cluster, live.address))
+        if known is None or known.caller is not live.caller:
+            return False
+        if live.broker_id == MASTER_ID:
+            self._set_topics(live.name, queues)
+        return True
 
     def register_topic(self, name: str, queues: Iterable[QueueData]) -> None:
         """Let brokers that are known have a topic, by an administrator's word."""

@@ -24,7 +24,21 @@ from rockgate.protocol.remoting.errors import MalformedContent, MalformedRequest
 WHAT: Final = "REGISTER_BROKER"
 SIZE_MAX: Final = 8 * 1024 * 1024
 """Of a registration when it is opened: some forty thousand topics."""
+AT_ONCE_BYTES: Final = 64 * 1024
+"""Of JSON that is read in one call. No other thread runs meanwhile: 40,000 topics took 50 ms."""
 _I32: Final = struct.Struct(">i")
+
+
+class _UnreadTable(msgspec.Struct, kw_only=True, rename="camel"):
+    """A table whose topics are still JSON."""
+
+    data_version: DataVersion = msgspec.field(default_factory=DataVersion)
+    topic_config_table: dict[str, msgspec.Raw] = {}
+
+
+class _UnreadBody(msgspec.Struct, kw_only=True, rename="camel"):
+    topic_config_serialize_wrapper: _UnreadTable = msgspec.field(default_factory=_UnreadTable)
+    filter_server_list: list[str] = []
 
 
 def decode_registration(body: Buffer, *, is_compressed: bool, checksum: int = 0) -> RegisterBody:
@@ -32,12 +46,30 @@ def decode_registration(body: Buffer, *, is_compressed: bool, checksum: int = 0)
     if checksum and zlib.crc32(body) & 0x7FFFFFFF != checksum:
         raise MalformedRequest(WHAT, f"the body's checksum is not {checksum}")
     if not is_compressed:
+        if len(body) > AT_ONCE_BYTES:
+            return _decode_in_pieces(body)
         return javajson.decode(body, RegisterBody, WHAT, size_max=SIZE_MAX)
     try:
         data = decompress(body, Compression.ZLIB, size_max=SIZE_MAX)
         return _read(data)
     except (MalformedContent, UnicodeDecodeError, msgspec.DecodeError, ValueError) as wrong:
         raise MalformedRequest(WHAT, f"compressed body: {wrong}") from None
+
+
+def _decode_in_pieces(body: Buffer) -> RegisterBody:
+    """The same, topic by topic: whoever waits for the interpreter gets it between two."""
+    unread = javajson.decode(body, _UnreadBody, WHAT, size_max=SIZE_MAX)
+    table = unread.topic_config_serialize_wrapper
+    topics = {
+        name: javajson.decode(memoryview(raw), TopicConfig, WHAT)
+        for name, raw in table.topic_config_table.items()
+    }
+    return RegisterBody(
+        topic_config_serialize_wrapper=TopicConfigTable(
+            data_version=table.data_version, topic_config_table=topics
+        ),
+        filter_server_list=unread.filter_server_list,
+    )
 
 
 def encode_registration(body: RegisterBody) -> bytes:
