@@ -72,14 +72,15 @@ def many(deaths: Deaths) -> list[Part]:
 )
 def test_it_is_freed_in_small_pieces_whatever_its_shape(shape: str) -> None:
     deaths = Deaths()
-    held: list[Any] = {
+    shapes: dict[str, Callable[[], list[Any]]] = {
         "a list": lambda: [many(deaths)],
         "a field": lambda: [Whole(many(deaths))],
         "a declared message": lambda: [Declared(parts=many(deaths))],
         "a map": lambda: [Whole(by_name={str(n): each for n, each in enumerate(many(deaths))})],
         "nested": lambda: [Whole([Whole([Whole(many(deaths))])])],
         "one in many": lambda: [Whole([Whole(), Whole(many(deaths)), Whole()])],
-    }[shape]()
+    }
+    held = shapes[shape]()
     watched(release, held, deaths)
     assert deaths.count == COUNT
     assert deaths.most <= BOUND

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import fields, is_dataclass
-from functools import lru_cache
 from typing import Any, Final
 
 PIECE_COUNT: Final = 64
 """Objects freed at a time, and the length from which on a list is taken apart by itself."""
+_FIELDS: Final[dict[type[Any], tuple[str, ...]]] = {}
+"""As many as there are classes that a request or a response consists of."""
 
 
 def release(held: list[Any]) -> None:
@@ -41,13 +42,15 @@ def _parts(value: object) -> list[Collection[Any]]:
     """What a value consists of that may be long."""
     if isinstance(value, (list, tuple, dict)):
         return [value]
-    names = _names(type(value))
+    kind = type(value)
+    names = _FIELDS.get(kind)
+    if names is None:
+        names = _FIELDS[kind] = _names(kind)
     found = [getattr(value, name, None) for name in names]
     return [each for each in found if isinstance(each, (list, tuple, dict))]
 
 
-@lru_cache(maxsize=1024)
-def _names(kind: type) -> tuple[str, ...]:
+def _names(kind: type[Any]) -> tuple[str, ...]:
     """The fields of a declared message, a slotted class or a dataclass."""
     if is_dataclass(kind):
         return tuple(each.name for each in fields(kind))
