@@ -41,7 +41,7 @@ format: $(VENV)/.dev ## Write the formatter's and the linter's safe fixes
 docs: $(VENV)/.dev ## Write the generated pages again (the house tests fail while they are stale)
 	$(BIN)/python -m docs.generate
 
-compat: $(VENV)/.dev ## Every real client against the server; writes docs/compatibility.md (ARGS="compat-tests/kafkajs": one)
+compat: $(VENV)/.dev ## Every real client against the server; writes docs/reference/compatibility.md (ARGS="compat-tests/kafkajs": one)
 	status=0; ROCKGATE_BUDGET=long ROCKGATE_COMPAT_RESULTS=$(CURDIR)/compat-tests/results.json \
 	  $(BIN)/python -m pytest -m "long or not long" $(or $(ARGS),compat-tests tests/differential) || status=$$?; \
 	[ -n "$(ARGS)" ] || $(MAKE) compat-spark-next || status=$$?; \

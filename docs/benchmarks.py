@@ -1,4 +1,4 @@
-"""The tables of docs/benchmarks.md: the newest committed result of every benchmark, bar by bar.
+"""The tables of docs/reference/benchmarks.md: every benchmark's newest result, bar by bar.
 
 Only the part of the page between the two marks is written.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = "docs/benchmarks.md"
+PAGE = "docs/reference/benchmarks.md"
 BEGIN = "<!-- results: written by `make docs` from bench/results -->"
 END = "<!-- end of the results -->"
 
@@ -44,7 +44,7 @@ def result_lines(path: Path, content: dict[str, Any]) -> Iterator[str]:
     yield (
         f"`{content['command']}`, {content['time'][:10]}, commit `{content['commit'][:10]}`, "
         f"{machine['cores']} cores of {machine['cpu']}, Python {machine['python']}"
-        f"{f', beside {beside}' if beside else ''}. [All samples](../bench/results/{path.name})."
+        f"{f', beside {beside}' if beside else ''}. [All samples](../../bench/results/{path.name})."
     )
     yield from ("", "| what | measured | bar | |", "|---|---|---|---|")
     for bar in content["bars"]:

@@ -9,7 +9,7 @@ from rockgate.gateway.compose.kafka_table import HANDLERS
 from rockgate.protocol.kafka.keys import ApiKey
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = "docs/compatibility.md"
+PAGE = "docs/reference/compatibility.md"
 RESULTS = "compat-tests/results.json"
 COMPAT = "compat-tests"
 
@@ -18,9 +18,9 @@ HEAD = """\
 # Compatibility
 
 Clients that somebody else wrote, unmodified, as `make compat` last ran them against a server of
-this checkout. [compat-tests](../compat-tests/README.md) says how a client is added; each folder's
-FINDINGS say what was seen and where. A number is how many tests held. `rockgate-sdk` is our own
-client, against the server and against Apache RocketMQ itself.
+this checkout. [compat-tests](../../compat-tests/README.md) says how a client is added; each
+folder's FINDINGS say what was seen and where. A number is how many tests held. `rockgate-sdk` is
+our own client, against the server and against Apache RocketMQ itself.
 """
 
 # What no client is asked yet, by an API that it could not do without.
@@ -61,11 +61,11 @@ def client_lines(results: Results) -> Iterator[str]:
         held = sum(cell["passed"] for cell in cells)
         failed = sum(len(cell["failed"]) for cell in cells)
         left = sum(sum(cell["not_run"].values()) for cell in cells)
-        link = f"[{entry['name']}](../{COMPAT}/{entry['folder']}/FINDINGS.md)"
+        link = f"[{entry['name']}](../../{COMPAT}/{entry['folder']}/FINDINGS.md)"
         yield f"| {link} | {entry['version']} | {entry['date']} | {held} | {failed} | {left} |"
     run = {entry["folder"] for entry in results["clients"].values()}
     for folder in sorted(client_folders() - run):
-        yield f"| [{folder}](../{COMPAT}/{folder}/FINDINGS.md) | | not run yet | | | |"
+        yield f"| [{folder}](../../{COMPAT}/{folder}/FINDINGS.md) | | not run yet | | | |"
 
 
 def client_folders() -> set[str]:

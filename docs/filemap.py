@@ -1,4 +1,4 @@
-"""The file map, docs/file-map.md: every module and the first sentence of its docstring.
+"""The file map, docs/internals/file-map.md: every module and the first sentence of its docstring.
 
 A module says what it is for in one place, its own first line; the map repeats it. Only the part of
 the page between the two marks is written.
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = "docs/file-map.md"
+PAGE = "docs/internals/file-map.md"
 ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline", "cli", "bench")
 BEGIN = "<!-- file map: written by `make docs` from the first sentence of each module -->"
 END = "<!-- end of the file map -->"
@@ -47,7 +47,7 @@ def folder_lines(root: Path, folder: Path) -> Iterator[str]:
         yield from ("| file | what it does |", "|---|---|")
         for path in files:
             text = purpose(path).replace("|", "\\|")
-            yield f"| [{path.name}](../{name}/{path.name}) | {text} |"
+            yield f"| [{path.name}](../../{name}/{path.name}) | {text} |"
         yield ""
 
 

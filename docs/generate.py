@@ -21,7 +21,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     metrics.PAGE: metrics.render,
     compatibility.PAGE: compatibility.render,
     benchmarks.PAGE: benchmarks.render,
-    "docs/requirements.md": rows.render,
+    "docs/reference/requirements.md": rows.render,
 }
 
 

@@ -1,11 +1,11 @@
-"""docs/metrics.md: what `/metrics` tells, from the table of metrics."""
+"""docs/reference/metrics.md: what `/metrics` tells, from the table of metrics."""
 
 from collections.abc import Iterator
 
 from rockgate.gateway.telemetry.durations import BOUNDS
 from rockgate.gateway.telemetry.metrics import METRICS
 
-PAGE = "docs/metrics.md"
+PAGE = "docs/reference/metrics.md"
 
 INTRODUCTION = """\
 <!-- Written by `make docs` from the table of metrics. -->

@@ -1,4 +1,4 @@
-"""docs/protocol.md: which of Kafka's APIs are served, and what the configs of topics and groups do.
+"""docs/reference/protocol.md: the APIs of Kafka's that are served, and what each config does.
 
 The APIs come from the table of handlers, their departures from the handlers' own docstrings, and
 the configs from their tables. Nothing of the page is written by hand.
@@ -16,7 +16,7 @@ from rockgate.protocol.kafka.api import APIS
 from rockgate.protocol.kafka.keys import ApiKey
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = "docs/protocol.md"
+PAGE = "docs/reference/protocol.md"
 FOLDER = "gateway/rockgate/gateway/kafka/handlers"
 SECTION = "Departs from Kafka"
 
@@ -71,7 +71,7 @@ def api_lines() -> Iterator[str]:
     yield "|--:|---|---|---|---|"
     for row in HANDLERS:
         api = APIS[row.key]
-        link = f"[{api.name}](../{FOLDER}/{file_name(row.key)})"
+        link = f"[{api.name}](../../{FOLDER}/{file_name(row.key)})"
         cells = (row.versions, row.advertised, api.flexible)
         yield f"| {int(row.key)} | {link} | {' | '.join(f'{each}' for each in cells)} |"
 

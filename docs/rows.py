@@ -212,7 +212,7 @@ class Tally:
 
 
 def render(root: Path = ROOT) -> str:
-    """The whole page docs/requirements.md."""
+    """The whole page docs/reference/requirements.md."""
     chapters = load(root / "docs" / "requirements")
     marks = shown_by(root)
     body = [line for chapter in chapters for line in chapter_lines(chapter, marks)]
@@ -255,7 +255,7 @@ def state(row: Row, marks: list[Mark]) -> str:
 
 def link(mark: Mark) -> str:
     """A link from the page to a test; without a line number, which every edit would move."""
-    return f"[{mark.test or Path(mark.file).stem}](../{mark.file})"
+    return f"[{mark.test or Path(mark.file).stem}](../../{mark.file})"
 
 
 def cell(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The tables of docs/operations.md: every setting, and Kafka's names for some of them.
+"""The tables of docs/reference/operations.md: every setting, and Kafka's names for some of them.
 
 A setting is documented by the string under its field in its dataclass, and nowhere else. Only the
 part of the page between the two marks is written.
@@ -14,7 +14,7 @@ from rockgate.gateway.compose.config.settings import Setting, documentation_of
 from rockgate.gateway.compose.config.values import kind_of, show
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = "docs/operations.md"
+PAGE = "docs/reference/operations.md"
 BEGIN = "<!-- settings: written by `make docs` from the dataclasses of each room -->"
 END = "<!-- end of the settings -->"
 

@@ -29,7 +29,7 @@ def written(root: Path, name: str, measured: float) -> None:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     (tmp_path / "bench" / "results").mkdir(parents=True)
-    (tmp_path / "docs").mkdir()
+    (tmp_path / benchmarks.PAGE).parent.mkdir(parents=True)
     (tmp_path / benchmarks.PAGE).write_text(MARKED, encoding="utf-8")
     return tmp_path
 

@@ -25,7 +25,7 @@ def results() -> compatibility.Results:
 @pytest.mark.parametrize("folder", sorted(client_folders()))
 def test_every_client_is_on_the_page_with_its_findings(folder: str) -> None:
     assert (ROOT / COMPAT / folder / "FINDINGS.md").is_file()
-    assert f"({compatibility.COMPAT}/{folder}/".replace("(", "(../") in compatibility.render()
+    assert f"({compatibility.COMPAT}/{folder}/".replace("(", "(../../") in compatibility.render()
 
 
 def test_no_result_is_a_failure_and_none_is_left_out_without_a_reason() -> None:

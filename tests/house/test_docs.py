@@ -114,13 +114,13 @@ def test_a_block_that_says_it_runs_does(block: Block, tmp_path: Path) -> None:
 def test_the_file_map_names_every_module_once() -> None:
     text = (ROOT / filemap.PAGE).read_text(encoding="utf-8")
     map_text = text.split(filemap.BEGIN)[1].split(filemap.END)[0]
-    named = re.findall(r"\]\(\.\./([^)]+\.py)\)", map_text)
+    named = re.findall(r"\]\(\.\./\.\./([^)]+\.py)\)", map_text)
     expected = [str(p) for p in python_files(*filemap.ROOMS) if p.name != "__init__.py"]
     assert sorted(named) == sorted(expected)
 
 
 def test_the_file_map_says_what_the_first_sentence_of_a_module_says(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
+    (tmp_path / filemap.PAGE).parent.mkdir(parents=True)
     (tmp_path / filemap.PAGE).write_text(f"above\n{filemap.BEGIN}\nold\n{filemap.END}\nbelow\n")
     room = tmp_path / "store" / "rockgate" / "store"
     room.mkdir(parents=True)
@@ -128,7 +128,7 @@ def test_the_file_map_says_what_the_first_sentence_of_a_module_says(tmp_path: Pa
     (room / "flush.py").write_text('"""Makes it\nlast, v1.0 | v2. And more.\n\nMore still."""')
     page = filemap.render(tmp_path)
     assert "**`store/rockgate/store/`** The store.\n" in page
-    link = "[flush.py](../store/rockgate/store/flush.py)"
+    link = "[flush.py](../../store/rockgate/store/flush.py)"
     assert f"| {link} | Makes it last, v1.0 \\| v2. |\n" in page
     assert page.startswith("above\n")
     assert page.endswith("\nbelow\n")

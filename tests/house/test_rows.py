@@ -127,7 +127,7 @@ def house(tmp_path: Path) -> Path:
 
 def test_the_state_of_a_row_comes_from_its_marks_and_its_departure(house: Path) -> None:
     page = rows.render(house)
-    link = "[test_it_holds](../tests/store/test_log.py)"
+    link = "[test_it_holds](../../tests/store/test_log.py)"
     assert f"| X-1 | Promise 1 \\| x. | {link} |" in page
     assert "| X-2 | Promise 2 \\| x. | departs: too slow<br>(no test yet) |" in page
     assert f"| X-3 | Promise 3 \\| x. | departs: in part<br>{link} |" in page

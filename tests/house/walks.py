@@ -1,6 +1,6 @@
 """Walks: which files of ours a request passes through, found by tracing one.
 
-    python -m tests.house.walks     writes docs/walks.md
+    python -m tests.house.walks     writes docs/internals/walks.md
 
 A real server runs in this process, and a profile hook on its loop's thread writes down every file
 of ours in which a function is called between a request and its answer. Clients run in other
@@ -44,7 +44,7 @@ from rockgate.sdk.blocking import BlockingProducer
 from rockgate.sdk.message import Message
 from rockgate.sdk.results import Outcome
 
-PAGE = ROOT / "docs" / "walks.md"
+PAGE = ROOT / "docs" / "internals" / "walks.md"
 ROUNDS = 7
 PRODUCE_VERSION, FETCH_VERSION = 9, 12
 SIZE = 100
@@ -54,7 +54,7 @@ Which files a request passes through on the server's event loop, in the order in
 comes to them. The lists are traced, not written: `python -m tests.house.walks` starts a server,
 makes each request seven times and keeps what all traces have in common. A house test fails when a
 walk is longer than it is here.
-[architecture.md](architecture.md) tells what happens on the way.
+[architecture.md](../architecture.md) tells what happens on the way.
 """
 
 
@@ -231,7 +231,7 @@ def render(found: list[Walk]) -> str:
     parts = [HEAD]
     for walk in found:
         parts.append(f"## {walk.name}\n\n{walk.about}: {len(walk.files)} files.\n")
-        parts.append("\n".join(f"1. [{file}](../{file})" for file in walk.files) + "\n")
+        parts.append("\n".join(f"1. [{file}](../../{file})" for file in walk.files) + "\n")
     return "\n".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""docs/pipeline.md: its commands and its Python are run, in their order, on servers of their own.
+"""docs/reference/pipeline.md: its commands and programs run in order, on servers of their own.
 
 The jobs run in this process, in the one session; `--follow` makes them go once through what is
 there, since nobody stops them here. What is for a Connect server runs at one.
@@ -26,7 +26,7 @@ from rockgate.pipeline.running import Pace
 
 pytestmark = [*MARKS, pytest.mark.long]
 
-PAGE = Path("docs/pipeline.md")
+PAGE = Path("docs/reference/pipeline.md")
 PREFIX = "rockgate pipeline "
 CONNECT = "sc://host:15002"
 

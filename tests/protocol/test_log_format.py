@@ -1,4 +1,4 @@
-"""docs/log-format.md says what rockgate.protocol.entry does: its tables and dumps are compared."""
+"""docs/internals/log-format.md says what rockgate.protocol.entry does, in tables and dumps."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,9 @@ from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import MAGIC_BATCH, MAGIC_V1, MAGIC_V2
 from rockgate.protocol.entry.layout import LAYOUTS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "log-format.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "internals" / "log-format.md").read_text(
+    encoding="utf-8"
+)
 
 BORN_V4 = envelope.pack_host(bytes([192, 0, 2, 7]), 50001)
 BORN_V6 = envelope.pack_host(bytes.fromhex("20010db8000000000000000000000007"), 50001)

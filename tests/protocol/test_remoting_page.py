@@ -1,4 +1,4 @@
-"""docs/remoting.md says what rockgate.protocol.remoting does: its tables and dump are compared."""
+"""docs/internals/remoting.md says what rockgate.protocol.remoting does, in tables and a dump."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,9 @@ from rockgate.protocol.remoting.headers.sending import SendHeader, SendHeaderV2
 from rockgate.protocol.remoting.ids import RECORD_SHIFT
 from rockgate.protocol.remoting.javajson import DEPTH_MAX
 
-PAGE = (Path(__file__).parents[2] / "docs" / "remoting.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "internals" / "remoting.md").read_text(
+    encoding="utf-8"
+)
 
 
 def table(after: str) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""The blocking face against a real server: docs/sdk.md, "Without a loop"."""
+"""The blocking face against a real server: docs/reference/sdk.md, "Without a loop"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What producers of one process share: docs/sdk.md, "Routes" and "The client"."""
+"""What producers of one process share: docs/reference/sdk.md, "Routes" and "The client"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The web service of docs/sdk.md, under uvicorn; tests/house runs the other programs there."""
+"""The web service of docs/reference/sdk.md, under uvicorn; tests/house runs the rest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from rockgate.protocol.remoting.message import Message
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_the_web_service_sends_what_is_posted(loop: str, tmp_path: Path) -> None:
-    [block] = [each for each in blocks(ROOT / "docs" / "sdk.md") if "app" in each.words]
+    page = ROOT / "docs" / "reference" / "sdk.md"
+    [block] = [each for each in blocks(page) if "app" in each.words]
     with RunningServer(tmp_path, rocketmq=True) as server:
         namesrv = "{}:{}".format(*server.address("namesrv"))
         (tmp_path / "app.py").write_text(block.text.replace("127.0.0.1:9876", namesrv))

@@ -1,4 +1,4 @@
-"""Hooks around sends and requests: docs/sdk.md, "Hooks"."""
+"""Hooks around sends and requests: docs/reference/sdk.md, "Hooks"."""
 
 from __future__ import annotations
 

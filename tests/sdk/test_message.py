@@ -1,4 +1,4 @@
-"""What no broker would take is refused before anything is sent: docs/sdk.md, "A message"."""
+"""What no broker would take is refused before it is sent: docs/reference/sdk.md, "A message"."""
 
 from __future__ import annotations
 

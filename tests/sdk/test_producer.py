@@ -1,4 +1,4 @@
-"""The producer on an in-memory network: docs/sdk.md, "Sending"."""
+"""The producer on an in-memory network: docs/reference/sdk.md, "Sending"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Producers of one process share a client: docs/sdk.md, "The client"."""
+"""Producers of one process share a client: docs/reference/sdk.md, "The client"."""
 
 from __future__ import annotations
 

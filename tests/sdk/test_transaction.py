@@ -1,4 +1,4 @@
-"""Transactions and check-backs on an in-memory network: docs/sdk.md, "Transactions"."""
+"""Transactions and check-backs on an in-memory network: docs/reference/sdk.md, "Transactions"."""
 
 from __future__ import annotations
 

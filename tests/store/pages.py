@@ -6,7 +6,7 @@ import re
 import struct
 from pathlib import Path
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs" / "internals"
 
 
 def table(page: str, heading: str) -> list[tuple[int, int]]:

@@ -3,7 +3,8 @@
     async with Producer("127.0.0.1:9876", group="shop") as producer:
         result = await producer.send(Message("orders", b"…"))
 
-A send tries other brokers within one time budget; docs/sdk.md says what is tried again and when.
+A send tries other brokers within one time budget; docs/reference/sdk.md says what is tried again
+and when.
 """
 
 from __future__ import annotations

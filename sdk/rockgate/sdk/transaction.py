@@ -5,7 +5,8 @@
 
 Leaving the block normally commits. Any other exception, a cancellation too, leaves the outcome
 unknown: the broker asks later (39), and the checker of any live producer of the group answers.
-While a block runs no checker of this process is asked about it. docs/sdk.md has the table.
+While a block runs no checker of this process is asked about it. docs/reference/sdk.md has the
+table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The store's settings; the string under each is its line in docs/operations.md."""
+"""The store's settings; the string under each is its line in docs/reference/operations.md."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Opening a store: what happens between a directory on disk and the first append.
 
-docs/recovery.md specifies it. The order matters, because each step stands on the one
+docs/internals/recovery.md specifies it. The order matters, because each step stands on the one
 before: the end of the log, then the folds up to it, then the queues of the topics that the folds
 know, then the key index. Whatever a step refuses stops the start with the file, the position and
 the reason; nothing is served half loaded.

@@ -1,4 +1,4 @@
-"""docs/delay.md says of Kafka's listener what the code does."""
+"""docs/internals/delay.md says of Kafka's listener what the code does."""
 
 from tests.house.checkout import ROOT
 
@@ -7,7 +7,7 @@ from rockgate.gateway.kafka.produce import delay_schedule, redelivery, topic_che
 from rockgate.protocol.kafka.records.bounds import LIGHT
 from rockgate.store.delay import delivery
 
-PAGE = (ROOT / "docs/delay.md").read_text()
+PAGE = (ROOT / "docs/internals/delay.md").read_text()
 LISTENER = PAGE[PAGE.index("## Kafka's listener") : PAGE.index("## Snapshots")]
 
 

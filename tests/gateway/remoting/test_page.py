@@ -1,4 +1,4 @@
-"""docs/remoting.md lists the codes that are answered."""
+"""docs/internals/remoting.md lists the codes that are answered."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,9 @@ from typing import Any
 from rockgate.gateway.compose import remoting_table
 from rockgate.gateway.remoting.nameserver import processors as nameserver
 
-PAGE = (Path(__file__).parents[3] / "docs" / "remoting.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "internals" / "remoting.md").read_text(
+    encoding="utf-8"
+)
 
 
 class Anything:

@@ -1,4 +1,4 @@
-"""docs/mapping.md says what the code does."""
+"""docs/internals/mapping.md says what the code does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rockgate.gateway.transcode.batches import COMPRESSED_BODY
 from rockgate.protocol.kafka.records.bounds import LIGHT
 from rockgate.protocol.remoting.compression import SIZE_MAX
 
-PAGE = (ROOT / "docs/mapping.md").read_text()
+PAGE = (ROOT / "docs/internals/mapping.md").read_text()
 
 
 def test_the_page_lists_every_system_property() -> None:

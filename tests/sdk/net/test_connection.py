@@ -1,4 +1,4 @@
-"""One connection: docs/sdk.md, "A connection"."""
+"""One connection: docs/reference/sdk.md, "A connection"."""
 
 from __future__ import annotations
 

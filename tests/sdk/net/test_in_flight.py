@@ -1,4 +1,4 @@
-"""What is in flight is bounded by count and bytes: docs/sdk.md, "A connection"."""
+"""What is in flight is bounded by count and bytes: docs/reference/sdk.md, "A connection"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Request and reply on an in-memory network: docs/sdk.md, "Request and reply"."""
+"""Request and reply on an in-memory network: docs/reference/sdk.md, "Request and reply"."""
 
 from __future__ import annotations
 

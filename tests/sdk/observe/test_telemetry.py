@@ -1,4 +1,4 @@
-"""OpenTelemetry spans around sends: docs/sdk.md, "Traces"."""
+"""OpenTelemetry spans around sends: docs/reference/sdk.md, "Traces"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RocketMQ's message trace: docs/sdk.md, "Traces"."""
+"""RocketMQ's message trace: docs/reference/sdk.md, "Traces"."""
 
 from __future__ import annotations
 

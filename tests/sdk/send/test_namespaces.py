@@ -1,4 +1,4 @@
-"""A namespace on the wire, and none for the caller: docs/sdk.md, "Names"."""
+"""A namespace on the wire, and none for the caller: docs/reference/sdk.md, "Names"."""
 
 from __future__ import annotations
 

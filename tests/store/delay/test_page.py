@@ -1,4 +1,4 @@
-"""docs/delay.md says what the code does."""
+"""docs/internals/delay.md says what the code does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rockgate.store.delay import (
 )
 from rockgate.store.delay.changes import DELAY_TOPIC, Kind, encode_schedule
 
-PAGE = (ROOT / "docs/delay.md").read_text()
+PAGE = (ROOT / "docs/internals/delay.md").read_text()
 
 
 def rows(after: str) -> list[list[str]]:

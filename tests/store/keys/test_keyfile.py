@@ -15,7 +15,9 @@ from rockgate.store.files.interface import Directory
 from rockgate.store.keys.keyfile import ENTRY, HEADER, SLOT, UNORDERED, KeyFile, Shape, key_hash
 from rockgate.store.testing.memory_files import MemoryDisk, PowerCut
 
-PAGE = (Path(__file__).parents[3] / "docs" / "key-index.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "internals" / "key-index.md").read_text(
+    encoding="utf-8"
+)
 SHAPE = Shape(7, 20)
 KEYS = [b"a", b"b", b"c", b"key", b"7F0000010A5C18B4AAC2116BB6A80000"]
 START_MS = 1_700_000_000_000

@@ -1,4 +1,4 @@
-"""The fold of keyed records keeps what every fold must keep (docs/state.md)."""
+"""The fold of keyed records keeps what every fold must keep (docs/internals/state.md)."""
 
 from __future__ import annotations
 

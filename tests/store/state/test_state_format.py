@@ -1,4 +1,4 @@
-"""docs/state.md says what the code does: its tables and dumps are compared."""
+"""docs/internals/state.md says what the code does: its tables and dumps are compared."""
 
 import dataclasses
 import re
@@ -14,7 +14,7 @@ from rockgate.store.state.snapshotter import SnapshotConfig
 from rockgate.store.state.topicchanges import Created, Kind
 from rockgate.store.testing.memory_files import MemoryDisk
 
-PAGE = (Path(__file__).parents[3] / "docs" / "state.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "internals" / "state.md").read_text(encoding="utf-8")
 
 ID = bytes(range(1, 17))
 

@@ -543,7 +543,7 @@ def test_what_a_keeper_wants_is_moved_whatever_its_age_until_it_wants_it_no_more
 
 
 def test_the_page_has_the_numbers_of_the_code() -> None:
-    page = Path(__file__).resolve().parents[3] / "docs" / "retention.md"
+    page = Path(__file__).resolve().parents[3] / "docs" / "internals" / "retention.md"
     rows = re.findall(r"\| `([A-Z_]+)` \| (\d+) \|", page.read_text(encoding="utf-8"))
     modules = (retention, expiry, disk, relocation)
     known = {name: getattr(m, name) for m in modules for name, _ in rows if hasattr(m, name)}

@@ -1,7 +1,7 @@
 """What commands print: tables for people, a JSON object for programs, problems to standard error.
 
 The JSON shape is the same for every command: the things it is about under their plural name, and
-`errors`, which is empty when all went well. docs/cli.md has every key.
+`errors`, which is empty when all went well. docs/reference/cli.md has every key.
 """
 
 from __future__ import annotations

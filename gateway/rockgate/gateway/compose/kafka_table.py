@@ -1,4 +1,4 @@
-"""The table of handlers: what this server speaks. ApiVersions and docs/protocol.md come from it.
+"""The table of handlers: ApiVersions and docs/reference/protocol.md come from it.
 
 One line per API, in key order. A row's `make` picks, of all services, what its handler uses. No
 handler imports another.

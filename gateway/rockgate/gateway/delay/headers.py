@@ -7,7 +7,8 @@
 
 Values are decimal numbers as text. A level counts before a time, and of the times the first in
 this table; of two headers of one name the last. Whether a record is delayed depends on nothing but
-the record, so that every reader of the log finds the same ones. docs/delay.md specifies it.
+the record, so that every reader of the log finds the same ones. docs/internals/delay.md specifies
+it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every metric that the server has, by name. docs/metrics.md is made of it.
+"""Every metric that the server has, by name. docs/reference/metrics.md is made of it.
 
 A source that gives a value names its metric from here, so that nothing is told that is not
 described, and nothing described is forgotten (a test looks).

@@ -1,7 +1,7 @@
 """A run of message entries as one record batch: uncompressed, of no producer.
 
-docs/mapping.md has the dictionary. The loop over entries makes a list of pieces and joins them
-once; the usual envelope is read by one unpacking, and the usual property costs one look into a
+docs/internals/mapping.md has the dictionary. The loop over entries makes a list of pieces and joins
+them once; the usual envelope is read by one unpacking, and the usual property costs one look into a
 table of names. Messages that are alike, as those of one producer often are, are put together column
 by column, in half of that time. Whatever is unusual about a message goes through
 `dictionary.read_message`. Tests compare the three. A batch ends behind the message that brings what

@@ -1,10 +1,10 @@
 """Key, headers and null of a record as properties of a message, and back. Nothing is lost.
 
-docs/mapping.md has the table. A header whose name and value are text is a property of that name.
-One that is named like a property of RocketMQ's own gets a prefix, so that it is never taken for it;
-one that cannot be text (null, empty, binary, a name that comes twice) is coded, with its place. All
-names made up here begin with `__KAFKA_`, and a header that begins with `__` is prefixed too, so no
-header can pass for one of them.
+docs/internals/mapping.md has the table. A header whose name and value are text is a property of
+that name. One that is named like a property of RocketMQ's own gets a prefix, so that it is never
+taken for it; one that cannot be text (null, empty, binary, a name that comes twice) is coded, with
+its place. All names made up here begin with `__KAFKA_`, and a header that begins with `__` is
+prefixed too, so no header can pass for one of them.
 
 Both directions take any bytes and never fail: what is not as it should be is an ordinary header.
 """

@@ -1,8 +1,9 @@
 """Looking up single messages for RocketMQ's side: by address, and by key.
 
-docs/mapping.md has the addresses. Nothing is found that a reader of the queue would not be given:
-what was deleted, what lies behind the end that readers may see, what a transaction wrote that is
-not decided or was aborted, what waits for its time, what belongs to an earlier life of a topic.
+docs/internals/mapping.md has the addresses. Nothing is found that a reader of the queue would not
+be given: what was deleted, what lies behind the end that readers may see, what a transaction wrote
+that is not decided or was aborted, what waits for its time, what belongs to an earlier life of a
+topic.
 """
 
 from __future__ import annotations

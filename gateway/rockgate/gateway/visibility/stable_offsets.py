@@ -1,9 +1,9 @@
 """What transactions leave in partitions: which are open, from where, and which were aborted.
 
-A fold over batch entries, as docs/transactions.md describes it. It knows nothing of transactional
-ids: a batch says by its own header that it belongs to a transaction of its producer, and a marker
-ends that. The producing handler and the coordinator tell it of what they have appended; a start
-learns the same from the log.
+A fold over batch entries, as docs/internals/transactions.md describes it. It knows nothing of
+transactional ids: a batch says by its own header that it belongs to a transaction of its producer,
+and a marker ends that. The producing handler and the coordinator tell it of what they have
+appended; a start learns the same from the log.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """`dead-letters`: what RocketMQ's groups failed for good, and back to where it came from.
 
-A dead letter is a record of `rmq.dlq.GROUP` whose headers say what it was (docs/retry.md). Those
-that are sent back stay where they are; how far that has come is in the checkpoint. A header with
-its place makes a rerun exact: what a killed run had written of its last step is found by it behind
-where the topics ended before.
+A dead letter is a record of `rmq.dlq.GROUP` whose headers say what it was
+(docs/internals/retry.md). Those that are sent back stay where they are; how far that has come is in
+the checkpoint. A header with its place makes a rerun exact: what a killed run had written of its
+last step is found by it behind where the topics ended before.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The log entry's envelope: RocketMQ's message layout, on disk and on RocketMQ's wire alike.
 
-docs/log-format.md specifies it. Two kinds share the envelope:
+docs/internals/log-format.md specifies it. Two kinds share the envelope:
 
 - a *message entry* (MAGIC_V1, or MAGIC_V2 when the topic is over 127 bytes) takes one offset;
 - a *batch entry* (MAGIC_BATCH, sysFlag INNER_BATCH) takes `count` offsets. Its first property is

@@ -3,7 +3,7 @@
     length 4 | encoding 1, header length 3 | header | body
 
 The header is JSON or RocketMQ's binary form; a frame says which, and nothing is negotiated. We
-read both and answer each request in its own. docs/remoting.md draws the bytes.
+read both and answer each request in its own. docs/internals/remoting.md draws the bytes.
 
 A header's fields are text by name, whatever they mean; `headers` gives them types.
 """

@@ -2,8 +2,8 @@
 
 An *offset message id* says where a message lies: the broker's address, its port and the place in
 its commit log, in hex. For a record inside a batch entry the place is the entry's position with
-the record's index, counted from one, above it (docs/mapping.md). A *unique id* is made by the
-client that sends: address, process, a number for the class loader, time and counter.
+the record's index, counted from one, above it (docs/internals/mapping.md). A *unique id* is made by
+the client that sends: address, process, a number for the class loader, time and counter.
 """
 
 import struct

@@ -51,7 +51,7 @@ DELAYING: Final = frozenset(
 )
 """Any of these makes a message wait for its time."""
 
-# What rockgate adds to messages that were given back; docs/retry.md has the table.
+# What rockgate adds to messages that were given back; docs/internals/retry.md has the table.
 RETRY_QUEUE: Final = "__RETRY_QUEUE"
 RETRY_OFFSET: Final = "__RETRY_OFFSET"
 RETRY_SINCE: Final = "__RETRY_SINCE"

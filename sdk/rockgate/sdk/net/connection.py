@@ -1,4 +1,4 @@
-"""One connection to one address, for as long as its owner wants: docs/sdk.md draws its states.
+"""One connection to one address, while its owner wants it: docs/reference/sdk.md draws its states.
 
     request(code, …)    asks and waits for the answer; dials first where nothing is open
     oneway(code, …)     asks for no answer

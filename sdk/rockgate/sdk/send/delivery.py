@@ -1,7 +1,7 @@
 """Gets a request that is ready to its broker: choosing, trying, and trying elsewhere.
 
-docs/sdk.md, "Sending", has the table of what is tried again. All that one call does has one budget
-of time.
+docs/reference/sdk.md, "Sending", has the table of what is tried again. All that one call does has
+one budget of time.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Inspection: reads a data directory whole, changes nothing, and says what is wrong with it where.
 
-docs/recovery.md says what a start does about each of these. Two kinds of damage are told apart:
+docs/internals/recovery.md says what a start does about each of these. Two kinds of damage are told
+apart:
 
 - in the log, in front of the flushed position: data is damaged, and a server refuses to start;
 - in what is derived from the log (index files, key index) or kept twice (snapshots, checkpoint

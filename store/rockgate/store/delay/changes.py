@@ -1,4 +1,4 @@
-"""Changes of what waits, as they lie in the log. docs/delay.md specifies it."""
+"""Changes of what waits, as they lie in the log. docs/internals/delay.md specifies it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Scheduling and delivering: entries that wait, and the ordinary entries that they become.
 
-docs/delay.md specifies it. What is to wait is appended with its schedule, and what is
+docs/internals/delay.md specifies it. What is to wait is appended with its schedule, and what is
 delivered with its end, each as one atomic group. What a delivered entry looks like and where it
 goes is for the gateway to say.
 """

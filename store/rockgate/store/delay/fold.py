@@ -1,8 +1,8 @@
 """What waits for its time: a fold over schedules, deliveries and recalls.
 
-docs/delay.md specifies it. Whether something waits is a bit in its queue's set; when it is
-due lies in a unit of a file, in a row of the wheel. An item whose bit is gone is passed over when
-its unit comes up, so nothing ever searches for a unit.
+docs/internals/delay.md specifies it. Whether something waits is a bit in its queue's set; when it
+is due lies in a unit of a file, in a row of the wheel. An item whose bit is gone is passed over
+when its unit comes up, so nothing ever searches for a unit.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Entries that are marked and whose schedule is still to be made: a fold of its own.
 
-docs/delay.md specifies it. A batch with few records that wait is appended with its
+docs/internals/delay.md specifies it. A batch with few records that wait is appended with its
 schedule. One that belongs to a transaction must not be scheduled before that is decided, and one
 with very many is scheduled a little at a time: these are held. An item is a whole entry, named by
 queue and first offset; how many of its offsets wait is known to whoever can read it.

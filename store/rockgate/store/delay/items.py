@@ -1,8 +1,8 @@
 """Items of a snapshot of what waits: 28 bytes each, packed and unpacked column by column.
 
-docs/delay.md has the layout. A million of them are packed every few seconds while as many come in,
-and a start waits until they are unpacked, so nothing is done here for one at a time: a column goes
-in and out by assignments with a stride, of its upper and of its lower halves.
+docs/internals/delay.md has the layout. A million of them are packed every few seconds while as many
+come in, and a start waits until they are unpacked, so nothing is done here for one at a time: a
+column goes in and out by assignments with a stride, of its upper and of its lower halves.
 """
 
 from __future__ import annotations

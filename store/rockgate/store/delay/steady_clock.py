@@ -1,4 +1,4 @@
-"""Clocks that steps of the wall clock do not carry away. docs/delay.md has the rule.
+"""Clocks that steps of the wall clock do not carry away. docs/internals/delay.md has the rule.
 
 A step is a difference of a minute or more, ahead or back, that no time has passed for. There are
 three answers to what time it is:

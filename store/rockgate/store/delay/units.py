@@ -1,8 +1,8 @@
 """Units: due times in mapped files, 32 bytes each, used again when they are free.
 
-docs/delay.md has the layout. The files are scratch: what is in them comes from snapshot and log, a
-start makes them anew, in memory if the disk has no room, and nothing is ever synced. So they are in
-this machine's byte order, which lets many units be filled column by column.
+docs/internals/delay.md has the layout. The files are scratch: what is in them comes from snapshot
+and log, a start makes them anew, in memory if the disk has no room, and nothing is ever synced. So
+they are in this machine's byte order, which lets many units be filled column by column.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The wheel: which unit is due next, without looking at those that are not.
 
-docs/delay.md describes it: rows of units for minutes, rows for the seconds of what comes soon, and
-a heap for what is nearly due. A row is the number of its first unit; all work is done a little at a
-time, and the caller says how much.
+docs/internals/delay.md describes it: rows of units for minutes, rows for the seconds of what comes
+soon, and a heap for what is nearly due. A row is the number of its first unit; all work is done a
+little at a time, and the caller says how much.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Two wheels: one for times of day, which turns with the wall clock, and one for delays.
 
-docs/delay.md describes them. The second turns with the time that passes, so a clock that is set
-moves no delay. Due times of delays in its units are by that time; everybody else is told them by
-the time that is believed, and so are log and snapshot. What goes in and out here is a time of day.
+docs/internals/delay.md describes them. The second turns with the time that passes, so a clock that
+is set moves no delay. Due times of delays in its units are by that time; everybody else is told
+them by the time that is believed, and so are log and snapshot. What goes in and out here is a time
+of day.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Changes of half messages, as entries of the log. docs/half-messages.md lists their fields."""
+"""Changes of half messages, as log entries. docs/internals/half-messages.md lists their fields."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The fold of half messages: which are undecided, whose they are, and how often they were checked.
 
-docs/half-messages.md specifies it. It holds names and numbers; the messages themselves lie
-in the log, and are kept from retention for as long as they are undecided. Of those that are decided
-it remembers how, for the latest million.
+docs/internals/half-messages.md specifies it. It holds names and numbers; the messages themselves
+lie in the log, and are kept from retention for as long as they are undecided. Of those that are
+decided it remembers how, for the latest million.
 """
 
 from __future__ import annotations

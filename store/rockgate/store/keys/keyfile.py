@@ -1,6 +1,6 @@
 """One file of the key index: RocketMQ's IndexFile, with a seal where RocketMQ leaves a gap.
 
-docs/key-index.md specifies it.
+docs/internals/key-index.md specifies it.
 
     header   40 bytes      begin and end time, begin and end position, used slots, entry count
     slots    4 x slots     the newest entry of each slot, 0 for none

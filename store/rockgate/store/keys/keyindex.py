@@ -1,6 +1,6 @@
 """The key index: finds messages by unique key and by each of their KEYS, newest first.
 
-docs/key-index.md specifies it. The index is one row of files for all topics, each
+docs/internals/key-index.md specifies it. The index is one row of files for all topics, each
 covering a stretch of the log and named by its start. It is derived: what is lost or damaged is
 put again from the log, and `recover` says from where.
 

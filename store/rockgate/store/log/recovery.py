@@ -1,6 +1,6 @@
 """Recovery: where the log ends, and what to do with what lies behind.
 
-docs/recovery.md specifies it. The checkpoint durably names the flushed position. In front
+docs/internals/recovery.md specifies it. The checkpoint durably names the flushed position. In front
 of it every byte was on disk, so damage there is damage: it is reported by file, position and
 reason, and nothing starts. At or behind it pages may have reached the disk in any order, so the
 first entry that is not whole ends the log, whatever follows. The rest is kept aside in a file,

@@ -1,6 +1,6 @@
 """The records of progress: how one committed offset lies in memory, in a change, in a snapshot.
 
-docs/state.md specifies it. A record is bytes everywhere:
+docs/internals/state.md specifies it. A record is bytes everywhere:
 
     position 8 | commit ms 8 | offset 8 | expire ms 8 | leader epoch 4 | metadata, UTF-8
 

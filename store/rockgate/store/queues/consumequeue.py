@@ -1,6 +1,6 @@
 """Consume queues: for each queue of a topic, which offsets lie where in the log.
 
-docs/consume-queue.md specifies it. A queue is derived from the log. Its units of the
+docs/internals/consume-queue.md specifies it. A queue is derived from the log. Its units of the
 segment that is being written are in memory (the tail); those of sealed segments stay in their index
 files and are read in place, so 10,000 queues cost a constant number of files. Units of a queue
 follow each other by base offset; a unit takes `count` offsets.

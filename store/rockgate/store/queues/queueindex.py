@@ -1,6 +1,6 @@
 """Index files: the consume-queue units of one stretch of the log, for all queues.
 
-docs/consume-queue.md specifies it. One format serves two purposes:
+docs/internals/consume-queue.md specifies it. One format serves two purposes:
 
 - a *sealed* index covers a whole segment; it is written when the segment is full, read in place
   from then on, and deleted with the segment;

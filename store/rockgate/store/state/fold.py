@@ -1,6 +1,6 @@
 """Folded state: everything the server knows besides messages, as a fold over the log.
 
-docs/state.md specifies it. A fold is fed the entries of its system topics in log order,
+docs/internals/state.md specifies it. A fold is fed the entries of its system topics in log order,
 keeps what they come to in memory, and can hand its state out in slices while it goes on changing.
 It never writes: a change is appended to the log through a `Journal` and reaches the fold as an
 entry, when it happens and again whenever the log is replayed.

@@ -1,8 +1,8 @@
 """A fold of small records by key: what somebody set for something, until it is set anew or removed.
 
-docs/state.md describes the bytes. A change is its format and a msgpack array of items, each a key
-and a value; without a value the record goes. All items of one call are one atomic group. The last
-writer of a record wins by position.
+docs/internals/state.md describes the bytes. A change is its format and a msgpack array of items,
+each a key and a value; without a value the record goes. All items of one call are one atomic group.
+The last writer of a record wins by position.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A snapshot's bytes: written once from front to back, checked byte by byte when read.
 
-docs/state.md specifies it.
+docs/internals/state.md specifies it.
 
     header    magic, format version, header size, replay_from, needs, created ms, the folds
               with their slice counts and sizes, and a CRC-32 of all that

@@ -1,6 +1,6 @@
 """One topic, and how topics lie in a snapshot.
 
-docs/state.md specifies it. A slice is a format version and a msgpack array of the
+docs/internals/state.md specifies it. A slice is a format version and a msgpack array of the
 topics' version, topics, and log starts. Log starts are pieces of their own, because a topic may
 have a hundred thousand queues and a slice is a millisecond of work; they may be of a later moment
 than their topic, as the highest offset wins in any order.

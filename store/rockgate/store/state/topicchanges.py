@@ -1,6 +1,6 @@
 """The change records of topics: what a topic may be, and the bodies of its state entries.
 
-docs/state.md specifies it. A body is a format version, a kind, and a msgpack array of
+docs/internals/state.md specifies it. A body is a format version, a kind, and a msgpack array of
 items, so that one entry changes thousands of topics. `encode` makes as many bodies as it takes
 for each to stay within `CHANGE_SIZE_MAX`.
 

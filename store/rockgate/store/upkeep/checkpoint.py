@@ -4,7 +4,7 @@
     magic 8 | sequence 8 | flushed position 8 | indexed position 8 | last store time 8 |
     segment size 8 | checksum 4
 
-docs/recovery.md specifies it. Two slots are written in turn, each in a page of its own,
+docs/internals/recovery.md specifies it. Two slots are written in turn, each in a page of its own,
 so that a cut in the middle of a write leaves the other. The newest valid slot counts; its flushed
 position never promises more than an fsync before it kept.
 """

@@ -1,9 +1,9 @@
 """Expiry: where each queue begins now, by the age and by the size of what it holds.
 
-docs/retention.md specifies this module and its neighbours. A unit expires whole, by the time
-at which it was *stored*: records that were back-filled with old timestamps do not vanish at once.
-Expiring only moves the queue's log start, which is one state entry for many queues and shows to
-readers at once; bytes are freed later, a segment at a time.
+docs/internals/retention.md specifies this module and its neighbours. A unit expires whole, by the
+time at which it was *stored*: records that were back-filled with old timestamps do not vanish at
+once. Expiring only moves the queue's log start, which is one state entry for many queues and shows
+to readers at once; bytes are freed later, a segment at a time.
 
 A pass over ten thousand queues takes many small slices. Between two of them queues grow, topics
 come and go, and others may move log starts too.

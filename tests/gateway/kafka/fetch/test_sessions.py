@@ -1,4 +1,4 @@
-"""Fetch sessions: the table of docs/fetch.md row by row, what counts as news, and who must go."""
+"""Fetch sessions: the table of docs/internals/fetch.md row by row, news, and eviction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fold of groups keeps what every fold must keep: see docs/state.md, the contract of a fold."""
+"""The fold of groups keeps the contract of a fold: see docs/internals/state.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers are those that Kafka's Rate and TokenBucket come to: see docs/quotas.md, Rates."""
+"""The numbers are those of Kafka's Rate and TokenBucket: see docs/reference/quotas.md, Rates."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The folds of transactions keep what every fold must keep: see docs/state.md."""
+"""The folds of transactions keep what every fold must keep: see docs/internals/state.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of states in docs/transactions.md, row by row, through the handlers."""
+"""The table of states in docs/internals/transactions.md, row by row, through the handlers."""
 
 from __future__ import annotations
 

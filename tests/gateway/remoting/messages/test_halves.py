@@ -1,4 +1,4 @@
-"""Half messages: docs/half-messages.md, row by row."""
+"""Half messages: docs/internals/half-messages.md, row by row."""
 
 from __future__ import annotations
 

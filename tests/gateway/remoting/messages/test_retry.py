@@ -1,4 +1,4 @@
-"""Retry and dead letters: docs/retry.md, row by row."""
+"""Retry and dead letters: docs/internals/retry.md, row by row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rockgate.protocol.remoting.message import Message
 from rockgate.protocol.remoting.properties import RETRY_MARKS
 from rockgate.store.errors import InvalidTopic
 
-PAGE = (Path(__file__).parents[4] / "docs" / "retry.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[4] / "docs" / "internals" / "retry.md").read_text(encoding="utf-8")
 RETRY, DLQ = "%RETRY%g", "%DLQ%g"
 LEVELS_S = (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200)
 

@@ -53,7 +53,9 @@ def test_the_header_is_61_bytes_and_the_crc_starts_at_its_attributes() -> None:
 
 
 def test_the_page_draws_the_header_as_it_is() -> None:
-    page = (Path(__file__).parents[4] / "docs" / "record-batches.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "internals" / "record-batches.md").read_text(
+        encoding="utf-8"
+    )
     drawn = [
         (int(at), name.replace(" ", "_").lower(), int(size))
         for at, name, size in re.findall(r"^\| (\d+) \| ([\w ]+) \| (\d+) \|", page, re.MULTILINE)

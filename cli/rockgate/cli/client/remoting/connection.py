@@ -1,7 +1,7 @@
 """RocketMQ's listener of one server: one connection, dialled when it is first asked.
 
-What an operator asks there has codes of our own (docs/remoting.md). A server that is no rockgate
-answers them with REQUEST_CODE_NOT_SUPPORTED, which becomes NotServed.
+What an operator asks there has codes of our own (docs/internals/remoting.md). A server that is no
+rockgate answers them with REQUEST_CODE_NOT_SUPPORTED, which becomes NotServed.
 """
 
 from __future__ import annotations

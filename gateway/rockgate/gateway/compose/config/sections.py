@@ -1,9 +1,9 @@
 """Every setting of the server, one section per room or part. A new section is one line in Config.
 
 A section is a frozen dataclass with defaults, owned by the room that uses it. The string under a
-field is its documentation (docs/operations.md is generated from it), and `metadata` may hold
-`minimum` and `maximum`. Units are the last part of a name: `_ms` settings also take `10m` or `36h`,
-`_bytes` settings also take `64MiB`.
+field is its documentation (docs/reference/operations.md is generated from it), and `metadata` may
+hold `minimum` and `maximum`. Units are the last part of a name: `_ms` settings also take `10m` or
+`36h`, `_bytes` settings also take `64MiB`.
 """
 
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Every config that a group can have: those of Kafka 4.3. docs/protocol.md is made of it.
+"""Every config that a group can have: those of Kafka 4.3. docs/reference/protocol.md is made of it.
 
 They belong to the group protocols that came after the classic one. Each is checked within the
 bounds that a broker of Kafka has by default, kept and described.

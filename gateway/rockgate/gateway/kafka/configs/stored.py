@@ -1,4 +1,4 @@
-"""The configs of what has no other record: groups, by name. A fold (docs/state.md)."""
+"""The configs of what has no other record: groups, by name. A fold (docs/internals/state.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every config that a topic can have: Kafka 4.3's and our own. docs/protocol.md is made of it.
+"""Every topic config, Kafka 4.3's and our own. docs/reference/protocol.md is made of it.
 
 One line of the table says all there is to say of a config: its type, what holds when nobody sets
 it, the broker's name for that default, what it means, and what it does here where that differs from

@@ -1,6 +1,6 @@
 """The fold of groups: what was last written down of each.
 
-docs/groups.md describes the bytes. A change begins with its format and kind:
+docs/internals/groups.md describes the bytes. A change begins with its format and kind:
 
     SAVE     group name, the group as saving.pack wrote it
     REMOVE   group names

@@ -1,8 +1,8 @@
 """AlterClientQuotas: v0-1.
 
 Behaviour
-- Quotas of users, client ids and addresses are set and removed; docs/quotas.md says which there are
-  and what becomes of a client that goes beyond.
+- Quotas of users, client ids and addresses are set and removed; docs/reference/quotas.md says which
+  there are and what becomes of a client that goes beyond.
 - Each entity succeeds or fails alone. What an entity or a quota cannot be is INVALID_REQUEST, and
   so is an entity, or a quota of it, that is given twice.
 - To remove what is not there, or not known, is done already.

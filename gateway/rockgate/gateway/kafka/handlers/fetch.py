@@ -8,13 +8,13 @@ Behaviour
 - Waits until `min_bytes` are there or `max_wait_ms` are over. An error of a partition's log ends
   the wait, and so does a topic that goes; one that was not there does not, unless there is nothing
   else to wait for.
-- Sessions as in docs/fetch.md: a poll looks only at partitions that may have news.
+- Sessions as in docs/internals/fetch.md: a poll looks only at partitions that may have news.
 - An unknown topic is UNKNOWN_TOPIC_OR_PARTITION, by id UNKNOWN_TOPIC_ID. A session that has seen
   the topic of an id knows its name: then a topic that was deleted is UNKNOWN_TOPIC_OR_PARTITION,
   and one that was created again INCONSISTENT_TOPIC_ID.
 - What lies far behind the end of the log is brought in by a thread before it is sent; thousands of
   partitions are looked at in slices.
-- A batch of which records wait for their time is sent without them (docs/delay.md).
+- A batch of which records wait for their time is sent without them (docs/internals/delay.md).
 
 Versions
 - v5: log start offset.  v7: sessions.  v9: leader epoch.  v11: rack (ignored).  v12: flexible, last

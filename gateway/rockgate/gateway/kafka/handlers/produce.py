@@ -11,9 +11,9 @@ Behaviour
   that is refused for now holds back what its producer sent behind it: `firstbatches`.
 - A refusal of a sequence, an epoch, a time or a record says where the log begins, as Kafka's does.
 - On topics of `message.type` DELAY and MIXED batches are opened, and records with a header that
-  delays them wait (docs/delay.md). Compacted topics, `validate.batches` and `compression.type` open
-  them, too. A batch that takes long to open is opened by a thread; what comes behind it for the
-  same partitions waits for it, so that order and sequences hold. One that would become more than
+  delays them wait (docs/internals/delay.md). Compacted topics, `validate.batches` and
+  `compression.type` open them, too. A batch that takes long is opened by a thread; what follows it
+  for the same partitions waits, so that order and sequences hold. One that would become more than
   the settings under `batches` allow is MESSAGE_TOO_LARGE; on other topics it is taken unopened.
 
 Versions

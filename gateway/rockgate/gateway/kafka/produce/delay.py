@@ -1,8 +1,8 @@
 """Records that Kafka clients delay by their headers: how a batch with any of them is appended.
 
-docs/delay.md says what becomes of it. Only topics whose `message.type` is DELAY or MIXED come here.
-The batch is appended whole and marked, with its schedule in the same group; if it belongs to a
-transaction, or has very many records that wait, with the word that it is held instead.
+docs/internals/delay.md says what becomes of it. Only topics whose `message.type` is DELAY or MIXED
+come here. The batch is appended whole and marked, with its schedule in the same group; if it
+belongs to a transaction, or has very many records that wait, with the word that it is held instead.
 """
 
 from __future__ import annotations

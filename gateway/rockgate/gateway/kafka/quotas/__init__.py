@@ -1,1 +1,1 @@
-"""Client quotas: what is set, the rates that are measured, and who has to wait. docs/quotas.md."""
+"""Client quotas: what is set, what is measured, who has to wait. docs/reference/quotas.md."""

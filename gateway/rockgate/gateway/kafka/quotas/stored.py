@@ -1,4 +1,4 @@
-"""The quotas that are set: a fold, and for whom each of them holds (docs/quotas.md)."""
+"""The quotas that are set: a fold, and for whom each of them holds (docs/reference/quotas.md)."""
 
 from __future__ import annotations
 

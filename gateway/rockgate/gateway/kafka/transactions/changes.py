@@ -1,4 +1,4 @@
-"""Changes of transactional ids, as entries of the log. docs/transactions.md lists their fields."""
+"""Changes of transactional ids, as log entries. docs/internals/transactions.md has their fields."""
 
 from __future__ import annotations
 

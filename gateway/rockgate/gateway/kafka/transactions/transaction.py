@@ -1,7 +1,7 @@
 """One transactional id: its state, and what each request may do to it.
 
-docs/transactions.md has the table of states; this module is the table as code. It decides and
-changes nothing: a decision becomes an entry of the log, and the fold applies that.
+docs/internals/transactions.md has the table of states; this module is the table as code. It decides
+and changes nothing: a decision becomes an entry of the log, and the fold applies that.
 
     state            begins by        ends by
     EMPTY            INIT             ADD

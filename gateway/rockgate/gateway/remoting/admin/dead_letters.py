@@ -1,9 +1,9 @@
 """Dead letters, for an operator: counted by group, read, and sent to where they came from.
 
-docs/retry.md says what a dead letter has of its own. A resend is one atomic group: the message in
-its first topic, without those marks, and the word that this dead letter was sent again. So it is
-sent once, whatever crashes and however often it is asked for, unless somebody asks for it again
-on purpose. The dead letter itself stays where it is until retention takes it.
+docs/internals/retry.md says what a dead letter has of its own. A resend is one atomic group: the
+message in its first topic, without those marks, and the word that this dead letter was sent again.
+So it is sent once, whatever crashes and however often it is asked for, unless somebody asks for it
+again on purpose. The dead letter itself stays where it is until retention takes it.
 """
 
 from __future__ import annotations

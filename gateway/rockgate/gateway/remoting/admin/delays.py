@@ -1,9 +1,9 @@
 """What waits for its time, for an operator: counted, listed, looked at, taken back.
 
-A scan goes over the units of the schedule (docs/delay.md), a slice in each turn of the loop and so
-many in each request, so that ten million waiting things hold nobody up; whoever asks goes on where
-the last answer ended. Where a message will be delivered to stands in the message: looking at each
-is slower by far, and fewer are looked at in a request.
+A scan goes over the units of the schedule (docs/internals/delay.md), a slice in each turn of the
+loop and so many in each request, so that ten million waiting things hold nobody up; whoever asks
+goes on where the last answer ended. Where a message will be delivered to stands in the message:
+looking at each is slower by far, and fewer are looked at in a request.
 
 An id is `topic/queue/offset` of where something waits, a recall handle, the id that its producer
 gave it, or the one that says where it lies.

@@ -1,8 +1,8 @@
 """Undecided half messages, for an operator: listed, looked at, decided in their producer's place.
 
 An id is the offset of a half message, or the id that its producer gave it. The oldest have the
-lowest offsets, so pages go by offset. docs/half-messages.md says what a decision is: whoever comes
-first, this one, the producer's or the end of the checks, wins.
+lowest offsets, so pages go by offset. docs/internals/half-messages.md says what a decision is:
+whoever comes first, this one, the producer's or the end of the checks, wins.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Which dead letters were sent again: a fold, so that none is sent twice by mistake.
 
-docs/state.md has the shape of its records: a topic's id, a queue and a stretch of 1,024 offsets,
-with a bit for each of them. A resend appends its message and the new record in one atomic group.
+docs/internals/state.md has the shape of its records: a topic's id, a queue and a stretch of 1,024
+offsets, with a bit for each of them. A resend appends its message and the new record in one atomic
+group.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How groups may consume, as an administrator set it: a fold, so that it lasts.
 
-docs/state.md has the shape of its records: a group's name, and its settings as RocketMQ's JSON. A
-group that nobody set has RocketMQ's defaults.
+docs/internals/state.md has the shape of its records: a group's name, and its settings as RocketMQ's
+JSON. A group that nobody set has RocketMQ's defaults.
 """
 
 from __future__ import annotations

@@ -7,8 +7,9 @@
     __STARTDELIVERTIME            rmq_sys_wheel_timer              that time
 
 A level above the last is the last; level 0 is no delay, and any other level counts before a time.
-A time that is past is due at once, one too far ahead is refused. docs/delay.md says how things
-wait; a message that waits keeps its real topic and queue in its properties, and gets them back.
+A time that is past is due at once, one too far ahead is refused. docs/internals/delay.md says how
+things wait; a message that waits keeps its real topic and queue in its properties, and gets them
+back.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Half messages: taken, ended by their producers, and asked about when those say nothing.
 
-docs/half-messages.md specifies it. A decision is one append: the message in its real
+docs/internals/half-messages.md specifies it. A decision is one append: the message in its real
 queue, and the word that this half message is decided.
 """
 

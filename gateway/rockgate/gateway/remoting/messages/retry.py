@@ -1,6 +1,6 @@
 """Retry and dead letters: what consumers give back, and what they send to retry topics themselves.
 
-docs/retry.md specifies it. Either way it is one append: a copy that waits together with
+docs/internals/retry.md specifies it. Either way it is one append: a copy that waits together with
 its schedule, or a dead letter.
 """
 

@@ -3,8 +3,8 @@
 Behaviour
 - The message is named by its address, be it a message or one record of a Kafka producer's batch.
   One that is not there, or not shown yet, is SYSTEM_ERROR; the client then sends it by itself.
-- docs/retry.md has the table of levels and tries. `originMsgId` and `originTopic` are the client's
-  word and not used: what lies at the address says more.
+- docs/internals/retry.md has the table of levels and tries. `originMsgId` and `originTopic` are the
+  client's word and not used: what lies at the address says more.
 
 Departs from RocketMQ
 - What nobody consumes (waiting and half messages) cannot be given back.

@@ -1,4 +1,4 @@
-"""The machine of one group, row by row of its table; docs/groups.md has the table."""
+"""The machine of one group, row by row of its table; docs/internals/groups.md has the table."""
 
 from __future__ import annotations
 

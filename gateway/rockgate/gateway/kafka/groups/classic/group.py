@@ -1,6 +1,6 @@
 """The machine of one classic group. Time is a parameter; nothing waits, dials or writes here.
 
-docs/groups.md specifies it.
+docs/internals/groups.md specifies it.
 
     state       what is so                     left when
     EMPTY       no member                      one is let in → PREPARING
