@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from rockgate.protocol.kafka.records.record import Header
-from rockgate.store.delay import times
+from rockgate.store.api.delay import due_after, due_at
 
 LEVEL: Final = "DELAY"
 FROM_NOW: Final = {"TIMER_DELAY_SEC": 1_000, "TIMER_DELAY_MS": 1}
@@ -86,8 +86,8 @@ class Terms(NamedTuple):
         """Return the same for a schedule, which knows a delay from a time of day."""
         due_ms = self.due_ms(wait, now_ms)
         if wait.is_from_now:
-            return times.after(now_ms, due_ms - now_ms)
-        return times.at(due_ms)
+            return due_after(now_ms, due_ms - now_ms)
+        return due_at(due_ms)
 
     def check(self, wait: Wait, now_ms: int) -> None:
         """ValueError if a record is to wait for too long."""

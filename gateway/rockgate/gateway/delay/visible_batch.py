@@ -21,9 +21,8 @@ from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
 from rockgate.protocol.kafka.records.batch import Buffer, read_header
 from rockgate.protocol.kafka.records.bounds import LIGHT, WIDEST, Bounds, is_heavy
 from rockgate.protocol.kafka.records.record import rebuild_batch
-from rockgate.store.log.commitlog import CommitLog
-from rockgate.store.log.page_residency import Place
-from rockgate.store.read.reader import Slice
+from rockgate.store.api.log import CommitLog, Place
+from rockgate.store.api.read import Slice
 
 CACHE_BYTES: Final = 32 << 20
 _OVERHEAD: Final = 200

@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from rockgate.store.log.commitlog import CommitLog
-from rockgate.store.log.page_residency import Place, Warmth
-from rockgate.store.queues.queueindex import Unit
+from rockgate.store.api.log import CommitLog, Place, Warmth
+from rockgate.store.api.queues import Unit
 
 
 class Warming:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any, NamedTuple, TypeVar
 
+from rockgate.store.api.store import Store
 from rockgate.store.errors import FlushTimeout
-from rockgate.store.store import Store
 
 A = TypeVar("A")
 

@@ -20,9 +20,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from rockgate.gateway.net.clock import Clock, Timer
 from rockgate.gateway.runtime.time_slice import TimeSlice
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.state.topic import Topic
-from rockgate.store.store import Store
+from rockgate.store.api.queues import Queue
+from rockgate.store.api.store import Store
+from rockgate.store.api.topics import Topic
 
 Result = TypeVar("Result")
 T = TypeVar("T")

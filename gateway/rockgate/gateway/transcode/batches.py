@@ -37,10 +37,8 @@ from rockgate.protocol.kafka.records.record import (
 )
 from rockgate.protocol.remoting.compression import compression_of
 from rockgate.protocol.remoting.errors import MalformedContent
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.read.bodies import UNUSUAL, Alike
-from rockgate.store.read.reader import Slice
-from rockgate.store.write.dispatch import EPOCH, MAX_MS, TOPIC_ID
+from rockgate.store.api.queues import Queue
+from rockgate.store.api.read import EPOCH, MAX_MS, TOPIC_ID, UNUSUAL, Alike, Slice
 
 COMPRESSED_BODY: Final = b"__ROCKETMQ_COMPRESSED"
 """Header of a record whose value is a compressed body that cannot be opened: its flags."""

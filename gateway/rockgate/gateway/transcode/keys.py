@@ -17,7 +17,7 @@ from rockgate.protocol.kafka.records.batch import HEADER_SIZE, read_header
 from rockgate.protocol.kafka.records.bounds import BOUNDS, LIGHT, Bounds, is_heavy
 from rockgate.protocol.kafka.records.record import open_records
 from rockgate.protocol.kafka.records.skimming import skim_keys
-from rockgate.store.keys.entrykeys import Found
+from rockgate.store.api.read import Found
 
 
 class RecordKeys:

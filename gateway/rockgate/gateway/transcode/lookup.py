@@ -19,10 +19,8 @@ from rockgate.gateway.transcode.transcoder import Transcoder
 from rockgate.protocol.entry import MAGIC_BATCH, places
 from rockgate.protocol.kafka.errors import BatchTooLarge
 from rockgate.protocol.kafka.records.bounds import LIGHT, is_heavy
-from rockgate.store.keys.keyindex import FOREVER_MS
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.read.lookup import Lookup
-from rockgate.store.read.reader import Slice
+from rockgate.store.api.queues import Queue
+from rockgate.store.api.read import FOREVER_MS, Lookup, Slice
 
 LIGHT_MAX: Final = 16
 """Batches that one query opens on the loop; those behind them are opened by a thread."""

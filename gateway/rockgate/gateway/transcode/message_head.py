@@ -14,7 +14,7 @@ from rockgate.protocol.entry import (
     TOPIC_SIZE_V1_MAX,
     Entry,
 )
-from rockgate.store.queues.tags import tag_code
+from rockgate.store.api.queues import tag_code
 
 SIZE_I16: Final = struct.Struct(">h")
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from rockgate.protocol.remoting.compression import SIZE_MAX, Compression, decompress
 from rockgate.protocol.remoting.errors import ContentTooLarge, MalformedContent
-from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.api.queues import Queue
 
 INFLATED_BYTES_MAX: Final = 256 << 10
 """What is opened on the loop at a time: about 1 ms."""

@@ -17,7 +17,7 @@ from rockgate.gateway.transcode.messages import Accepts, AcceptsCode, Cut, Messa
 from rockgate.protocol.entry import body_of
 from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
 from rockgate.protocol.kafka.records.bounds import LIGHT, Bounds, is_heavy
-from rockgate.store.read.reader import Slice
+from rockgate.store.api.read import Slice
 
 
 class Transcoder:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from rockgate.gateway.transcode.messages import Origin
-from rockgate.store.state.topics import Topics
+from rockgate.store.api.topics import Topics
 
 
 class Unstable(Protocol):

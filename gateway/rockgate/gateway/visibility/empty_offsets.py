@@ -16,15 +16,10 @@ from typing import Final
 
 import msgspec
 
-from rockgate.store.delay.changes import DELAY_TOPIC, Kind, decode
-from rockgate.store.delay.changes import FORMAT as DELAY_FORMAT
-from rockgate.store.delay.offset_set import OffsetSet
+from rockgate.store.api.delay import DELAY_FORMAT, DELAY_TOPIC, Kind, OffsetSet, decode
+from rockgate.store.api.folds import Change, Measured, Roster, check_format, pack_array, sliced
+from rockgate.store.api.topics import Topic, Topics
 from rockgate.store.errors import StoreCorrupt
-from rockgate.store.state.fold import Change, check_format
-from rockgate.store.state.roster import Roster
-from rockgate.store.state.slicing import Measured, pack_array, sliced
-from rockgate.store.state.topic import Topic
-from rockgate.store.state.topics import Topics
 
 _FORMAT: Final = 1
 _VERSION: Final = bytes((_FORMAT,))

@@ -19,12 +19,9 @@ from rockgate.protocol.entry import get_property
 from rockgate.protocol.kafka.errors import MalformedBatch
 from rockgate.protocol.kafka.records.batch import read_header
 from rockgate.protocol.kafka.records.control import MarkerType, read_marker
+from rockgate.store.api.folds import Change, Measured, Roster, check_format, pack_array, sliced
+from rockgate.store.api.topics import Topic, Topics
 from rockgate.store.errors import StoreCorrupt
-from rockgate.store.state.fold import Change, check_format
-from rockgate.store.state.roster import Roster
-from rockgate.store.state.slicing import Measured, pack_array, sliced
-from rockgate.store.state.topic import Topic
-from rockgate.store.state.topics import Topics
 
 FIRST: Final = b"__TXN_FIRST"
 """Property of a marker's entry: the offset of its transaction's first batch in the partition."""

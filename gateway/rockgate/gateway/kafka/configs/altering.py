@@ -21,9 +21,8 @@ from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.errors import RequestError, explain
 from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.store.api.topics import Topic, Topics
 from rockgate.store.errors import StoreError
-from rockgate.store.state.topic import Topic
-from rockgate.store.state.topics import Topics
 
 CHANGE_COST = 5
 _PARTITIONS_PER_COST = 50

@@ -7,8 +7,7 @@ from typing import Final
 
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.protocol.kafka.errors import ErrorCode
-from rockgate.store.state.fold import Fold, Journal
-from rockgate.store.state.keyed import KeyedFold
+from rockgate.store.api.folds import Fold, Journal, KeyedFold
 
 TOPIC: Final = b"rmq_sys_rockgate_configs"
 RESOURCES_MAX: Final = 100_000

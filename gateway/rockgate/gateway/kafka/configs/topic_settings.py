@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 from rockgate.gateway.kafka.configs.types import items_of
 from rockgate.protocol.kafka.records.batch import Compression
-from rockgate.store.state.topic import Topic
+from rockgate.store.api.topics import Topic
 
 _CODECS = {
     "uncompressed": Compression.NONE,

@@ -14,13 +14,12 @@ from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
 from rockgate.gateway.kafka.fetch.session import FetchSession, Wanted, WantedTopic
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.fetch import FetchedPartition
-from rockgate.store.log.page_residency import Place
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.queues.queuetable import QueueTable
-from rockgate.store.read import bodies
-from rockgate.store.state.topics import Topics
+from rockgate.store.api.log import Place
+from rockgate.store.api.queues import Queue, QueueTable
+from rockgate.store.api.read import BATCHES_MAX as RUN_MAX
+from rockgate.store.api.topics import Topics
 
-BATCHES_MAX = bodies.BATCHES_MAX
+BATCHES_MAX = RUN_MAX
 """Batches of one answer, or a few more: small ones would otherwise hold up everybody else."""
 
 _BY_NAME = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INCONSISTENT_TOPIC_ID)

@@ -12,11 +12,8 @@ from typing import Final, NamedTuple
 
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.kafka.errors import ErrorCode
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.queues.queueindex import Unit
-from rockgate.store.read.bodies import Bodies
-from rockgate.store.state.epochs import Epochs
-from rockgate.store.write.dispatch import EPOCH
+from rockgate.store.api.queues import Queue, Unit
+from rockgate.store.api.read import EPOCH, Bodies, Epochs
 
 _IN_BATCH: Final = Struct(">12xi")
 

@@ -26,11 +26,10 @@ from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.fetch import Diverging, FetchedPartition
 from rockgate.protocol.kafka.messages.fetch import FetchPartition
 from rockgate.protocol.kafka.varint import Buffer
+from rockgate.store.api.log import Place
+from rockgate.store.api.queues import Queue
+from rockgate.store.api.read import BATCHES_MAX, Alike, Bodies, Reader, Slice
 from rockgate.store.errors import StoreError
-from rockgate.store.log.page_residency import Place
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.read.bodies import BATCHES_MAX, Alike, Bodies
-from rockgate.store.read.reader import Reader, Slice
 
 
 class Kept(Protocol):

@@ -23,7 +23,7 @@ from rockgate.gateway.kafka.request import names
 from rockgate.gateway.storage.long_poll import Poll, Waiting
 from rockgate.protocol.kafka.hot.fetch import FetchedPartition
 from rockgate.protocol.kafka.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic
-from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.api.queues import Queue
 
 UNTOLD = -1
 

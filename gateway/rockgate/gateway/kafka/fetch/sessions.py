@@ -30,7 +30,7 @@ from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.fetch import TOPIC_IDS
 from rockgate.protocol.kafka.messages.fetch import FetchRequest
-from rockgate.store.clock import Clock
+from rockgate.store.api.clock import Clock
 
 PIECE_COUNT: Final = 500
 EVICTION_MS: Final = 120_000

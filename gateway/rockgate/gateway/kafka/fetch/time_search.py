@@ -30,10 +30,8 @@ from rockgate.protocol.kafka.records.batch import read_header
 from rockgate.protocol.kafka.records.bounds import LIGHT, Bounds, is_heavy
 from rockgate.protocol.kafka.records.record import open_records
 from rockgate.protocol.kafka.records.skimming import skim_times
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.queues.queueindex import Unit
-from rockgate.store.read.bodies import Bodies
-from rockgate.store.read.reader import Slice
+from rockgate.store.api.queues import Queue, Unit
+from rockgate.store.api.read import Bodies, Slice
 
 WALK_UNITS: Final = 256
 _BORN_MS: Final = Struct(">40xq")

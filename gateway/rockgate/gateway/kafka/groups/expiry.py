@@ -24,10 +24,10 @@ from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.groups.subscription import subscribed
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.net.clock import Clock, Timer
+from rockgate.store.api.clock import Complaint
+from rockgate.store.api.progress import Committed, Key, Progress
+from rockgate.store.api.topics import Topics
 from rockgate.store.errors import StoreError
-from rockgate.store.problem_log import Complaint
-from rockgate.store.progress.progress import Committed, Key, Progress
-from rockgate.store.state.topics import Topics
 
 PAGE_COUNT = 500
 """Offsets, or groups, looked at before others get their turn."""

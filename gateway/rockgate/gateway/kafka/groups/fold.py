@@ -20,10 +20,17 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from rockgate.gateway.kafka.groups.classic.group_record import SavedGroup, pack, unpack
+from rockgate.store.api.folds import (
+    CHANGE_SIZE_MAX,
+    Change,
+    Journal,
+    Measured,
+    Roster,
+    check_format,
+    pack_array,
+    sliced,
+)
 from rockgate.store.errors import StoreCorrupt
-from rockgate.store.state.fold import CHANGE_SIZE_MAX, Change, Journal, check_format
-from rockgate.store.state.roster import Roster
-from rockgate.store.state.slicing import Measured, pack_array, sliced
 
 TOPIC: Final = b"rmq_sys_rockgate_groups"
 FORMAT: Final = 1

@@ -45,9 +45,9 @@ from rockgate.gateway.kafka.groups.waiters import Waiter
 from rockgate.gateway.net.clock import Clock, Timer
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.store.api.clock import Complaint
+from rockgate.store.api.progress import Progress
 from rockgate.store.errors import StoreError
-from rockgate.store.problem_log import Complaint
-from rockgate.store.progress.progress import Progress
 
 A = TypeVar("A")
 PREFIX_CHARS_MAX = 200

@@ -33,7 +33,7 @@ from rockgate.protocol.kafka.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTopicResult,
 )
-from rockgate.store.state.topics import Topics
+from rockgate.store.api.topics import Topics
 
 _MANY = 4
 _ABORTABLE = 5

@@ -25,7 +25,7 @@ from rockgate.protocol.kafka.messages.alter_partition_reassignments import (
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
-from rockgate.store.state.topic import Topic
+from rockgate.store.api.topics import Topic
 
 
 class AlterPartitionReassignments:

@@ -32,10 +32,8 @@ from rockgate.protocol.kafka.messages.create_partitions import (
     CreatePartitionsTopicResult,
 )
 from rockgate.protocol.kafka.schema import Encoded
+from rockgate.store.api.topics import QUEUE_COUNT_MAX, Topic, Topics
 from rockgate.store.errors import StoreError
-from rockgate.store.state.topic import Topic
-from rockgate.store.state.topicchanges import QUEUE_COUNT_MAX
-from rockgate.store.state.topics import Topics
 
 CHANGE_COST = 5
 STRICT_SINCE = 3

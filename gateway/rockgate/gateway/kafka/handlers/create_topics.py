@@ -55,9 +55,8 @@ from rockgate.protocol.kafka.messages.create_topics import (
     CreateTopicsResponse,
 )
 from rockgate.protocol.kafka.schema import ZERO_UUID, Encoded, encode_part, join
+from rockgate.store.api.topics import QUEUE_COUNT_MAX, NewTopic, Topics
 from rockgate.store.errors import StoreError
-from rockgate.store.state.topicchanges import QUEUE_COUNT_MAX, NewTopic
-from rockgate.store.state.topics import Topics
 
 CREATION_COST = 5
 CONFIGS_SINCE = 5

@@ -32,9 +32,9 @@ from rockgate.protocol.kafka.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.state.topic import Topic
-from rockgate.store.store import Store
+from rockgate.store.api.queues import Queue
+from rockgate.store.api.store import Store
+from rockgate.store.api.topics import Topic
 
 HIGH_WATERMARK = -1
 UNKNOWN_OFFSET = -1

@@ -35,9 +35,8 @@ from rockgate.protocol.kafka.messages.delete_topics import (
     DeleteTopicState,
 )
 from rockgate.protocol.kafka.schema import ZERO_UUID, Encoded
+from rockgate.store.api.topics import Topic, Topics
 from rockgate.store.errors import StoreError
-from rockgate.store.state.topic import Topic
-from rockgate.store.state.topics import Topics
 
 IDS_SINCE = 6
 STRICT_SINCE = 5

@@ -30,7 +30,7 @@ from rockgate.protocol.kafka.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from rockgate.store.queues.queuetable import QueueTable
+from rockgate.store.api.queues import QueueTable
 
 SLICE_COUNT = 200
 """Partitions looked at before others get their turn."""

@@ -31,7 +31,7 @@ from rockgate.protocol.kafka.messages.describe_producers import (
     ProducerState,
     TopicResponse,
 )
-from rockgate.store.state.topic import Topic
+from rockgate.store.api.topics import Topic
 
 NO_COORDINATOR = NO_OFFSET = -1
 

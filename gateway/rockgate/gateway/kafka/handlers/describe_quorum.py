@@ -31,7 +31,7 @@ from rockgate.protocol.kafka.messages.describe_quorum import (
     TopicData,
     TopicQuorum,
 )
-from rockgate.store.store import Store
+from rockgate.store.api.store import Store
 
 METADATA = "__cluster_metadata"
 LISTENER = "PLAINTEXT"

@@ -37,7 +37,7 @@ from rockgate.protocol.kafka.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponseTopic,
 )
 from rockgate.protocol.kafka.schema import Encoded
-from rockgate.store.state.topic import Topic
+from rockgate.store.api.topics import Topic
 
 PAGE_MAX = 2_000
 """Partitions in one response at the most, as in Kafka."""

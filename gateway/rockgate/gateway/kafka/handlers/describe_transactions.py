@@ -27,7 +27,7 @@ from rockgate.protocol.kafka.messages.describe_transactions import (
     TopicData,
     TransactionState,
 )
-from rockgate.store.state.topics import Topics
+from rockgate.store.api.topics import Topics
 
 SLICE_COUNT: Final = 200
 """Ids and partitions that are described at once; more of them in slices."""

@@ -51,7 +51,7 @@ from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot import fetch as hot
 from rockgate.protocol.kafka.hot.fetch import FetchedPartition, FetchedTopic
 from rockgate.protocol.kafka.messages.fetch import FetchRequest
-from rockgate.store.store import Store
+from rockgate.store.api.store import Store
 
 READ_COMMITTED = 1
 SLICE_COUNT = 1_000

@@ -42,10 +42,10 @@ from rockgate.protocol.kafka.messages.list_offsets import (
     ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
+from rockgate.store.api.queues import Queue
+from rockgate.store.api.store import Store
+from rockgate.store.api.topics import Topic
 from rockgate.store.errors import StoreError
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.state.topic import Topic
-from rockgate.store.store import Store
 
 LATEST: Final = -1
 EARLIEST: Final = -2

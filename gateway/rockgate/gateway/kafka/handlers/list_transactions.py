@@ -33,7 +33,7 @@ from rockgate.protocol.kafka.messages.list_transactions import (
     ListTransactionsResponse,
     TransactionState,
 )
-from rockgate.store.clock import Clock
+from rockgate.store.api.clock import Clock
 
 SLICE_COUNT: Final = 500
 """Ids that are looked at at once; more of them in slices."""

@@ -49,10 +49,8 @@ from rockgate.protocol.kafka.messages.metadata import (
     MetadataResponseTopic,
 )
 from rockgate.protocol.kafka.schema import ZERO_UUID, Encoded, join
+from rockgate.store.api.topics import NewTopic, Topic, Topics
 from rockgate.store.errors import StoreError
-from rockgate.store.state.topic import Topic
-from rockgate.store.state.topicchanges import NewTopic
-from rockgate.store.state.topics import Topics
 
 AUTO_CREATE_MAX = 1_000
 """Topics created by one request at the most: what is left over is created when asked for again."""

@@ -43,10 +43,10 @@ from rockgate.protocol.kafka.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from rockgate.store.clock import Clock
-from rockgate.store.progress.progress import Commit
-from rockgate.store.state.topic import Topic
-from rockgate.store.store import Store
+from rockgate.store.api.clock import Clock
+from rockgate.store.api.progress import Commit
+from rockgate.store.api.store import Store
+from rockgate.store.api.topics import Topic
 
 SLICE_COUNT: Final = 500
 """Partitions committed before others get their turn."""

@@ -27,8 +27,8 @@ from rockgate.protocol.kafka.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
-from rockgate.store.progress.progress import Key
-from rockgate.store.store import Store
+from rockgate.store.api.progress import Key
+from rockgate.store.api.store import Store
 
 PIECE_COUNT: Final = 200
 """Offsets that are forgotten as one change; more of them with other requests in between."""

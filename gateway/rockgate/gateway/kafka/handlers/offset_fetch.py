@@ -42,8 +42,8 @@ from rockgate.protocol.kafka.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from rockgate.protocol.kafka.schema import ZERO_UUID
-from rockgate.store.progress.progress import Committed, Progress
-from rockgate.store.state.topics import Topics
+from rockgate.store.api.progress import Committed, Progress
+from rockgate.store.api.topics import Topics
 
 SLICE_COUNT = 500
 """Partitions that are looked up at once; more of them in slices."""

@@ -34,10 +34,10 @@ from rockgate.protocol.kafka.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopicResult,
 )
+from rockgate.store.api.log import Place
+from rockgate.store.api.queues import Queue
+from rockgate.store.api.store import Store
 from rockgate.store.errors import StoreError
-from rockgate.store.log.page_residency import Place
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.store import Store
 
 SLICE_COUNT = 200
 """Partitions looked up before others get their turn."""

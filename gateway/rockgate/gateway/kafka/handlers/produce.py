@@ -67,12 +67,12 @@ from rockgate.protocol.kafka.records.batch import (
     stamp,
     stamp_append_time,
 )
-from rockgate.store.clock import Clock
+from rockgate.store.api.append import Stamp
+from rockgate.store.api.clock import Clock
+from rockgate.store.api.queues import Queue
+from rockgate.store.api.store import Store
+from rockgate.store.api.topics import Topic
 from rockgate.store.errors import StoreError
-from rockgate.store.log.commitlog import Stamp
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.state.topic import Topic
-from rockgate.store.store import Store
 
 __all__ = ["Produce", "Produced", "decode", "decode_large", "encode"]
 

@@ -45,7 +45,7 @@ from rockgate.protocol.kafka.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
-from rockgate.store.state.topics import Topics
+from rockgate.store.api.topics import Topics
 
 SLICE_COUNT: Final = 500
 """Partitions whose offsets are kept before others get their turn; long metadata counts as more."""

@@ -34,9 +34,8 @@ from rockgate.protocol.kafka.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from rockgate.protocol.kafka.records.control import Marker, MarkerType
+from rockgate.store.api.topics import Topic, Topics
 from rockgate.store.errors import StoreError
-from rockgate.store.state.topic import Topic
-from rockgate.store.state.topics import Topics
 
 
 class WriteTxnMarkers:

@@ -15,19 +15,10 @@ from rockgate.gateway.kafka.produce.topic_checks import WAITS_MAX, Waits
 from rockgate.protocol.entry import DELAYED
 from rockgate.protocol.kafka.records.batch import BatchHeader, Buffer
 from rockgate.protocol.kafka.records.sifting import Wanted
-from rockgate.store.delay.held import (
-    HELD_TOPIC,
-    NOBODY,
-    UNDECIDED,
-    HeldEntries,
-    Hold,
-    Kind,
-    encode,
-)
-from rockgate.store.log.commitlog import Draft, Stamp
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.store import Store
-from rockgate.store.write.append import Appended, Intake
+from rockgate.store.api.append import Appended, Draft, Intake, Stamp
+from rockgate.store.api.held import HELD_TOPIC, NOBODY, UNDECIDED, HeldEntries, Hold, Kind, encode
+from rockgate.store.api.queues import Queue
+from rockgate.store.api.store import Store
 
 
 class RecordDelays:

@@ -14,12 +14,12 @@ from rockgate.gateway.delay.opening import Opened, open_batch, open_politely, wa
 from rockgate.protocol.entry import body_of
 from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
 from rockgate.protocol.kafka.records.bounds import LIGHT, WIDEST, is_heavy
-from rockgate.store.delay.held import HELD_TOPIC, Held, HeldEntries, Kind, Scheduled, encode
+from rockgate.store.api.clock import Complaint, Remembered
+from rockgate.store.api.held import HELD_TOPIC, Held, HeldEntries, Kind, Scheduled, encode
+from rockgate.store.api.queues import Unit
+from rockgate.store.api.read import Slice
+from rockgate.store.api.store import Store
 from rockgate.store.errors import StoreError
-from rockgate.store.problem_log import Complaint, Remembered
-from rockgate.store.queues.queueindex import Unit
-from rockgate.store.read.reader import Slice
-from rockgate.store.store import Store
 
 STEP_RECORDS: Final = 500
 RETRY_MS: Final = 1_000

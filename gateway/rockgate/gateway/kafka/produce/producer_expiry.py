@@ -11,8 +11,7 @@ silent longest, as if the time for it were shorter, but nobody who wrote within 
 from __future__ import annotations
 
 from rockgate.gateway.kafka.produce.producers import Producers
-from rockgate.store.clock import Clock
-from rockgate.store.upkeep.expiry import BelievedTime
+from rockgate.store.api.clock import BelievedTime, Clock
 
 LOOK_EVERY_MS = 60_000
 LOOK_SOON_MS = 1_000

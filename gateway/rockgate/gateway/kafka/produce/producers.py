@@ -30,12 +30,9 @@ import msgspec
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.records.batch import BatchHeader, read_header
+from rockgate.store.api.folds import Change, Journal, Measured, Roster, check_format, sliced
+from rockgate.store.api.topics import Topic, Topics
 from rockgate.store.errors import StoreCorrupt
-from rockgate.store.state.fold import Change, Journal, check_format
-from rockgate.store.state.roster import Roster
-from rockgate.store.state.slicing import Measured, sliced
-from rockgate.store.state.topic import Topic
-from rockgate.store.state.topics import Topics
 
 TOPIC = b"rmq_sys_rockgate_producers"
 WINDOW = 5

@@ -26,11 +26,10 @@ from rockgate.protocol.kafka.records.batch import HEADER_SIZE, stamp, stamp_appe
 from rockgate.protocol.kafka.records.bounds import LIGHT, WIDEST, is_heavy
 from rockgate.protocol.kafka.records.record import is_delta
 from rockgate.protocol.kafka.records.regrouping import Raw, raw_record, regrouped
+from rockgate.store.api.append import Draft, Intake, Stamp
+from rockgate.store.api.read import Slice
+from rockgate.store.api.store import Store
 from rockgate.store.errors import StoreCorrupt
-from rockgate.store.log.commitlog import Draft, Stamp
-from rockgate.store.read.reader import Slice
-from rockgate.store.store import Store
-from rockgate.store.write.append import Intake
 
 CACHE_BYTES: Final = 32 << 20
 BATCH_BYTES: Final = 64 << 10

@@ -15,7 +15,7 @@ from rockgate.protocol.kafka.hot.produce import TOPIC_IDS, ProducedPartition, Pr
 from rockgate.protocol.kafka.messages.produce import ProduceRequest
 from rockgate.protocol.kafka.records.batch import BatchHeader, check_produced
 from rockgate.protocol.kafka.records.sifting import BAD_MAX
-from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.api.queues import Queue
 
 Buffer = bytes | bytearray | memoryview
 _TIMESTAMP_TYPE_BIT = 1 << 3

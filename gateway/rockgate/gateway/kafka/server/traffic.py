@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rockgate.gateway.kafka.request import names
-from rockgate.store.state.topic import Topic
+from rockgate.store.api.topics import Topic
 
 
 class Traffic:

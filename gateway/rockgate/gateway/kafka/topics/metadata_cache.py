@@ -14,7 +14,7 @@ from rockgate.protocol.kafka.messages.metadata import (
     MetadataResponseTopic,
 )
 from rockgate.protocol.kafka.schema import Encoded, encode_part
-from rockgate.store.state.topic import Topic
+from rockgate.store.api.topics import Topic
 
 TOPIC_OPERATIONS = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
 """Everything a client may do to a topic, as bits: read, write, create, delete, alter, describe and

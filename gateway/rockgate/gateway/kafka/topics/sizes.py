@@ -12,8 +12,8 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import islice, takewhile
 
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.state.topic import Topic
+from rockgate.store.api.queues import Queue
+from rockgate.store.api.topics import Topic
 
 PIECE_UNITS = 1_000
 """Units between two marks, and counted before others get their turn: half a millisecond or so."""

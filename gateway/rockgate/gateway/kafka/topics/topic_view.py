@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.protocol.kafka.errors import ErrorCode
-from rockgate.store.state.topic import Topic
-from rockgate.store.state.topics import Topics
+from rockgate.store.api.topics import Topic, Topics
 
 _DEAD_MIN = 1_000
 

@@ -9,9 +9,9 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from rockgate.gateway.kafka.transactions.transaction import Ending, Offset, Partition, Producer
+from rockgate.store.api.folds import CHANGE_SIZE_MAX, Change, check_format
+from rockgate.store.api.progress import Removed
 from rockgate.store.errors import StoreCorrupt
-from rockgate.store.progress.records import Removed
-from rockgate.store.state.fold import CHANGE_SIZE_MAX, Change, check_format
 
 TOPIC: Final = b"rmq_sys_rockgate_transactions"
 FORMAT: Final = 1

@@ -30,11 +30,9 @@ from rockgate.gateway.kafka.transactions.transaction import (
     Transaction,
 )
 from rockgate.protocol.kafka.errors import ErrorCode
-from rockgate.store.log.commitlog import Draft
-from rockgate.store.progress.progress import Commit, Progress
-from rockgate.store.progress.records import Removed, check_group
-from rockgate.store.state.topics import Topics
-from rockgate.store.write.append import Appender, Intake
+from rockgate.store.api.append import Appender, Draft, Intake
+from rockgate.store.api.progress import Commit, Progress, Removed, check_group
+from rockgate.store.api.topics import Topics
 
 MARKERS_PER_GROUP: Final = 200
 """Markers that are written at once: about two milliseconds."""

@@ -14,10 +14,8 @@ from typing import Final
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.transaction import PREPARED, State, Transaction
-from rockgate.store.clock import Clock
+from rockgate.store.api.clock import BelievedTime, Clock, Complaint
 from rockgate.store.errors import StoreError
-from rockgate.store.problem_log import Complaint
-from rockgate.store.upkeep.expiry import BelievedTime
 
 EXPIRY_EVERY_MS: Final = 60_000
 RETRY_MS: Final = 1_000

@@ -19,11 +19,9 @@ from rockgate.gateway.kafka.transactions.transaction import (
     State,
     Transaction,
 )
+from rockgate.store.api.folds import Change, Measured, Roster, check_format, pack_array, sliced
+from rockgate.store.api.progress import Removed
 from rockgate.store.errors import StoreCorrupt
-from rockgate.store.progress.records import Removed
-from rockgate.store.state.fold import Change, check_format
-from rockgate.store.state.roster import Roster
-from rockgate.store.state.slicing import Measured, pack_array, sliced
 
 _SLICE_COST: Final = 2_000
 _VERSION: Final = bytes((FORMAT,))

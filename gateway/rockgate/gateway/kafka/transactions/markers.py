@@ -13,10 +13,9 @@ from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.records.batch import stamp
 from rockgate.protocol.kafka.records.control import Marker, MarkerType, build_marker
-from rockgate.store.delay.held import HeldEntries
-from rockgate.store.log.commitlog import Draft
-from rockgate.store.store import Store
-from rockgate.store.write.append import Intake
+from rockgate.store.api.append import Draft, Intake
+from rockgate.store.api.held import HeldEntries
+from rockgate.store.api.store import Store
 
 COORDINATOR_EPOCH: Final = 0
 """There is one coordinator, and it is never replaced."""

@@ -43,14 +43,11 @@ from rockgate.protocol.remoting.headers.operating import (
     ReadDeadLettersHeader,
     ResendDeadLetterHeader,
 )
-from rockgate.store.log.commitlog import Draft
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.queues.queueindex import Unit
-from rockgate.store.read.reader import Slice
-from rockgate.store.state.topic import Topic
-from rockgate.store.state.topicchanges import WRITE
-from rockgate.store.store import Store
-from rockgate.store.write.append import Intake
+from rockgate.store.api.append import Draft, Intake
+from rockgate.store.api.queues import Queue, Unit
+from rockgate.store.api.read import Slice
+from rockgate.store.api.store import Store
+from rockgate.store.api.topics import WRITE, Topic
 
 LIMIT_MAX: Final = 200
 PAGE_BYTES: Final = 4 << 20

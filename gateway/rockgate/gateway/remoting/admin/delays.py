@@ -37,14 +37,11 @@ from rockgate.protocol.remoting.bodies.operating import (
 from rockgate.protocol.remoting.errors import MalformedContent
 from rockgate.protocol.remoting.headers.operating import ScanDelaysHeader
 from rockgate.protocol.remoting.ids import parse_offset_message_id, split_place
-from rockgate.store.delay.fold import Listed
-from rockgate.store.delay.given import ORIGIN
+from rockgate.store.api.delay import ORIGIN, Listed
+from rockgate.store.api.queues import Queue, Unit
+from rockgate.store.api.read import Slice, no_batch_keys
+from rockgate.store.api.store import Store
 from rockgate.store.errors import StoreError
-from rockgate.store.keys.keyloading import no_batch_keys
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.queues.queueindex import Unit
-from rockgate.store.read.reader import Slice
-from rockgate.store.store import Store
 
 UNITS_PER_TURN: Final = 500
 UNITS_PER_REQUEST: Final = 200_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rockgate.gateway.visibility.empty_offsets import EmptyOffsets
 from rockgate.protocol.remoting.bodies.operating import OffsetRange
-from rockgate.store.queues.queuetable import QueueTable
+from rockgate.store.api.queues import QueueTable
 
 
 class EmptyOffsetsAdmin:

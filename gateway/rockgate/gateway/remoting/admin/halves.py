@@ -17,9 +17,9 @@ from rockgate.gateway.remoting.messages.halves import Halves
 from rockgate.gateway.storage.cold_reads import Warming
 from rockgate.protocol.remoting.bodies.operating import HalfPage, HalfView, Resolved
 from rockgate.protocol.remoting.headers.operating import ListHalvesHeader
-from rockgate.store.half.fold import MESSAGES, Half, HalfMessages
-from rockgate.store.keys.keyloading import no_batch_keys
-from rockgate.store.store import Store
+from rockgate.store.api.half import MESSAGES, Half, HalfMessages
+from rockgate.store.api.read import no_batch_keys
+from rockgate.store.api.store import Store
 
 HALVES_PER_TURN: Final = 2_000
 LIMIT_MAX: Final = 200

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.queues.queuetable import QueueTable
-from rockgate.store.state.fold import Fold, Journal
-from rockgate.store.state.keyed import KeyedFold
+from rockgate.store.api.folds import Fold, Journal, KeyedFold
+from rockgate.store.api.queues import Queue, QueueTable
 
 TOPIC: Final = b"rmq_sys_rockgate_resent"
 STRETCH: Final = 1_024

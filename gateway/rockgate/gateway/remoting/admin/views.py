@@ -20,7 +20,7 @@ from rockgate.protocol.kafka.records.skimming import record_at
 from rockgate.protocol.remoting.bodies.operating import MessageView
 from rockgate.protocol.remoting.compression import compression_of, decompress
 from rockgate.protocol.remoting.errors import MalformedContent
-from rockgate.store.read.reader import Slice
+from rockgate.store.api.read import Slice
 
 PREVIEW_MAX: Final = 64 << 10
 OPENED_MAX: Final = 16 << 20

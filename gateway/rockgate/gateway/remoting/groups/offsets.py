@@ -15,9 +15,9 @@ from rockgate.gateway.remoting.groups.resets import Resets
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.runtime.quoting import shown
 from rockgate.protocol.remoting.codes import ResponseCode
-from rockgate.store.progress.progress import Commit, Progress
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.state.topic import Topic
+from rockgate.store.api.progress import Commit, Progress
+from rockgate.store.api.queues import Queue
+from rockgate.store.api.topics import Topic
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.api.queues import Queue
 
 Key = tuple[str, bytes, int]
 """A group in the store's form, a topic's id, a queue."""

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 from rockgate.protocol.remoting import javajson
 from rockgate.protocol.remoting.bodies.clients import SubscriptionGroupConfig
-from rockgate.store.state.fold import Fold, Journal
-from rockgate.store.state.keyed import KeyedFold
+from rockgate.store.api.folds import Fold, Journal, KeyedFold
 
 TOPIC = b"rmq_sys_rockgate_rocketmq_groups"
 DECODED_MAX = 10_000

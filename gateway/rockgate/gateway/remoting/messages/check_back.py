@@ -18,11 +18,9 @@ from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.headers.transactions import CheckTransactionHeader
 from rockgate.protocol.remoting.message import encode as encode_message
-from rockgate.store.clock import Clock
-from rockgate.store.half.changes import HALF_TOPIC, Checked, encode
-from rockgate.store.half.fold import MESSAGES, Half, HalfMessages
-from rockgate.store.state.fold import Journal
-from rockgate.store.upkeep.expiry import BelievedTime
+from rockgate.store.api.clock import BelievedTime, Clock
+from rockgate.store.api.folds import Journal
+from rockgate.store.api.half import HALF_TOPIC, MESSAGES, Checked, Half, HalfMessages, encode
 
 CHECKS_PER_STEP: Final = 50
 RETRY_MS: Final = 10_000

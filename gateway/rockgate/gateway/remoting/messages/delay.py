@@ -37,15 +37,13 @@ from rockgate.protocol.entry import (
     parse_properties,
 )
 from rockgate.protocol.remoting.codes import ResponseCode
-from rockgate.store.delay import times as delaytimes
+from rockgate.store.api.append import NOTHING_ELSE, Draft, Intake
+from rockgate.store.api.delay import due_after, due_at
+from rockgate.store.api.queues import Queue
+from rockgate.store.api.read import Slice
+from rockgate.store.api.store import Store
+from rockgate.store.api.topics import Topic
 from rockgate.store.errors import UnknownTopic
-from rockgate.store.log.commitlog import Draft
-from rockgate.store.log.draft import NOTHING_ELSE
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.read.reader import Slice
-from rockgate.store.state.topic import Topic
-from rockgate.store.store import Store
-from rockgate.store.write.append import Intake
 
 LEVELS_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
 TIMES_TOPIC: Final = "rmq_sys_wheel_timer"
@@ -120,7 +118,7 @@ class Delays:
         level = _number(properties, LEVEL)
         if level is not None and level > 0:
             level = min(level, len(self._levels_ms))
-            when = delaytimes.after(self._deliveries.now_ms(), self._levels_ms[level - 1])
+            when = due_after(self._deliveries.now_ms(), self._levels_ms[level - 1])
             waiting = self._queue(LEVELS_TOPIC, level - 1)
         else:
             at = self._time(properties)
@@ -154,7 +152,7 @@ class Delays:
                 f"timer message illegal, the delay time of {at_ms - now_ms} ms is bigger than the"
                 f" max delay {self._delay_ms_max} ms",
             )
-        return delaytimes.at(at_ms) if delay_ms is None else delaytimes.after(now_ms, delay_ms)
+        return due_at(at_ms) if delay_ms is None else due_after(now_ms, delay_ms)
 
     def _queue(self, name: str, index: int) -> Queue:
         queues = self._store.queues.of(self._store.topics.get(name).id)

@@ -23,12 +23,19 @@ from rockgate.protocol.entry import (
     get_property,
 )
 from rockgate.protocol.remoting.codes import ResponseCode
-from rockgate.store.half.changes import HALF_TOPIC, Decided, Outcome, Prepared, encode
-from rockgate.store.half.fold import MESSAGES, Half, HalfMessages
-from rockgate.store.log.commitlog import Draft
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.store import Store
-from rockgate.store.write.append import Appended, Intake
+from rockgate.store.api.append import Appended, Draft, Intake
+from rockgate.store.api.half import (
+    HALF_TOPIC,
+    MESSAGES,
+    Decided,
+    Half,
+    HalfMessages,
+    Outcome,
+    Prepared,
+    encode,
+)
+from rockgate.store.api.queues import Queue
+from rockgate.store.api.store import Store
 
 INSPECTION: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 REAL_TOPIC: Final = "REAL_TOPIC"

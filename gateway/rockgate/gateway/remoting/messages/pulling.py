@@ -29,11 +29,10 @@ from rockgate.protocol.entry import MAGIC_BATCH, body_of, places
 from rockgate.protocol.kafka.records.batch import read_header
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Buffer
-from rockgate.store.log.page_residency import Place
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.read.message_runs import MessageRuns
-from rockgate.store.read.reader import Slice
-from rockgate.store.store import Store
+from rockgate.store.api.log import Place
+from rockgate.store.api.queues import Queue
+from rockgate.store.api.read import MessageRuns, Slice
+from rockgate.store.api.store import Store
 
 ROUNDS_MAX = 64
 """Runs and batches that one pull may be put together from."""

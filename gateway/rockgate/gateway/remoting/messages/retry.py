@@ -26,13 +26,11 @@ from rockgate.protocol.entry import pack_properties, parse_properties, unpack_ho
 from rockgate.protocol.remoting import properties as named
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.ids import offset_message_id
-from rockgate.store.clock import Clock
-from rockgate.store.log.commitlog import Draft
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.queues.queuetable import QueueTable
-from rockgate.store.state.topic import Topic
-from rockgate.store.state.topicchanges import WRITE
-from rockgate.store.write.dispatch import EPOCH, MAX_MS, TOPIC_ID
+from rockgate.store.api.append import Draft
+from rockgate.store.api.clock import Clock
+from rockgate.store.api.queues import Queue, QueueTable
+from rockgate.store.api.read import EPOCH, MAX_MS, TOPIC_ID
+from rockgate.store.api.topics import WRITE, Topic
 
 FIRST_LEVEL: Final = 3
 """The delay level of the first retry; each further one has the next."""

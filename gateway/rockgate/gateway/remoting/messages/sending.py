@@ -45,13 +45,10 @@ from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.compression import KIND_MASK
 from rockgate.protocol.remoting.headers.sending import SendHeader, SendHeaderV2
 from rockgate.protocol.remoting.message import decode_batch
-from rockgate.store.log.commitlog import Draft
-from rockgate.store.log.draft import NOTHING_ELSE
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.state.topic import Topic
-from rockgate.store.state.topicchanges import WRITE
-from rockgate.store.store import Store
-from rockgate.store.write.append import Appended, AppendedMessages
+from rockgate.store.api.append import NOTHING_ELSE, Appended, AppendedMessages, Draft
+from rockgate.store.api.queues import Queue
+from rockgate.store.api.store import Store
+from rockgate.store.api.topics import WRITE, Topic
 
 Header: TypeAlias = SendHeader | SendHeaderV2
 

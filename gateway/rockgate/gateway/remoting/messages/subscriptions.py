@@ -16,7 +16,7 @@ from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import parse_properties
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.sql import Expression, SqlError, compile_expression
-from rockgate.store.queues.tags import tag_code
+from rockgate.store.api.queues import tag_code
 
 TAG: Final = "TAG"
 SQL92: Final = "SQL92"

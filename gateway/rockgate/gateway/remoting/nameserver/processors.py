@@ -41,7 +41,7 @@ from rockgate.protocol.remoting.codes import RequestCode, ResponseCode, request_
 from rockgate.protocol.remoting.command import Buffer, Command
 from rockgate.protocol.remoting.headers import nameserver as fields
 from rockgate.protocol.remoting.headers.topics import TopicHeader
-from rockgate.store.clock import Clock
+from rockgate.store.api.clock import Clock
 
 SETTINGS: Final = {"rocketmqHome": ""}
 """What there is of RocketMQ's settings: mqadmin wants to see some."""

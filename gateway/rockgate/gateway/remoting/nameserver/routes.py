@@ -20,7 +20,7 @@ from rockgate.protocol.remoting.bodies.nameserver import (
     RouteData,
 )
 from rockgate.protocol.remoting.bodies.topics import TopicConfig, TopicConfigTable
-from rockgate.store.state.topicchanges import READ, WRITE
+from rockgate.store.api.topics import READ, WRITE
 
 MASTER_ID = 0
 BROKERS_MAX = 1_000

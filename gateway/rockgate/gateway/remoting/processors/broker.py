@@ -19,7 +19,7 @@ from rockgate.protocol.remoting import javajson
 from rockgate.protocol.remoting.bodies.topics import KeyValues
 from rockgate.protocol.remoting.codes import VERSION, ResponseCode
 from rockgate.protocol.remoting.command import Command
-from rockgate.store.store import Store
+from rockgate.store.api.store import Store
 
 
 class BrokerRequests:

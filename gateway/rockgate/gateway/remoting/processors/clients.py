@@ -44,7 +44,7 @@ from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Buffer, Command
 from rockgate.protocol.remoting.headers import clients as fields
 from rockgate.protocol.remoting.ids import parse_offset_message_id
-from rockgate.store.clock import Clock
+from rockgate.store.api.clock import Clock
 
 GROUPS_MAX = 1_000
 BEAT_BYTES_MAX = 256 << 10

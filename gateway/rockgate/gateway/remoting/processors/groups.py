@@ -30,9 +30,8 @@ from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers.clients import DeleteGroupHeader
 from rockgate.protocol.remoting.headers.offsets import AllGroupsHeader, GroupHeader
-from rockgate.store.progress.progress import Progress
-from rockgate.store.progress.records import check_group
-from rockgate.store.state.topics import Topics
+from rockgate.store.api.progress import Progress, check_group
+from rockgate.store.api.topics import Topics
 
 SETTINGS_BYTES_MAX = 16_384
 """Of one group's settings; RocketMQ's own have about 500."""

@@ -27,7 +27,7 @@ from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ONEWAY_FLAG, ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers.transactions import EndTransactionHeader
-from rockgate.store.half.changes import Outcome
+from rockgate.store.api.half import Outcome
 
 COMMIT: Final = 8
 ROLL_BACK: Final = 12

@@ -14,7 +14,7 @@ from rockgate.protocol.remoting import javajson
 from rockgate.protocol.remoting.bodies.queues import LockBody, MessageQueue
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
-from rockgate.store.clock import Clock
+from rockgate.store.api.clock import Clock
 
 LOCK_BYTES_MAX: Final = 512 << 10
 """Of one request's queues: some seven thousand."""

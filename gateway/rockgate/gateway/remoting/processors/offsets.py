@@ -41,10 +41,10 @@ from rockgate.protocol.remoting.bodies.queues import (
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers import offsets as fields
-from rockgate.store.progress.progress import Commit
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.state.topic import Topic
-from rockgate.store.store import Store
+from rockgate.store.api.progress import Commit
+from rockgate.store.api.queues import Queue
+from rockgate.store.api.store import Store
+from rockgate.store.api.topics import Topic
 
 _NOT_FOUND = "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"
 LATEST_MS = -1

@@ -46,10 +46,9 @@ from rockgate.protocol.remoting.headers.pulling import (
     PullHeader,
 )
 from rockgate.protocol.remoting.hot.answers import pulled
+from rockgate.store.api.queues import Queue, QueueTable
+from rockgate.store.api.topics import READ
 from rockgate.store.errors import StoreError
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.queues.queuetable import QueueTable
-from rockgate.store.state.topicchanges import READ
 
 
 class _WaitingPull:

@@ -31,11 +31,8 @@ from rockgate.protocol.remoting.headers.querying import (
     QueryQueueHeader,
     ViewMessageHeader,
 )
-from rockgate.store.keys.keyindex import FOREVER_MS
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.queues.queueindex import Unit
-from rockgate.store.queues.queuetable import QueueTable
-from rockgate.store.read.bodies import Bodies
+from rockgate.store.api.queues import Queue, QueueTable, Unit
+from rockgate.store.api.read import FOREVER_MS, Bodies
 
 COUNT_MAX = 64
 """Messages of one answer, as in RocketMQ."""

@@ -23,8 +23,8 @@ from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers.sending import SendBackHeader
-from rockgate.store.read.reader import Slice
-from rockgate.store.write.append import Appended
+from rockgate.store.api.append import Appended
+from rockgate.store.api.read import Slice
 
 
 class RetryRequests:

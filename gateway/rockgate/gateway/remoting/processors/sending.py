@@ -42,8 +42,8 @@ from rockgate.protocol.remoting.headers.sending import (
 )
 from rockgate.protocol.remoting.hot.answers import sent
 from rockgate.protocol.remoting.ids import OffsetMessageIds
-from rockgate.store.clock import Clock
-from rockgate.store.write.append import Appended, AppendedMessages
+from rockgate.store.api.append import Appended, AppendedMessages
+from rockgate.store.api.clock import Clock
 
 PUSH_SECONDS_MAX = 3.0
 REGION = b"DefaultRegion"

@@ -26,9 +26,9 @@ from rockgate.protocol.remoting.bodies.topics import TopicList
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers import topics as fields
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.state.topic import Topic
-from rockgate.store.store import Store
+from rockgate.store.api.queues import Queue
+from rockgate.store.api.store import Store
+from rockgate.store.api.topics import Topic
 
 PERMISSION_MAX = 7
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from rockgate.store.clock import Clock
+from rockgate.store.api.clock import Clock
 
 LOOK_MS: Final = 5_000
 """How often silent clients, brokers and locks are looked for."""

@@ -15,8 +15,8 @@ from rockgate.gateway.remoting.topics.topic_registry import TopicBook, describe
 from rockgate.gateway.transcode import names
 from rockgate.protocol.entry import pack_host
 from rockgate.protocol.remoting.bodies.topics import TopicConfig
-from rockgate.store.log.commitlog import NO_HOST
-from rockgate.store.state.topicchanges import WRITE
+from rockgate.store.api.append import NO_HOST
+from rockgate.store.api.topics import WRITE
 
 LOOPBACK = "127.0.0.1"
 

@@ -26,7 +26,7 @@ from rockgate.protocol.remoting.headers.nameserver import (
     RegisterBrokerHeader,
     UnregisterBrokerHeader,
 )
-from rockgate.store.state.topics import Topics
+from rockgate.store.api.topics import Topics
 
 EVERY_SECONDS = 30.0
 ANSWER_SECONDS_MAX = 6.0

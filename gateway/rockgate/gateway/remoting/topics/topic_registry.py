@@ -14,10 +14,8 @@ from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.gateway.transcode import names
 from rockgate.protocol.remoting.bodies.topics import TopicConfig
 from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.store.api.topics import QUEUE_COUNT_MAX, READ, WRITE, NewTopic, Topic, Topics
 from rockgate.store.errors import InvalidTopic
-from rockgate.store.state.topic import Topic
-from rockgate.store.state.topicchanges import QUEUE_COUNT_MAX, READ, WRITE, NewTopic
-from rockgate.store.state.topics import Topics
 
 AUTO_CREATE_TOPIC = "TBW102"
 INHERIT = 1

@@ -1,0 +1,21 @@
+"""What folds are made of: the changes they read, the journal they write, and their snapshots."""
+
+from __future__ import annotations
+
+from rockgate.store.state.fold import CHANGE_SIZE_MAX, Change, Fold, Journal, check_format
+from rockgate.store.state.keyed import KeyedFold
+from rockgate.store.state.roster import Roster
+from rockgate.store.state.slicing import Measured, pack_array, sliced
+
+__all__ = [
+    "CHANGE_SIZE_MAX",
+    "Change",
+    "Fold",
+    "Journal",
+    "KeyedFold",
+    "Measured",
+    "Roster",
+    "check_format",
+    "pack_array",
+    "sliced",
+]
