@@ -17,11 +17,11 @@ from rockgate.gateway.kafka.configs.altering import (
 )
 from rockgate.gateway.kafka.configs.loggers import LoggerLevels
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
+from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.quotas.config import QuotasConfig
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.topics.advertised import Advertised
-from rockgate.gateway.kafka.topics.metadata_cache import Catalogue
-from rockgate.gateway.kafka.topics.topic_view import Listing
+from rockgate.gateway.kafka.topics.metadata_cache import MetadataCache
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.runtime.identity import Identity
 from rockgate.gateway.storage.durability import Durability
@@ -48,16 +48,16 @@ class Admin(World):
         self.quotas = self.folds.quotas
         self.throttling = Throttling(kept=self.quotas, config=QuotasConfig(), clock=self.hand)
         topics = self.store.topics
-        self.listing = Listing(topics, self.topics_config.partitions_max)
-        self.catalogue = Catalogue(NODE_ID, self.store.epochs.current)
-        topics.on_deleted.append(self.catalogue.forget)
+        self.catalog = StoreCatalog(topics, self.topics_config.partitions_max)
+        self.metadata_cache = MetadataCache(NODE_ID, self.store.epochs.current)
+        topics.on_deleted.append(self.metadata_cache.forget)
         self.durability = Durability(self.store)
         self.advertised = Advertised(configured=Address("here", 9092), bound=Address("b", 1))
 
     def alterable(self, **more: Any) -> Alterable:
         resources: dict[ResourceType, Resources] = {
             ResourceType.TOPIC: TopicResources(
-                topics=self.store.topics, listing=self.listing, defaults=self.defaults
+                topics=self.store.topics, catalog=self.catalog, defaults=self.defaults
             ),
             ResourceType.GROUP: GroupResources(self.configs),
             ResourceType.BROKER_LOGGER: LoggerLevels(),

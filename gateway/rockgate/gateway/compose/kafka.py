@@ -19,6 +19,7 @@ from rockgate.gateway.delay.headers import Terms
 from rockgate.gateway.delay.levels import read_levels
 from rockgate.gateway.kafka.configs.stored import ResourceConfigs
 from rockgate.gateway.kafka.configs.topic_settings import SettingsCache
+from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.groups.expiry import Expiry
 from rockgate.gateway.kafka.groups.fold import SavedGroups
 from rockgate.gateway.kafka.groups.groups import Groups, new_member_id
@@ -34,8 +35,7 @@ from rockgate.gateway.kafka.server.listener import KafkaConnections
 from rockgate.gateway.kafka.server.request_metrics import Accounting, counting
 from rockgate.gateway.kafka.server.traffic import Traffic
 from rockgate.gateway.kafka.topics.advertised import Advertised
-from rockgate.gateway.kafka.topics.metadata_cache import Catalogue
-from rockgate.gateway.kafka.topics.topic_view import Listing
+from rockgate.gateway.kafka.topics.metadata_cache import MetadataCache
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.deadlines import Deadlines
 from rockgate.gateway.kafka.transactions.fold import Transactions
@@ -149,7 +149,7 @@ class KafkaAssembly:
         self.telemetry.sources += [
             RequestSource(stats=stats, connections=connections, throttling=throttling),
             TopicSource(
-                listing=services.listing, store=self.store, traffic=traffic, config=config.metrics
+                catalog=services.catalog, store=self.store, traffic=traffic, config=config.metrics
             ),
             GroupSource(
                 groups=groups, store=self.store, empty=self.folds.empty, config=config.metrics
@@ -227,8 +227,8 @@ class KafkaAssembly:
         broker = broker_configs(
             config, self.identity.node_id, self.defaults, bound=bound, given=self.given
         )
-        catalogue = Catalogue(self.identity.node_id, store.epochs.current)
-        store.topics.on_deleted.append(catalogue.forget)
+        metadata_cache = MetadataCache(self.identity.node_id, store.epochs.current)
+        store.topics.on_deleted.append(metadata_cache.forget)
         return Services(
             identity=self.identity,
             data_dir=str(config.server.data_dir.absolute()),
@@ -246,8 +246,8 @@ class KafkaAssembly:
             defaults=self.defaults,
             broker_configs=broker,
             settings=self.settings,
-            listing=Listing(store.topics, config.topics.partitions_max),
-            catalogue=catalogue,
+            catalog=StoreCatalog(store.topics, config.topics.partitions_max),
+            metadata_cache=metadata_cache,
             waiting=self.waiting,
             groups=groups,
             groups_config=config.groups,

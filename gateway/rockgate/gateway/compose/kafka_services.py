@@ -19,6 +19,7 @@ from rockgate.gateway.kafka.configs.broker import BrokerConfig
 from rockgate.gateway.kafka.configs.stored import ResourceConfigs
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 from rockgate.gateway.kafka.configs.topic_settings import SettingsCache
+from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.fetch.leader_epochs import LeaderEpochs
 from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
 from rockgate.gateway.kafka.fetch.sessions import FetchSessions
@@ -36,10 +37,9 @@ from rockgate.gateway.kafka.quotas.stored import KeptQuotas
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.server.config import KafkaConfig
 from rockgate.gateway.kafka.topics.advertised import Advertised
-from rockgate.gateway.kafka.topics.metadata_cache import Catalogue
+from rockgate.gateway.kafka.topics.metadata_cache import MetadataCache
 from rockgate.gateway.kafka.topics.replicas import Replicas
 from rockgate.gateway.kafka.topics.sizes import QueueSizes
-from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.gateway.kafka.transactions.config import TransactionsConfig
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.fold import Transactions
@@ -75,8 +75,8 @@ class Services:
     defaults: TopicDefaults
     broker_configs: Mapping[str, BrokerConfig]
     settings: SettingsCache
-    listing: Listing
-    catalogue: Catalogue
+    catalog: StoreCatalog
+    metadata_cache: MetadataCache
     waiting: Waiting
     groups: Groups
     groups_config: GroupsConfig
@@ -94,7 +94,7 @@ def alterable(services: Services, **more: Resources) -> Alterable:
     """Return what configs can be altered, and more by its type."""
     resources: dict[ResourceType, Resources] = {
         ResourceType.TOPIC: TopicResources(
-            topics=services.store.topics, listing=services.listing, defaults=services.defaults
+            topics=services.store.topics, catalog=services.catalog, defaults=services.defaults
         ),
         ResourceType.GROUP: GroupResources(services.configs),
     }
@@ -110,7 +110,7 @@ def describe_log_dirs(services: Services) -> DescribeLogDirs:
     store, sizes = services.store, QueueSizes()
     store.topics.on_deleted.append(sizes.forget)
     return DescribeLogDirs(
-        listing=services.listing, queues=store.queues, path=services.data_dir, sizes=sizes
+        catalog=services.catalog, queues=store.queues, path=services.data_dir, sizes=sizes
     )
 
 

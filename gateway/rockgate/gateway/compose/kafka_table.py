@@ -79,8 +79,8 @@ HANDLERS: tuple[Row[Services], ...] = (
         ApiKey.METADATA,
         lambda s: Metadata(
             topics=s.store.topics,
-            listing=s.listing,
-            catalogue=s.catalogue,
+            catalog=s.catalog,
+            metadata_cache=s.metadata_cache,
             identity=s.identity,
             advertised=s.advertised,
             config=s.topics_config,
@@ -130,7 +130,7 @@ HANDLERS: tuple[Row[Services], ...] = (
         ApiKey.CREATE_TOPICS,
         lambda s: CreateTopics(
             topics=s.store.topics,
-            listing=s.listing,
+            catalog=s.catalog,
             replicas=kafka_services.replicas(s),
             defaults=s.defaults,
             config=s.topics_config,
@@ -142,7 +142,7 @@ HANDLERS: tuple[Row[Services], ...] = (
         ApiKey.DELETE_TOPICS,
         lambda s: DeleteTopics(
             topics=s.store.topics,
-            listing=s.listing,
+            catalog=s.catalog,
             durability=Durability(s.store),
             throttling=s.throttling,
         ),
@@ -183,7 +183,7 @@ HANDLERS: tuple[Row[Services], ...] = (
     row(
         ApiKey.DESCRIBE_CONFIGS,
         lambda s: DescribeConfigs(
-            listing=s.listing,
+            catalog=s.catalog,
             defaults=s.defaults,
             node_id=s.identity.node_id,
             broker_configs=s.broker_configs,
@@ -198,14 +198,14 @@ HANDLERS: tuple[Row[Services], ...] = (
     ),
     row(
         ApiKey.ALTER_REPLICA_LOG_DIRS,
-        lambda s: AlterReplicaLogDirs(listing=s.listing, path=s.data_dir),
+        lambda s: AlterReplicaLogDirs(catalog=s.catalog, path=s.data_dir),
     ),
     row(ApiKey.DESCRIBE_LOG_DIRS, kafka_services.describe_log_dirs),
     row(
         ApiKey.CREATE_PARTITIONS,
         lambda s: CreatePartitions(
             topics=s.store.topics,
-            listing=s.listing,
+            catalog=s.catalog,
             replicas=kafka_services.replicas(s),
             durability=Durability(s.store),
             throttling=s.throttling,
@@ -215,7 +215,7 @@ HANDLERS: tuple[Row[Services], ...] = (
         ApiKey.DELETE_GROUPS,
         lambda s: DeleteGroups(groups=s.groups, durability=Durability(s.store)),
     ),
-    row(ApiKey.ELECT_LEADERS, lambda s: ElectLeaders(s.listing)),
+    row(ApiKey.ELECT_LEADERS, lambda s: ElectLeaders(s.catalog)),
     row(
         ApiKey.INCREMENTAL_ALTER_CONFIGS,
         lambda s: IncrementalAlterConfigs(
@@ -225,7 +225,7 @@ HANDLERS: tuple[Row[Services], ...] = (
     ),
     row(
         ApiKey.ALTER_PARTITION_REASSIGNMENTS,
-        lambda s: AlterPartitionReassignments(listing=s.listing, node_id=s.identity.node_id),
+        lambda s: AlterPartitionReassignments(catalog=s.catalog, node_id=s.identity.node_id),
     ),
     row(ApiKey.LIST_PARTITION_REASSIGNMENTS, lambda _: ListPartitionReassignments()),
     row(
@@ -253,7 +253,7 @@ HANDLERS: tuple[Row[Services], ...] = (
     ),
     row(
         ApiKey.DESCRIBE_PRODUCERS,
-        lambda s: DescribeProducers(listing=s.listing, producers=s.producers, unstable=s.unstable),
+        lambda s: DescribeProducers(catalog=s.catalog, producers=s.producers, unstable=s.unstable),
     ),
     row(
         ApiKey.DESCRIBE_TRANSACTIONS,
@@ -266,13 +266,13 @@ HANDLERS: tuple[Row[Services], ...] = (
     row(
         ApiKey.LIST_CONFIG_RESOURCES,
         lambda s: ListConfigResources(
-            listing=s.listing, node_id=s.identity.node_id, configs=s.configs
+            catalog=s.catalog, node_id=s.identity.node_id, configs=s.configs
         ),
     ),
     row(
         ApiKey.DESCRIBE_TOPIC_PARTITIONS,
         lambda s: DescribeTopicPartitions(
-            listing=s.listing,
+            catalog=s.catalog,
             node_id=s.identity.node_id,
             leader_epoch=s.store.epochs.current,
         ),

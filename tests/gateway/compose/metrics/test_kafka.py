@@ -53,7 +53,7 @@ def test_topics_are_told_up_to_a_bound() -> None:
     admin = Admin()
     traffic = Traffic()
     source = TopicSource(
-        listing=admin.listing,
+        catalog=admin.catalog,
         store=admin.store,
         traffic=traffic,
         config=MetricsConfig(topics_max=1),

@@ -41,7 +41,7 @@ async def test_a_partition_can_only_be_where_it_is(
 ) -> None:
     admin = Admin()
     admin.topic("a")
-    handler = AlterPartitionReassignments(listing=admin.listing, node_id=NODE_ID)
+    handler = AlterPartitionReassignments(catalog=admin.catalog, node_id=NODE_ID)
     asked = request(topic, index, replicas, allow=False)
     response = await seen(handler.handle(asked, call(version)), version)  # type: ignore[arg-type] # made above
     assert (response.error_code, response.error_message) == (0, None)

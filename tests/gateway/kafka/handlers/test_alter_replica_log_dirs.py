@@ -32,7 +32,7 @@ async def test_everything_is_in_the_one_directory(
         AlterReplicaLogDirTopic(name="none", partitions=[0]),
     ]
     request = AlterReplicaLogDirsRequest(dirs=[AlterReplicaLogDir(path=path, topics=topics)])
-    handler = AlterReplicaLogDirs(listing=admin.listing, path=HERE)
+    handler = AlterReplicaLogDirs(catalog=admin.catalog, path=HERE)
     response = await seen(handler.handle(request, call(version)), version)
     assert [topic.topic_name for topic in response.results] == ["a", "none"]
     assert codes == [one.error_code for topic in response.results for one in topic.partitions]

@@ -32,7 +32,7 @@ class World(Admin):
         self.topic("a", 3)
         self.handler = CreatePartitions(
             topics=self.store.topics,
-            listing=self.listing,
+            catalog=self.catalog,
             replicas=Replicas(NODE_ID, is_strict=False),
             durability=self.durability,
             throttling=self.throttling,

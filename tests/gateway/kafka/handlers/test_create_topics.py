@@ -39,7 +39,7 @@ class World(Admin):
         super().__init__(store)
         self.handler = CreateTopics(
             topics=self.store.topics,
-            listing=self.listing,
+            catalog=self.catalog,
             replicas=Replicas(NODE_ID, is_strict=self.topics_config.replication_strict),
             defaults=defaults or TopicDefaults(),
             config=self.topics_config,

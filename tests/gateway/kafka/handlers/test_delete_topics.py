@@ -25,7 +25,7 @@ class World(Admin):
             self.topic(name, 2)
         self.handler = DeleteTopics(
             topics=self.store.topics,
-            listing=self.listing,
+            catalog=self.catalog,
             durability=self.durability,
             throttling=self.throttling,
         )

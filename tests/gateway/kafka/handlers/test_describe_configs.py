@@ -30,7 +30,7 @@ class World(Admin):
         config = gather(from_pairs(pairs)).config
         self.defaults = topic_defaults(config)
         self.handler = DescribeConfigs(
-            listing=self.listing,
+            catalog=self.catalog,
             defaults=self.defaults,
             node_id=NODE_ID,
             broker_configs=broker_configs(config, NODE_ID, self.defaults),

@@ -19,7 +19,7 @@ Topics = list[tuple[str, list[int]]] | None
 
 def handler(admin: Admin, path: Path) -> DescribeLogDirs:
     return DescribeLogDirs(
-        listing=admin.listing, queues=admin.store.queues, path=str(path), sizes=QueueSizes()
+        catalog=admin.catalog, queues=admin.store.queues, path=str(path), sizes=QueueSizes()
     )
 
 

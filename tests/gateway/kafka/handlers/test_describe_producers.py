@@ -21,7 +21,7 @@ class World(Admin):
         self.producers = Producers(self.store.appender, self.store.topics)
         self.unstable = Unstable(self.store.topics)
         self.handler = DescribeProducers(
-            listing=self.listing, producers=self.producers, unstable=self.unstable
+            catalog=self.catalog, producers=self.producers, unstable=self.unstable
         )
 
     def wrote(self, producer_id: int, epoch: int, sequence: int, count: int, at_ms: int) -> None:

@@ -27,7 +27,7 @@ class World(Admin):
         for name, partitions in topics.items():
             self.topic(name, partitions)
         self.handler = DescribeTopicPartitions(
-            listing=self.listing, node_id=NODE_ID, leader_epoch=self.store.epochs.current
+            catalog=self.catalog, node_id=NODE_ID, leader_epoch=self.store.epochs.current
         )
 
     async def ask(

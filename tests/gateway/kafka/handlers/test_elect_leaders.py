@@ -17,7 +17,7 @@ async def elect(topics: Topics, version: int = 2, kind: int = 0) -> tuple[int, A
     admin.topic("b", 1)
     asked = None if topics is None else [TopicPartitions(topic=n, partitions=p) for n, p in topics]
     request = ElectLeadersRequest(election_type=kind, topic_partitions=asked)
-    response = await seen(ElectLeaders(admin.listing).handle(request, call(version)), version)
+    response = await seen(ElectLeaders(admin.catalog).handle(request, call(version)), version)
     found = [
         (each.topic, [(one.partition_id, one.error_code) for one in each.partition_result])
         for each in response.replica_election_results
@@ -57,6 +57,6 @@ async def test_an_unknown_kind_of_election_is_refused(kind: int) -> None:
 
 async def test_a_refusal_names_every_partition() -> None:
     request = ElectLeadersRequest(topic_partitions=[TopicPartitions(topic="a", partitions=[3])])
-    refused = ElectLeaders(Admin().listing).refuse(request, ErrorCode.KAFKA_STORAGE_ERROR)
+    refused = ElectLeaders(Admin().catalog).refuse(request, ErrorCode.KAFKA_STORAGE_ERROR)
     told = (await seen(refused, 2)).replica_election_results[0].partition_result[0]
     assert (told.partition_id, told.error_code) == (3, ErrorCode.KAFKA_STORAGE_ERROR)

@@ -15,7 +15,7 @@ async def ask(version: int, *types: int) -> tuple[int, set[tuple[int, str]]]:
     admin.topic("a")
     admin.topic("%RETRY%g")
     admin.configs.put(GROUP, {"g": {"x": "1"}})
-    handler = ListConfigResources(listing=admin.listing, node_id=NODE_ID, configs=admin.configs)
+    handler = ListConfigResources(catalog=admin.catalog, node_id=NODE_ID, configs=admin.configs)
     request = ListConfigResourcesRequest(resource_types=list(types))
     response = await seen(handler.handle(request, call(version)), version)
     found = [(each.resource_type, each.resource_name) for each in response.config_resources]

@@ -37,8 +37,8 @@ class World(Admin):
         super().__init__(store)
         self.handler = Metadata(
             topics=self.store.topics,
-            listing=self.listing,
-            catalogue=self.catalogue,
+            catalog=self.catalog,
+            metadata_cache=self.metadata_cache,
             identity=IDENTITY,
             advertised=self.advertised,
             config=self.topics_config,

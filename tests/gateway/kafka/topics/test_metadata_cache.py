@@ -38,7 +38,7 @@ def declared(topic: Topic, version: int, operations: int = NOT_ASKED) -> bytes:
 
 
 def shown(admin: Admin, topic: Topic, version: int, *, with_operations: bool = False) -> bytes:
-    part = admin.catalogue.topic(topic, version, with_operations=with_operations)
+    part = admin.metadata_cache.topic(topic, version, with_operations=with_operations)
     return encode(MetadataResponse(topics=[part]), version)
 
 
@@ -57,8 +57,8 @@ def test_a_topic_is_shown_as_the_declared_codec_would(version: int) -> None:
 def test_a_topic_is_encoded_once_until_it_changes() -> None:
     admin = Admin()
     topic = admin.topic("a", 2)
-    first = admin.catalogue.topic(topic, 12, with_operations=False)
-    assert admin.catalogue.topic(topic, 12, with_operations=False) is first
+    first = admin.metadata_cache.topic(topic, 12, with_operations=False)
+    assert admin.metadata_cache.topic(topic, 12, with_operations=False) is first
     admin.store.topics.grow({topic: 3})
     assert shown(admin, topic, 12) == declared(topic, 12)
 
@@ -66,31 +66,31 @@ def test_a_topic_is_encoded_once_until_it_changes() -> None:
 def test_a_topic_of_many_partitions_is_not_kept() -> None:
     admin = Admin()
     topic = admin.topic("a", 1000)
-    first = admin.catalogue.topic(topic, 12, with_operations=False)
-    assert admin.catalogue.topic(topic, 12, with_operations=False) is not first
+    first = admin.metadata_cache.topic(topic, 12, with_operations=False)
+    assert admin.metadata_cache.topic(topic, 12, with_operations=False) is not first
 
 
 def test_the_list_of_all_topics_is_kept_until_something_changes() -> None:
     admin = Admin()
     topic = admin.topic("a")
-    part = admin.catalogue.topic(topic, 12, with_operations=False)
-    whole, version = join(MetadataResponseTopic, 12, [part]), admin.listing.version
-    admin.catalogue.keep_all(version, whole, with_operations=False)
-    assert admin.catalogue.all_topics(version, 12, with_operations=False) is whole
-    assert admin.catalogue.all_topics(version, 11, with_operations=False) is None
-    assert admin.catalogue.all_topics(version, 12, with_operations=True) is None
-    assert admin.catalogue.all_topics(version + 1, 12, with_operations=False) is None
-    admin.catalogue.forget(topic)
-    assert admin.catalogue.all_topics(version, 12, with_operations=False) is None
+    part = admin.metadata_cache.topic(topic, 12, with_operations=False)
+    whole, version = join(MetadataResponseTopic, 12, [part]), admin.catalog.version
+    admin.metadata_cache.keep_all(version, whole, with_operations=False)
+    assert admin.metadata_cache.all_topics(version, 12, with_operations=False) is whole
+    assert admin.metadata_cache.all_topics(version, 11, with_operations=False) is None
+    assert admin.metadata_cache.all_topics(version, 12, with_operations=True) is None
+    assert admin.metadata_cache.all_topics(version + 1, 12, with_operations=False) is None
+    admin.metadata_cache.forget(topic)
+    assert admin.metadata_cache.all_topics(version, 12, with_operations=False) is None
 
 
 def test_a_deleted_topic_is_let_go_of_in_every_form() -> None:
     admin = Admin()
     topic = admin.topic("a")
     for version in (0, 12):
-        admin.catalogue.topic(topic, version, with_operations=False)
+        admin.metadata_cache.topic(topic, version, with_operations=False)
     admin.store.topics.delete([topic])
-    assert not any(admin.catalogue._kept.values())
+    assert not any(admin.metadata_cache._kept.values())
 
 
 def test_the_operations_are_those_that_kafka_names() -> None:

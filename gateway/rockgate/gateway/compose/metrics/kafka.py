@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from heapq import heappop, heappush, heapreplace
 from typing import NamedTuple
 
+from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.groups.classic.events import State
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.quotas.throttling import Throttling
@@ -17,7 +18,6 @@ from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.server.listener import KafkaConnections
 from rockgate.gateway.kafka.server.traffic import Traffic
 from rockgate.gateway.kafka.topics.sizes import QueueSizes
-from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.gateway.telemetry import metrics
 from rockgate.gateway.telemetry.config import MetricsConfig
 from rockgate.gateway.telemetry.exposition import Exposition
@@ -64,9 +64,9 @@ class TopicSource:
     """Tells of topics."""
 
     def __init__(
-        self, *, listing: Listing, store: Store, traffic: Traffic, config: MetricsConfig
+        self, *, catalog: StoreCatalog, store: Store, traffic: Traffic, config: MetricsConfig
     ) -> None:
-        self._listing = listing
+        self._catalog = catalog
         self._store = store
         self._traffic = traffic
         self._topics_max = config.topics_max
@@ -76,13 +76,13 @@ class TopicSource:
     def __call__(self, page: Exposition) -> Iterator[None]:
         """Tell, topic by topic."""
         count = 0
-        for topic in self._listing:
+        for topic in self._catalog:
             count += 1
             if count <= self._topics_max:
                 yield from self._topic(page, topic)
             yield
         page.add(metrics.TOPICS, count)
-        page.add(metrics.PARTITIONS, self._listing.partition_count)
+        page.add(metrics.PARTITIONS, self._catalog.partition_count)
         page.add(metrics.TOPICS_HIDDEN, max(0, count - self._topics_max))
 
     def _topic(self, page: Exposition, topic: Topic) -> Iterator[None]:

@@ -17,9 +17,9 @@ from rockgate.gateway.kafka.configs.broker import BrokerConfig
 from rockgate.gateway.kafka.configs.checks import GROUPS, TOPICS, ConfigTable
 from rockgate.gateway.kafka.configs.stored import ResourceConfigs
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
+from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.errors import RequestError, explain
-from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.store.api.topics import Topic, Topics
 from rockgate.store.errors import StoreError
@@ -102,9 +102,9 @@ class TopicResources:
 
     table = TOPICS
 
-    def __init__(self, *, topics: Topics, listing: Listing, defaults: TopicDefaults) -> None:
+    def __init__(self, *, topics: Topics, catalog: StoreCatalog, defaults: TopicDefaults) -> None:
         self._topics = topics
-        self._listing = listing
+        self._catalog = catalog
         self._defaults = defaults
 
     def config(self, name: str) -> Mapping[str, str]:
@@ -126,7 +126,7 @@ class TopicResources:
     def _find(self, name: str) -> Topic:
         if not name:
             raise RequestError(ErrorCode.INVALID_REQUEST, "a topic resource has a name")
-        topic = self._listing.find(name)
+        topic = self._catalog.find(name)
         if topic is None:
             if not names.is_legal(name):
                 raise RequestError(

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 
+from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.request.chunked import Steps, in_slices
 from rockgate.gateway.kafka.request.peer import Call
-from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -31,8 +31,8 @@ from rockgate.store.api.topics import Topic
 class AlterPartitionReassignments:
     """Takes moves to where everything is, and no others."""
 
-    def __init__(self, *, listing: Listing, node_id: int) -> None:
-        self._listing = listing
+    def __init__(self, *, catalog: StoreCatalog, node_id: int) -> None:
+        self._catalog = catalog
         self._node_id = node_id
 
     def handle(
@@ -55,7 +55,7 @@ class AlterPartitionReassignments:
                 ReassignableTopicResponse(name=asked.name, partitions=partitions)
             )
             for each in asked.partitions:
-                partitions.append(self._partition(self._listing.find(asked.name), each))
+                partitions.append(self._partition(self._catalog.find(asked.name), each))
                 yield
         return response
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
+from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.request.chunked import Steps, in_slices
 from rockgate.gateway.kafka.request.peer import Call
-from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -37,8 +37,8 @@ class Asked(NamedTuple):
 class AlterReplicaLogDirs:
     """Moves nothing, as there is one place."""
 
-    def __init__(self, *, listing: Listing, path: str) -> None:
-        self._listing = listing
+    def __init__(self, *, catalog: StoreCatalog, path: str) -> None:
+        self._catalog = catalog
         self._path = path
 
     def handle(
@@ -76,7 +76,7 @@ class AlterReplicaLogDirs:
     def _code(self, path: str, name: str, index: int) -> ErrorCode:
         if path != self._path:
             return ErrorCode.LOG_DIR_NOT_FOUND
-        topic = self._listing.find(name)
+        topic = self._catalog.find(name)
         is_there = topic is not None and 0 <= index < topic.queue_count
         return ErrorCode.NONE if is_there else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 

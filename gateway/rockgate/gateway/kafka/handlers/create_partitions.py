@@ -16,13 +16,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
 
+from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.request.chunked import Slicing, Steps, in_slices
 from rockgate.gateway.kafka.request.dedup import once_in_steps
 from rockgate.gateway.kafka.request.errors import RequestError, explain
 from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.kafka.topics.replicas import Replicas
-from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.create_partitions import (
@@ -48,14 +48,14 @@ class CreatePartitions:
         self,
         *,
         topics: Topics,
-        listing: Listing,
+        catalog: StoreCatalog,
         replicas: Replicas,
         durability: Durability,
         throttling: Throttling,
     ) -> None:
         self._topics = topics
         self._throttling = throttling
-        self._listing = listing
+        self._catalog = catalog
         self._replicas = replicas
         self._durability = durability
         self._slicing = Slicing(
@@ -94,7 +94,7 @@ class CreatePartitions:
 
     def plan(self, asked: CreatePartitionsTopic, planned_count: int) -> Topic:
         """The topic that shall grow, or RequestError; so many partitions are planned."""
-        topic = self._listing.find(asked.name)
+        topic = self._catalog.find(asked.name)
         if topic is None:
             raise RequestError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no topic of this name"
@@ -118,7 +118,7 @@ class CreatePartitions:
                     f" not {len(asked.assignments)}",
                 )
             self._replicas.check_assignment(each.broker_ids for each in asked.assignments)
-        self._listing.check_room(planned_count + count - had)
+        self._catalog.check_room(planned_count + count - had)
         return topic
 
     def charge(self, call: Call, count: int) -> None:

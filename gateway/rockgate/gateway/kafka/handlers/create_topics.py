@@ -36,6 +36,7 @@ from rockgate.gateway.kafka.configs.checks import TOPICS
 from rockgate.gateway.kafka.configs.sources import source_of
 from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
+from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Slicing, Steps, in_slices
@@ -43,7 +44,6 @@ from rockgate.gateway.kafka.request.dedup import once_in_steps
 from rockgate.gateway.kafka.request.errors import RequestError, explain
 from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.kafka.topics.replicas import REPLICATION_FACTOR, Replicas, check_numbering
-from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -75,7 +75,7 @@ class CreateTopics:
         self,
         *,
         topics: Topics,
-        listing: Listing,
+        catalog: StoreCatalog,
         replicas: Replicas,
         defaults: TopicDefaults,
         config: TopicsConfig,
@@ -84,7 +84,7 @@ class CreateTopics:
     ) -> None:
         self._topics = topics
         self._throttling = throttling
-        self._listing = listing
+        self._catalog = catalog
         self._replicas = replicas
         self._partitions = config.partitions
         self._durability = durability
@@ -124,11 +124,11 @@ class CreateTopics:
     def plan(self, asked: CreatableTopic, planned_count: int) -> NewTopic:
         """The topic that shall be created, or RequestError; so many partitions are planned."""
         name = asked.name
-        if self._listing.find(name) is not None:
+        if self._catalog.find(name) is not None:
             raise RequestError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} exists")
         names.check_new(name)
         count = self._partition_count(asked)
-        self._listing.check_room(planned_count + count)
+        self._catalog.check_room(planned_count + count)
         given = ((config.name, config.value) for config in asked.configs)
         return NewTopic(name=name, queue_count=count, config=TOPICS.read_all(given))
 

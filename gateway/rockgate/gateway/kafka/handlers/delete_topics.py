@@ -19,13 +19,13 @@ from itertools import islice
 from operator import attrgetter
 from typing import TypeAlias
 
+from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Slicing, Steps, in_slices
 from rockgate.gateway.kafka.request.dedup import once_in_steps
 from rockgate.gateway.kafka.request.errors import RequestError, explain
 from rockgate.gateway.kafka.request.peer import Call
-from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.delete_topics import (
@@ -51,11 +51,16 @@ class DeleteTopics:
     """Deletes topics."""
 
     def __init__(
-        self, *, topics: Topics, listing: Listing, durability: Durability, throttling: Throttling
+        self,
+        *,
+        topics: Topics,
+        catalog: StoreCatalog,
+        durability: Durability,
+        throttling: Throttling,
     ) -> None:
         self._topics = topics
         self._throttling = throttling
-        self._listing = listing
+        self._catalog = catalog
         self._durability = durability
         self._slicing = Slicing(DeleteTopicsResponse, DeletableTopicResult, is_changing=True)
 
@@ -97,11 +102,11 @@ class DeleteTopics:
         if KEY(asked) in repeated:
             raise RequestError(ErrorCode.INVALID_REQUEST, "the topic is named more than once")
         if asked.name is None:
-            topic = self._listing.find_id(asked.topic_id)
+            topic = self._catalog.find_id(asked.topic_id)
             if topic is None:
                 raise RequestError(ErrorCode.UNKNOWN_TOPIC_ID, "no topic has this id")
         else:
-            topic = self._listing.find(asked.name)
+            topic = self._catalog.find(asked.name)
             if topic is None:
                 raise RequestError(
                     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no topic of this name"
@@ -133,7 +138,7 @@ class DeleteTopics:
             return frozenset()
         found: set[Key] = set()
         for each in asked:
-            topic = self._listing.find(each.name) if each.name is not None else None
+            topic = self._catalog.find(each.name) if each.name is not None else None
             if topic is not None and topic.id in ids:
                 found |= {(each.name, ZERO_UUID), (None, topic.id)}
             yield

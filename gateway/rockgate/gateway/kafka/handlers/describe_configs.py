@@ -40,12 +40,12 @@ from rockgate.gateway.kafka.configs.sources import ConfigSource, source_of
 from rockgate.gateway.kafka.configs.stored import ResourceConfigs
 from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
+from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Each, Slicing, Steps, at_once, in_slices
 from rockgate.gateway.kafka.request.dedup import once_in_steps
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.request.peer import Call
-from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -80,13 +80,13 @@ class DescribeConfigs:
     def __init__(
         self,
         *,
-        listing: Listing,
+        catalog: StoreCatalog,
         defaults: TopicDefaults,
         node_id: int,
         broker_configs: Mapping[str, BrokerConfig],
         configs: ResourceConfigs,
     ) -> None:
-        self._listing = listing
+        self._catalog = catalog
         self._configs = configs
         self._node_id = node_id
         self._broker_configs = broker_configs
@@ -133,7 +133,7 @@ class DescribeConfigs:
             return _result(asked, (), error.code, error.reason)
 
     def _topic(self, asked: Asked, form: Form) -> list[Encoded]:
-        topic = self._listing.find(asked.name)
+        topic = self._catalog.find(asked.name)
         if topic is None:
             if not names.is_legal(asked.name):
                 raise RequestError(

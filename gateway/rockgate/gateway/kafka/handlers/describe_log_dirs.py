@@ -17,11 +17,11 @@ import asyncio
 import shutil
 from collections.abc import Iterable
 
+from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.dedup import merged
 from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.kafka.topics.sizes import QueueSizes
-from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -40,9 +40,9 @@ class DescribeLogDirs:
     """Measures partitions."""
 
     def __init__(
-        self, *, listing: Listing, queues: QueueTable, path: str, sizes: QueueSizes
+        self, *, catalog: StoreCatalog, queues: QueueTable, path: str, sizes: QueueSizes
     ) -> None:
-        self._listing = listing
+        self._catalog = catalog
         self._queues = queues
         self._path = path
         self._sizes = sizes
@@ -65,7 +65,7 @@ class DescribeLogDirs:
 
     def _asked(self, request: DescribeLogDirsRequest) -> Iterable[tuple[str, list[int] | None]]:
         if request.topics is None:
-            return ((names.to_kafka(topic.name), None) for topic in self._listing)
+            return ((names.to_kafka(topic.name), None) for topic in self._catalog)
         return merged((each.topic, each.partitions) for each in request.topics).items()
 
     async def _measure(
@@ -74,7 +74,7 @@ class DescribeLogDirs:
         found: list[DescribeLogDirsTopic] = []
         count = 0
         for name, indexes in asked:
-            topic = self._listing.find(name)
+            topic = self._catalog.find(name)
             queues = self._queues.of(topic.id) if topic is not None else []
             partitions = []
             for index in range(len(queues)) if indexes is None else indexes:

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
+from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.produce.producers import Producer, Producers
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Steps, in_slices
 from rockgate.gateway.kafka.request.dedup import merged
 from rockgate.gateway.kafka.request.peer import Call
-from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.gateway.visibility.stable_offsets import Unstable
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_producers import (
@@ -39,8 +39,8 @@ NO_COORDINATOR = NO_OFFSET = -1
 class DescribeProducers:
     """Describes who has written."""
 
-    def __init__(self, *, listing: Listing, producers: Producers, unstable: Unstable) -> None:
-        self._listing = listing
+    def __init__(self, *, catalog: StoreCatalog, producers: Producers, unstable: Unstable) -> None:
+        self._catalog = catalog
         self._producers = producers
         self._unstable = unstable
 
@@ -57,7 +57,7 @@ class DescribeProducers:
             response.topics.append(TopicResponse(name=name, partitions=partitions))
             for index in indexes:
                 # A topic may go between two slices: it is looked up for each.
-                partitions.append(self._partition(name, self._listing.find(name), index))
+                partitions.append(self._partition(name, self._catalog.find(name), index))
                 yield
         return response
 

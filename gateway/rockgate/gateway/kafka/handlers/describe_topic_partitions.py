@@ -21,13 +21,13 @@ from heapq import merge
 from itertools import groupby, islice
 from typing import NamedTuple
 
+from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Each, Slicing, Steps, in_slices
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.kafka.topics.metadata_cache import TOPIC_OPERATIONS
 from rockgate.gateway.kafka.topics.partition_runs import PartitionRun
-from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_topic_partitions import (
     Cursor,
@@ -58,12 +58,12 @@ class Page:
 
     def __init__(
         self,
-        listing: Listing,
+        catalog: StoreCatalog,
         request: DescribeTopicPartitionsRequest,
         pieces: Sequence[Sequence[str]],
     ) -> None:
         """`pieces` are the names that are asked for, each piece sorted."""
-        self._listing = listing
+        self._catalog = catalog
         self._left = max(1, min(request.response_partition_limit, PAGE_MAX))
         self._cursor = request.cursor
         self._is_all = not request.topics
@@ -73,7 +73,7 @@ class Page:
     def _asked(self, pieces: Sequence[Sequence[str]]) -> Iterator[str]:
         start = self._cursor.topic_name if self._cursor is not None else ""
         if self._is_all:
-            return self._listing.names_from(start)
+            return self._catalog.names_from(start)
         if self._cursor is not None and not any(_has(piece, start) for piece in pieces):
             shown = start[: names.NAME_SIZE_MAX]
             raise RequestError(
@@ -84,7 +84,7 @@ class Page:
 
     def __iter__(self) -> Iterator[Entry]:
         for name in self._names:
-            topic = self._listing.find(name)
+            topic = self._catalog.find(name)
             if topic is None and self._is_all:
                 continue
             if self._left <= 0:
@@ -112,8 +112,8 @@ def _has(piece: Sequence[str], name: str) -> bool:
 class DescribeTopicPartitions:
     """Describes topics page by page."""
 
-    def __init__(self, *, listing: Listing, node_id: int, leader_epoch: int) -> None:
-        self._listing = listing
+    def __init__(self, *, catalog: StoreCatalog, node_id: int, leader_epoch: int) -> None:
+        self._catalog = catalog
         self._node_id = node_id
         self._leader_epoch = leader_epoch
         self._run = PartitionRun(DescribeTopicPartitionsResponse, self._partition, 0)
@@ -138,7 +138,7 @@ class DescribeTopicPartitions:
             some = request.topics[at : at + PIECE_COUNT]
             pieces.append(sorted({topic.name for topic in some}))
             yield
-        page = Page(self._listing, request, pieces)
+        page = Page(self._catalog, request, pieces)
 
         def respond(
             topics: list[DescribeTopicPartitionsResponseTopic | Encoded],

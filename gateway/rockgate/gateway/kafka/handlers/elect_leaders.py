@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable
 
+from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Each, Slicing
 from rockgate.gateway.kafka.request.dedup import merged
 from rockgate.gateway.kafka.request.peer import Call
-from rockgate.gateway.kafka.topics.topic_view import Listing
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -38,8 +38,8 @@ _KINDS = (0, 1)
 class ElectLeaders:
     """Tells that the right one leads."""
 
-    def __init__(self, listing: Listing) -> None:
-        self._listing = listing
+    def __init__(self, catalog: StoreCatalog) -> None:
+        self._catalog = catalog
         self._slicing = Slicing(ElectLeadersResponse, ReplicaElectionResult)
 
     def handle(
@@ -63,12 +63,12 @@ class ElectLeaders:
 
     def _asked(self, request: ElectLeadersRequest) -> Iterable[tuple[str, list[int]]]:
         if request.topic_partitions is None:
-            return ((names.to_kafka(topic.name), []) for topic in self._listing)
+            return ((names.to_kafka(topic.name), []) for topic in self._catalog)
         return _merged(request).items()
 
     def _elect(self, asked: tuple[str, list[int]]) -> ReplicaElectionResult:
         name, partitions = asked
-        topic = self._listing.find(name)
+        topic = self._catalog.find(name)
         count = topic.queue_count if topic is not None else 0
         needless, unknown = ErrorCode.ELECTION_NOT_NEEDED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return _result(

@@ -29,14 +29,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from operator import attrgetter
 from typing import TypeAlias
 
+from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Each, Slicing, Steps, in_slices
 from rockgate.gateway.kafka.request.dedup import once_in_steps
 from rockgate.gateway.kafka.request.errors import RequestError, explain
 from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.kafka.topics.advertised import Advertised
-from rockgate.gateway.kafka.topics.metadata_cache import CLUSTER_OPERATIONS, NOT_ASKED, Catalogue
-from rockgate.gateway.kafka.topics.topic_view import Listing
+from rockgate.gateway.kafka.topics.metadata_cache import (
+    CLUSTER_OPERATIONS,
+    NOT_ASKED,
+    MetadataCache,
+)
 from rockgate.gateway.runtime.identity import Identity
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.topics.config import TopicsConfig
@@ -69,16 +73,16 @@ class Metadata:
         self,
         *,
         topics: Topics,
-        listing: Listing,
-        catalogue: Catalogue,
+        catalog: StoreCatalog,
+        metadata_cache: MetadataCache,
         identity: Identity,
         advertised: Advertised,
         config: TopicsConfig,
         durability: Durability,
     ) -> None:
         self._topics = topics
-        self._listing = listing
-        self._catalogue = catalogue
+        self._catalog = catalog
+        self._cache = metadata_cache
         self._identity = identity
         self._advertised = advertised
         self._config = config
@@ -108,7 +112,7 @@ class Metadata:
         show = self._showing(request, call)
 
         def begin() -> Named:
-            return Named(self._topics, self._listing, show, self._config.partitions, allowance)
+            return Named(self._topics, self._catalog, show, self._config.partitions, allowance)
 
         def respond(topics: list[Shown]) -> MetadataResponse | asyncio.Future[MetadataResponse]:
             response = self._respond(request, call, topics)
@@ -127,9 +131,9 @@ class Metadata:
     def _describe_all(
         self, request: MetadataRequest, call: Call
     ) -> MetadataResponse | Awaitable[MetadataResponse]:
-        version, catalogue, listed = call.version, self._catalogue, self._listing.version
+        version, metadata_cache, listed = call.version, self._cache, self._catalog.version
         with_operations = request.include_topic_authorized_operations
-        kept = catalogue.all_topics(listed, version, with_operations=with_operations)
+        kept = metadata_cache.all_topics(listed, version, with_operations=with_operations)
         if kept is not None:
             return self._respond(request, call, [kept])
         show = self._showing(request, call)
@@ -137,16 +141,16 @@ class Metadata:
         def respond(topics: list[Shown]) -> MetadataResponse:
             encoded = [topic for topic in topics if isinstance(topic, Encoded)]
             whole = join(MetadataResponseTopic, version, encoded)
-            if self._listing.version == listed:
-                catalogue.keep_all(listed, whole, with_operations=with_operations)
+            if self._catalog.version == listed:
+                metadata_cache.keep_all(listed, whole, with_operations=with_operations)
             return self._respond(request, call, [whole])
 
         return self._slicing.work(
-            self._listing, lambda: Each[Topic, MetadataResponseTopic](show), respond, version
+            self._catalog, lambda: Each[Topic, MetadataResponseTopic](show), respond, version
         )
 
     def _showing(self, request: MetadataRequest, call: Call) -> Show:
-        version, topic = call.version, self._catalogue.topic
+        version, topic = call.version, self._cache.topic
         with_operations = request.include_topic_authorized_operations
         return lambda each: topic(each, version, with_operations=with_operations)
 
@@ -188,13 +192,13 @@ class Named:
     def __init__(
         self,
         topics: Topics,
-        listing: Listing,
+        catalog: StoreCatalog,
         show: Show,
         partitions: int,
         allowance: Allowance,
     ) -> None:
         self._topics = topics
-        self._listing = listing
+        self._catalog = catalog
         self._show = show
         self._partitions = partitions
         self._allowance = allowance
@@ -204,11 +208,11 @@ class Named:
     def take(self, asked: MetadataRequestTopic, /) -> int:
         """Look for a topic."""
         if asked.topic_id != ZERO_UUID:
-            topic = self._listing.find_id(asked.topic_id)
+            topic = self._catalog.find_id(asked.topic_id)
             code, name = ErrorCode.UNKNOWN_TOPIC_ID, None
         else:
             name = asked.name or ""
-            topic = self._listing.find(name)
+            topic = self._catalog.find(name)
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             if topic is None and not names.is_legal(name):
                 code = ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -241,7 +245,7 @@ class Named:
         for name in missing:
             try:
                 names.check_new(name)
-                self._listing.check_room((len(news) + 1) * self._partitions)
+                self._catalog.check_room((len(news) + 1) * self._partitions)
                 news.append(NewTopic(name=name, queue_count=self._partitions))
             except RequestError as error:
                 errors[name] = error.code
@@ -253,7 +257,7 @@ class Named:
         return errors
 
     def _describe_new(self, name: str, errors: dict[str, ErrorCode]) -> Shown:
-        topic = self._listing.find(name)
+        topic = self._catalog.find(name)
         if topic is None:
             return MetadataResponseTopic(error_code=errors[name], name=name)
         return self._show(topic)

@@ -29,7 +29,7 @@ _Form = tuple[int, bool]
 """A version, and whether operations were asked for."""
 
 
-class Catalogue:
+class MetadataCache:
     """Encoded topics by form and id."""
 
     def __init__(self, node_id: int, leader_epoch: int) -> None:
@@ -52,7 +52,7 @@ class Catalogue:
         return encoded
 
     def all_topics(self, listed: int, version: int, *, with_operations: bool) -> Encoded | None:
-        """Return the list of all topics as of a listing's version, if it was kept."""
+        """Return the list of all topics as of a version of the catalog, if it was cached."""
         kept = self._all.get((version, with_operations))
         return kept[1] if kept is not None and kept[0] == listed else None
 

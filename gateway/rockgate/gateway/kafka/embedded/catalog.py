@@ -17,7 +17,7 @@ from rockgate.store.api.topics import Topic, Topics
 _DEAD_MIN = 1_000
 
 
-class Listing:
+class StoreCatalog:
     """A view of the store's topics; it keeps their names sorted, and nothing else of them."""
 
     def __init__(self, topics: Topics, partitions_max: int) -> None:
@@ -35,7 +35,7 @@ class Listing:
 
     @property
     def version(self) -> int:
-        """Grows with every change that a listing could show."""
+        """Grows with every change that a list of topics could show."""
         return self._topics.version
 
     def check_room(self, count: int) -> None:
