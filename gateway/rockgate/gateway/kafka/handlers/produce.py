@@ -6,9 +6,9 @@ Behaviour
 - acks 1 and all are the same on one node: answered once the batch is in the log, and on disk where
   the flush setting says so. acks 0 is not answered; an error then closes the connection, as in
   Kafka, because nothing else could tell the client.
-- A batch of a transaction is taken if `transactions.writing` lets it in. One that is sent again is
+- A batch of a transaction is taken if `produce_check` lets it in. One that is sent again is
   answered with its first offset and time, when that is as durable as was asked for. A first batch
-  that is refused for now holds back what its producer sent behind it: `firstbatches`.
+  that is refused for now holds back what its producer sent behind it: `first_batches`.
 - A refusal of a sequence, an epoch, a time or a record says where the log begins, as Kafka's does.
 - On topics of `message.type` DELAY and MIXED batches are opened, and records with a header that
   delays them wait (docs/internals/delay.md). Compacted topics, `validate.batches` and
@@ -27,6 +27,7 @@ Departs from Kafka
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from rockgate.gateway.batches.threads import BatchThreads
@@ -35,16 +36,19 @@ from rockgate.gateway.kafka.produce.delay import RecordDelays
 from rockgate.gateway.kafka.produce.first_batches import RETRIABLE, FirstBatches
 from rockgate.gateway.kafka.produce.partition_order import Turns
 from rockgate.gateway.kafka.produce.producers import Producers
-from rockgate.gateway.kafka.produce.requests import PIECE_COUNT, decode, decode_large, is_large
-from rockgate.gateway.kafka.produce.topic_checks import Examining, Heavy, Outcome
-from rockgate.gateway.kafka.produce.validate import (
-    Buffer,
-    append_ms_of,
+from rockgate.gateway.kafka.produce.requests import (
+    PIECE_COUNT,
+    Outcomes,
+    Rest,
     close_on_error,
-    partitions_of,
-    refused,
-    take,
+    decode,
+    decode_large,
+    is_large,
+    partition_of,
+    rest_of,
 )
+from rockgate.gateway.kafka.produce.topic_checks import Examining, Outcome
+from rockgate.gateway.kafka.produce.validate import Appending, Buffer, append_ms_of, refused, take
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.request.handler import Answer
@@ -123,7 +127,6 @@ class Produce:
         self._examining = Examining(threads or BatchThreads(), delays.wanted)
         self._turns = Turns()
         self._firsts = FirstBatches()
-        self._transactional_id: str | None = None
         epoch = store.epochs.current
 
         def stamp_offset(view: memoryview, offset: int) -> None:
@@ -135,98 +138,87 @@ class Produce:
         """Append every batch of the request, and wait for the disk where that was promised."""
         if request.acks not in _ACKS:
             return self.refuse(request, ErrorCode.INVALID_REQUIRED_ACKS)
-        ready: dict[int, Outcome] = {}
-        if is_large(request) or self._is_to_wait(request, call.version, ready):
-            # The connection's own buffer may be used again before this is done.
-            for data in request.topic_data:
-                for each in data.partition_data:
-                    each.records = None if each.records is None else bytes(each.records)
-            return self._turns.take(
-                partitions_of(request, call.version), lambda: self._open_first(request, call)
-            )
-        self._examining.ready = ready
-        try:
-            return self._append(request, call)
-        finally:
-            self._examining.ready = {}
-
-    def _is_to_wait(self, request: ProduceRequest, version: int, ready: dict[int, Outcome]) -> bool:
-        """Whether a batch must be opened by a thread, or another request comes first.
-
-        What is light is examined on the way: `ready` has what became of it.
-        """
-        if not self._turns.is_idle and any(
-            map(self._turns.is_taken, partitions_of(request, version))
-        ):
-            return True
-        now_ms = self._clock.now_ms()
+        append = Appending(call.version, self._clock.now_ms(), request.transactional_id)
+        outcomes: Outcomes = []
+        if is_large(request):
+            return self._later(request, append, outcomes)
+        is_idle = self._turns.is_idle
         for data in request.topic_data:
-            topic = self._find(data, version)
-            if topic is None or not (settings := self._settings.of(topic)).examines:
-                continue
+            topic = self._find(data, call.version)
+            partitions: list[ProducedPartition] = []
+            outcomes.append(partitions)
             for each in data.partition_data:
-                try:
-                    outcome = self._examining.light(each.records, version, settings, now_ms)
-                except Heavy:
-                    return True
-                if outcome is not None:
-                    ready[id(each.records)] = outcome
-        return False
+                if not is_idle and self._turns.is_taken(partition_of(data, each, call.version)):
+                    return self._later(request, append, outcomes)
+                done = self._try(append, topic, each)
+                if done is None:
+                    return self._later(request, append, outcomes)
+                partitions.append(done)
+        return self._answer(request, append, outcomes)
 
-    async def _open_first(self, request: ProduceRequest, call: Call) -> Produced:
+    def _later(
+        self, request: ProduceRequest, append: Appending, outcomes: Outcomes
+    ) -> asyncio.Future[Produced]:
+        """Append the rest in its turn: a thread must open a batch, or an earlier request has one.
+
+        `outcomes` has, topic by topic, what became of the batches before it.
+        """
+        left = rest_of(request, outcomes)
+        for _, each, _ in left:
+            # The connection's own buffer may be used again before this is done.
+            each.records = None if each.records is None else bytes(each.records)
+        return self._turns.take(
+            [partition_of(data, each, append.version) for data, each, _ in left],
+            lambda: self._append_rest(request, append, outcomes, left),
+        )
+
+    async def _append_rest(
+        self, request: ProduceRequest, append: Appending, outcomes: Outcomes, left: Sequence[Rest]
+    ) -> Produced:
         """Append every batch as soon as a thread has opened it, if it takes long.
 
         One at a time: what a batch becomes is not held while others are opened.
         """
-        topics: list[ProducedTopic] = []
-        durable_at = 0
-        for data in request.topic_data:
-            partitions: list[ProducedPartition] = []
-            topics.append(ProducedTopic(data.name, data.topic_id, partitions))
-            for each in data.partition_data:
-                ready = await self._examined(data, each, call.version)
-                self._examining.ready = {} if ready is None else {id(each.records): ready}
-                self._durable_at = durable_at
-                self._transactional_id = request.transactional_id
-                try:
-                    partitions.append(self._produce_partition(data, each, call.version))
-                finally:
-                    self._examining.ready = {}
-                durable_at = self._durable_at
-                if len(partitions) % PIECE_COUNT == 0:
-                    await asyncio.sleep(0)
-        produced = self._answer(request, topics, durable_at)
+        for data, each, partitions in left:
+            append.now_ms = self._clock.now_ms()
+            topic = self._find(data, append.version)
+            done = self._try(append, topic, each)
+            if done is None:
+                assert topic is not None, "a batch that is opened has a topic"
+                examined = await self._examined(append, topic, each.records)
+                # Meanwhile the topic may have been deleted, or altered.
+                append.now_ms = self._clock.now_ms()
+                done = self._try(append, self._find(data, append.version), each, examined)
+            assert done is not None, "what a thread has opened needs none"
+            partitions.append(done)
+            if len(partitions) % PIECE_COUNT == 0:
+                await asyncio.sleep(0)
+        produced = self._answer(request, append, outcomes)
         return produced if isinstance(produced, Produced) else await produced
 
-    async def _examined(
-        self, data: TopicProduceData, each: PartitionProduceData, version: int
-    ) -> Outcome | None:
-        """Return what became of a batch that must be opened; None for any other."""
-        topic = self._find(data, version)
-        if topic is None or not (settings := self._settings.of(topic)).examines:
-            return None
-        return await self._examining.any(each.records, version, settings, self._clock.now_ms())
-
-    def _append(self, request: ProduceRequest, call: Call) -> Produced | asyncio.Future[Produced]:
-        now_ms = self._clock.now_ms()
-        self._durable_at = 0
-        self._transactional_id = request.transactional_id
-        topics = [self._produce_topic(data, call.version, now_ms) for data in request.topic_data]
-        return self._answer(request, topics, self._durable_at)
+    async def _examined(self, append: Appending, topic: Topic, records: Buffer | None) -> Outcome:
+        settings = self._settings.of(topic)
+        header = take(append, records, settings)
+        assert records is not None, "a batch that was checked is there"
+        return await self._examining.in_thread(records, header, settings)
 
     def _answer(
-        self, request: ProduceRequest, topics: list[ProducedTopic], durable_at: int
+        self, request: ProduceRequest, append: Appending, outcomes: Outcomes
     ) -> Produced | asyncio.Future[Produced]:
+        topics = [
+            ProducedTopic(data.name, data.topic_id, partitions)
+            for data, partitions in zip(request.topic_data, outcomes, strict=True)
+        ]
         produced = Produced(topics, request.acks == 0)
         if produced.is_silent:
             close_on_error(topics)
             return produced
-        return self._durability.after(durable_at, produced)
+        return self._durability.after(append.durable_at, produced)
 
     def shortcut(self, body: memoryview, version: int) -> Answer | None:
         """Append the one batch of a usual request; None, and nothing done, for any other.
 
-        A batch that waits for the disk or that is refused is not usual.
+        A batch that waits for a thread or the disk, or that is refused, is not usual.
         """
         found = decode_single(version, body)
         if found is None:
@@ -239,16 +231,17 @@ class Produce:
         if topic is None or acks == 0 or acks not in _ACKS:
             return None
         queues = self._queues.of(topic.id)
-        if not 0 <= index < len(queues) or queues[index].is_sync:
+        if not 0 <= index < len(queues) or self._turns.is_taken((name, index)):
             return None
-        if self._turns.is_taken((name, index)):
+        queue = queues[index]
+        if queue.is_sync:
             return None
-        self._transactional_id = None
+        append = Appending(version, self._clock.now_ms(), None)
         try:
-            done = self._produce(topic, index, records, version, self._clock.now_ms())
+            done = self._produce(append, topic, queue, records)
         except (MalformedBatch, RequestError, StoreError):
             return None
-        return encode_single(named, index, done[2], done[3], done[4])
+        return done and encode_single(named, index, done[2], done[3], done[4])
 
     def refuse(self, request: ProduceRequest, code: ErrorCode) -> Produced:
         """Say the same of every partition."""
@@ -269,75 +262,72 @@ class Produce:
             return self._topics.find_id(data.topic_id)
         return self._topics.find(names.to_store(data.name))
 
-    def _produce_topic(self, data: TopicProduceData, version: int, now_ms: int) -> ProducedTopic:
-        topic = self._find(data, version)
-        partitions = [self._try(topic, each, version, now_ms) for each in data.partition_data]
-        return ProducedTopic(data.name, data.topic_id, partitions)
-
-    def _produce_partition(
-        self, data: TopicProduceData, each: PartitionProduceData, version: int
-    ) -> ProducedPartition:
-        return self._try(self._find(data, version), each, version, self._clock.now_ms())
-
     def _try(
-        self, topic: Topic | None, each: PartitionProduceData, version: int, now_ms: int
-    ) -> ProducedPartition:
+        self,
+        append: Appending,
+        topic: Topic | None,
+        each: PartitionProduceData,
+        examined: Outcome | None = None,
+    ) -> ProducedPartition | None:
+        """Append a batch, or say why not; None, and nothing done, if it takes a thread first."""
         if topic is None:
             unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            if version >= hot.TOPIC_IDS:
+            if append.version >= hot.TOPIC_IDS:
                 unknown = ErrorCode.UNKNOWN_TOPIC_ID
             return ProducedPartition(each.index, unknown)
+        queues = self._queues.of(topic.id)
+        if not 0 <= each.index < len(queues):
+            return ProducedPartition(each.index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        queue = queues[each.index]
         try:
-            return self._produce(topic, each.index, each.records, version, now_ms)
+            return self._produce(append, topic, queue, each.records, examined)
         except (MalformedBatch, RequestError, StoreError) as error:
             told = refused(each.index, error)
-            queue = self._queues.of(topic.id)[each.index]
             self._note_refused(queue, each.records, told.error_code)
-            return self._with_log_start(queue, told)
+            return _with_log_start(append, queue, told)
 
     def _produce(
-        self, topic: Topic, index: int, records: Buffer | None, version: int, now_ms: int
-    ) -> ProducedPartition:
-        queues = self._queues.of(topic.id)
-        if not 0 <= index < len(queues):
-            return ProducedPartition(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        self,
+        append: Appending,
+        topic: Topic,
+        queue: Queue,
+        records: Buffer | None,
+        examined: Outcome | None = None,
+    ) -> ProducedPartition | None:
         if topic.is_internal or not topic.is_writable:
-            raise RequestError(
-                ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-                f"topic {topic.name} is not written by clients",
-            )
-        queue = queues[index]
-        settings = self._settings.of(topic)
-        header = take(records, version, settings, now_ms)
+            reason = f"topic {topic.name} is not written by clients"
+            raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, reason)
+        index, settings = queue.queue_id, self._settings.of(topic)
+        header = take(append, records, settings)
         assert records is not None, "a batch that was checked is there"
         body, waits = records, None
         if settings.examines:
-            body, waits = self._examining.examine(records, header, settings)
+            if examined is None:
+                examined = self._examining.on_loop(records, header, settings)
+            if examined is None:
+                return None
+            if isinstance(examined, Exception):
+                raise examined
+            body, waits = examined
         producer = None
         if header.producer_id >= 0:
-            self._check_transaction((topic.id, index), header, version)
+            self._check_transaction(append, (topic.id, index), header)
             producer = self._producers.find(topic.id, index, header.producer_id)
             if producer is not None:
                 offset = producer.check(header)
                 if offset is not None:
-                    self._durable(queue, self._log.end)
                     append_ms = append_ms_of(queue, offset, header, settings.is_append_time)
-                    return ProducedPartition(index, 0, offset, append_ms, queue.log_start)
+                    return self._repeated(append, queue, offset, append_ms)
             elif self._firsts:
                 self._firsts.check((topic.id, index, header.producer_id), header)
         stamping, record_ms, append_ms = self._stamp, header.max_timestamp, -1
         if settings.is_append_time:
-            stamping, record_ms, append_ms = self._append_time_stamp(now_ms), now_ms, now_ms
+            record_ms = append_ms = append.now_ms
+            stamping = self._append_time_stamp(append_ms)
         sys_flag = INDEXED if settings.is_indexed else 0
         if waits is not None:
             appended = self._delays.append(
-                queue,
-                body,
-                header,
-                waits,
-                stamp=stamping,
-                append_ms=append_ms,
-                sys_flag=sys_flag,
+                queue, body, header, waits, stamp=stamping, append_ms=append_ms, sys_flag=sys_flag
             )
         else:
             appended = self._appender.batch(
@@ -358,9 +348,18 @@ class Produce:
                 )
                 self._firsts.taken((topic.id, index, header.producer_id))
             if header.is_transactional:
-                self._writes.wrote((topic.id, index), header, appended.offset)
-        self._durable(queue, appended.end)
+                self._writes.wrote((topic.id, index), header, offset)
+        if queue.is_sync:
+            append.needs(appended.end)
         return ProducedPartition(index, 0, appended.offset, append_ms, queue.log_start)
+
+    def _repeated(
+        self, append: Appending, queue: Queue, offset: int, append_ms: int
+    ) -> ProducedPartition:
+        """Answer a batch that was sent again, once its first copy is as durable as was asked."""
+        if queue.is_sync:
+            append.needs(self._log.end)
+        return ProducedPartition(queue.queue_id, 0, offset, append_ms, queue.log_start)
 
     def _note_refused(self, queue: Queue, records: Buffer | None, code: int) -> None:
         """Let nothing of the same producer overtake a first batch that will be sent again."""
@@ -371,19 +370,11 @@ class Produce:
         if header.producer_id >= 0 and self._producers.find(*key) is None:
             self._firsts.refused(key, header)
 
-    def _with_log_start(self, queue: Queue, refused: ProducedPartition) -> ProducedPartition:
-        """Say where the log begins, with the errors that Kafka says it with."""
-        code = refused.error_code
-        is_told = code in _TELL_LOG_START or (
-            code == ErrorCode.INVALID_PRODUCER_EPOCH and self._transactional_id is None
-        )
-        return refused._replace(log_start_offset=queue.log_start) if is_told else refused
-
     def _check_transaction(
-        self, partition: tuple[bytes, int], header: BatchHeader, version: int
+        self, append: Appending, partition: tuple[bytes, int], header: BatchHeader
     ) -> None:
         if header.is_transactional:
-            self._writes.check(self._transactional_id, partition, header, version)
+            self._writes.check(append.transactional_id, partition, header, append.version)
         else:
             self._writes.check_plain(partition, header)
 
@@ -394,7 +385,13 @@ class Produce:
 
         return stamp_time
 
-    def _durable(self, queue: Queue, position: int) -> None:
-        """Remember up to where the log must be on disk before the request is answered."""
-        if queue.is_sync and position > self._durable_at:
-            self._durable_at = position
+
+def _with_log_start(
+    append: Appending, queue: Queue, refused: ProducedPartition
+) -> ProducedPartition:
+    """Say where the log begins, with the errors that Kafka says it with."""
+    code = refused.error_code
+    is_told = code in _TELL_LOG_START or (
+        code == ErrorCode.INVALID_PRODUCER_EPOCH and append.transactional_id is None
+    )
+    return refused._replace(log_start_offset=queue.log_start) if is_told else refused

@@ -1,14 +1,26 @@
-"""Produce requests as they are read, and whether there is much to them."""
+"""Produce requests: how they are read, how much there is to one, and what is left of it to do."""
 
 from __future__ import annotations
 
 from rockgate.gateway.kafka.request.handler import LARGE_SIZE, Large, memory_max
+from rockgate.gateway.net.stream import Disconnect
+from rockgate.gateway.runtime.quoting import shown
 from rockgate.protocol.kafka.hot import produce as hot
-from rockgate.protocol.kafka.messages.produce import ProduceRequest
+from rockgate.protocol.kafka.hot.produce import TOPIC_IDS, ProducedPartition, ProducedTopic
+from rockgate.protocol.kafka.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
 from rockgate.protocol.kafka.schema import decode as decode_declared
 
 PIECE_COUNT = 100
 """Batches that are appended at once; more of them with other requests in between."""
+
+Outcomes = list[list[ProducedPartition]]
+"""What became of the batches of a request, topic by topic."""
+Rest = tuple[TopicProduceData, PartitionProduceData, list[ProducedPartition]]
+"""A batch that is not appended yet, with its topic and the list where its outcome goes."""
 
 
 def decode(body: memoryview, version: int) -> ProduceRequest:
@@ -29,3 +41,31 @@ def decode_large(body: memoryview, version: int) -> ProduceRequest:
 def is_large(request: ProduceRequest) -> bool:
     """Whether a request has more batches than are appended at once."""
     return sum([len(data.partition_data) for data in request.topic_data]) > PIECE_COUNT
+
+
+def partition_of(
+    data: TopicProduceData, each: PartitionProduceData, version: int
+) -> tuple[str | bytes, int]:
+    """Return the partition of a batch, as the client names it."""
+    return data.topic_id if version >= TOPIC_IDS else data.name, each.index
+
+
+def rest_of(request: ProduceRequest, outcomes: Outcomes) -> list[Rest]:
+    """Return what has no outcome yet, and make room for it: `outcomes` has a list for a topic."""
+    done_count = sum(map(len, outcomes))
+    outcomes += [[] for _ in request.topic_data[len(outcomes) :]]
+    every = [
+        (data, each, partitions)
+        for data, partitions in zip(request.topic_data, outcomes, strict=True)
+        for each in data.partition_data
+    ]
+    return every[done_count:]
+
+
+def close_on_error(topics: list[ProducedTopic]) -> None:
+    """Close the connection of a client that asked for no answer: nothing else could tell it."""
+    for topic in topics:
+        for partition in topic.partitions:
+            if partition.error_code:
+                code = partition.error_code
+                raise Disconnect(f"produce without acks: error {code} for {shown(topic.name)}")

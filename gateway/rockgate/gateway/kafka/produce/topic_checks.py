@@ -2,7 +2,7 @@
 
 Compacted topics, `validate.batches`, a `compression.type` other than the producer's, and records
 that may wait (`message.type`) have a batch opened; it is opened once for all of them. What is light
-is examined on the loop, and anything else by a thread, before the request takes its turn.
+is examined on the loop, and anything else by a thread, while what follows it waits its turn.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.delay.opening import Asked, Opened, sifted
 from rockgate.gateway.kafka.configs.topic_settings import TopicSettings
-from rockgate.gateway.kafka.produce.validate import take, too_large
+from rockgate.gateway.kafka.produce.validate import too_large
 from rockgate.gateway.kafka.request.errors import RequestError
-from rockgate.protocol.kafka.errors import BatchTooLarge, ErrorCode, MalformedBatch
+from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
 from rockgate.protocol.kafka.records import batch as batches
 from rockgate.protocol.kafka.records.batch import BatchHeader, Buffer, Compression
 from rockgate.protocol.kafka.records.bounds import LIGHT, Bounds, is_heavy
@@ -26,13 +26,6 @@ from rockgate.protocol.kafka.records.sifting import BAD_MAX, Wanted
 
 WAITS_MAX: Final = 500
 """Records that are scheduled together with their batch: about a millisecond's work."""
-
-
-class Heavy(RequestError):
-    """A batch must be examined by a thread before it can be appended."""
-
-    def __init__(self) -> None:
-        super().__init__(ErrorCode.UNKNOWN_SERVER_ERROR, "the batch is to be opened first")
 
 
 class Waits(NamedTuple):
@@ -71,6 +64,7 @@ class Examined(NamedTuple):
 
 
 Outcome = Examined | MalformedBatch | RequestError
+"""What became of a batch: what is stored, or why it is refused."""
 
 
 class Examining:
@@ -79,64 +73,24 @@ class Examining:
     def __init__(self, threads: BatchThreads, wanted: Callable[[], Wanted[Asked]]) -> None:
         self._threads = threads
         self._wanted = wanted
-        self.ready: dict[int, Outcome] = {}
-        """What became of batches of the request being appended, by the identity of their bytes."""
 
-    def outcome(self, records: Buffer, header: BatchHeader, settings: TopicSettings) -> Outcome:
-        """Examine a batch here; Heavy if it is not light."""
-        known = self.ready.get(id(records))
-        if known is not None:
-            return known
+    def on_loop(
+        self, records: Buffer, header: BatchHeader, settings: TopicSettings
+    ) -> Outcome | None:
+        """Examine a batch here; None if it is not light, and a thread must."""
         if is_heavy(records):
-            raise Heavy
-        outcome = _outcome(records, header, settings, self._wanted(), LIGHT)
-        if isinstance(outcome, BatchTooLarge):
-            raise Heavy
-        return outcome
-
-    def examine(self, records: Buffer, header: BatchHeader, settings: TopicSettings) -> Examined:
-        """Return what a batch becomes, or raise why it is refused."""
-        outcome = self.outcome(records, header, settings)
-        if not isinstance(outcome, Examined):
-            raise outcome
-        return outcome
-
-    def light(
-        self, records: Buffer | None, version: int, settings: TopicSettings, now_ms: int
-    ) -> Outcome | None:
-        """Examine what was produced; None if it is refused for its header, Heavy as above."""
-        header = _header(records, version, settings, now_ms)
-        if header is None or records is None:
             return None
-        return self.outcome(records, header, settings)
+        outcome = _outcome(records, header, settings, self._wanted(), LIGHT)
+        return None if isinstance(outcome, BatchTooLarge) else outcome
 
-    async def any(
-        self, records: Buffer | None, version: int, settings: TopicSettings, now_ms: int
-    ) -> Outcome | None:
-        """Return the same, by a thread if it is heavy."""
-        try:
-            return self.light(records, version, settings, now_ms)
-        except Heavy:
-            header = _header(records, version, settings, now_ms)
-            assert header is not None and records is not None, "a batch that is heavy is one"
-            return await self._beside(records, header, settings)
-
-    async def _beside(
+    async def in_thread(
         self, records: Buffer, header: BatchHeader, settings: TopicSettings
     ) -> Outcome:
+        """Have a thread examine a batch."""
         wanted, bounds = self._wanted(), self._threads.bounds
         return await self._threads.run(
             partial(_outcome, records, header, settings, wanted, bounds, makes_rest=True)
         )
-
-
-def _header(
-    records: Buffer | None, version: int, settings: TopicSettings, now_ms: int
-) -> BatchHeader | None:
-    try:
-        return take(records, version, settings, now_ms)
-    except (MalformedBatch, RequestError):
-        return None
 
 
 def _outcome(

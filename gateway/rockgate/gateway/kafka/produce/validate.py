@@ -1,18 +1,15 @@
-"""Taking a produced batch in: what its header must say before it may be appended.
+"""What the header of a produced batch must say before it may be appended.
 
 Nearly every batch passes through untouched: its header is checked, its CRC compared, and that is
-all. LogAppendTime is stamped into the header as well. What opens a batch is in `examining`.
+all. LogAppendTime is stamped into the header as well. What opens a batch is in `topic_checks`.
 """
 
 from __future__ import annotations
 
 from rockgate.gateway.kafka.configs.topic_settings import TopicSettings
 from rockgate.gateway.kafka.request.errors import RequestError, code_of
-from rockgate.gateway.net.stream import Disconnect
-from rockgate.gateway.runtime.quoting import shown
 from rockgate.protocol.kafka.errors import BatchTooLarge, ErrorCode, MalformedBatch
-from rockgate.protocol.kafka.hot.produce import TOPIC_IDS, ProducedPartition, ProducedTopic
-from rockgate.protocol.kafka.messages.produce import ProduceRequest
+from rockgate.protocol.kafka.hot.produce import ProducedPartition
 from rockgate.protocol.kafka.records.batch import BatchHeader, check_produced
 from rockgate.protocol.kafka.records.sifting import BAD_MAX
 from rockgate.store.api.queues import Queue
@@ -21,12 +18,31 @@ Buffer = bytes | bytearray | memoryview
 _TIMESTAMP_TYPE_BIT = 1 << 3
 
 
-def take(records: Buffer | None, version: int, settings: TopicSettings, now_ms: int) -> BatchHeader:
+class Appending:
+    """What one request carries while its batches are appended: it travels with them."""
+
+    __slots__ = ("durable_at", "now_ms", "transactional_id", "version")
+
+    def __init__(self, version: int, now_ms: int, transactional_id: str | None) -> None:
+        self.version = version
+        self.now_ms = now_ms
+        """The time that its next batch is appended at."""
+        self.transactional_id = transactional_id
+        self.durable_at = 0
+        """Up to where the log must be on disk before the request is answered."""
+
+    def needs(self, position: int) -> None:
+        """Have the answer wait for the disk up to a position."""
+        if position > self.durable_at:
+            self.durable_at = position
+
+
+def take(append: Appending, records: Buffer | None, settings: TopicSettings) -> BatchHeader:
     """Check a produced batch by its header, and return that.
 
     Raises MalformedBatch or RequestError with the code that its partition is answered.
     """
-    header = check_produced(records, version)
+    header = check_produced(records, append.version)
     assert records is not None, "a batch that was checked is there"
     if len(records) > settings.message_bytes_max:
         raise too_large(records, settings)
@@ -35,6 +51,7 @@ def take(records: Buffer | None, version: int, settings: TopicSettings, now_ms: 
         raise RequestError(
             ErrorCode.INVALID_TIMESTAMP, "producers may not set the timestamp type of a batch"
         )
+    now_ms = append.now_ms
     if not settings.is_append_time and (
         header.max_timestamp > now_ms + settings.timestamp_after_ms_max
         or now_ms - header.max_timestamp > settings.timestamp_before_ms_max
@@ -79,21 +96,3 @@ def refused(index: int, error: Exception) -> ProducedPartition:
     code = code_of(error) or ErrorCode.UNKNOWN_SERVER_ERROR
     reason = error.reason if isinstance(error, RequestError) else str(error)
     return ProducedPartition(index, code, error_message=reason)
-
-
-def close_on_error(topics: list[ProducedTopic]) -> None:
-    """Close the connection of a client that asked for no answer: nothing else could tell it."""
-    for topic in topics:
-        for partition in topic.partitions:
-            if partition.error_code:
-                code = partition.error_code
-                raise Disconnect(f"produce without acks: error {code} for {shown(topic.name)}")
-
-
-def partitions_of(request: ProduceRequest, version: int) -> list[tuple[str | bytes, int]]:
-    """Return the partitions of a request, as the client names them."""
-    return [
-        (data.topic_id if version >= TOPIC_IDS else data.name, each.index)
-        for data in request.topic_data
-        for each in data.partition_data
-    ]
