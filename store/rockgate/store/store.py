@@ -323,6 +323,11 @@ class Store:
         """The log's files, to be looked at."""
         return self._segments
 
+    @property
+    def disk_used_percent(self) -> float:
+        """How full the disk is that the directory lies on, as it was last looked at."""
+        return self.retention.disk.used_percent
+
     def queue(self, topic: Topic, queue_id: int) -> Queue:
         """Return one queue of a topic; UnknownQueue if it has no such."""
         queues = self.queues.of(topic.id)

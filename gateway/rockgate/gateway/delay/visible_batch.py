@@ -21,7 +21,7 @@ from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
 from rockgate.protocol.kafka.records.batch import Buffer, read_header
 from rockgate.protocol.kafka.records.bounds import LIGHT, WIDEST, Bounds, is_heavy
 from rockgate.protocol.kafka.records.record import rebuild_batch
-from rockgate.store.api.log import CommitLog, Place
+from rockgate.store.api.log import Log, Place
 from rockgate.store.api.read import Slice
 
 CACHE_BYTES: Final = 32 << 20
@@ -34,7 +34,7 @@ class Shown:
     """Batches as readers get them. One for all that read; belongs to the loop's thread."""
 
     def __init__(
-        self, log: CommitLog, threads: BatchThreads | None = None, bytes_max: int = CACHE_BYTES
+        self, log: Log, threads: BatchThreads | None = None, bytes_max: int = CACHE_BYTES
     ) -> None:
         self._log = log
         self._threads = threads or BatchThreads()

@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from rockgate.store.api.log import CommitLog, Place, Warmth
+from rockgate.store.api.log import Log, Place, Warmth
 from rockgate.store.api.queues import Unit
 
 
 class Warming:
     """Brings in entries of one store's log."""
 
-    def __init__(self, warmth: Warmth, log: CommitLog) -> None:
+    def __init__(self, warmth: Warmth, log: Log) -> None:
         self._warmth = warmth
         self._log = log
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from rockgate.protocol.entry import Buffer, Contents
+from rockgate.store.api.queues import Queue
 from rockgate.store.log.draft import NO_HOST, NOTHING_ELSE, Draft, Stamp
-from rockgate.store.write.append import Appended, AppendedMessages, Appender, Intake
+from rockgate.store.write.append import Appended, AppendedMessages, Intake
 
 __all__ = [
     "NOTHING_ELSE",
@@ -14,4 +19,58 @@ __all__ = [
     "Draft",
     "Intake",
     "Stamp",
+    "StateAppender",
 ]
+
+
+class StateAppender(Protocol):
+    """Appends changes of folds; when a call returns, the folds have applied them."""
+
+    def append_state(self, topic: bytes, body: bytes, *, is_upkeep: bool = False) -> int:
+        """Append one change and return its position."""
+
+    def append_states(
+        self, changes: Sequence[tuple[bytes, bytes]], *, is_upkeep: bool = False
+    ) -> int:
+        """Append changes of which a restart finds all or none."""
+
+    def group(self, intakes: Sequence[Intake], *, is_upkeep: bool = False) -> list[Appended]:
+        """Append several entries and changes of which a restart finds all or none."""
+
+
+class Appender(StateAppender, Protocol):
+    """Appends to queues; what was appended can be read at once."""
+
+    on_append: Callable[[Queue], None]
+    """Told of every queue that got something."""
+
+    def batch(
+        self,
+        queue: Queue,
+        body: Buffer,
+        *,
+        count: int,
+        record_ms: int,
+        stamp: Stamp | None = None,
+        properties: bytes = b"",
+        sys_flag: int = 0,
+        born_host: bytes = NO_HOST,
+    ) -> Appended:
+        """Append a batch entry that takes `count` offsets; `stamp` may write into its body."""
+
+    def placed(self, queue: Queue, draft: Draft) -> Appended:
+        """Append a message entry whose draft names the queue, and its next offset, already."""
+
+    def placed_with(self, queue: Queue, draft: Draft, topic: bytes, body: bytes) -> Appended:
+        """Append a placed message and a change of a fold, of which a restart finds both or none."""
+
+    def messages(
+        self,
+        queue: Queue,
+        contents: Contents,
+        *,
+        born_ms: int,
+        born_host: bytes = NO_HOST,
+        sys_flag: int = 0,
+    ) -> AppendedMessages:
+        """Append messages to one queue, of which a restart finds all or none."""

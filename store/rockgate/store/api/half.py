@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Protocol
+
 from rockgate.store.half.changes import HALF_TOPIC, Checked, Decided, Outcome, Prepared, encode
-from rockgate.store.half.fold import MESSAGES, Half, HalfMessages
+from rockgate.store.half.fold import MESSAGES, Half
 
 __all__ = [
     "HALF_TOPIC",
@@ -16,3 +19,21 @@ __all__ = [
     "Prepared",
     "encode",
 ]
+
+
+class HalfMessages(Protocol):
+    """All undecided half messages, by their offsets."""
+
+    def __len__(self) -> int: ...
+
+    def find(self, offset: int) -> Half | None:
+        """Return an undecided half message."""
+
+    def outcome(self, offset: int) -> Outcome | None:
+        """Return how one ended; None of one that is undecided, was never there, or is too old."""
+
+    def all(self) -> list[Half]:
+        """Return all that are undecided, as they are now, in the order of their offsets."""
+
+    def walk(self) -> Iterator[Half | None]:
+        """Yield all that are undecided, in no order, and None for what was passed over."""

@@ -1,12 +1,76 @@
-"""The log below all queues: positions, and what of it is in memory."""
+"""The log below all queues: positions, what of it is on disk, and what is in memory."""
 
 from __future__ import annotations
 
-from rockgate.store.log.commitlog import CommitLog
-from rockgate.store.log.page_residency import Place, Warmth
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
-__all__ = [
-    "CommitLog",
-    "Place",
-    "Warmth",
-]
+from rockgate.protocol.entry import Entry
+from rockgate.store.log.page_residency import Place
+
+__all__ = ["Epochs", "Flushing", "Log", "Place", "Told", "Warmth"]
+
+Told = Callable[[Exception | None], None]
+"""Called once a position is on disk, or with the error that means it may never be."""
+
+
+class Log(Protocol):
+    """Every entry, in the order in which it was accepted."""
+
+    @property
+    def start(self) -> int:
+        """The first position that is still there."""
+
+    @property
+    def end(self) -> int:
+        """The position at which the next entry will start."""
+
+    def slice(self, position: int, size: int) -> memoryview | None:
+        """Return an entry's bytes as they lie; None if they are gone."""
+
+    def read(self, position: int) -> tuple[memoryview, Entry] | None:
+        """Return the bytes around a position, and the envelope of the entry there.
+
+        None if the position is not in the log; EntryError if no entry begins there.
+        """
+
+
+class Flushing(Protocol):
+    """How far the log is on disk."""
+
+    @property
+    def flushed(self) -> int:
+        """Everything before this position is on disk."""
+
+    def when_flushed(self, position: int, told: Told) -> None:
+        """Call `told` once everything before a position is on disk."""
+
+
+class Warmth(Protocol):
+    """Which entries must be brought in from disk before anybody touches them."""
+
+    def warm_from(self, log_end: int) -> int:
+        """Return the position from which on nothing is cold."""
+
+    def is_cold(self, position: int, size: int) -> bool:
+        """Whether an entry before `warm_from` must be brought in first."""
+
+    def plan(self, places: Sequence[Place], log_end: int) -> list[int]:
+        """Return the chunks to bring in for these entries, and perhaps for the next."""
+
+    def note(self, chunks: Iterable[int]) -> None:
+        """Remember that chunks were brought in just now."""
+
+    def fault_in(self, chunks: Iterable[int]) -> None:
+        """Bring chunks in, on any thread."""
+
+
+class Epochs(Protocol):
+    """The runs of the server, as the log counts them."""
+
+    @property
+    def current(self) -> int:
+        """The newest epoch, which may be that of an entry to come; 0 before the first."""
+
+    def at(self, position: int) -> int:
+        """Return the epoch that a position of the log was written in."""

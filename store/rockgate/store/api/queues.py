@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Protocol
+
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queueindex import Unit
-from rockgate.store.queues.queuetable import QueueTable
 from rockgate.store.queues.tags import tag_code
 
-__all__ = [
-    "Queue",
-    "QueueTable",
-    "Unit",
-    "tag_code",
-]
+__all__ = ["Queue", "Queues", "Unit", "tag_code"]
+
+
+class Queues(Protocol):
+    """The queues by topic id and queue id."""
+
+    def of(self, topic_id: bytes) -> Sequence[Queue]:
+        """Return a topic's queues by queue id; empty for an unknown topic."""
+
+    def find(self, topic_id: bytes, queue_id: int) -> Queue | None:
+        """Return a queue; None if its topic is gone, or has no such queue."""

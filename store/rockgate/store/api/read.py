@@ -9,7 +9,6 @@ from rockgate.store.read.bodies import BATCHES_MAX, UNUSUAL, Alike, Bodies
 from rockgate.store.read.lookup import Lookup
 from rockgate.store.read.message_runs import MessageRuns
 from rockgate.store.read.reader import Reader, Slice
-from rockgate.store.state.epochs import Epochs
 from rockgate.store.write.dispatch import EPOCH, MAX_MS, TOPIC_ID
 
 __all__ = [
@@ -21,7 +20,6 @@ __all__ = [
     "UNUSUAL",
     "Alike",
     "Bodies",
-    "Epochs",
     "Found",
     "Lookup",
     "MessageRuns",

@@ -1,9 +1,94 @@
-"""The store as a whole."""
+"""The store as a whole, for those who need several of its parts."""
 
 from __future__ import annotations
 
-from rockgate.store.store import Store
+from collections.abc import Callable
+from typing import Protocol
 
-__all__ = [
-    "Store",
-]
+from rockgate.store.api.append import Appender
+from rockgate.store.api.clock import Clock
+from rockgate.store.api.delay import Delays, Deliveries
+from rockgate.store.api.log import Epochs, Flushing
+from rockgate.store.api.progress import Progress
+from rockgate.store.api.queues import Queue, Queues
+from rockgate.store.api.read import Bodies, Lookup, Reader
+from rockgate.store.api.topics import Topic, Topics
+from rockgate.store.config import StoreConfig
+from rockgate.store.log.commitlog import CommitLog
+from rockgate.store.log.page_residency import Warmth
+
+__all__ = ["Store"]
+
+
+class Store(Protocol):
+    """All parts of one store. Its methods, and theirs, belong to one thread."""
+
+    on_flushed: Callable[[int], None]
+    """Told after every flush up to where it came: what sync queues show has grown."""
+
+    @property
+    def config(self) -> StoreConfig:
+        """Its settings."""
+
+    @property
+    def clock(self) -> Clock:
+        """The time it goes by."""
+
+    @property
+    def topics(self) -> Topics:
+        """All topics."""
+
+    @property
+    def queues(self) -> Queues:
+        """Their queues."""
+
+    @property
+    def appender(self) -> Appender:
+        """The way in."""
+
+    @property
+    def reader(self) -> Reader:
+        """How far a reader may see."""
+
+    @property
+    def bodies(self) -> Bodies:
+        """The way out, by offset."""
+
+    @property
+    def lookup(self) -> Lookup:
+        """The way out, by position and by key."""
+
+    @property
+    def log(self) -> CommitLog:
+        """What all queues lie in."""
+
+    @property
+    def flusher(self) -> Flushing:
+        """How far it is on disk."""
+
+    @property
+    def warmth(self) -> Warmth:
+        """What of it is in memory."""
+
+    @property
+    def epochs(self) -> Epochs:
+        """The runs in which it was written."""
+
+    @property
+    def progress(self) -> Progress:
+        """Up to where groups have read."""
+
+    @property
+    def delay(self) -> Delays:
+        """What waits for its time."""
+
+    @property
+    def deliveries(self) -> Deliveries:
+        """How it is delivered."""
+
+    @property
+    def disk_used_percent(self) -> float:
+        """How full the disk is that it lies on."""
+
+    def queue(self, topic: Topic, queue_id: int) -> Queue:
+        """Return one queue of a topic; UnknownQueue if it has no such."""

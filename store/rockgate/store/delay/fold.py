@@ -150,6 +150,11 @@ class Delay:
             start += len(some)
             yield some
 
+    @property
+    def part_end(self) -> int:
+        """The number at which the last `part` ends, as of now."""
+        return len(self.units)
+
     def part(self, start: int, count: int, offset: int = -1) -> tuple[list[Listed], int]:
         """Return what waits in units from a number on, and the number to go on from, or -1.
 

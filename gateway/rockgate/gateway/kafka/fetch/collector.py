@@ -8,14 +8,14 @@ request, and their records are slices that stay where they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
 from rockgate.gateway.kafka.fetch.session import FetchSession, Wanted, WantedTopic
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.fetch import FetchedPartition
 from rockgate.store.api.log import Place
-from rockgate.store.api.queues import Queue, QueueTable
+from rockgate.store.api.queues import Queue, Queues
 from rockgate.store.api.read import BATCHES_MAX as RUN_MAX
 from rockgate.store.api.topics import Topics
 
@@ -33,11 +33,11 @@ limits allow if there are more; its batches; and whether there is no such partit
 class Finder:
     """Finds the queues of topics."""
 
-    def __init__(self, topics: Topics, queues: QueueTable) -> None:
+    def __init__(self, topics: Topics, queues: Queues) -> None:
         self._topics = topics
         self._queues = queues
 
-    def queues(self, wanted: WantedTopic, by_id: bool) -> list[Queue] | ErrorCode:
+    def queues(self, wanted: WantedTopic, by_id: bool) -> Sequence[Queue] | ErrorCode:
         """Return a topic's queues, or why they cannot be read."""
         topics = self._topics
         topic = topics.find_id(wanted.topic_id) if by_id else topics.find(wanted.store_name)
@@ -127,7 +127,7 @@ class Gathering:
         session, found = self.session, self.found
         read, cold, is_committed = self._reader.read, self.cold, self.is_committed
         topic: WantedTopic | None = None
-        queues: list[Queue] | ErrorCode = []
+        queues: Sequence[Queue] | ErrorCode = []
         for wanted in partitions:
             before = self._drop(wanted) if wanted in found else None
             left = self._max_bytes - self._size if self._batch_count < BATCHES_MAX else 0
@@ -172,7 +172,7 @@ class Gathering:
             self._is_urgent = True
 
     def _add_unknown(
-        self, wanted: Wanted, queues: list[Queue] | ErrorCode, before: Finding | None
+        self, wanted: Wanted, queues: Sequence[Queue] | ErrorCode, before: Finding | None
     ) -> None:
         code = self._code_of(wanted, queues)
         self.session.bind(wanted, None)
@@ -185,7 +185,7 @@ class Gathering:
         fetched = FetchedPartition(wanted.asked.partition, code, aborted=aborted)
         self._add(wanted, (fetched, 0, 0, 0, is_unknown))
 
-    def _code_of(self, wanted: Wanted, queues: list[Queue] | ErrorCode) -> ErrorCode:
+    def _code_of(self, wanted: Wanted, queues: Sequence[Queue] | ErrorCode) -> ErrorCode:
         """Return why there is no such partition.
 
         Of an id that was gone before the partition was asked for nothing is known, whatever other

@@ -12,8 +12,9 @@ from typing import Final, NamedTuple
 
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.store.api.log import Epochs
 from rockgate.store.api.queues import Queue, Unit
-from rockgate.store.api.read import EPOCH, Bodies, Epochs
+from rockgate.store.api.read import EPOCH, Bodies
 
 _IN_BATCH: Final = Struct(">12xi")
 

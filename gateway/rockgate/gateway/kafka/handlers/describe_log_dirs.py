@@ -30,7 +30,7 @@ from rockgate.protocol.kafka.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from rockgate.store.api.queues import QueueTable
+from rockgate.store.api.queues import Queues
 
 SLICE_COUNT = 200
 """Partitions looked at before others get their turn."""
@@ -40,7 +40,7 @@ class DescribeLogDirs:
     """Measures partitions."""
 
     def __init__(
-        self, *, catalog: StoreCatalog, queues: QueueTable, path: str, sizes: QueueSizes
+        self, *, catalog: StoreCatalog, queues: Queues, path: str, sizes: QueueSizes
     ) -> None:
         self._catalog = catalog
         self._queues = queues

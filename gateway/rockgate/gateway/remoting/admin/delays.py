@@ -118,7 +118,7 @@ class DelayAdmin:
             waiting=self._delay.waiting_count,
             now_ms=now_ms,
             next=at,
-            end=len(self._delay.units),
+            end=self._delay.part_end,
             counts=[
                 DelayCount(topic=self._name(topic_id), queue=queue_id, target=target, due=due)
                 for (topic_id, queue_id, target), due in counts.items()

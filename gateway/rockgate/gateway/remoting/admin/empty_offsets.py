@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from rockgate.gateway.visibility.empty_offsets import EmptyOffsets
 from rockgate.protocol.remoting.bodies.operating import OffsetRange
-from rockgate.store.api.queues import QueueTable
+from rockgate.store.api.queues import Queues
 
 
 class EmptyOffsetsAdmin:
     """Counts them in ranges of offsets."""
 
-    def __init__(self, queues: QueueTable, empty: EmptyOffsets) -> None:
+    def __init__(self, queues: Queues, empty: EmptyOffsets) -> None:
         self._queues = queues
         self._empty = empty
 

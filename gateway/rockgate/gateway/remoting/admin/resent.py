@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from rockgate.store.api.folds import Fold, Journal, KeyedFold
-from rockgate.store.api.queues import Queue, QueueTable
+from rockgate.store.api.queues import Queue, Queues
 
 TOPIC: Final = b"rmq_sys_rockgate_resent"
 STRETCH: Final = 1_024
@@ -39,7 +39,7 @@ class Resent:
         bits = self._kept.find((queue.topic_id, queue.queue_id, number))
         return bits is not None and bool(bits[at >> 3] & 1 << (at & 7))
 
-    def change(self, queue: Queue, offset: int, queues: QueueTable) -> bytes:
+    def change(self, queue: Queue, offset: int, queues: Queues) -> bytes:
         """Return the change that says so; what retention took is forgotten with it."""
         number, at = divmod(offset, STRETCH)
         key = (queue.topic_id, queue.queue_id, number)
@@ -52,7 +52,7 @@ class Resent:
         return self._kept.change(items)
 
 
-def _is_gone(key: Key, queues: QueueTable) -> bool:
+def _is_gone(key: Key, queues: Queues) -> bool:
     topic_id, queue_id, number = key
     queue = queues.find(topic_id, queue_id)
     return queue is None or (number + 1) * STRETCH <= queue.log_start

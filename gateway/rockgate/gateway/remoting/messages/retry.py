@@ -28,7 +28,7 @@ from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.ids import offset_message_id
 from rockgate.store.api.append import Draft
 from rockgate.store.api.clock import Clock
-from rockgate.store.api.queues import Queue, QueueTable
+from rockgate.store.api.queues import Queue, Queues
 from rockgate.store.api.read import EPOCH, MAX_MS, TOPIC_ID
 from rockgate.store.api.topics import WRITE, Topic
 
@@ -85,7 +85,7 @@ class Retries:
         self,
         *,
         topics: TopicBook,
-        queues: QueueTable,
+        queues: Queues,
         settings: GroupSettings,
         clock: Clock,
         append: Append,

@@ -53,7 +53,7 @@ class BrokerRequests:
             "sendThreadPoolQueueHeadWaitTimeMills": "0",
             "pullThreadPoolQueueHeadWaitTimeMills": "0",
             "pageCacheLockTimeMills": "0",
-            "commitLogDiskRatio": f"{self._store.retention.disk.used_percent / 100:.4f}",
+            "commitLogDiskRatio": f"{self._store.disk_used_percent / 100:.4f}",
         }
         return Command(ResponseCode.SUCCESS, body=javajson.encode(KeyValues(table=table)))
 

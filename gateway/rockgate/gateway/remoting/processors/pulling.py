@@ -46,7 +46,7 @@ from rockgate.protocol.remoting.headers.pulling import (
     PullHeader,
 )
 from rockgate.protocol.remoting.hot.answers import pulled
-from rockgate.store.api.queues import Queue, QueueTable
+from rockgate.store.api.queues import Queue, Queues
 from rockgate.store.api.topics import READ
 from rockgate.store.errors import StoreError
 
@@ -96,7 +96,7 @@ class Pulls:
         *,
         puller: Puller,
         topics: TopicBook,
-        queues: QueueTable,
+        queues: Queues,
         clients: Clients,
         settings: GroupSettings,
         offsets: Offsets,

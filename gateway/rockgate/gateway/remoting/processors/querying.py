@@ -31,7 +31,7 @@ from rockgate.protocol.remoting.headers.querying import (
     QueryQueueHeader,
     ViewMessageHeader,
 )
-from rockgate.store.api.queues import Queue, QueueTable, Unit
+from rockgate.store.api.queues import Queue, Queues, Unit
 from rockgate.store.api.read import FOREVER_MS, Bodies
 
 COUNT_MAX = 64
@@ -49,7 +49,7 @@ class Queries:
         *,
         topics: TopicBook,
         lookup: MessageLookup,
-        queues: QueueTable,
+        queues: Queues,
         bodies: Bodies,
         puller: Puller,
         clients: Clients,

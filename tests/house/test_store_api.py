@@ -1,0 +1,74 @@
+"""The store's interface: narrow, in the store's own words, and kept by the store."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from tests.house.checkout import ROOT, parse, python_files
+
+from rockgate.store.api import half, held, store
+from rockgate.store.delay.held import HeldEntries
+from rockgate.store.half.fold import HalfMessages
+from rockgate.store.store import Store
+
+API = ROOT / "store/rockgate/store/api"
+COMPOSE = ROOT / "gateway/rockgate/gateway/compose"
+MODULES = sorted(path for path in API.glob("*.py") if path.name != "__init__.py")
+
+
+def the_store_is_one(concrete: Store) -> store.Store:
+    """For the type checker: all that the interface promises is there, part by part."""
+    return concrete
+
+
+def held_entries_are_some(concrete: HeldEntries) -> held.HeldEntries:
+    return concrete
+
+
+def half_messages_are_some(concrete: HalfMessages) -> half.HalfMessages:
+    return concrete
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_the_interface_knows_neither_wire(path: Path) -> None:
+    assert re.findall(r"kafka|rocketmq|remoting", path.read_text(encoding="utf-8"), re.I) == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_the_interface_never_waits(path: Path) -> None:
+    waits = (ast.AsyncFunctionDef, ast.Await)
+    assert [node for node in ast.walk(parse(path)) if isinstance(node, waits)] == []
+
+
+def test_the_interface_promises_nothing_that_nobody_asks_for() -> None:
+    asked = {
+        node.attr
+        for path in python_files("gateway")
+        if COMPOSE not in (ROOT / path).parents
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.Attribute)
+    }
+    promised = {(path.stem, name): name for path in MODULES for name in promised_by(parse(path))}
+    assert {where for where, name in promised.items() if name not in asked} == set()
+
+
+def test_what_a_protocol_promises_is_found() -> None:
+    source = (
+        "class A(Protocol):\n    x: int\n    def y(self) -> None: ...\n    def __len__(self): ..."
+    )
+    assert set(promised_by(ast.parse(source))) == {"x", "y"}
+
+
+def promised_by(module: ast.Module) -> list[str]:
+    """Return the members of a module's protocols; those with two underscores are Python's."""
+    names: list[str] = []
+    for node in module.body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        for each in node.body:
+            if isinstance(each, ast.FunctionDef):
+                names.append(each.name)
+            elif isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
+                names.append(each.target.id)
+    return [name for name in names if not name.startswith("__")]
