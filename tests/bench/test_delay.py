@@ -65,8 +65,8 @@ def test_a_filled_directory_holds_messages_that_come_at_their_times() -> None:
     fill(world.store, "target", count, now_ms, 10)
     world.open()
     assert world.store.delay.waiting_count == count
-    world.ripen(GROUP * 10)
+    world.pass_time(GROUP * 10)
     assert world.store.delay.waiting_count == count - GROUP - 1
-    world.ripen(count * 10)
+    world.pass_time(count * 10)
     assert len(world.delivered()) == count
     assert world.store.deliveries.lost_count == 0

@@ -59,8 +59,8 @@ class Run:
                 if world.recall(offset):
                     world.store.flush()
                     self.recalled.add(offsets[offset])
-            world.ripen(700)
-        world.ripen(3_000)
+            world.pass_time(700)
+        world.pass_time(3_000)
         world.store.flush()
 
 
@@ -102,11 +102,11 @@ def test_after_a_cut_at_every_write_everything_comes_once(how: str) -> None:
 
 def check(run: Run, left: MemoryDisk, where: str) -> None:
     world = WaitingStore(left, run.clock)
-    world.ripen(0)
+    world.pass_time(0)
     there = logged(world)
-    world.ripen(3 * DAY_MS)
+    world.pass_time(3 * DAY_MS)
     world.kill()
-    world.ripen(DAY_MS)
+    world.pass_time(DAY_MS)
     delivered = Counter(world.delivered())
     assert max(delivered.values(), default=1) == 1, f"something came twice: {where}"
     assert run.acknowledged - run.in_doubt <= delivered.keys(), f"something is lost: {where}"

@@ -77,7 +77,7 @@ class Run:
                 for _ in range(self.random.choice((1, 1, 2))):
                     assert world.produce(batch).error_code == 0
                 self._keep(world, [value for value, _ in given])
-            world.ripen(self.random.choice((0, 300, 2_000)))
+            world.pass_time(self.random.choice((0, 300, 2_000)))
 
     def _transact(self, world: Postponing, producer: Producer, number: int) -> Producer:
         values: list[bytes] = []
@@ -95,7 +95,7 @@ class Run:
             )
             sequence += len(given)
             assert world.produce(batch, id_="tx").error_code == 0
-            world.ripen(self.random.choice((0, 500)))
+            world.pass_time(self.random.choice((0, 500)))
         is_commit = self.random.random() < 0.6
         if not is_commit:
             # Not a promise: whatever happens, none of these is to come.
@@ -133,7 +133,7 @@ def check(world: Postponing, run: Run) -> None:
     seen: Counter[bytes] = Counter()
     behind = 0
     for step in (0, 5_000, DAY_MS, DAY_MS):
-        world.ripen(step)
+        world.pass_time(step)
         # Before retention takes what has expired: what was read once is not read again.
         queue = world.queue()
         for batch in world.shown(start=behind, committed=True):
@@ -141,7 +141,7 @@ def check(world: Postponing, run: Run) -> None:
             if batch.records:
                 seen.update(values_of(world, batch.first, batch.records))
         if step == 5_000:
-            world.crash()
+            world.kill()
         assert queue.log_start <= behind
     assert world.waiting_count == 0
     assert len(world.folds.held) == 0

@@ -12,8 +12,8 @@ from random import Random
 import pytest
 from tests.budget import budget
 from tests.gateway.kafka.transactions.ledger import Ledger
-from tests.gateway.kafka.world import CONFIG
 from tests.seeds import seeded
+from tests.world import CONFIG
 
 from rockgate.gateway.kafka.transactions import coordinator
 from rockgate.store.errors import StoreError

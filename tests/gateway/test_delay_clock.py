@@ -41,7 +41,7 @@ class Listener(Protocol):
 
     def restart(self, how: str) -> None: ...
 
-    def ripen(self, milliseconds: int) -> None: ...
+    def pass_time(self, milliseconds: int) -> None: ...
 
 
 class RocketmqListener(DelayWorld):
@@ -68,7 +68,7 @@ class KafkaConnections(Postponing):
 
     def restart(self, how: str) -> None:
         if how == "kill":
-            self.crash()
+            self.kill()
         else:
             self.reopen()
 
@@ -87,14 +87,14 @@ def listener(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 def pass_time(listener: Listener, milliseconds: int, parts: int = 10) -> None:
     """Let time pass in steps, as a server looks again and again."""
     for part in range(parts):
-        listener.ripen(milliseconds * (part + 1) // parts - milliseconds * part // parts)
+        listener.pass_time(milliseconds * (part + 1) // parts - milliseconds * part // parts)
 
 
 def comes_after(listener: Listener, milliseconds: int) -> None:
     """The one that waits is due in so long, and not a millisecond sooner."""
     pass_time(listener, milliseconds - 1)
     assert listener.came() == []
-    listener.ripen(1)
+    listener.pass_time(1)
     assert listener.came() == [b"one"]
 
 
@@ -112,11 +112,11 @@ def test_a_time_of_day_is_kept_at_once_when_a_wrong_clock_was_set_back(
 ) -> None:
     listener.clock.step(DAY_MS)
     listener.restart("clean")
-    listener.ripen(1_000)
+    listener.pass_time(1_000)
     listener.clock.step(-DAY_MS)
-    listener.ripen(0)
+    listener.pass_time(0)
     at(listener, name, 2 * HOUR_MS)
-    listener.ripen(0)
+    listener.pass_time(0)
     comes_after(listener, 2 * HOUR_MS)
 
 
@@ -125,7 +125,7 @@ def test_what_waits_for_a_time_of_day_moves_with_a_clock_that_is_set_back(
     listener: Listener, name: str
 ) -> None:
     at(listener, name, 2 * HOUR_MS)
-    listener.ripen(HOUR_MS)
+    listener.pass_time(HOUR_MS)
     listener.clock.step(-DAY_MS)
     comes_after(listener, DAY_MS + HOUR_MS)
 
@@ -139,7 +139,7 @@ def test_a_time_of_day_is_kept_over_a_restart_with_a_clock_that_was_set_back(
     listener.restart(how)
     at(listener, name, -DAY_MS + HOUR_MS)
     listener.clock.step(-DAY_MS)
-    listener.ripen(0)
+    listener.pass_time(0)
     listener.restart(how)
     comes_after(listener, HOUR_MS)
 
@@ -148,7 +148,7 @@ def test_a_time_of_day_is_kept_over_a_restart_with_a_clock_that_was_set_back(
 def test_a_clock_that_is_back_for_a_second_delays_nothing(listener: Listener, name: str) -> None:
     at(listener, name, 3_000)
     listener.clock.step(-DAY_MS)
-    listener.ripen(1_000)
+    listener.pass_time(1_000)
     listener.clock.step(DAY_MS)
     comes_after(listener, 2_000)
 
@@ -162,7 +162,7 @@ def test_a_clock_that_is_a_day_ahead_for_a_second_releases_nothing(
 ) -> None:
     at(listener, name, HOUR_MS)
     listener.clock.step(DAY_MS)
-    listener.ripen(1_000)
+    listener.pass_time(1_000)
     assert listener.came() == []
     listener.clock.step(-DAY_MS)
     comes_after(listener, HOUR_MS - 1_000)
@@ -174,7 +174,7 @@ def test_a_clock_that_is_a_day_ahead_for_good_is_believed_after_five_minutes(
 ) -> None:
     at(listener, name, HOUR_MS)
     listener.clock.step(DAY_MS)
-    listener.ripen(0)
+    listener.pass_time(0)
     comes_after(listener, BELIEVED_MS)
 
 
@@ -183,7 +183,7 @@ def test_of_a_clock_that_is_ahead_for_good_later_times_of_day_are_exact(
     listener: Listener, name: str
 ) -> None:
     listener.clock.step(DAY_MS)
-    listener.ripen(0)
+    listener.pass_time(0)
     at(listener, name, HOUR_MS)
     comes_after(listener, HOUR_MS)
 
@@ -197,7 +197,7 @@ def test_a_delay_does_not_move_when_the_clock_is_set_for_good(
     listener: Listener, name: str, value: str, delay_ms: int, step: int
 ) -> None:
     listener.put_off(b"one", {name: value})
-    listener.ripen(MINUTE_MS)
+    listener.pass_time(MINUTE_MS)
     listener.clock.step(step)
     comes_after(listener, delay_ms - MINUTE_MS)
 
@@ -220,7 +220,7 @@ def test_after_a_restart_a_clock_that_was_set_back_holds_a_delay_for_its_own_len
     listener.clock.step(DAY_MS)
     listener.restart(how)
     listener.put_off(b"one", {name: value})
-    listener.ripen(MINUTE_MS)
+    listener.pass_time(MINUTE_MS)
     listener.clock.step(-DAY_MS)
     listener.restart(how)
     left = -(-delay_ms // MINUTE_MS) * MINUTE_MS
@@ -233,11 +233,11 @@ def test_a_delay_is_as_long_over_a_restart_after_the_clock_was_set(
 ) -> None:
     listener.clock.step(DAY_MS)
     listener.restart("clean")
-    listener.ripen(1_000)
+    listener.pass_time(1_000)
     listener.clock.step(-DAY_MS)
     pass_time(listener, BELIEVED_MS + MINUTE_MS)
     listener.put_off(b"one", {name: value})
-    listener.ripen(MINUTE_MS)
+    listener.pass_time(MINUTE_MS)
     listener.restart("kill")
     comes_after(listener, delay_ms - MINUTE_MS)
 
@@ -249,5 +249,5 @@ def test_delays_and_times_of_day_come_in_one_order(listener: Listener) -> None:
     listener.put_off(b"2", {"TIMER_DELAY_MS": "2000"})
     listener.put_off(b"3 too", {"TIMER_DELIVER_MS": str(now_ms + 3_000)})
     listener.put_off(b"3 as well", {"TIMER_DELAY_MS": "3000"})
-    listener.ripen(HOUR_MS)
+    listener.pass_time(HOUR_MS)
     assert listener.came() == [b"1", b"2", b"3", b"3 too", b"3 as well"]

@@ -15,14 +15,12 @@ import pytest
 from tests.gateway.kafka.transactions.ledger import Ledger
 from tests.gateway.remoting.halfworld import SYSTEM, FakeCaller
 
-from rockgate.gateway.compose.kafka import KafkaFolds
 from rockgate.gateway.compose.remoting import RemotingFolds
 from rockgate.gateway.kafka.groups.classic.group_record import CLASSIC, SavedGroup
 from rockgate.gateway.kafka.transactions.transaction import Offset, Transaction
 from rockgate.gateway.remoting.messages.halves import Halves
 from rockgate.gateway.remoting.messages.sending import Incoming
 from rockgate.gateway.storage.durability import Durability
-from rockgate.gateway.transcode.keys import record_keys
 from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.remoting.bodies.clients import SubscriptionGroupConfig
@@ -35,7 +33,6 @@ from rockgate.store.state.fold import Fold, Journal
 from rockgate.store.state.topic import Topic
 from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.state.topics import Topics
-from rockgate.store.store import Store
 
 SECOND = 1_000
 APPENDS = ("append", "append_batch", "append_group", "append_messages")
@@ -83,24 +80,13 @@ class Everything(Ledger):
     def id(self, name: str) -> bytes:
         return self.store.topics.get(name).id
 
-    def _new_id(self) -> bytes:
+    def new_topic_id(self) -> bytes:
         self.topic_ids += 1
         return self.topic_ids.to_bytes(16, "big")
 
-    def open_store(self) -> Store:
-        def folds(journal: Journal, topics: Topics) -> Sequence[Fold]:
-            self.folds = KafkaFolds.make(journal, topics)
-            self.remoting = RemotingFolds.make(journal)
-            return [*self.folds.all(), *self.remoting.all()]
-
-        return Store(
-            self.disk.root(),
-            self.config,
-            self.clock,
-            folds=folds,
-            record_keys=record_keys,
-            new_topic_id=self._new_id,
-        )
+    def make_folds(self, journal: Journal, topics: Topics) -> Sequence[Fold]:
+        self.remoting = RemotingFolds.make(journal)
+        return [*super().make_folds(journal, topics), *self.remoting.all()]
 
     def open(self) -> None:
         super().open()
@@ -252,7 +238,7 @@ def test_ids_of_producers_are_never_given_out_twice_whenever_there_is_no_room() 
         with world.full(), suppress(StoreFull):
             given.extend(world.folds.producers.new_id() for _ in range(1_500))
         given += [world.folds.producers.new_id() for _ in range(700 + number)]
-    world.crash()
+    world.kill()
     given.append(world.folds.producers.new_id())
     assert len(set(given)) == len(given)
 

@@ -7,14 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from tests.world import World
+
 from rockgate.protocol import entry as envelope
-from rockgate.store.clock import ManualClock
 from rockgate.store.config import StoreConfig
 from rockgate.store.log.commitlog import Draft
-from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.state.topic import Topic
-from rockgate.store.state.topicchanges import NewTopic
-from rockgate.store.store import Store
 from rockgate.store.testing.memory_files import MemoryDisk
 from rockgate.store.workers import Done, InlineJobs, Work
 
@@ -52,39 +49,16 @@ class LateJobs:
             InlineJobs().submit(*self._jobs.popleft())
 
 
-class Keeping:
-    """A store, what it stands on, and short words for what tests do to it."""
+class Keeping(World):
+    """A world of short segments, and what tests do to what is kept."""
 
     def __init__(self, disk: MemoryDisk | None = None, **settings: Any) -> None:
-        self.disk = disk or MemoryDisk()
-        self.clock = ManualClock()
-        self.config = replace(CONFIG, **settings)
         self.serial = 0
-        self.open()
-
-    def open(self) -> None:
-        self.store = Store(self.disk.root(), self.config, self.clock)
+        super().__init__(replace(CONFIG, **settings), disk)
 
     def reopen(self) -> None:
         self.store.close()
-        self.disk = self.disk.killed()
-        self.open()
-
-    def kill(self) -> None:
-        """Die without a word, and start again."""
-        self.disk = self.disk.killed()
-        self.open()
-
-    # Topics and messages
-
-    def topic(self, name: str, queue_count: int = 1, **config: str) -> Topic:
-        settings = {key.replace("_", "."): value for key, value in config.items()}
-        return self.store.topics.create(
-            NewTopic(name=name, queue_count=queue_count, config=settings)
-        )
-
-    def queue(self, name: str, queue_id: int = 0) -> Queue:
-        return self.store.queue(self.store.topics.get(name), queue_id)
+        self.kill()
 
     def fill(self, name: str, count: int, *, queue_id: int = 0, size: int = 400) -> list[Held]:
         """Append messages and batches in turn; return what a reader must get."""
@@ -112,18 +86,15 @@ class Keeping:
         return held
 
     def read(self, name: str, queue_id: int = 0) -> list[Held]:
-        """Everything a reader gets from the log start on."""
-        queue = self.queue(name, queue_id)
-        offset, found = queue.log_start, []
-        while offset < queue.next_offset:
-            slices = self.store.reader.read(queue, offset, 1000)
-            assert slices, f"offset {offset} of {queue.next_offset} cannot be read"
-            for unit, view in slices:
-                entry = envelope.read(view)
-                envelope.check(view, entry)
-                assert (entry.topic, entry.queue_offset) == (queue.topic, unit.base)
-                found.append((unit.base, unit.offset_count, bytes(envelope.body_of(view))))
-            offset = slices[-1].unit.base + slices[-1].unit.offset_count
+        """Everything a reader gets from the log start on, which is everything there is."""
+        queue, found = self.queue(name, queue_id), []
+        for unit, view in self.entries(name, queue_id):
+            entry = envelope.read(view)
+            envelope.check(view, entry)
+            assert (entry.topic, entry.queue_offset) == (queue.topic, unit.base)
+            found.append((unit.base, unit.offset_count, bytes(envelope.body_of(view))))
+        end = sum(found[-1][:2]) if found else queue.log_start
+        assert end == queue.next_offset, f"offset {end} of {queue.next_offset} cannot be read"
         return found
 
     # Time
@@ -148,11 +119,6 @@ class Keeping:
             if idle == 3:
                 return
         raise AssertionError("the store never comes to rest")
-
-    def pass_time(self, milliseconds: int) -> None:
-        """Let time pass and the store do what is due."""
-        self.clock.advance(milliseconds)
-        self.settle()
 
     # Segments
 

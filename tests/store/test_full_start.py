@@ -12,7 +12,6 @@ from dataclasses import replace
 import pytest
 from tests.store.waiting_store import CONFIG, WaitingStore
 
-from rockgate.protocol import entry as envelope
 from rockgate.store.clock import ManualClock
 from rockgate.store.delay.delivery import RETRY_MS
 from rockgate.store.errors import StoreFull
@@ -70,13 +69,7 @@ class FullStart(WaitingStore):
             )
 
     def read(self) -> list[bytes]:
-        queue, bodies = self.queue("target"), []
-        offset = queue.log_start
-        while offset < queue.next_offset:
-            for found in self.store.reader.read(queue, offset, 1 << 20):
-                bodies.append(bytes(envelope.body_of(found.entry)))
-                offset = found.unit.base + found.unit.offset_count
-        return bodies
+        return self.bodies("target")
 
     def start(self, plan: Plan | None = None, capacity: int = 1 << 40) -> None:
         self.disk = self.torn.killed()
@@ -92,14 +85,14 @@ class FullStart(WaitingStore):
         """With room again everything goes on by itself, and nothing was forgotten."""
         self.disk.plan, self.disk.capacity = None, 1 << 40
         for _ in range(3):
-            self.ripen(LOOK_MS)
+            self.pass_time(LOOK_MS)
         assert not self.store.epochs.is_awaited
         self.put(20)
         after = self.read()
         assert after[: len(self.safe)] == self.safe and len(after) == len(self.safe) + 20
         self.kill()
         assert self.read() == after
-        self.ripen(3_600_000 + RETRY_MS)
+        self.pass_time(3_600_000 + RETRY_MS)
         assert len(self.read()) == len(after) + WAITING
         aside = self.disk.root().child("lost")
         assert len(aside.names()) == 1, "what lay behind the end is kept once"
@@ -146,7 +139,7 @@ def test_from_any_write_of_a_start_on_there_may_be_no_room(world: FullStart) -> 
         world.start(plan)
         world.check_reading()
         for _ in range(3):
-            world.ripen(LOOK_MS)
+            world.pass_time(LOOK_MS)
         world.check_reading()
         world.check_well()
 
@@ -157,7 +150,7 @@ def test_on_a_disk_that_is_full_to_the_last_byte_readers_are_served_and_nothing_
     world.start(capacity=world.torn.used)
     world.check_reading()
     for _ in range(20):
-        world.ripen(LOOK_MS)
+        world.pass_time(LOOK_MS)
         with pytest.raises(StoreFull):
             world.put(1)
     world.check_reading()

@@ -9,25 +9,22 @@ from pathlib import Path
 
 import pytest
 from tests.store.keeping import HOUR_MS, SEGMENT, Keeping
+from tests.world import World
 
 from rockgate.protocol.entry import read
-from rockgate.store.clock import ManualClock
 from rockgate.store.config import StoreConfig
 from rockgate.store.files import mapped
-from rockgate.store.files.interface import DiskDirectory
 from rockgate.store.log.commitlog import Draft
 from rockgate.store.queues.queueindex import UNIT_SIZE, parse_name
-from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.store import Store
 
 CONFIG = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=1 << 18, key_index=False)
 
 
 def opened(path: Path) -> Store:
-    store = Store(DiskDirectory(path), CONFIG, ManualClock())
-    if store.topics.find("orders") is None:
-        store.topics.create(NewTopic(name="orders", queue_count=2))
-    return store
+    world = World(CONFIG, path=path)
+    world.ensure("orders", 2)
+    return world.store
 
 
 def put(store: Store, body: bytes, queue_id: int = 0) -> int:

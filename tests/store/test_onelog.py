@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from tests.world import World
 
 from rockgate.protocol.entry import read
-from rockgate.store.clock import ManualClock
 from rockgate.store.config import StoreConfig
 from rockgate.store.log.commitlog import Draft
-from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.store import Store
 from rockgate.store.testing.memory_files import MemoryDisk
 
 CONFIG = StoreConfig(segment_bytes=1 << 16, populate_ahead_bytes=1 << 12, key_index=False)
 BODY = b"the only place of this body"
-
-
-def opened(disk: MemoryDisk) -> Store:
-    return Store(disk.root(), CONFIG, ManualClock())
 
 
 def fill(store: Store, count: int) -> None:
@@ -40,16 +35,17 @@ def holding(disk: MemoryDisk, text: bytes) -> dict[str, int]:
 @pytest.mark.row("MODEL-6")
 @pytest.mark.row("MODEL-3")
 def test_a_topic_is_its_queues_and_these_are_indexes_into_the_one_log_without_bodies() -> None:
-    disk = MemoryDisk()
-    store = opened(disk)
-    topic = store.topics.create(NewTopic(name="orders", queue_count=3))
+    world = World(CONFIG)
+    disk, store = world.disk, world.store
+    topic = world.topic("orders", 3)
     queues = store.queues.of(topic.id)
     assert len(queues) == 3
     fill(store, 3_000)
     store.close()
     assert disk.root().child("queueindex").names(), "the queues are on disk"
     assert holding(disk, BODY) == {"commitlog": 3_000}
-    store = opened(disk.killed())
+    world.kill()
+    store = world.store
     positions: list[int] = []
     for queue_id, queue in enumerate(store.queues.of(topic.id)):
         units = queue.units(0, 1 << 40, 1 << 40)
@@ -65,14 +61,14 @@ def test_a_topic_is_its_queues_and_these_are_indexes_into_the_one_log_without_bo
 
 @pytest.mark.row("U-11")
 def test_a_start_indexes_what_the_queues_lack_before_it_is_ready() -> None:
-    disk = MemoryDisk()
-    store = opened(disk)
-    topic = store.topics.create(NewTopic(name="orders", queue_count=3))
+    world = World(CONFIG)
+    store = world.store
+    topic = world.topic("orders", 3)
     fill(store, 1_500)
     store.flush()
     fill(store, 1_500)
-    disk = disk.killed()
-    again = opened(disk)
+    world.kill()
+    again = world.store
     for queue in again.queues.of(topic.id):
         assert queue.next_offset == 1_000
         assert [unit.base for unit in queue.units(0, 1 << 40, 1 << 40)] == list(range(1_000))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -18,7 +17,6 @@ from rockgate.store.log.beginning import ABORT, Found
 from rockgate.store.log.commitlog import CommitLog
 from rockgate.store.log.segments import Segments, segment_name
 from rockgate.store.opening import find_log, replay
-from rockgate.store.store import Store
 from rockgate.store.testing.memory_files import MemoryDisk, Operation
 from rockgate.store.upkeep.checkpoint import CheckpointFile
 from rockgate.store.write.dispatch import Derived
@@ -239,11 +237,7 @@ def test_a_wrong_segment_size_gets_into_no_checkpoint() -> None:
     keeping = furnished()
     keeping.disk.root().remove("checkpoint")
     with pytest.raises(SettingChanged):
-        Store(
-            keeping.disk.root(),
-            replace(keeping.config, segment_bytes=2 * keeping.config.segment_bytes),
-            keeping.clock,
-        )
+        keeping.open_store(segment_bytes=2 * keeping.config.segment_bytes)
     keeping.open()
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from tests.world import World
+
 from rockgate.protocol import entry as envelope
 from rockgate.store.clock import ManualClock
 from rockgate.store.config import StoreConfig
 from rockgate.store.log.commitlog import Draft
-from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.read.reader import Slice
-from rockgate.store.state.topicchanges import NewTopic
-from rockgate.store.store import Store
 from rockgate.store.testing.memory_files import MemoryDisk
 from rockgate.store.write.append import Intake
 
@@ -27,7 +26,7 @@ CONFIG = StoreConfig(
 )
 
 
-class WaitingStore:
+class WaitingStore(World):
     """The topics `later`, where messages wait and expire after a second, and `target`."""
 
     def __init__(
@@ -36,34 +35,14 @@ class WaitingStore:
         clock: ManualClock | None = None,
         config: StoreConfig = CONFIG,
     ) -> None:
-        self.disk = disk or MemoryDisk()
-        self.clock = clock or ManualClock()
-        self.config = config
-        self.open()
+        super().__init__(config, disk, clock)
 
     def open(self) -> None:
-        self.store = Store(self.disk.root(), self.config, self.clock)
+        super().open()
         self.store.deliveries.redeliver = self.redeliver
         self.refuses = False
-        config = {"retention.ms": "1000"}
-        wanted = [
-            NewTopic(name="later", queue_count=1, config=config),
-            NewTopic(name="target", queue_count=1),
-        ]
-        missing = [each for each in wanted if self.store.topics.find(each.name) is None]
-        if missing:
-            self.store.topics.create_many(missing)
-
-    def reopen(self) -> None:
-        self.store.close()
-        self.open()
-
-    def kill(self) -> None:
-        self.disk = self.disk.killed()
-        self.open()
-
-    def queue(self, name: str) -> Queue:
-        return self.store.queue(self.store.topics.get(name), 0)
+        self.ensure("later", retention_ms="1000")
+        self.ensure("target")
 
     def redeliver(self, found: Slice, offset: int) -> Intake | None:
         if self.refuses:
@@ -81,21 +60,6 @@ class WaitingStore:
     def recall(self, offset: int) -> bool:
         return self.store.delay.recall(self.queue("later").topic_id, 0, offset)
 
-    def deliver(self) -> None:
-        """Let everything that is due be delivered, and upkeep be done."""
-        while self.store.tick():
-            pass
-
-    def ripen(self, milliseconds: int) -> None:
-        self.clock.advance(milliseconds)
-        self.deliver()
-
     def delivered(self) -> list[bytes]:
-        queue = self.queue("target")
-        bodies, offset = [], queue.log_start
         self.store.flush()
-        while offset < queue.next_offset:
-            for found in self.store.reader.read(queue, offset, 1 << 20):
-                bodies.append(bytes(envelope.body_of(found.entry)))
-                offset = found.unit.base + found.unit.offset_count
-        return bodies
+        return self.bodies("target")

@@ -6,13 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.world import World
 from typer.testing import CliRunner, Result
 
 from rockgate.cli.commands import app
 from rockgate.protocol.kafka.records.record import Record, build_batch
-from rockgate.store.clock import ManualClock
 from rockgate.store.config import StoreConfig
-from rockgate.store.files.interface import DiskDirectory
 from rockgate.store.log.commitlog import Draft
 from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.store import Store
@@ -39,7 +38,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def open_store(tmp_path: Path) -> Store:
-    return Store(DiskDirectory(tmp_path / "data"), CONFIG, ManualClock())
+    return World(CONFIG, path=tmp_path / "data").store
 
 
 def run(*arguments: str | Path | int) -> Result:

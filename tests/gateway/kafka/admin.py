@@ -6,7 +6,8 @@ from collections.abc import Awaitable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from tests.gateway.kafka.world import CONFIG, World
+from tests.gateway.kafka.world import KafkaWorld
+from tests.world import CONFIG
 
 from rockgate.gateway.kafka.configs.altering import (
     Alterable,
@@ -36,7 +37,7 @@ MEMORY_MAX = 1 << 30
 SYNC = replace(CONFIG, flush="sync")
 
 
-class Admin(World):
+class Admin(KafkaWorld):
     """A world whose topics can be administered. Set `topics_config` before making a handler."""
 
     topics_config = TopicsConfig()

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tests.gateway.kafka.transactions.ledger import Ledger
-from tests.gateway.kafka.world import NOW_MS, call
+from tests.gateway.kafka.world import call
+from tests.world import NOW_MS
 
 from rockgate.gateway.kafka.handlers.produce import Produced
 from rockgate.gateway.kafka.transactions.transaction import Producer
@@ -114,14 +115,9 @@ class Postponing(Ledger):
         assert done.error_code == 0, done
         return done.base_offset
 
-    def work(self) -> None:
-        """Do everything that is due."""
+    def settle(self) -> None:
         while any([self.store.tick(), self.scheduling.step(), self.coordinator.step()]):
             pass
-
-    def ripen(self, milliseconds: int) -> None:
-        self.clock.advance(milliseconds)
-        self.work()
 
     def shown(
         self,

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
 from itertools import count
 
-from tests.gateway.kafka.world import World, call
+from tests.gateway.kafka.world import KafkaWorld, call
 from tests.store.journals import MemoryJournal
 
 from rockgate.gateway.kafka.fetch.sessions import FetchSessions
@@ -60,7 +60,7 @@ class Fetcher:
 
     def __init__(
         self,
-        world: World,
+        world: KafkaWorld,
         version: int = 12,
         *,
         bytes_max: int = 55 * MIB,

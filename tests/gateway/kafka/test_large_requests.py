@@ -29,7 +29,7 @@ from bench.requests_world import (
 )
 from bench.requests_world import World as Loaded
 from tests.gateway.kafka.admin import IDENTITY
-from tests.gateway.kafka.world import World, call
+from tests.gateway.kafka.world import KafkaWorld, call
 
 from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.compose.config.gather import gather
@@ -70,7 +70,7 @@ class Server:
         self._folder = folder
         self._turns = Turns()
         resources.callback(self._turns.stop)
-        world = World(STORE)
+        world = KafkaWorld(STORE)
         config = gather().config
         config = replace(
             config,
@@ -97,7 +97,7 @@ class Server:
         self.loaded = Loaded(listeners={}, size=size)
         self._load(world, assembly)
 
-    def _load(self, world: World, assembly: KafkaAssembly) -> None:
+    def _load(self, world: KafkaWorld, assembly: KafkaAssembly) -> None:
         loaded, store, size = self.loaded, world.store, self.loaded.size
         names = [f"topic-{number:05d}" for number in range(size.topics - 1)]
         news = [NewTopic(name=name, queue_count=1) for name in names]

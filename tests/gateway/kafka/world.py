@@ -1,10 +1,11 @@
-"""A store in memory with topics and batches, for tests of handlers without a server."""
+"""A world with what Kafka's handlers are made of, for tests of them without a server."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from tests.gateway.fakes import HandClock
+from tests.world import CONFIG, NOW_MS, World
 
 from rockgate.gateway.compose.kafka import KafkaFolds
 from rockgate.gateway.delay.headers import Terms
@@ -22,43 +23,39 @@ from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.transcode.batches import Transcoding
 from rockgate.gateway.transcode.keys import record_keys
 from rockgate.gateway.transcode.opening import Opening
-from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.kafka.records.batch import (
     Compression,
     stamp,
     stamp_append_time,
 )
 from rockgate.protocol.kafka.records.record import Record, build_batch
-from rockgate.store.clock import ManualClock
 from rockgate.store.config import StoreConfig
-from rockgate.store.log.commitlog import Draft
-from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.keys.entrykeys import Found
 from rockgate.store.state.fold import Fold, Journal
-from rockgate.store.state.topic import Topic
-from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.state.topics import Topics
-from rockgate.store.store import Store
 from rockgate.store.testing.memory_files import MemoryDisk
 from rockgate.store.write.append import Appended
 
-CONFIG = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=1 << 16, key_index=False)
-NOW_MS = 1_700_000_000_000
 TERMS = Terms((1_000, 5_000, 10_000), 365 * 86_400_000)
 """Three delay levels, and a year."""
 
 
-class World:
-    """A store that was just opened, and what handlers are made of."""
+class KafkaWorld(World):
+    """A store with Kafka's folds, and what handlers are made of."""
 
     def __init__(self, config: StoreConfig = CONFIG, disk: MemoryDisk | None = None) -> None:
-        self.disk = disk or MemoryDisk()
-        self.config = config
-        self.clock = ManualClock(NOW_MS)
         self.hand = HandClock()
-        self.open()
+        super().__init__(config, disk)
+
+    def make_folds(self, journal: Journal, topics: Topics) -> Sequence[Fold]:
+        self.folds = KafkaFolds.make(journal, topics)
+        return self.folds.all()
+
+    def record_keys(self, body: memoryview) -> Found:
+        return record_keys(body)
 
     def open(self) -> None:
-        self.store = self.open_store()
+        super().open()
         self.waiting = Waiting(self.hand)
         self.waiting.follow(self.store)
         self.epochs = LeaderEpochs(self.store.epochs, self.store.bodies)
@@ -78,36 +75,6 @@ class World:
             shown=self.delays.shown,
             unstable=self.folds.unstable,
         )
-
-    def open_store(self) -> Store:
-        def folds(journal: Journal, topics: Topics) -> Sequence[Fold]:
-            self.folds = KafkaFolds.make(journal, topics)
-            return self.folds.all()
-
-        return Store(
-            self.disk.root(), self.config, self.clock, folds=folds, record_keys=record_keys
-        )
-
-    def reopen(self) -> None:
-        """Stop and start: the next epoch begins."""
-        self.store.close()
-        self.open()
-
-    # Topics
-
-    def topic(self, name: str = "orders", partitions: int = 1, **config: str) -> Topic:
-        return self.store.topics.create(
-            NewTopic(
-                name=name,
-                queue_count=partitions,
-                config={key.replace("_", "."): value for key, value in config.items()},
-            )
-        )
-
-    def queue(self, name: str = "orders", partition: int = 0) -> Queue:
-        return self.store.queue(self.store.topics.get(name), partition)
-
-    # Appending
 
     def append(
         self,
@@ -138,24 +105,6 @@ class World:
             stamp=stamped,
             sys_flag=sys_flag,
         )
-
-    def message(
-        self,
-        name: str = "orders",
-        partition: int = 0,
-        *,
-        body: bytes = b"message",
-        born_ms: int = NOW_MS,
-        properties: Mapping[str, str] | None = None,
-    ) -> Appended:
-        """Append one message entry, as RocketMQ's side does."""
-        packed = pack_properties((properties or {}).items())
-        draft = Draft(b"", 0, 0, body, packed, born_ms=born_ms)
-        return self.store.appender.message(self.queue(name, partition), draft)
-
-    def delete_records(self, offset: int, name: str = "orders", partition: int = 0) -> None:
-        topic = self.store.topics.get(name)
-        self.store.topics.advance_log_starts({topic: {partition: offset}})
 
 
 def call(version: int) -> Call:

@@ -1,9 +1,9 @@
-from tests.gateway.kafka.world import World
+from tests.gateway.kafka.world import KafkaWorld
 
 
-def world_before_and_after() -> World:
+def world_before_and_after() -> KafkaWorld:
     """One entry from before the start, one from after it."""
-    world = World()
+    world = KafkaWorld()
     world.topic()
     world.append()
     world.reopen()

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 from tests.gateway.kafka.admin import SYNC, Admin
-from tests.gateway.kafka.world import CONFIG
+from tests.world import CONFIG
 
 from rockgate.store.errors import DiskFailed, FlushTimeout
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.budget import budget
-from tests.gateway.kafka.world import NOW_MS, World
+from tests.gateway.kafka.world import KafkaWorld
+from tests.world import NOW_MS
 
 from rockgate.gateway.transcode.batches import Transcoding
 from rockgate.protocol.entry import BORN_HOST_V6, COMPRESSED, MOVED
@@ -26,7 +27,7 @@ class Filled:
     """A queue with messages of a producer, and those of another queue in between."""
 
     def __init__(self) -> None:
-        self.world = World()
+        self.world = KafkaWorld()
         self.world.topic("orders", partitions=2)
         self.bodies = self.world.store.bodies
         self.queue = self.world.queue()

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.budget import budget
-from tests.gateway.kafka.world import NOW_MS, World
+from tests.gateway.kafka.world import KafkaWorld
 from tests.gateway.transcode.decoding import pulled
 from tests.gateway.transcode.strategies import batches, texts
+from tests.world import NOW_MS
 
 from rockgate.gateway.transcode.batches import Transcoding
 from rockgate.gateway.transcode.dictionary import read_message
@@ -30,7 +31,7 @@ QUEUE = Queue(b"orders", bytes(16), 0, Indexes())
 
 
 def record_of(properties: dict[str, str], sys_flag: int = 0, body: bytes = b"body") -> Record:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     packed = pack_properties(properties.items())
     draft = Draft(b"", 0, 0, body, packed, born_ms=NOW_MS, sys_flag=sys_flag)
@@ -78,7 +79,7 @@ class Sent(NamedTuple):
 
 
 def run_of(sent: Sequence[Sent]) -> list[Slice]:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     for body, properties, sys_flag, born_ms, born_host in sent:
         draft = Draft(
@@ -152,7 +153,7 @@ def test_records_that_were_copied_as_messages_are_the_same_records_again(
     records: list[Record], compression: Compression
 ) -> None:
     """A record read by RocketMQ's side and sent to another topic, as a send-back does it."""
-    world = World()
+    world = KafkaWorld()
     world.topic()
     body = build_batch(records, base_offset=0, compression=compression)
     world.store.appender.batch(
@@ -200,7 +201,7 @@ def test_an_empty_body_is_an_empty_value_and_a_marked_one_is_null() -> None:
 
 
 def test_a_topic_over_127_bytes_is_read_as_any_other() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic("t" * 200)
     world.message("t" * 200, properties={"KEYS": "k"})
     run = world.store.bodies.messages(

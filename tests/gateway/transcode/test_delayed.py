@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 from tests.gateway.kafka.delayed import Given, Postponing, delayed, plain
-from tests.gateway.kafka.world import CONFIG
 from tests.gateway.transcode.decoding import Pulled, pulled
+from tests.world import CONFIG
 
 from rockgate.gateway.remoting.messages.pulling import Pulled as Answer
 from rockgate.gateway.remoting.messages.pulling import Puller
@@ -70,7 +70,7 @@ def test_a_delayed_record_is_no_message_until_it_comes(world: Both, codec: Compr
     world.put(delayed(b"0", 1_000), plain(b"1"), delayed(b"2", 2_000), plain(b"3"), codec=codec)
     world.put(delayed(b"4", 2_000), codec=codec)
     assert [(each.offset, each.body) for each in world.pulled()] == [(1, b"1"), (3, b"3")]
-    world.ripen(2_000)
+    world.pass_time(2_000)
     found = world.pulled()
     assert [each.body for each in found] == [b"1", b"3", b"0", b"2", b"4"]
     assert [each.offset for each in found] == [1, 3, 5, 6, 7]
@@ -96,7 +96,7 @@ def test_filters_meet_what_is_there(world: Both, kind: str, expression: str) -> 
     )
     wanted = filter_of(kind, expression)
     assert [each.body for each in world.pulled(wanted)] == [b"1"]
-    world.ripen(1_000)
+    world.pass_time(1_000)
     assert [each.body for each in world.pulled(wanted)] == [b"1", b"0"]
 
 
@@ -107,7 +107,7 @@ async def test_a_waiting_record_is_found_neither_by_its_address_nor_by_its_key(w
     assert world.lookup.message(pack_address(unit.position, 0)) is not None
     assert world.lookup.message(pack_address(unit.position, 1)) is None
     assert [each.offset for each in await world.lookup.by_key(b"orders", b"key", limit=9)] == [0]
-    world.ripen(1_000)
+    world.pass_time(1_000)
     assert [each.offset for each in await world.lookup.by_key(b"orders", b"key", limit=9)] == [2, 0]
 
 

@@ -4,8 +4,9 @@ import random
 from dataclasses import replace
 
 import pytest
-from tests.gateway.kafka.world import CONFIG, World
+from tests.gateway.kafka.world import KafkaWorld
 from tests.gateway.transcode.decoding import pulled
+from tests.world import CONFIG
 
 from rockgate.gateway.transcode.address import pack_address
 from rockgate.gateway.transcode.lookup import MessageLookup
@@ -19,18 +20,18 @@ KEYED = replace(CONFIG, key_index=True, key_index_slots=50, key_index_entries=50
 
 
 @pytest.fixture
-def world() -> World:
-    world = World(KEYED)
+def world() -> KafkaWorld:
+    world = KafkaWorld(KEYED)
     world.topic()
     return world
 
 
-def lookup(world: World) -> MessageLookup:
+def lookup(world: KafkaWorld) -> MessageLookup:
     transcoder = Transcoder(cache_bytes_max=1 << 20, message_bytes_max=1 << 24)
     return MessageLookup(world.store.lookup, world.store.reader.high_watermark, transcoder)
 
 
-def test_every_address_that_a_pull_gives_leads_to_its_message(world: World) -> None:
+def test_every_address_that_a_pull_gives_leads_to_its_message(world: KafkaWorld) -> None:
     world.message(body=b"one")
     world.append(times=[1, 2, 3])
     world.message(body=b"two")
@@ -52,7 +53,7 @@ def test_every_address_that_a_pull_gives_leads_to_its_message(world: World) -> N
             assert same[1:] == message[1:]
 
 
-def test_an_address_that_was_never_given_finds_nothing(world: World) -> None:
+def test_an_address_that_was_never_given_finds_nothing(world: KafkaWorld) -> None:
     single = world.message().position
     batch = world.append(times=[1, 2]).position
     finding = lookup(world)
@@ -68,14 +69,14 @@ def test_an_address_that_was_never_given_finds_nothing(world: World) -> None:
         assert finding.message(address) is None
 
 
-def test_a_deleted_record_of_a_batch_is_not_found(world: World) -> None:
+def test_a_deleted_record_of_a_batch_is_not_found(world: KafkaWorld) -> None:
     batch = world.append(times=[1, 2, 3]).position
     world.delete_records(1)
     found = [lookup(world).message(pack_address(batch, index)) for index in range(3)]
     assert [each.offset if each else None for each in found] == [None, 1, 2]
 
 
-def test_a_heavy_batch_is_noted_and_not_opened(world: World) -> None:
+def test_a_heavy_batch_is_noted_and_not_opened(world: KafkaWorld) -> None:
     value = random.Random(1).randbytes(LIGHT.compressed_bytes_max + 1)
     batch = world.append(times=[1], value=value, compression=Compression.SNAPPY).position
     heavy: list[Slice] = []
@@ -85,7 +86,7 @@ def test_a_heavy_batch_is_noted_and_not_opened(world: World) -> None:
     assert finding.message(pack_address(batch, 0)) is not None
 
 
-async def test_records_are_found_by_key_beside_messages_the_newest_first(world: World) -> None:
+async def test_records_are_found_by_key_beside_messages_the_newest_first(world: KafkaWorld) -> None:
     world.message(properties={"KEYS": "key other"})
     world.append(times=[1, 2], sys_flag=INDEXED)
     world.append(times=[1, 2])

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 from tests.gateway.kafka.fetcher import ONE, Answer, Asked, Fetcher
-from tests.gateway.kafka.world import NOW_MS, World
+from tests.gateway.kafka.world import KafkaWorld
 from tests.waiting import until
+from tests.world import NOW_MS
 
 from rockgate.gateway.transcode import opening as module
 from rockgate.gateway.transcode.opening import (
@@ -137,7 +138,7 @@ async def test_opened_bodies_are_kept_within_a_bound_the_last_one_always(
 # Under a fetch
 
 
-def compressed(world: World, body: bytes) -> None:
+def compressed(world: KafkaWorld, body: bytes) -> None:
     draft = Draft(b"", 0, 0, zlib.compress(body), b"", born_ms=NOW_MS, sys_flag=COMPRESSED)
     world.store.appender.message(world.queue(), draft)
 
@@ -145,7 +146,7 @@ def compressed(world: World, body: bytes) -> None:
 async def test_a_fetch_gets_what_is_before_a_large_body_and_then_the_body(
     threads: Threads,
 ) -> None:
-    world = World(WIDE)
+    world = KafkaWorld(WIDE)
     world.topic()
     world.message()
     compressed(world, LARGE)
@@ -164,7 +165,7 @@ async def test_a_fetch_gets_what_is_before_a_large_body_and_then_the_body(
 
 
 async def test_a_fetch_that_waits_gets_a_large_body_that_arrives(threads: Threads) -> None:
-    world = World(WIDE)
+    world = KafkaWorld(WIDE)
     world.topic()
     fetcher = Fetcher(world)
     waiting = fetcher.waiting({ONE: Asked()}, wait_ms=5_000)
@@ -176,7 +177,7 @@ async def test_a_fetch_that_waits_gets_a_large_body_that_arrives(threads: Thread
 async def test_in_a_session_a_body_that_was_opened_between_two_fetches_is_news(
     threads: Threads,
 ) -> None:
-    world = World(WIDE)
+    world = KafkaWorld(WIDE)
     world.topic()
     fetcher = Fetcher(world)
     session = fetcher.fetch({ONE: Asked()}, session=(0, 0)).session_id

@@ -4,7 +4,7 @@ import logging
 import random
 
 import pytest
-from tests.gateway.kafka.world import World
+from tests.gateway.kafka.world import KafkaWorld
 from tests.gateway.transcode.decoding import pulled
 
 from rockgate.gateway.transcode.messages import Cut, Origin
@@ -19,8 +19,8 @@ NOISE = random.Random(1).randbytes(LIGHT.compressed_bytes_max + 1)
 
 
 @pytest.fixture
-def world() -> World:
-    world = World()
+def world() -> KafkaWorld:
+    world = KafkaWorld()
     world.topic()
     return world
 
@@ -29,7 +29,7 @@ def transcoder(cache_bytes_max: int = 1 << 20) -> Transcoder:
     return Transcoder(cache_bytes_max=cache_bytes_max, message_bytes_max=1 << 24)
 
 
-def only(world: World) -> Slice:
+def only(world: KafkaWorld) -> Slice:
     [found] = world.store.reader.read(world.queue(), 0, 1 << 30)
     return found
 
@@ -40,7 +40,7 @@ def select(
     return transcoder.select(found, offset, count_max=99, size_max=1 << 30, heavy=heavy)
 
 
-def append(world: World, body: bytearray, count: int) -> None:
+def append(world: KafkaWorld, body: bytearray, count: int) -> None:
     world.store.appender.batch(
         world.queue(),
         body,
@@ -50,7 +50,7 @@ def append(world: World, body: bytearray, count: int) -> None:
     )
 
 
-def test_a_batch_is_opened_once_and_read_from_any_offset(world: World) -> None:
+def test_a_batch_is_opened_once_and_read_from_any_offset(world: KafkaWorld) -> None:
     world.append(times=[1, 2, 3])
     found, reading = only(world), transcoder()
     for start in (0, 2, 1):
@@ -60,7 +60,7 @@ def test_a_batch_is_opened_once_and_read_from_any_offset(world: World) -> None:
     assert (reading.cache.miss_count, reading.cache.hit_count) == (1, 2)
 
 
-def test_what_readers_made_of_a_batch_counts_in_the_cache(world: World) -> None:
+def test_what_readers_made_of_a_batch_counts_in_the_cache(world: KafkaWorld) -> None:
     world.append(times=[1, 2, 3])
     found, reading = only(world), transcoder()
     select(reading, found, 0)
@@ -69,14 +69,14 @@ def test_what_readers_made_of_a_batch_counts_in_the_cache(world: World) -> None:
     assert reading.cache.size == kept.size > 3 * len(b"value")
 
 
-def test_one_message_of_a_batch_can_be_had(world: World) -> None:
+def test_one_message_of_a_batch_can_be_had(world: KafkaWorld) -> None:
     world.append(times=[1, 2, 3])
     message = transcoder().message(only(world), 1)
     assert message is not None
     assert [each.entry.born_ms for each in pulled([message])] == [2]
 
 
-async def test_a_heavy_batch_is_left_to_a_thread_and_then_there(world: World) -> None:
+async def test_a_heavy_batch_is_left_to_a_thread_and_then_there(world: KafkaWorld) -> None:
     world.append(times=[1, 2], value=NOISE, compression=Compression.GZIP)
     found, reading = only(world), transcoder()
     heavy: list[Slice] = []
@@ -88,7 +88,7 @@ async def test_a_heavy_batch_is_left_to_a_thread_and_then_there(world: World) ->
     assert cut is not None and cut.message_count == 2
 
 
-def test_without_a_list_a_heavy_batch_is_opened_at_once(world: World) -> None:
+def test_without_a_list_a_heavy_batch_is_opened_at_once(world: KafkaWorld) -> None:
     world.append(times=[1], value=NOISE, compression=Compression.GZIP)
     cut = select(transcoder(), only(world), 0)
     assert cut is not None and cut.message_count == 1
@@ -103,7 +103,7 @@ def test_without_a_list_a_heavy_batch_is_opened_at_once(world: World) -> None:
     ],
 )
 def test_a_batch_is_heavy_by_its_size_and_if_it_is_compressed(
-    world: World, size: int, compression: Compression, expected: bool
+    world: KafkaWorld, size: int, compression: Compression, expected: bool
 ) -> None:
     world.append(times=[1], value=NOISE[:size], compression=compression)
     assert is_heavy(body_of(only(world).entry)) is expected
@@ -111,7 +111,7 @@ def test_a_batch_is_heavy_by_its_size_and_if_it_is_compressed(
 
 @pytest.mark.parametrize("compression", [Compression.GZIP, Compression.LZ4, Compression.ZSTD])
 def test_a_small_batch_that_becomes_megabytes_is_heavy(
-    world: World, compression: Compression
+    world: KafkaWorld, compression: Compression
 ) -> None:
     world.append(times=[1], value=bytes(4 * LIGHT.inflated_bytes_max), compression=compression)
     entry = only(world).entry
@@ -120,7 +120,7 @@ def test_a_small_batch_that_becomes_megabytes_is_heavy(
 
 
 async def test_a_batch_that_cannot_be_opened_is_reported_once_and_stepped_over(
-    world: World, caplog: pytest.LogCaptureFixture
+    world: KafkaWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     body = build_batch([Record(0, 1, None, b"v")], base_offset=0, compression=Compression.GZIP)
     append(world, body[:-9], 3)
@@ -138,7 +138,7 @@ async def test_a_batch_that_cannot_be_opened_is_reported_once_and_stepped_over(
     assert f"position={found.unit.position} offset=0 count=3" in line
 
 
-def test_damage_found_while_reading_is_reported_once(world: World) -> None:
+def test_damage_found_while_reading_is_reported_once(world: KafkaWorld) -> None:
     body = build_batch([Record(index, 1, None, b"v") for index in range(3)], base_offset=0)
     body[61 + 8] = 0x7F
     append(world, body, 3)
@@ -150,7 +150,7 @@ def test_damage_found_while_reading_is_reported_once(world: World) -> None:
     assert reading.threads.unreadable_count == 1
 
 
-def test_a_batch_of_an_aborted_transaction_is_stepped_over(world: World) -> None:
+def test_a_batch_of_an_aborted_transaction_is_stepped_over(world: KafkaWorld) -> None:
     body = build_batch(
         [Record(0, 1, None, b"v"), Record(1, 1, None, b"w")],
         base_offset=0,

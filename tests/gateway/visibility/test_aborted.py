@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.gateway.kafka.world import World
+from tests.gateway.kafka.world import KafkaWorld
 
 from rockgate.gateway.transcode.messages import Origin
 from rockgate.gateway.visibility.aborted import AbortedBatches
@@ -14,7 +14,7 @@ from rockgate.gateway.visibility.aborted import AbortedBatches
 def test_a_batch_is_hidden_between_its_producer_s_first_and_its_marker(
     base: int, producer_id: int, expected: bool
 ) -> None:
-    world = World()
+    world = KafkaWorld()
     topic = world.topic()
     unstable = world.folds.unstable
     unstable.wrote(topic.id, 0, 7, 5)
@@ -24,6 +24,6 @@ def test_a_batch_is_hidden_between_its_producer_s_first_and_its_marker(
 
 
 def test_a_batch_of_a_topic_that_is_gone_is_not_looked_up() -> None:
-    world = World()
+    world = KafkaWorld()
     is_aborted = AbortedBatches(world.store.topics, world.folds.unstable)
     assert not is_aborted(Origin(b"gone", 0, 0, 0, 7))

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.budget import budget
 from tests.gateway.kafka.transactions.ledger import Ledger
-from tests.gateway.kafka.world import CONFIG
+from tests.world import CONFIG
 
 from rockgate.gateway.kafka.transactions.transaction import Producer
 from rockgate.protocol.kafka.messages.fetch import FetchPartition
@@ -130,7 +130,7 @@ def test_a_restart_changes_nothing(is_killed: bool) -> None:
     ledger.write(producer, 0, b"open too", partition=1)
     ledger.commit_offset(producer, 12)
     before = ledger.bounds(0), ledger.bounds(1)
-    ledger.crash() if is_killed else ledger.reopen()
+    ledger.kill() if is_killed else ledger.reopen()
     assert (ledger.bounds(0), ledger.bounds(1)) == before
     assert ledger.read() == [b"kept"]
     assert ledger.committed_offset() == (88, -1)
@@ -257,7 +257,7 @@ def test_what_is_committed_is_read_in_order_and_nothing_else(
             producers[client] = ledger.init(f"tx{client}").producer
             model.end(client, "abort")
         elif what == "restart":
-            ledger.crash() if client else ledger.reopen()
+            ledger.kill() if client else ledger.reopen()
         elif what == "plain":
             ledger.append(partition=partition, value=value)
             model.written[partition].append((value, 0))

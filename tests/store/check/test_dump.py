@@ -19,7 +19,7 @@ NOW_MS = 1_700_000_000_000
 def example() -> Keeping:
     """An epoch, a topic, a message, a batch and a group of two."""
     keeping = Keeping()
-    keeping.topic("orders", queue_count=2)
+    keeping.topic("orders", 2)
     queue = keeping.queue("orders", 1)
     appender = keeping.store.appender
     keeping.clock.advance(5)

@@ -34,18 +34,18 @@ def world() -> WaitingStore:
 @pytest.mark.row("Y-03")
 def test_a_message_is_delivered_when_its_time_has_come_and_not_before(world: WaitingStore) -> None:
     world.schedule(b"one", world.clock.now_ms() + 5_000)
-    world.ripen(4_999)
+    world.pass_time(4_999)
     assert world.delivered() == []
-    world.ripen(1)
+    world.pass_time(1)
     assert world.delivered() == [b"one"]
-    world.ripen(DAY_MS)
+    world.pass_time(DAY_MS)
     assert world.delivered() == [b"one"]
     assert world.store.delay.waiting_count == world.store.delay.units.used_count == 0
 
 
 def test_a_time_that_is_past_is_due_at_once(world: WaitingStore) -> None:
     world.schedule(b"one", 0)
-    world.deliver()
+    world.settle()
     assert world.delivered() == [b"one"]
 
 
@@ -54,7 +54,7 @@ def test_messages_of_one_level_leave_in_the_order_in_which_they_came(world: Wait
     bodies = [b"%d" % number for number in range(3 * COUNT_MAX)]
     for body in bodies:
         world.schedule(body, world.clock.now_ms() + 5_000)
-    world.ripen(5_000)
+    world.pass_time(5_000)
     assert world.delivered() == bodies
 
 
@@ -62,7 +62,7 @@ def test_messages_of_one_level_leave_in_the_order_in_which_they_came(world: Wait
 def test_a_delivery_names_its_origin(world: WaitingStore) -> None:
     world.schedule(b"zero", world.clock.now_ms() + DAY_MS)
     world.schedule(b"one", world.clock.now_ms())
-    world.deliver()
+    world.settle()
     world.store.flush()
     [found] = world.store.reader.read(world.queue("target"), 0, 1 << 20)
     entry = envelope.read(found.entry)
@@ -85,10 +85,10 @@ def test_of_a_batch_some_records_wait_each_for_its_time(world: WaitingStore) -> 
         world.queue("later"), draft, [(3, now_ms + 1_000), (1, now_ms + 2_000)]
     )
     assert appended.offset == 0
-    world.ripen(1_500)
+    world.pass_time(1_500)
     assert world.delivered() == [b"d"]
     assert world.recall(1)
-    world.ripen(1_500)
+    world.pass_time(1_500)
     assert world.delivered() == [b"d"]
 
 
@@ -99,12 +99,12 @@ def test_a_restart_neither_forgets_nor_repeats(world: WaitingStore, how: str) ->
     now_ms = world.clock.now_ms()
     for number in range(10):
         world.schedule(b"%d" % number, now_ms + number * 1_000)
-    world.ripen(3_500)
+    world.pass_time(3_500)
     getattr(world, how)()
     assert world.store.delay.waiting_count == 6
-    world.ripen(DAY_MS)
+    world.pass_time(DAY_MS)
     getattr(world, how)()
-    world.ripen(DAY_MS)
+    world.pass_time(DAY_MS)
     assert world.delivered() == [b"%d" % number for number in range(10)]
 
 
@@ -116,13 +116,13 @@ def test_what_was_recalled_is_never_delivered(world: WaitingStore) -> None:
     assert world.recall(offset)
     assert not world.recall(offset)
     world.kill()
-    world.ripen(DAY_MS)
+    world.pass_time(DAY_MS)
     assert world.delivered() == []
 
 
 def test_what_was_delivered_cannot_be_recalled(world: WaitingStore) -> None:
     offset = world.schedule(b"one", world.clock.now_ms())
-    world.deliver()
+    world.settle()
     assert not world.recall(offset)
     assert world.delivered() == [b"one"]
 
@@ -136,7 +136,7 @@ def test_of_a_recall_and_a_delivery_under_way_one_wins(world: WaitingStore) -> N
     deliveries.step()
     assert world.recall(offset)
     del deliveries._fetch
-    world.deliver()
+    world.settle()
     assert world.delivered() == []
     assert world.store.delay.units.used_count == 0
 
@@ -148,21 +148,21 @@ def test_of_a_recall_and_a_delivery_under_way_one_wins(world: WaitingStore) -> N
 def test_a_delivery_that_is_refused_is_tried_again(world: WaitingStore) -> None:
     world.schedule(b"one", world.clock.now_ms())
     world.refuses = True
-    world.deliver()
+    world.settle()
     assert world.store.deliveries.put_off_count == 1
     world.refuses = False
-    world.ripen(RETRY_MS - 2_000)
+    world.pass_time(RETRY_MS - 2_000)
     assert world.delivered() == []
-    world.ripen(2_000)
+    world.pass_time(2_000)
     assert world.delivered() == [b"one"]
 
 
 def test_a_full_disk_puts_deliveries_off_and_loses_none(world: WaitingStore) -> None:
     world.schedule(b"one", world.clock.now_ms())
     world.store.appender.refusal = StoreFull("the disk is full")
-    world.deliver()
+    world.settle()
     world.store.appender.refusal = None
-    world.ripen(RETRY_MS)
+    world.pass_time(RETRY_MS)
     assert world.delivered() == [b"one"]
 
 
@@ -178,12 +178,12 @@ def test_what_cannot_be_dropped_for_want_of_room_is_put_off_and_holds_up_no_othe
     for body in (b"one", b"gone", b"two", b"gone too"):
         world.schedule(body, world.clock.now_ms())
     world.store.appender.state_refusal = StoreFull("the disk is full")
-    world.deliver()
+    world.settle()
     world.store.appender.state_refusal = None
     assert world.delivered() == [b"one", b"two"]
     assert world.store.deliveries.dropped_count == 0
     assert world.store.delay.waiting_count == 2
-    world.ripen(RETRY_MS)
+    world.pass_time(RETRY_MS)
     assert world.store.deliveries.dropped_count == 2
     assert world.store.delay.waiting_count == 0
 
@@ -200,11 +200,11 @@ def test_a_full_disk_is_told_once_and_so_is_that_there_is_room_again(
         world.schedule(b"%d" % number, world.clock.now_ms() + 1_000)
     world.store.appender.refusal = StoreFull("the disk is full")
     for _ in range(20):
-        world.ripen(RETRY_MS)
+        world.pass_time(RETRY_MS)
     assert lines(caplog) == ["deliveries put off reason=the disk is full"]
     assert world.store.deliveries.put_off_count >= 20 * 3 * COUNT_MAX
     world.store.appender.refusal = None
-    world.ripen(RETRY_MS)
+    world.pass_time(RETRY_MS)
     assert len(world.delivered()) == 3 * COUNT_MAX
     assert lines(caplog)[1:] == ["deliveries go on"]
 
@@ -216,7 +216,7 @@ def test_after_a_disk_failed_deliveries_say_nothing_however_often_they_are_tried
     world.schedule(b"one", world.clock.now_ms() + 1_000)
     world.store.appender.fail(DiskFailed("log", OSError("gone")))
     for _ in range(20):
-        world.ripen(RETRY_MS)
+        world.pass_time(RETRY_MS)
     assert world.store.deliveries.put_off_count >= 20
     assert lines(caplog) == []
 
@@ -231,14 +231,14 @@ def test_an_item_that_cannot_be_read_is_told_once_and_tried_for_ever(
     for body in (b"one", b"two"):
         world.schedule(body, world.clock.now_ms() + 1_000)
     for _ in range(20):
-        world.ripen(RETRY_MS)
+        world.pass_time(RETRY_MS)
     assert world.store.deliveries.put_off_count >= 40
     assert [line.split(" reason")[0] for line in lines(caplog)] == [
         "cannot deliver 0:0",
         "cannot deliver 0:1",
     ]
     world.store.deliveries.redeliver = world.redeliver
-    world.ripen(RETRY_MS)
+    world.pass_time(RETRY_MS)
     assert world.delivered() == [b"one", b"two"]
 
 
@@ -261,7 +261,7 @@ def test_an_item_whose_entry_is_gone_is_lost_once_and_said_so(
 
     world.store.deliveries._queues = cast(QueueTable, NoQueues())
     with caplog.at_level(logging.ERROR):
-        world.ripen(1_000)
+        world.pass_time(1_000)
     world.kill()
     assert (world.store.delay.waiting_count, len(caplog.records)) == (0, 1)
 
@@ -270,7 +270,7 @@ def test_a_deleted_topic_takes_what_waits_in_it_along(world: WaitingStore) -> No
     world.schedule(b"one", world.clock.now_ms() + 1_000)
     world.store.topics.delete([world.store.topics.get("later")])
     assert world.store.delay.waiting_count == 0
-    world.ripen(1_000)
+    world.pass_time(1_000)
     assert (world.delivered(), world.store.delay.units.used_count) == ([], 0)
     world.kill()
     assert world.store.delay.waiting_count == 0
@@ -286,8 +286,8 @@ def test_what_is_for_a_topic_that_is_gone_is_dropped_once_counted_and_said(
     world.schedule(b"later", now_ms + 5_000)
     world.store.topics.delete([world.store.topics.get("target")])
     with caplog.at_level(logging.WARNING):
-        world.ripen(1_000)
-        world.ripen(1)
+        world.pass_time(1_000)
+        world.pass_time(1)
     assert [record.getMessage() for record in caplog.records] == [
         "dropped what waited for a topic that is gone topic=target count=4 dropped=4",
         "dropped what waited for a topic that is gone topic=target count=1 dropped=5",
@@ -295,7 +295,7 @@ def test_what_is_for_a_topic_that_is_gone_is_dropped_once_counted_and_said(
     assert world.store.delay.waiting_count == world.store.delay.units.used_count == 1
     world.kill()
     assert world.store.delay.waiting_count == 1
-    world.ripen(5_000)
+    world.pass_time(5_000)
     assert world.delivered() == [b"later"], "the topic is there again"
 
 
@@ -307,14 +307,14 @@ def test_what_waits_outlives_retention(world: WaitingStore) -> None:
     for _ in range(40):
         for _ in range(10):
             world.store.appender.message(world.queue("later"), Draft(b"", 0, 0, b"x" * 500))
-        world.ripen(3_600_000)
+        world.pass_time(3_600_000)
     unit = world.queue("later").find(0)
     assert unit is not None and world.store.log.start > 0
     found = world.store.bodies.entry(world.queue("later"), unit)
     assert envelope.read(found.entry).sys_flag & MOVED
     assert world.queue("later").log_start > 0
     world.kill()
-    world.ripen(30 * DAY_MS)
+    world.pass_time(30 * DAY_MS)
     assert world.delivered() == [b"patient"]
 
 
@@ -346,8 +346,8 @@ class Month:
                         store.appender.message(self.world.queue(name), Draft(b"", 0, 0, NOISE))
                 except StoreFull:
                     self.refused_count += 1
-            self.world.ripen(HOUR_MS // 2)
-            self.world.ripen(HOUR_MS // 2)
+            self.world.pass_time(HOUR_MS // 2)
+            self.world.pass_time(HOUR_MS // 2)
 
 
 def test_a_month_s_delay_outlives_retention_and_the_disk_s_limit(
@@ -360,11 +360,11 @@ def test_a_month_s_delay_outlives_retention_and_the_disk_s_limit(
     assert month.world.queue("kept").log_start > 0, "what had not expired went"
     assert month.world.delivered() == []
     month.world.kill()
-    month.world.ripen(HOUR_MS - 1)
+    month.world.pass_time(HOUR_MS - 1)
     assert month.world.delivered() == []
-    month.world.ripen(1)
+    month.world.pass_time(1)
     assert month.world.delivered() == [b"patient"]
-    month.world.ripen(DAY_MS)
+    month.world.pass_time(DAY_MS)
     assert month.world.queue("target").next_offset == 1, "it came once; by now it has expired"
 
 
@@ -377,8 +377,8 @@ def test_a_month_s_delay_that_ends_on_a_full_disk_comes_when_there_is_room() -> 
     assert month.world.store.deliveries.put_off_count > 0
     month.world.kill()
     month.world.disk.capacity *= 2
-    month.world.ripen(RETRY_MS)
-    month.world.ripen(RETRY_MS)
+    month.world.pass_time(RETRY_MS)
+    month.world.pass_time(RETRY_MS)
     assert month.world.delivered() == [b"patient"]
 
 
@@ -391,11 +391,11 @@ def test_a_step_of_the_clock_neither_hurries_a_delay_nor_holds_it_up(
     world.schedule(b"one", after(world.store.deliveries.now_ms(), 10_000))
     world.clock.step(step)
     world.schedule(b"two", after(world.store.deliveries.now_ms(), 20_000))
-    world.ripen(9_999)
+    world.pass_time(9_999)
     assert world.delivered() == []
-    world.ripen(1)
+    world.pass_time(1)
     assert world.delivered() == [b"one"]
-    world.ripen(10_000)
+    world.pass_time(10_000)
     assert world.delivered() == [b"one", b"two"]
 
 
@@ -407,10 +407,10 @@ def test_what_is_put_off_comes_again_after_ten_seconds_though_the_clock_was_set(
     world.schedule(b"day", world.clock.now_ms())
     world.schedule(b"delay", after(world.store.deliveries.now_ms(), 0))
     world.clock.step(step)
-    world.deliver()
+    world.settle()
     world.clock.step(-step)
     world.refuses = False
-    world.ripen(RETRY_MS)
+    world.pass_time(RETRY_MS)
     assert sorted(world.delivered()) == [b"day", b"delay"]
 
 
@@ -419,15 +419,15 @@ def test_many_that_are_held_by_a_clock_that_was_set_back_hold_up_no_delay(
 ) -> None:
     for number in range(3 * COUNT_MAX):
         world.schedule(b"day %d" % number, world.clock.now_ms() + 1_000)
-    world.deliver()
+    world.settle()
     world.clock.step(-DAY_MS)
     world.schedule(b"delay", after(world.store.deliveries.now_ms(), 2_000))
-    world.ripen(2_000)
+    world.pass_time(2_000)
     assert world.delivered() == [b"delay"]
     assert not world.store.deliveries.step()
     assert world.store.deliveries.wait_ms() > 0
     assert world.store.deliveries.put_off_count == 0
-    world.ripen(DAY_MS)
+    world.pass_time(DAY_MS)
     assert len(world.delivered()) == 1 + 3 * COUNT_MAX
 
 
@@ -439,7 +439,7 @@ def test_the_store_says_when_to_come_again(world: WaitingStore) -> None:
     while (next_ms := world.store.delay.next_due_ms) is not None:
         assert next_ms <= due_ms
         world.clock.advance(max(1, next_ms - world.clock.now_ms()))
-        world.deliver()
+        world.settle()
         looks += 1
     assert world.delivered() == [b"one"]
     assert looks < 150
@@ -483,7 +483,7 @@ def test_records_that_are_due_together_share_an_entry_that_names_them_all() -> N
     world = WaitingStore()
     records = world.store.deliveries.records = CommaRecords(world)
     scheduled_batch(world, 5)
-    world.ripen(1_000)
+    world.pass_time(1_000)
     assert world.delivered() == [b"0,1", b"2,3", b"4"]
     assert records.runs == [[0, 1], [2, 3], [4]]
     [found, *_] = world.store.reader.read(world.queue("target"), 0, 1)
@@ -496,9 +496,9 @@ def test_one_record_that_cannot_be_read_does_not_hold_up_its_run() -> None:
     world = WaitingStore()
     world.store.deliveries.records = CommaRecords(world, bad=frozenset({3}))
     scheduled_batch(world, 5)
-    world.ripen(1_000)
+    world.pass_time(1_000)
     assert sorted(b",".join(world.delivered()).split(b",")) == [b"0", b"1", b"2", b"4"]
     assert world.store.delay.waiting_count == 1
     world.store.deliveries.records = CommaRecords(world)
-    world.ripen(10_000)
+    world.pass_time(10_000)
     assert sorted(b",".join(world.delivered()).split(b",")) == [b"%d" % n for n in range(5)]

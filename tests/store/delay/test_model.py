@@ -95,7 +95,7 @@ class DelayMachine(RuleBasedStateMachine):
             self.world.store.appender.message(
                 self.world.queue("later"), Draft(b"", 0, 0, b"x" * 600)
             )
-        self.world.deliver()
+        self.world.settle()
 
     @rule(step_ms=st.sampled_from([-86_400_000, 86_400_000]))
     def the_clock_steps_for_a_while(self, step_ms: int) -> None:
@@ -116,7 +116,7 @@ class DelayMachine(RuleBasedStateMachine):
 
     def _look(self) -> None:
         """Let the server look once: what is due comes out, by time and then by scheduling."""
-        self.world.deliver()
+        self.world.settle()
         assert self.world.store.deliveries.now_ms() == self.steady_ms
         day_ms = min(self.steady_ms, self.world.clock.now_ms())
         due = [

@@ -5,18 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.world import World
 
 from rockgate.protocol.entry import INDEXED
-from rockgate.store.clock import ManualClock
 from rockgate.store.config import StoreConfig
 from rockgate.store.keys import keyfeed, keyindex
 from rockgate.store.keys.entrykeys import Found
 from rockgate.store.keys.keyfeed import KeyFeed
 from rockgate.store.keys.keyindex import KeyIndex
 from rockgate.store.log.commitlog import Draft
-from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.store import Store
-from rockgate.store.testing.memory_files import MemoryDisk
 
 CONFIG = StoreConfig(
     segment_bytes=64 << 10,
@@ -28,10 +26,10 @@ CONFIG = StoreConfig(
 
 @pytest.mark.row("I-07")
 def test_what_was_missed_is_found_after_catching_up_in_slices() -> None:
-    store = Store(MemoryDisk().root(), CONFIG, ManualClock())
+    world = World(CONFIG)
+    world.topic()
+    store, queue = world.store, world.queue()
     assert store.keys is not None
-    topic = store.topics.create(NewTopic(name="orders", queue_count=1))
-    queue = store.queue(topic, 0)
     store.keys.missed_from = store.log.end
     positions = [
         store.appender.message(queue, Draft(b"", 0, 0, b"x" * 100, b"KEYS\x01k%d\x02" % n)).position
@@ -47,23 +45,21 @@ def test_what_was_missed_is_found_after_catching_up_in_slices() -> None:
 
 
 def test_a_start_indexes_keys_that_are_not_on_disk_yet() -> None:
-    disk, clock = MemoryDisk(), ManualClock()
-    store = Store(disk.root(), CONFIG, clock)
-    topic = store.topics.create(NewTopic(name="orders", queue_count=1))
-    draft = Draft(b"", 0, 0, b"body", b"UNIQ_KEY\x01u1\x02KEYS\x01a b\x02")
-    position = store.appender.message(store.queue(topic, 0), draft).position
-    again = Store(disk.killed().root(), CONFIG, clock)
+    world = World(CONFIG)
+    world.topic()
+    position = world.message(properties={"UNIQ_KEY": "u1", "KEYS": "a b"}).position
+    world.kill()
+    again = world.store
     for key in (b"u1", b"a", b"b"):
         assert again.lookup.by_key(b"orders", key, limit=5) == [position]
     assert isinstance(again.keys, KeyIndex)
 
 
 def test_a_disk_that_stays_full_does_not_keep_the_loop_busy() -> None:
-    disk = MemoryDisk()
-    store = Store(disk.root(), replace(CONFIG, key_index_entries=10), ManualClock())
+    world = World(replace(CONFIG, key_index_entries=10))
+    world.topic()
+    disk, store, queue = world.disk, world.store, world.queue()
     assert store.keys is not None
-    topic = store.topics.create(NewTopic(name="orders", queue_count=1))
-    queue = store.queue(topic, 0)
     disk.capacity = disk.used
     positions = [
         store.appender.message(queue, Draft(b"", 0, 0, b"x", b"KEYS\x01k%d\x02" % n)).position
@@ -84,19 +80,20 @@ def test_a_batch_that_takes_long_is_indexed_by_a_job_and_in_parts(
 ) -> None:
     monkeypatch.setattr(keyindex, "PART_COUNT", 10)
     monkeypatch.setattr(keyfeed, "PART_COUNT", 10)
-    disk, clock, jobs = MemoryDisk(), ManualClock(), 0
+    jobs = 0
 
-    def record_keys(body: memoryview) -> Found:
-        def find() -> list[bytes]:
-            nonlocal jobs
-            jobs += 1
-            return bytes(body).split()
+    class SlowWorld(World):
+        def record_keys(self, body: memoryview) -> Found:
+            def find() -> list[bytes]:
+                nonlocal jobs
+                jobs += 1
+                return bytes(body).split()
 
-        return find if bytes(body).startswith(b"slow") else bytes(body).split()
+            return find if bytes(body).startswith(b"slow") else bytes(body).split()
 
-    store = Store(disk.root(), CONFIG, clock, record_keys=record_keys)
-    topic = store.topics.create(NewTopic(name="orders", queue_count=1))
-    queue = store.queue(topic, 0)
+    world = SlowWorld(CONFIG)
+    world.topic()
+    store, queue = world.store, world.queue()
     many = [b"many%d" % n for n in range(35)]
     bodies = (b"first", b"slow one two", b" ".join(many), b"last")
     positions = [
@@ -119,6 +116,6 @@ def test_a_batch_that_takes_long_is_indexed_by_a_job_and_in_parts(
         # A start in the middle finds all of it, too, and nothing twice.
         assert store.keys is not None
         store.keys.flush()
-        again = Store(disk.killed().root(), CONFIG, clock, record_keys=record_keys)
-        assert found(again) == expected
+        again = SlowWorld(CONFIG, world.disk.killed(), world.clock)
+        assert found(again.store) == expected
     assert turns >= 5 and found(store) == expected

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.world import World
 
 from rockgate.protocol import entry as envelope
-from rockgate.store.clock import ManualClock
 from rockgate.store.config import StoreConfig
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.log.commitlog import Draft
@@ -11,25 +11,20 @@ from rockgate.store.log.page_residency import Place
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queueindex import Unit
 from rockgate.store.read import bodies as module
-from rockgate.store.state.topicchanges import NewTopic
-from rockgate.store.store import Store
 from rockgate.store.testing.memory_files import MemoryDisk
 
 CONFIG = StoreConfig(segment_bytes=16 << 10, populate_ahead_bytes=4096)
 ALL = 1 << 62
 
 
-class World:
+class OneQueue:
     """One queue, batches of known sizes."""
 
     def __init__(self, disk: MemoryDisk | None = None, config: StoreConfig = CONFIG) -> None:
-        self.disk = disk or MemoryDisk()
-        self.clock = ManualClock()
-        self.store = Store(self.disk.root(), config, self.clock)
-        topic = self.store.topics.find("orders") or self.store.topics.create(
-            NewTopic(name="orders", queue_count=2)
-        )
-        self.queue: Queue = self.store.queue(topic, 1)
+        world = World(config, disk)
+        world.ensure("orders", 2)
+        self.disk, self.store = world.disk, world.store
+        self.queue = world.queue("orders", 1)
 
     def batch(self, size: int, *, from_v6: bool = False) -> None:
         """A batch of two records."""
@@ -81,7 +76,7 @@ class World:
 def test_whole_bodies_are_returned_by_size_and_up_to_an_offset(
     offset: int, size_max: int, end: int, at_least_one: bool, sizes: list[int], next_offset: int
 ) -> None:
-    world = World()
+    world = OneQueue()
     for size in (100, 200, 300):
         world.batch(size)
     found = world.sizes(offset, size_max, end=end, at_least_one=at_least_one)
@@ -89,7 +84,7 @@ def test_whole_bodies_are_returned_by_size_and_up_to_an_offset(
 
 
 def test_bodies_are_found_in_every_segment_and_behind_a_host_of_any_width() -> None:
-    world = World()
+    world = OneQueue()
     for number in range(100):
         world.batch(500 + number, from_v6=number % 2 == 1)
     assert len({world.store.log.segment_at(unit.position) for unit in units(world.queue)}) > 3
@@ -102,7 +97,7 @@ def units(queue: Queue) -> list[Unit]:
 
 
 def test_a_body_is_a_slice_of_the_log_and_no_copy() -> None:
-    world = World()
+    world = OneQueue()
     world.batch(100)
     [body] = world.store.bodies.batches(
         world.queue, 0, ALL, ALL, at_least_one=True, cold=None
@@ -112,7 +107,7 @@ def test_a_body_is_a_slice_of_the_log_and_no_copy() -> None:
 
 
 def test_a_message_entry_ends_a_run_of_batches_and_a_batch_one_of_messages() -> None:
-    world = World()
+    world = OneQueue()
     world.batch(100)
     for body in (b"a", b"b"):
         world.message(body)
@@ -133,7 +128,7 @@ def test_a_message_entry_ends_a_run_of_batches_and_a_batch_one_of_messages() -> 
 def test_message_entries_are_counted_by_their_own_sizes(
     sizes: int, at_least_one: bool, count: int
 ) -> None:
-    world = World()
+    world = OneQueue()
     for _ in range(3):
         world.message()
     size_max = sizes * units(world.queue)[0].size
@@ -146,7 +141,7 @@ def test_message_entries_are_counted_by_their_own_sizes(
 def test_small_entries_end_a_run_by_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BATCHES_MAX", 3)
     monkeypatch.setattr(module, "MESSAGES_MAX", 2)
-    world = World()
+    world = OneQueue()
     for _ in range(5):
         world.batch(61)
     assert world.sizes(0) == ([61] * 3, 6, False)
@@ -157,7 +152,7 @@ def test_small_entries_end_a_run_by_their_number(monkeypatch: pytest.MonkeyPatch
 
 
 def test_cold_entries_are_noted_and_counted_but_not_touched() -> None:
-    world = World(config=StoreConfig(segment_bytes=16 << 10, cold_bytes=4_000))
+    world = OneQueue(config=StoreConfig(segment_bytes=16 << 10, cold_bytes=4_000))
     for _ in range(20):
         world.batch(500)
     there = units(world.queue)
@@ -174,11 +169,11 @@ def test_cold_entries_are_noted_and_counted_but_not_touched() -> None:
 
 
 def test_what_was_written_before_the_start_is_cold() -> None:
-    first = World()
+    first = OneQueue()
     first.batch(100)
     first.message()
     first.store.close()
-    world = World(first.disk)
+    world = OneQueue(first.disk)
     world.batch(200)
     cold: list[Place] = []
     assert world.sizes(0, cold=cold) == ([200], 5, False)
@@ -190,7 +185,7 @@ def test_what_was_written_before_the_start_is_cold() -> None:
 
 @pytest.mark.parametrize("place", [0, 12, 20])
 def test_an_index_that_points_to_another_entry_is_corrupt(place: int) -> None:
-    world = World()
+    world = OneQueue()
     world.batch(100)
     world.message()
     for unit in units(world.queue):

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import pytest
+from tests.world import World
 
 from rockgate.protocol.entry import INDEXED
-from rockgate.store.clock import ManualClock
 from rockgate.store.config import StoreConfig
 from rockgate.store.log.commitlog import Draft
 from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.store import Store
-from rockgate.store.testing.memory_files import MemoryDisk
 
 CONFIG = StoreConfig(
     segment_bytes=64 << 10,
@@ -18,25 +17,23 @@ CONFIG = StoreConfig(
 )
 
 
-def words(body: memoryview) -> list[bytes]:
-    """The keys of a batch, in a store that does not know what a batch is."""
-    return bytes(body).split()
+class WordWorld(World):
+    """A store that does not know what a batch is: here a body's words are its keys."""
 
-
-def open_store(disk: MemoryDisk) -> Store:
-    return Store(disk.root(), CONFIG, ManualClock(1_000), record_keys=words)
-
-
-@pytest.fixture
-def disk() -> MemoryDisk:
-    return MemoryDisk()
+    def record_keys(self, body: memoryview) -> list[bytes]:
+        return bytes(body).split()
 
 
 @pytest.fixture
-def store(disk: MemoryDisk) -> Store:
-    store = open_store(disk)
-    store.topics.create(NewTopic(name="orders", queue_count=2))
-    return store
+def world() -> World:
+    world = WordWorld(CONFIG)
+    world.topic("orders", 2)
+    return world
+
+
+@pytest.fixture
+def store(world: World) -> Store:
+    return world.store
 
 
 def message(store: Store, body: bytes = b"body", properties: bytes = b"") -> int:
@@ -95,11 +92,12 @@ def test_a_batch_is_found_by_each_of_its_keys_if_its_flag_says_so(store: Store) 
     assert store.lookup.by_key(b"orders", b"c", limit=9) == []
 
 
-def test_a_rebuilt_index_finds_the_same(store: Store, disk: MemoryDisk) -> None:
+def test_a_rebuilt_index_finds_the_same(store: Store, world: World) -> None:
     positions = [batch(store, b"a b", 2), message(store, properties=b"KEYS\x01a\x02")]
     positions.append(batch(store, b"a", 1))
     store.topics.set_config({store.topics.get("orders"): {"message.index": "false"}})
-    again = open_store(disk.killed())
+    world.kill()
+    again = world.store
     assert again.lookup.by_key(b"orders", b"a", limit=9) == positions[::-1]
     assert again.lookup.by_key(b"orders", b"b", limit=9) == positions[:1]
     again.close()

@@ -1,28 +1,21 @@
 import weakref
 
 import pytest
+from tests.world import World
 
 from rockgate.protocol.entry import read
-from rockgate.store.clock import ManualClock
-from rockgate.store.config import StoreConfig
 from rockgate.store.log.commitlog import Draft
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.tags import tag_code
 from rockgate.store.read.message_runs import UNITS_MAX, MessageRuns
-from rockgate.store.state.topicchanges import NewTopic
-from rockgate.store.store import Store
-from rockgate.store.testing.memory_files import MemoryDisk
-
-CONFIG = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=1 << 16, key_index=False)
 
 
-class World:
+class TwoQueues(World):
     """A store with one topic of two queues."""
 
-    def __init__(self) -> None:
-        self.store = Store(MemoryDisk().root(), CONFIG, ManualClock(1_700_000_000_000))
-        topic = self.store.topics.create(NewTopic(name="t", queue_count=2))
-        self.one, self.two = self.store.queues.of(topic.id)
+    def open(self) -> None:
+        super().open()
+        self.one, self.two = self.store.queues.of(self.topic("t", 2).id)
         self.runs = MessageRuns(self.store.log, self.store.warmth, self.store.bodies)
 
     def put(self, body: bytes, queue: Queue | None = None, tag: str | None = None) -> None:
@@ -34,8 +27,8 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def world() -> TwoQueues:
+    return TwoQueues()
 
 
 def bodies(buffers: list[memoryview]) -> list[bytes]:
@@ -49,7 +42,7 @@ def bodies(buffers: list[memoryview]) -> list[bytes]:
     return found
 
 
-def test_entries_that_follow_each_other_are_one_slice(world: World) -> None:
+def test_entries_that_follow_each_other_are_one_slice(world: TwoQueues) -> None:
     for number in range(5):
         world.put(b"%d" % number)
     world.put(b"other", world.two)
@@ -61,7 +54,7 @@ def test_entries_that_follow_each_other_are_one_slice(world: World) -> None:
     assert run.size == sum(map(len, run.buffers))
 
 
-def test_a_run_ends_at_its_limits_and_the_first_always_fits(world: World) -> None:
+def test_a_run_ends_at_its_limits_and_the_first_always_fits(world: TwoQueues) -> None:
     for _ in range(4):
         world.put(b"x" * 100)
     [one] = world.runs.read(world.one, 0, 4, count_max=1, size_max=1 << 20).buffers
@@ -71,7 +64,7 @@ def test_a_run_ends_at_its_limits_and_the_first_always_fits(world: World) -> Non
     assert world.runs.read(world.one, 1, 3, count_max=9, size_max=1 << 20).next_offset == 3
 
 
-def test_a_batch_entry_ends_the_run_and_is_handed_out(world: World) -> None:
+def test_a_batch_entry_ends_the_run_and_is_handed_out(world: TwoQueues) -> None:
     world.put(b"first")
     world.put_batch(3)
     world.put(b"last")
@@ -83,7 +76,7 @@ def test_a_batch_entry_ends_the_run_and_is_handed_out(world: World) -> None:
     ]
 
 
-def test_tags_are_asked_of_the_queue_and_the_rest_of_the_entry(world: World) -> None:
+def test_tags_are_asked_of_the_queue_and_the_rest_of_the_entry(world: TwoQueues) -> None:
     for tag in "ABAB":
         world.put(tag.encode(), tag=tag)
     wanted = {tag_code(b"B")}.__contains__
@@ -95,7 +88,7 @@ def test_tags_are_asked_of_the_queue_and_the_rest_of_the_entry(world: World) -> 
     assert (bodies(run.buffers), run.next_offset) == ([b"A", b"A"], 4)
 
 
-def test_a_batch_of_one_is_not_taken_for_a_message_without_a_tag(world: World) -> None:
+def test_a_batch_of_one_is_not_taken_for_a_message_without_a_tag(world: TwoQueues) -> None:
     world.put(b"no tag")
     world.put_batch(1)
     wanted = {tag_code(b"B")}.__contains__
@@ -105,7 +98,7 @@ def test_a_batch_of_one_is_not_taken_for_a_message_without_a_tag(world: World) -
 
 
 @pytest.mark.row("R-07")
-def test_the_code_is_asked_first_and_an_entry_is_read_only_if_that_passes(world: World) -> None:
+def test_the_code_is_asked_first_and_an_entry_is_read_only_if_that_passes(world: TwoQueues) -> None:
     for tag in "ABAB":
         world.put(tag.encode(), tag=tag)
     read_bodies: list[bytes] = []
@@ -124,7 +117,7 @@ def test_the_code_is_asked_first_and_an_entry_is_read_only_if_that_passes(world:
 
 @pytest.mark.row("R-07")
 def test_a_tag_that_only_hashes_alike_passes_and_is_for_the_client_to_tell_apart(
-    world: World,
+    world: TwoQueues,
 ) -> None:
     for tag in ("AaAa", "BBBB", "CCCC"):
         world.put(tag.encode(), tag=tag)
@@ -134,7 +127,7 @@ def test_a_tag_that_only_hashes_alike_passes_and_is_for_the_client_to_tell_apart
 
 
 @pytest.mark.row("STORE-13")
-def test_an_entry_that_does_not_match_is_passed_and_nothing_of_it_is_held(world: World) -> None:
+def test_an_entry_that_does_not_match_is_passed_and_nothing_of_it_is_held(world: TwoQueues) -> None:
     for body in (b"yes 1", b"no 1", b"yes 2", b"no 2"):
         world.put(body)
     shown: list[weakref.ref[memoryview]] = []
@@ -151,7 +144,7 @@ def test_an_entry_that_does_not_match_is_passed_and_nothing_of_it_is_held(world:
 
 @pytest.mark.row("R-04")
 @pytest.mark.row("STORE-9")
-def test_a_filter_that_wants_nothing_looks_at_a_bounded_number(world: World) -> None:
+def test_a_filter_that_wants_nothing_looks_at_a_bounded_number(world: TwoQueues) -> None:
     for _ in range(UNITS_MAX + 10):
         world.put(b"x", tag="A")
     run = world.runs.read(

@@ -112,7 +112,7 @@ def test_a_jump_that_was_taken_back_is_doubted_anew_when_it_comes_again() -> Non
 
 def test_a_pass_over_many_queues_takes_many_slices_of_bounded_work() -> None:
     keeping = Keeping(retention_ms=HOUR_MS, segment_bytes=1 << 20)
-    topic = keeping.topic("orders", queue_count=500)
+    topic = keeping.topic("orders", 500)
     for queue_id in range(500):
         keeping.fill("orders", 2, queue_id=queue_id, size=10)
     keeping.clock.advance(2 * HOUR_MS)
@@ -140,7 +140,7 @@ def test_a_queue_that_is_counted_grows_meanwhile_without_being_counted_for_ever(
 
 def test_a_topic_that_is_deleted_during_a_pass_ends_the_pass_over_it() -> None:
     keeping = Keeping(retention_ms=HOUR_MS, segment_bytes=1 << 20)
-    doomed = keeping.topic("doomed", queue_count=400)
+    doomed = keeping.topic("doomed", 400)
     other = keeping.topic("other")
     for queue_id in range(400):
         keeping.fill("doomed", 1, queue_id=queue_id, size=10)
@@ -154,6 +154,6 @@ def test_a_topic_that_is_deleted_during_a_pass_ends_the_pass_over_it() -> None:
 
 def test_an_empty_topic_and_one_without_limits_cost_next_to_nothing() -> None:
     keeping = Keeping(retention_ms=HOUR_MS)
-    empty = keeping.topic("empty", queue_count=900)
-    endless = keeping.topic("endless", queue_count=10_000, retention_ms="-1")
+    empty = keeping.topic("empty", 900)
+    endless = keeping.topic("endless", 10_000, retention_ms="-1")
     assert list(keeping.store.retention.expiry.run([empty, endless])) == []

@@ -135,7 +135,7 @@ def test_a_log_start_that_moved_is_there_after_a_restart() -> None:
 
 def test_a_queue_keeps_at_least_the_bytes_it_is_to_keep_and_little_more() -> None:
     keeping = Keeping()
-    keeping.topic("orders", queue_count=2, retention_bytes="3000")
+    keeping.topic("orders", 2, retention_bytes="3000")
     held = keeping.fill("orders", 40)
     few = keeping.fill("orders", 3, queue_id=1)
     keeping.pass_time(1_000)
@@ -286,7 +286,7 @@ def test_a_slice_of_a_removed_segment_stays_readable() -> None:
 def test_readers_find_everything_at_every_pause_of_a_round() -> None:
     keeping = Keeping(retention_ms=HOUR_MS, flush="sync")
     keeping.topic("short")
-    keeping.topic("long", queue_count=2, retention_ms="-1")
+    keeping.topic("long", 2, retention_ms="-1")
     long = keeping.fill("long", 4)
     for _ in range(2):
         keeping.fill_segment("short")

@@ -155,7 +155,7 @@ def test_what_was_moved_is_dead_where_it_was_also_after_a_kill() -> None:
 
 def test_weighing_a_large_segment_takes_many_slices() -> None:
     keeping = Keeping(segment_bytes=1 << 20)
-    keeping.topic("orders", queue_count=3)
+    keeping.topic("orders", 3)
     before = keeping.row()
     while keeping.row() == before:
         keeping.fill("orders", 50, size=10, queue_id=keeping.serial % 3)

@@ -1,6 +1,6 @@
 import re
 
-from tests.gateway.kafka.world import World
+from tests.gateway.kafka.world import KafkaWorld
 from tests.store.waiting_store import WaitingStore
 
 from rockgate.gateway.compose.metrics.store import StoreSource
@@ -18,7 +18,7 @@ def told(source: StoreSource) -> dict[str, float]:
 
 
 def test_the_log_s_positions_and_fsyncs_are_told() -> None:
-    world = World()
+    world = KafkaWorld()
     source = StoreSource(world.store)
     world.topic()
     world.append()
@@ -32,7 +32,7 @@ def test_the_log_s_positions_and_fsyncs_are_told() -> None:
 
 
 def test_segments_are_told_with_what_is_needed_of_them() -> None:
-    world = World()
+    world = KafkaWorld()
     source = StoreSource(world.store)
     world.topic()
     while len(world.store.segments) < 3:
@@ -51,9 +51,9 @@ def test_what_waits_and_what_became_of_it_is_told() -> None:
     source = StoreSource(world.store)
     for wait_ms in (0, 0, 60_000, 90_000, 90_000):
         world.schedule(b"one", world.clock.now_ms() + wait_ms)
-    world.deliver()
+    world.settle()
     world.store.topics.delete([world.store.topics.get("target")])
-    world.ripen(60_000)
+    world.pass_time(60_000)
     found = told(source)
     assert found["rockgate_delay_waiting"] == 2
     assert found["rockgate_delay_delivered_total"] == 2
@@ -73,5 +73,5 @@ def test_how_late_what_is_due_has_become_is_told() -> None:
     while world.store.delay.turn(world.store.deliveries.now_ms(), 500):
         pass
     assert told(source)["rockgate_delay_late_seconds"] == 5
-    world.deliver()
+    world.settle()
     assert told(source)["rockgate_delay_late_seconds"] == 0

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.gateway.kafka.world import World
+from tests.gateway.kafka.world import KafkaWorld
 
 from rockgate.gateway.kafka.fetch.leader_epochs import UNDEFINED, EpochEnd
 from rockgate.protocol import entry as envelope
@@ -10,9 +10,9 @@ from rockgate.store.log.commitlog import Draft
 from rockgate.store.queues.queueindex import Unit
 
 
-def world_of_epochs(*counts: int, are_messages: bool = False) -> World:
+def world_of_epochs(*counts: int, are_messages: bool = False) -> KafkaWorld:
     """A world in which each epoch, from 1 on, wrote so many records; the last is the current."""
-    world = World()
+    world = KafkaWorld()
     world.topic()
     for epoch, count in enumerate(counts, 1):
         assert world.store.epochs.current == epoch
@@ -78,7 +78,7 @@ def test_in_an_empty_queue_every_epoch_ends_where_it_begins(epoch: int) -> None:
 
 
 def test_epochs_end_between_batches_of_many_records() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     ends = []
     for batches in (1, 40, 3, 17):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.gateway.kafka.world import NOW_MS, World
+from tests.gateway.kafka.world import KafkaWorld
+from tests.world import NOW_MS
 
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.fetch import Diverging, FetchedPartition
@@ -18,7 +19,7 @@ ALL: Limits = (1 << 30, True)
 
 
 def read(
-    world: World,
+    world: KafkaWorld,
     offset: int = 0,
     *,
     leader_epoch: int = -1,
@@ -47,10 +48,10 @@ def batches(fetched: FetchedPartition) -> list[memoryview]:
 
 
 @pytest.fixture
-def world() -> World:
+def world() -> KafkaWorld:
     """Offsets 0 to 9 in batches of two, of which two are deleted; the second epoch is the current
     one and began at 6."""
-    world = World()
+    world = KafkaWorld()
     world.topic()
     for number in range(5):
         if number == 3:
@@ -75,7 +76,7 @@ def world() -> World:
     ],
 )
 def test_offsets_from_the_log_start_to_the_end_are_in_range(
-    world: World, offset: int, code: int, found: list[int]
+    world: KafkaWorld, offset: int, code: int, found: list[int]
 ) -> None:
     fetched = read(world, offset)
     assert (fetched.error_code, offsets(fetched)) == (code, found)
@@ -88,7 +89,7 @@ def test_offsets_from_the_log_start_to_the_end_are_in_range(
     [(-1, 0), (2, 0), (1, ErrorCode.FENCED_LEADER_EPOCH), (3, ErrorCode.UNKNOWN_LEADER_EPOCH)],
 )
 def test_the_leader_epoch_is_looked_at_before_the_offset(
-    world: World, leader_epoch: int, code: int
+    world: KafkaWorld, leader_epoch: int, code: int
 ) -> None:
     assert read(world, 2, leader_epoch=leader_epoch).error_code == code
     if code:
@@ -112,7 +113,7 @@ def test_the_leader_epoch_is_looked_at_before_the_offset(
     ],
 )
 def test_a_client_whose_last_epoch_ended_before_its_offset_is_told_where(
-    world: World, offset: int, last_epoch: int, code: int, diverging: Diverging | None
+    world: KafkaWorld, offset: int, last_epoch: int, code: int, diverging: Diverging | None
 ) -> None:
     fetched = read(world, offset, last_epoch=last_epoch)
     assert (fetched.error_code, fetched.diverging) == (code, diverging)
@@ -122,7 +123,7 @@ def test_a_client_whose_last_epoch_ended_before_its_offset_is_told_where(
 
 
 def test_a_client_whose_last_epoch_wrote_nothing_here_has_read_what_was_lost() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     world.append()
     world.reopen()
@@ -130,7 +131,7 @@ def test_a_client_whose_last_epoch_wrote_nothing_here_has_read_what_was_lost() -
     assert read(world, 1, last_epoch=2).diverging == Diverging(1, 1)
 
 
-def test_without_room_no_records_are_returned_but_the_bounds_are(world: World) -> None:
+def test_without_room_no_records_are_returned_but_the_bounds_are(world: KafkaWorld) -> None:
     fetched = read(world, 2, limits=(0, False))
     assert (fetched.records, fetched.high_watermark, fetched.error_code) == ((), 10, 0)
 
@@ -139,7 +140,7 @@ def test_without_room_no_records_are_returned_but_the_bounds_are(world: World) -
     ("offset", "count", "is_cut"), [(2, 4, False), (2, 3, True), (9, 1, False), (10, 0, False)]
 )
 def test_a_read_says_whether_more_was_there_than_fits(
-    world: World, offset: int, count: int, is_cut: bool
+    world: KafkaWorld, offset: int, count: int, is_cut: bool
 ) -> None:
     size = len(batches(read(world, 2))[0])
     asked = FetchPartition(partition=0, fetch_offset=offset)
@@ -147,7 +148,7 @@ def test_a_read_says_whether_more_was_there_than_fits(
     assert world.partitions.read(world.queue(), asked, *limits, False, None)[1] is is_cut
 
 
-def test_a_damaged_index_is_an_error_of_this_partition(world: World) -> None:
+def test_a_damaged_index_is_an_error_of_this_partition(world: KafkaWorld) -> None:
     unit = world.queue().find(8)
     assert unit is not None
     view = world.store.log.slice(unit.position, unit.size)
@@ -157,7 +158,7 @@ def test_a_damaged_index_is_an_error_of_this_partition(world: World) -> None:
 
 
 def test_many_small_batches_are_one_buffer_and_large_ones_slices() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     for _ in range(5):
         world.append()
@@ -172,7 +173,7 @@ def test_many_small_batches_are_one_buffer_and_large_ones_slices() -> None:
 
 
 def test_a_run_of_message_entries_is_one_batch_of_its_epoch() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     world.append()
     for number in range(3):
@@ -190,7 +191,7 @@ def test_a_run_of_message_entries_is_one_batch_of_its_epoch() -> None:
 
 
 def test_a_run_of_message_entries_is_cut_where_an_epoch_begins() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     for _ in range(3):
         world.message()
@@ -203,7 +204,7 @@ def test_a_run_of_message_entries_is_cut_where_an_epoch_begins() -> None:
 
 
 def test_messages_that_are_alike_are_cut_where_an_epoch_begins_too() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     for _ in range(2):
         for _ in range(10):
@@ -217,7 +218,7 @@ def test_messages_that_are_alike_are_cut_where_an_epoch_begins_too() -> None:
 
 @pytest.mark.parametrize("properties", [{}, {"UNIQ_KEY": "01FD"}])
 def test_a_batch_made_of_messages_is_kept_for_the_next_reader(properties: dict[str, str]) -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     for number in range(20):
         world.message(body=b"%d" % number * 3_000, properties=properties)
@@ -229,7 +230,7 @@ def test_a_batch_made_of_messages_is_kept_for_the_next_reader(properties: dict[s
 
 
 def test_message_entries_are_limited_by_size_too() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     world.append()
     for _ in range(5):

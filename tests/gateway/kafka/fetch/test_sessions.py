@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.gateway.kafka.fetcher import MIB, ONE, Answer, Asked, Fetcher, Key
-from tests.gateway.kafka.world import World
+from tests.gateway.kafka.world import KafkaWorld
 
 from rockgate.gateway.kafka.fetch import sessions
 from rockgate.gateway.kafka.fetch.partition_reader import Read
@@ -28,8 +28,8 @@ def keys(count: int, name: str = "orders") -> list[Key]:
     return [(name, index) for index in range(count)]
 
 
-def world_of(partitions: int = 3) -> World:
-    world = World()
+def world_of(partitions: int = 3) -> KafkaWorld:
+    world = KafkaWorld()
     world.topic(partitions=partitions)
     return world
 
@@ -333,7 +333,7 @@ async def test_what_happened_between_two_polls_is_found_by_the_second() -> None:
 class Reads:
     """Counts the partitions that are read."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: KafkaWorld) -> None:
         self.count = 0
         self._read = world.partitions.read
         world.partitions.read = self.read  # type: ignore[method-assign, assignment]  # counted

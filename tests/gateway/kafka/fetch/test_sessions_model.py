@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.budget import budget
 from tests.gateway.kafka.fetcher import Answer, Asked, Fetcher, Key
-from tests.gateway.kafka.world import World, call
+from tests.gateway.kafka.world import KafkaWorld, call
 
 from rockgate.gateway.kafka.handlers.fetch import Fetched
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -37,7 +37,7 @@ class Cached:
 class Scan:
     """A session that looks at everything, always."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: KafkaWorld) -> None:
         self.world = world
         self.partitions: dict[Key, Cached] = {}
 
@@ -92,7 +92,7 @@ class Driven:
     """A world, a session in it, and the scan beside it."""
 
     def __init__(self) -> None:
-        self.world = World()
+        self.world = KafkaWorld()
         for name in NAMES:
             self.world.topic(name, PARTITIONS)
         self.fetcher = Fetcher(self.world)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from itertools import count
 from typing import Any, TypeVar, cast
 
-from tests.gateway.kafka.world import World, call
+from tests.gateway.kafka.world import KafkaWorld, call
 
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.expiry import Expiry
@@ -47,7 +47,7 @@ SUBSCRIPTION = b"\0\0\0\0\0\1\0\6orders\0\0\0\0"
 """A consumer's: version 0, the topic orders, no data of its own."""
 
 
-class Coordinator(World):
+class Coordinator(KafkaWorld):
     """A world with groups. Its time is `hand` for members and `clock` for offsets."""
 
     groups_config = GroupsConfig()

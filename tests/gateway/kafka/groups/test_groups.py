@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from tests.gateway.kafka.groups.coordinator import Coordinator, code_of
-from tests.gateway.kafka.world import CONFIG
+from tests.world import CONFIG
 
 from rockgate.gateway.groups.ownership import GroupType
 from rockgate.gateway.kafka.groups.classic.events import State

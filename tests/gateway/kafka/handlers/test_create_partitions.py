@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 from tests.gateway.kafka.admin import NODE_ID, SYNC, Admin, seen
-from tests.gateway.kafka.world import CONFIG, call
+from tests.gateway.kafka.world import call
+from tests.world import CONFIG
 
 from rockgate.gateway.kafka.handlers.create_partitions import CreatePartitions
 from rockgate.gateway.kafka.topics.replicas import Replicas

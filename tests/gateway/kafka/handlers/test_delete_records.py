@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.gateway.kafka.world import World, call
+from tests.gateway.kafka.world import KafkaWorld, call
 
 from rockgate.gateway.kafka.handlers.delete_records import DeleteRecords
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -46,16 +46,18 @@ def answers(response: DeleteRecordsResponse, version: int = 2) -> list[tuple[int
     ]
 
 
-def delete(world: World, *asked: tuple[str, int, int], version: int = 2) -> list[tuple[int, int]]:
+def delete(
+    world: KafkaWorld, *asked: tuple[str, int, int], version: int = 2
+) -> list[tuple[int, int]]:
     response = DeleteRecords(world.store).handle(request(*asked), call(version))
     assert isinstance(response, DeleteRecordsResponse)
     return answers(response, version)
 
 
 @pytest.fixture
-def world() -> World:
+def world() -> KafkaWorld:
     """Ten records of which three are deleted already."""
-    world = World()
+    world = KafkaWorld()
     world.topic(partitions=2)
     for _ in range(5):
         world.append(times=[0, 0])
@@ -78,19 +80,19 @@ def world() -> World:
     ],
 )
 def test_the_log_starts_at_the_offset_given_and_never_before_it_did(
-    world: World, offset: int, answer: tuple[int, int], version: int
+    world: KafkaWorld, offset: int, answer: tuple[int, int], version: int
 ) -> None:
     assert delete(world, ("orders", 0, offset), version=version) == [answer]
     assert world.queue().log_start == max(3, answer[1])
 
 
-def test_the_log_start_is_there_after_a_restart(world: World) -> None:
+def test_the_log_start_is_there_after_a_restart(world: KafkaWorld) -> None:
     delete(world, ("orders", 0, 7))
     world.reopen()
     assert (world.queue().log_start, world.queue().next_offset) == (7, 10)
 
 
-def test_each_partition_succeeds_or_fails_alone_in_one_change(world: World) -> None:
+def test_each_partition_succeeds_or_fails_alone_in_one_change(world: KafkaWorld) -> None:
     end = world.store.log.end
     answer = delete(
         world,
@@ -106,7 +108,7 @@ def test_each_partition_succeeds_or_fails_alone_in_one_change(world: World) -> N
     assert len(list(world.store.log.walk(end))) == 1
 
 
-def test_records_of_a_topic_that_is_only_compacted_are_not_deleted(world: World) -> None:
+def test_records_of_a_topic_that_is_only_compacted_are_not_deleted(world: KafkaWorld) -> None:
     world.topic("kept", cleanup_policy="compact")
     world.topic("both", cleanup_policy="compact,delete")
     assert delete(world, ("kept", 0, -1), ("both", 0, -1)) == [
@@ -115,12 +117,12 @@ def test_records_of_a_topic_that_is_only_compacted_are_not_deleted(world: World)
     ]
 
 
-def test_records_of_the_servers_own_topics_are_not_deleted(world: World) -> None:
+def test_records_of_the_servers_own_topics_are_not_deleted(world: KafkaWorld) -> None:
     world.store.topics.create(NewTopic(name="own", queue_count=1, is_internal=True))
     assert delete(world, ("own", 0, -1)) == [(ErrorCode.INVALID_TOPIC_EXCEPTION, -1)]
 
 
-def test_a_refusal_is_told_for_each_partition(world: World) -> None:
+def test_a_refusal_is_told_for_each_partition(world: KafkaWorld) -> None:
     refused = DeleteRecords(world.store).refuse(
         request(("orders", 0, 5), ("orders", 1, 0)), ErrorCode.UNKNOWN_SERVER_ERROR
     )
@@ -128,7 +130,7 @@ def test_a_refusal_is_told_for_each_partition(world: World) -> None:
 
 
 async def test_under_sync_the_answer_waits_for_the_disk_and_minds_the_high_watermark() -> None:
-    world = World(SYNC)
+    world = KafkaWorld(SYNC)
     world.topic()
     world.append()
     world.store.flush()
@@ -140,7 +142,7 @@ async def test_under_sync_the_answer_waits_for_the_disk_and_minds_the_high_water
     assert answers(await future) == [(0, 1)]
 
 
-def delete_now(world: World, offset: int) -> asyncio.Future[DeleteRecordsResponse]:
+def delete_now(world: KafkaWorld, offset: int) -> asyncio.Future[DeleteRecordsResponse]:
     response = DeleteRecords(world.store).handle(request(("orders", 0, offset)), call(2))
     if isinstance(response, DeleteRecordsResponse):
         done: asyncio.Future[DeleteRecordsResponse] = asyncio.get_running_loop().create_future()
@@ -152,7 +154,7 @@ def delete_now(world: World, offset: int) -> asyncio.Future[DeleteRecordsRespons
 
 async def test_under_sync_a_disk_that_fails_is_told() -> None:
     disk = MemoryDisk()
-    world = World(SYNC, disk)
+    world = KafkaWorld(SYNC, disk)
     world.topic()
     world.append()
     world.store.flush()

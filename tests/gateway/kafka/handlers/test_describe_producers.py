@@ -1,5 +1,6 @@
 from tests.gateway.kafka.admin import Admin, seen
-from tests.gateway.kafka.world import NOW_MS, call
+from tests.gateway.kafka.world import call
+from tests.world import NOW_MS
 
 from rockgate.gateway.kafka.handlers.describe_producers import DescribeProducers
 from rockgate.gateway.kafka.produce.producers import Producers

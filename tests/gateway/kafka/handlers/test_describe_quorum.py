@@ -1,6 +1,7 @@
 import pytest
 from tests.gateway.kafka.admin import NODE_ID, Admin, seen
-from tests.gateway.kafka.world import NOW_MS, call
+from tests.gateway.kafka.world import call
+from tests.world import NOW_MS
 
 from rockgate.gateway.kafka.handlers.describe_quorum import METADATA, DescribeQuorum
 from rockgate.protocol.kafka.errors import ErrorCode

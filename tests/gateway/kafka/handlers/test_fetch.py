@@ -7,8 +7,9 @@ from collections.abc import Iterable
 
 import pytest
 from tests.gateway.kafka.fetcher import MIB, ONE, Answer, Asked, Fetcher
-from tests.gateway.kafka.world import CONFIG, World
+from tests.gateway.kafka.world import KafkaWorld
 from tests.waiting import until
+from tests.world import CONFIG
 
 from rockgate.gateway.kafka.fetch import collector
 from rockgate.protocol.kafka.api import APIS, ApiKey
@@ -22,7 +23,7 @@ OUT_OF_RANGE = ErrorCode.OFFSET_OUT_OF_RANGE
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def size_of(world: World, name: str = "orders", partition: int = 0) -> int:
+def size_of(world: KafkaWorld, name: str = "orders", partition: int = 0) -> int:
     """Bytes of a partition's first batch."""
     queue = world.queue(name, partition)
     return len(
@@ -32,7 +33,7 @@ def size_of(world: World, name: str = "orders", partition: int = 0) -> int:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_batches_come_back_as_they_were_appended_in_every_version(version: int) -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     for _ in range(3):
         world.append(times=[1, 2])
@@ -46,7 +47,7 @@ def test_batches_come_back_as_they_were_appended_in_every_version(version: int) 
 
 
 def test_records_are_slices_of_the_log_and_not_copies() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     world.append(value=b"x" * 1000)
     answer = Fetcher(world).fetch({ONE: Asked()})
@@ -58,7 +59,7 @@ def test_records_are_slices_of_the_log_and_not_copies() -> None:
 
 
 def test_read_committed_names_aborted_transactions_of_which_there_are_none() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     world.append()
     answer = Fetcher(world).fetch({ONE: Asked()}, isolation_level=1)
@@ -89,7 +90,7 @@ def test_read_committed_names_aborted_transactions_of_which_there_are_none() -> 
 def test_limits_hold_for_all_but_the_first_batch(
     max_sizes: float, partition_sizes: tuple[float, ...], counts: tuple[int, ...]
 ) -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic(partitions=3)
     for partition in range(3):
         for _ in range(4):
@@ -103,7 +104,7 @@ def test_limits_hold_for_all_but_the_first_batch(
 
 
 def test_the_first_partition_that_has_any_may_pass_its_limit() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic(partitions=2)
     world.append(partition=1, value=b"x" * 5000)
     asked = {("orders", 0): Asked(0, 10), ("orders", 1): Asked(0, 10)}
@@ -112,7 +113,7 @@ def test_the_first_partition_that_has_any_may_pass_its_limit() -> None:
 
 
 def test_the_server_has_a_limit_of_its_own() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     for _ in range(10):
         world.append()
@@ -124,7 +125,7 @@ def test_an_answer_has_no_more_batches_than_may_hold_up_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(collector, "BATCHES_MAX", 4)
-    world = World()
+    world = KafkaWorld()
     world.topic(partitions=3)
     for partition in range(3):
         for _ in range(3):
@@ -140,7 +141,7 @@ def test_an_answer_has_no_more_batches_than_may_hold_up_the_others(
 
 @pytest.mark.parametrize("version", [4, 12, 13, 18])
 def test_what_is_not_there_is_told_without_records_or_bounds(version: int) -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     asked = {
         ("orders", 1): Asked(),
@@ -161,7 +162,7 @@ def test_what_is_not_there_is_told_without_records_or_bounds(version: int) -> No
 
 
 def test_a_topic_that_readers_may_not_read_is_refused() -> None:
-    world = World()
+    world = KafkaWorld()
     topic = world.topic()
     world.append()
     world.store.topics.set_permission({topic: 2})
@@ -171,7 +172,7 @@ def test_a_topic_that_readers_may_not_read_is_refused() -> None:
 
 
 def test_a_retry_topic_answers_to_its_name_on_kafkas_side() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic("%RETRY%billing")
     world.append("%RETRY%billing")
     answer = Fetcher(world).fetch({("rmq.retry.billing", 0): Asked()})
@@ -180,14 +181,14 @@ def test_a_retry_topic_answers_to_its_name_on_kafkas_side() -> None:
 
 @pytest.mark.parametrize("version", [11, 16])
 def test_a_follower_is_refused(version: int) -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     answer = Fetcher(world, version).fetch({ONE: Asked()}, replica_id=3)
     assert answer.errors == {ONE: ErrorCode.NOT_LEADER_OR_FOLLOWER}
 
 
 def test_a_refusal_is_told_for_each_partition_and_for_the_whole() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic(partitions=2)
     fetcher = Fetcher(world)
     request = fetcher.request({("orders", 0): Asked(), ("orders", 1): Asked()})
@@ -205,7 +206,7 @@ async def turns() -> None:
 
 
 async def test_a_fetch_that_finds_nothing_waits_for_an_append() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic(partitions=2)
     fetcher = Fetcher(world)
     asked = {("orders", 0): Asked(), ("orders", 1): Asked()}
@@ -221,7 +222,7 @@ async def test_a_fetch_that_finds_nothing_waits_for_an_append() -> None:
 
 
 async def test_a_fetch_takes_what_there_is_when_its_time_is_over() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     world.append()
     fetcher = Fetcher(world)
@@ -234,7 +235,7 @@ async def test_a_fetch_takes_what_there_is_when_its_time_is_over() -> None:
 
 
 async def test_bytes_of_all_partitions_count_together() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic(partitions=2)
     world.append(partition=0)
     size = size_of(world)
@@ -252,7 +253,7 @@ async def test_bytes_of_all_partitions_count_together() -> None:
 
 @pytest.mark.parametrize("more", [0, 1])
 def test_min_bytes_never_asks_for_more_than_fits_max_bytes(more: int) -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     for _ in range(3):
         world.append()
@@ -264,7 +265,7 @@ def test_min_bytes_never_asks_for_more_than_fits_max_bytes(more: int) -> None:
 
 @pytest.mark.parametrize("more", [0, 1])
 def test_a_partition_whose_own_limit_is_reached_counts_with_all_of_it(more: int) -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     for _ in range(3):
         world.append()
@@ -277,13 +278,13 @@ def test_a_partition_whose_own_limit_is_reached_counts_with_all_of_it(more: int)
     "options", [{"min_bytes": 0, "wait_ms": 500}, {"wait_ms": 0}, {"wait_ms": -1}]
 )
 def test_one_who_does_not_want_to_wait_is_answered_at_once(options: dict[str, int]) -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     assert Fetcher(world).fetch({ONE: Asked()}, **options).sizes == {ONE: 0}
 
 
 def test_an_error_of_the_log_is_told_at_once() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic(partitions=2)
     asked = {("orders", 0): Asked(5), ("orders", 1): Asked()}
     answer = Fetcher(world).fetch(asked, wait_ms=500)
@@ -291,7 +292,7 @@ def test_an_error_of_the_log_is_told_at_once() -> None:
 
 
 async def test_a_topic_that_is_not_there_does_not_end_the_wait_for_others() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     fetcher = Fetcher(world)
     future = fetcher.waiting({ONE: Asked(), ("nothing", 0): Asked()}, wait_ms=500)
@@ -302,7 +303,7 @@ async def test_a_topic_that_is_not_there_does_not_end_the_wait_for_others() -> N
 
 
 async def test_a_topic_that_goes_while_somebody_waits_is_told() -> None:
-    world = World()
+    world = KafkaWorld()
     topic = world.topic()
     fetcher = Fetcher(world)
     future = fetcher.waiting({ONE: Asked()}, wait_ms=500)
@@ -312,7 +313,7 @@ async def test_a_topic_that_goes_while_somebody_waits_is_told() -> None:
 
 
 async def test_a_topic_that_goes_ends_the_wait_for_others_too() -> None:
-    world = World()
+    world = KafkaWorld()
     topic = world.topic("going")
     world.topic()
     fetcher = Fetcher(world)
@@ -323,7 +324,7 @@ async def test_a_topic_that_goes_ends_the_wait_for_others_too() -> None:
 
 
 async def test_a_log_start_that_passes_one_who_waits_is_told() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     world.append()
     fetcher = Fetcher(world)
@@ -334,7 +335,7 @@ async def test_a_log_start_that_passes_one_who_waits_is_told() -> None:
 
 
 async def test_a_lost_connection_ends_its_wait() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     future = Fetcher(world).waiting({ONE: Asked()}, wait_ms=500)
     future.cancel()
@@ -343,7 +344,7 @@ async def test_a_lost_connection_ends_its_wait() -> None:
 
 
 async def test_under_sync_nothing_is_shown_before_it_is_on_disk() -> None:
-    world = World(StoreConfig(segment_bytes=1 << 20, flush="sync", key_index=False))
+    world = KafkaWorld(StoreConfig(segment_bytes=1 << 20, flush="sync", key_index=False))
     world.topic()
     fetcher = Fetcher(world)
     world.append()
@@ -378,7 +379,7 @@ class Faulting:
 
 
 async def test_what_was_written_before_the_start_is_brought_in_before_it_is_sent() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     for _ in range(3):
         world.append(value=b"x" * 1000)
@@ -396,7 +397,7 @@ async def test_what_was_written_before_the_start_is_brought_in_before_it_is_sent
 
 
 async def test_a_hot_read_never_waits_for_a_thread() -> None:
-    world = World(CONFIG)
+    world = KafkaWorld(CONFIG)
     world.topic()
     faulting = Faulting(world.store)
     for _ in range(100):
@@ -406,7 +407,7 @@ async def test_a_hot_read_never_waits_for_a_thread() -> None:
 
 
 async def test_one_who_waits_behind_cold_data_for_more_of_it_gets_both() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     world.append()
     world.reopen()

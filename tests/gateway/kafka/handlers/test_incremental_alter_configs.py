@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 from tests.gateway.kafka.admin import NODE_ID, SYNC, Admin, seen
-from tests.gateway.kafka.world import CONFIG, call
+from tests.gateway.kafka.world import call
+from tests.world import CONFIG
 
 from rockgate.gateway.kafka.handlers.incremental_alter_configs import IncrementalAlterConfigs
 from rockgate.protocol.kafka.errors import ErrorCode

@@ -45,7 +45,7 @@ def test_an_id_of_a_thousand_characters_does_all_that_a_short_one_does(ledger: L
     assert ledger.add_group(producer, id_=id_) == ErrorCode.NONE
     assert ledger.commit_offset(producer, 7, id_=id_) == ErrorCode.NONE
     assert ledger.end(producer, commit=True, id_=id_).code == ErrorCode.NONE
-    ledger.crash()
+    ledger.kill()
     assert ledger.read() == [b"one"]
     assert ledger.committed_offset() == (0, 7)
 

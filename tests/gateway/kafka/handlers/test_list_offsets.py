@@ -3,7 +3,8 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 import pytest
-from tests.gateway.kafka.world import NOW_MS, World, call
+from tests.gateway.kafka.world import KafkaWorld, call
+from tests.world import NOW_MS
 
 from rockgate.gateway.kafka.fetch import time_search
 from rockgate.gateway.kafka.fetch.time_search import TimeSearch
@@ -35,7 +36,7 @@ Answer = tuple[int, int, int, int]
 """Error code, offset, timestamp, leader epoch."""
 
 
-def handler_of(world: World) -> ListOffsets:
+def handler_of(world: KafkaWorld) -> ListOffsets:
     return ListOffsets(
         store=world.store,
         reader=world.partitions,
@@ -60,7 +61,7 @@ def answers(response: ListOffsetsResponse, version: int) -> list[Answer]:
 
 
 async def ask(
-    world: World,
+    world: KafkaWorld,
     timestamp: int,
     *,
     version: int = 11,
@@ -78,10 +79,10 @@ async def ask(
 
 
 @pytest.fixture
-def world() -> World:
+def world() -> KafkaWorld:
     """Ten records in batches of two, ten milliseconds apart; two of them are deleted, and epoch 2
     began at 6."""
-    world = World()
+    world = KafkaWorld()
     world.topic(partitions=2)
     for first in range(0, 10, 2):
         if first == 6:
@@ -109,13 +110,13 @@ def world() -> World:
     ],
 )
 async def test_special_times_ask_for_places(
-    world: World, timestamp: int, partition: int, answer: Answer
+    world: KafkaWorld, timestamp: int, partition: int, answer: Answer
 ) -> None:
     assert await ask(world, timestamp, partition=partition) == answer
 
 
 @pytest.mark.parametrize("version", range(1, 12))
-async def test_each_special_time_has_its_first_version(world: World, version: int) -> None:
+async def test_each_special_time_has_its_first_version(world: KafkaWorld, version: int) -> None:
     firsts = {-1: 1, -2: 1, -3: 7, -4: 8, -5: 9, -6: 11, -7: 99}
     for timestamp, first in firsts.items():
         code, *_ = await ask(world, timestamp, version=version)
@@ -123,7 +124,7 @@ async def test_each_special_time_has_its_first_version(world: World, version: in
 
 
 async def test_under_sync_the_latest_is_what_is_on_disk_and_it_never_falls() -> None:
-    world = World(StoreConfig(segment_bytes=1 << 20, flush="sync", key_index=False))
+    world = KafkaWorld(StoreConfig(segment_bytes=1 << 20, flush="sync", key_index=False))
     world.topic()
     world.append(times=[5, 6])
     assert await ask(world, LATEST) == (0, 0, -1, 1)
@@ -156,7 +157,7 @@ async def test_under_sync_the_latest_is_what_is_on_disk_and_it_never_falls() -> 
     ],
 )
 async def test_a_time_finds_the_first_record_that_is_as_late(
-    world: World, timestamp: int, answer: Answer
+    world: KafkaWorld, timestamp: int, answer: Answer
 ) -> None:
     assert await ask(world, timestamp) == answer
     before_epochs = await ask(world, timestamp, version=3)
@@ -165,14 +166,14 @@ async def test_a_time_finds_the_first_record_that_is_as_late(
 
 @pytest.mark.parametrize("compression", Compression)
 async def test_compressed_batches_are_opened_too(compression: Compression) -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     world.append(times=range(0, 1000, 10), compression=compression, value=b"x" * 300)
     assert await ask(world, 555) == (0, 56, 560, 1)
 
 
 async def test_a_large_batch_is_opened_in_a_thread() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     world.append(times=range(LIGHT.records_max + 1), value=b"x" * 10)
     assert await ask(world, 50) == (0, 50, 50, 1)
@@ -185,7 +186,7 @@ async def test_a_large_batch_is_opened_in_a_thread() -> None:
 async def test_under_log_append_time_all_records_of_a_batch_have_its_time(
     timestamp: int, offset: int, found_ms: int
 ) -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     world.append(times=[1, 2, 3], append_time=500)
     world.append(times=[1, 2], append_time=700)
@@ -194,7 +195,7 @@ async def test_under_log_append_time_all_records_of_a_batch_have_its_time(
 
 
 async def test_times_may_be_out_of_order() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     for times in ([50, 10], [20, 90], [30, 40], [90, 5]):
         world.append(times=times)
@@ -205,7 +206,7 @@ async def test_times_may_be_out_of_order() -> None:
 
 @pytest.mark.parametrize("log_start", [4, 5])
 async def test_a_deleted_record_of_a_late_time_does_not_hide_what_follows(log_start: int) -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     for times in ([1, 900], [2, 3], [800, 4], [5, 6], [7, 700], [8, 700]):
         world.append(times=times)
@@ -218,7 +219,7 @@ async def test_a_deleted_record_of_a_late_time_does_not_hide_what_follows(log_st
 
 async def test_a_long_walk_gives_others_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time_search, "WALK_UNITS", 3)
-    world = World()
+    world = KafkaWorld()
     world.topic()
     world.append(times=[1000])
     for time_ms in range(40):
@@ -230,7 +231,7 @@ async def test_a_long_walk_gives_others_their_turn(monkeypatch: pytest.MonkeyPat
 
 
 async def test_message_entries_have_the_time_they_were_born() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     world.append(times=[NOW_MS])
     for number in (1, 2, 3):
@@ -240,7 +241,7 @@ async def test_message_entries_have_the_time_they_were_born() -> None:
 
 
 async def test_what_was_written_before_the_start_is_brought_in_first() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     for time_ms in range(5):
         world.append(times=[time_ms])
@@ -255,7 +256,7 @@ async def test_what_was_written_before_the_start_is_brought_in_first() -> None:
 
 
 async def test_a_batch_that_is_none_inside_is_told_as_corrupt() -> None:
-    world = World()
+    world = KafkaWorld()
     world.topic()
     body = build_batch([Record(0, 1, b"k", b"v"), Record(1, 2, b"k", b"v")], base_offset=0)
     body[HEADER_SIZE:] = b"\xff" * (len(body) - HEADER_SIZE)
@@ -272,24 +273,24 @@ async def test_a_batch_that_is_none_inside_is_told_as_corrupt() -> None:
     [(-1, 0), (2, 0), (1, ErrorCode.FENCED_LEADER_EPOCH), (3, ErrorCode.UNKNOWN_LEADER_EPOCH)],
 )
 async def test_the_leader_epoch_must_be_the_current_one(
-    world: World, epoch: int, code: int
+    world: KafkaWorld, epoch: int, code: int
 ) -> None:
     for timestamp in (LATEST, EARLIEST, 5):
         assert (await ask(world, timestamp, epoch=epoch))[0] == code
 
 
 @pytest.mark.parametrize("partition", [2, -1, 1 << 30])
-async def test_a_partition_that_is_not_there_is_unknown(world: World, partition: int) -> None:
+async def test_a_partition_that_is_not_there_is_unknown(world: KafkaWorld, partition: int) -> None:
     answer = await ask(world, LATEST, partition=partition)
     assert answer == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1, -1)
 
 
-async def test_a_topic_that_readers_may_not_read_is_refused(world: World) -> None:
+async def test_a_topic_that_readers_may_not_read_is_refused(world: KafkaWorld) -> None:
     world.store.topics.set_permission({world.store.topics.get("orders"): 2})
     assert (await ask(world, LATEST))[0] == ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
-def test_a_partition_that_is_named_twice_is_an_invalid_request_told_once(world: World) -> None:
+def test_a_partition_that_is_named_twice_is_an_invalid_request_told_once(world: KafkaWorld) -> None:
     asked = [
         ListOffsetsPartition(partition_index=index, timestamp=LATEST) for index in (0, 1, 0, 9, 9)
     ]
@@ -300,7 +301,7 @@ def test_a_partition_that_is_named_twice_is_an_invalid_request_told_once(world: 
     assert found == [(0, invalid), (1, 0), (9, invalid)]
 
 
-def test_a_refusal_is_told_for_each_partition(world: World) -> None:
+def test_a_refusal_is_told_for_each_partition(world: KafkaWorld) -> None:
     asked = [ListOffsetsPartition(partition_index=index, timestamp=LATEST) for index in (0, 1)]
     refused = handler_of(world).refuse(request(*asked), ErrorCode.UNKNOWN_SERVER_ERROR)
     assert answers(refused, 11) == [(-1, -1, -1, -1)] * 2
@@ -308,7 +309,7 @@ def test_a_refusal_is_told_for_each_partition(world: World) -> None:
 
 async def test_many_partitions_are_looked_up_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(list_offsets, "SLICE_COUNT", 10)
-    world = World()
+    world = KafkaWorld()
     world.topic(partitions=35)
     world.append(partition=34)
     asked = [ListOffsetsPartition(partition_index=index, timestamp=LATEST) for index in range(35)]

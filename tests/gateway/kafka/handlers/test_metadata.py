@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 from tests.gateway.kafka.admin import IDENTITY, NODE_ID, SYNC, Admin, answered, seen
-from tests.gateway.kafka.world import CONFIG, call
+from tests.gateway.kafka.world import call
+from tests.world import CONFIG
 
 from rockgate.gateway.kafka.handlers import metadata
 from rockgate.gateway.kafka.handlers.metadata import Metadata

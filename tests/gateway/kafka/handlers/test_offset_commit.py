@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from tests.gateway.kafka.groups.coordinator import Coordinator, code_of, read
-from tests.gateway.kafka.world import CONFIG
+from tests.world import CONFIG
 
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.join_group import JoinGroupResponse

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 import pytest
-from tests.gateway.kafka.world import World, call
+from tests.gateway.kafka.world import KafkaWorld, call
 
 from rockgate.gateway.kafka.handlers import offset_for_leader_epoch
 from rockgate.gateway.kafka.handlers.offset_for_leader_epoch import OffsetForLeaderEpoch
@@ -24,7 +24,7 @@ Answer = tuple[int, int, int]
 """Error code, leader epoch, end offset."""
 
 
-def handler_of(world: World) -> OffsetForLeaderEpoch:
+def handler_of(world: KafkaWorld) -> OffsetForLeaderEpoch:
     return OffsetForLeaderEpoch(
         store=world.store, reader=world.partitions, epochs=world.epochs, warming=world.warming
     )
@@ -47,7 +47,9 @@ def request(*asked: tuple[str, int, int, int]) -> OffsetForLeaderEpochRequest:
     )
 
 
-async def ask(world: World, *asked: tuple[str, int, int, int], version: int = 4) -> list[Answer]:
+async def ask(
+    world: KafkaWorld, *asked: tuple[str, int, int, int], version: int = 4
+) -> list[Answer]:
     found = handler_of(world).handle(request(*asked), call(version))
     response = found if isinstance(found, OffsetForLeaderEpochResponse) else await found
     sent = decode(OffsetForLeaderEpochResponse, version, encode(response, version))
@@ -60,9 +62,9 @@ async def ask(world: World, *asked: tuple[str, int, int, int], version: int = 4)
 
 
 @pytest.fixture
-def world() -> World:
+def world() -> KafkaWorld:
     """Epoch 1 wrote offsets 0 and 1, epoch 2, the current one, 2."""
-    world = World()
+    world = KafkaWorld()
     world.topic()
     world.append(times=[1, 2])
     world.reopen()
@@ -76,7 +78,7 @@ def world() -> World:
     [(1, (0, 1, 2)), (2, (0, 2, 3)), (3, (0, -1, -1)), (-1, (0, -1, -1))],
 )
 async def test_an_epoch_is_told_with_its_end(
-    world: World, epoch: int, answer: Answer, version: int
+    world: KafkaWorld, epoch: int, answer: Answer, version: int
 ) -> None:
     assert await ask(world, ("orders", 0, -1, epoch), version=version) == [answer]
 
@@ -92,14 +94,14 @@ async def test_an_epoch_is_told_with_its_end(
     ],
 )
 async def test_what_cannot_be_told_is_an_error(
-    world: World, asked: tuple[str, int, int, int], code: int
+    world: KafkaWorld, asked: tuple[str, int, int, int], code: int
 ) -> None:
     good = ("orders", 0, 2, 1)
     assert await ask(world, asked, good) == [(code, -1, -1), (0, 1, 2)]
 
 
 async def test_nothing_past_the_high_watermark_is_told() -> None:
-    world = World(StoreConfig(segment_bytes=1 << 20, flush="sync", key_index=False))
+    world = KafkaWorld(StoreConfig(segment_bytes=1 << 20, flush="sync", key_index=False))
     world.topic()
     world.append()
     assert await ask(world, ("orders", 0, -1, 1)) == [(0, 1, 0)]
@@ -111,7 +113,7 @@ async def test_many_partitions_are_looked_up_in_slices_after_what_is_cold_was_br
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(offset_for_leader_epoch, "SLICE_COUNT", 10)
-    world = World()
+    world = KafkaWorld()
     world.topic(partitions=25)
     for partition in range(25):
         world.append(partition=partition, times=[0] * (partition + 1))
@@ -123,7 +125,7 @@ async def test_many_partitions_are_looked_up_in_slices_after_what_is_cold_was_br
     assert found == [(0, 1, index + 1) for index in range(25)]
 
 
-def test_a_refusal_is_told_for_each_partition(world: World) -> None:
+def test_a_refusal_is_told_for_each_partition(world: KafkaWorld) -> None:
     refused = handler_of(world).refuse(
         request(("orders", 0, -1, 1), ("a", 7, -1, 1)), ErrorCode.UNKNOWN_SERVER_ERROR
     )

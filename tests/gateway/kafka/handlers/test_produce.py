@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 from tests.gateway.kafka.transactions.ledger import transactional_writes
-from tests.gateway.kafka.world import NOW_MS, World, call
+from tests.gateway.kafka.world import KafkaWorld, call
+from tests.world import NOW_MS
 
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 from rockgate.gateway.kafka.configs.topic_settings import SettingsCache
@@ -59,7 +60,7 @@ class Listener:
     tries_shortcut = False
 
     def __init__(self, config: StoreConfig | None = None, **topic_config: str) -> None:
-        self.world = World(config) if config else World()
+        self.world = KafkaWorld(config) if config else KafkaWorld()
         self.topic = self.world.topic(partitions=2, **topic_config)
         store = self.world.store
         self.producers = self.world.folds.producers

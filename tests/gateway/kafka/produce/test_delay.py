@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.gateway.kafka.delayed import Postponing, delayed, plain
 from tests.gateway.kafka.fetcher import Answer, Asked, Fetcher
-from tests.gateway.kafka.world import NOW_MS
+from tests.world import NOW_MS
 
 from rockgate.gateway.delay.opening import open_batch
 from rockgate.gateway.kafka.fetch.time_search import TimeSearch
@@ -50,9 +50,9 @@ def test_a_delayed_record_comes_when_it_is_due_and_the_others_at_once(codec: Com
     assert base == 1
     assert world.put(plain(b"behind")) == 4
     assert world.values() == [b"before", b"a", b"c", b"behind"]
-    world.ripen(4_999)
+    world.pass_time(4_999)
     assert world.values() == [b"before", b"a", b"c", b"behind"]
-    world.ripen(1)
+    world.pass_time(1)
     assert world.values() == [b"before", b"a", b"c", b"behind", b"b"]
     assert [record.offset for batch in world.shown() for record in batch.records] == [0, 1, 3, 4, 5]
     assert world.waiting_count == 0
@@ -70,7 +70,7 @@ def test_the_batch_lies_in_the_log_as_it_came_and_is_marked() -> None:
 def test_a_delivery_names_its_origin() -> None:
     world = mixed()
     world.put(plain(b"a"), delayed(b"b", 1))
-    world.ripen(1)
+    world.pass_time(1)
     view = entry_at(world, 2)
     entry = envelope.read(view)
     topic = world.store.topics.get("orders")
@@ -85,7 +85,7 @@ def test_a_record_comes_as_it_was_sent_without_the_headers_that_delayed_it() -> 
     headers = (("a", b"1"), ("DELAY", b"1"), ("a", None), ("TIMER_DELAY_MS", b"7"), ("é", b""))
     record = Record(0, NOW_MS - 77, None, None, headers)
     assert world.produce(bytes(build_batch([record], base_offset=0))).error_code == 0
-    world.ripen(1_000)
+    world.pass_time(1_000)
     (last,) = world.shown()[-1].records
     assert last == Record(1, NOW_MS - 77, None, None, (("a", b"1"), ("a", None), ("é", b"")))
 
@@ -103,9 +103,9 @@ def test_a_record_comes_as_it_was_sent_without_the_headers_that_delayed_it() -> 
 def test_every_header_delays(name: str, value: str, wait_ms: int) -> None:
     world = mixed()
     world.put((b"x", {name: value}))
-    world.ripen(wait_ms - 1)
+    world.pass_time(wait_ms - 1)
     assert world.values() == []
-    world.ripen(1)
+    world.pass_time(1)
     assert world.values() == [b"x"]
 
 
@@ -115,7 +115,7 @@ def test_every_header_delays(name: str, value: str, wait_ms: int) -> None:
 def test_what_is_past_comes_at_once(headers: dict[str, str]) -> None:
     world = mixed()
     world.put((b"x", headers))
-    world.work()
+    world.settle()
     assert world.values() == [b"x"]
 
 
@@ -123,7 +123,7 @@ def test_records_come_in_the_order_of_their_times_and_then_as_they_were_sent() -
     world = mixed()
     world.put(delayed(b"c", 900), delayed(b"a", 300), delayed(b"d", 900))
     world.put(delayed(b"b", 300))
-    world.ripen(1_000)
+    world.pass_time(1_000)
     assert world.values() == [b"a", b"b", b"c", b"d"]
 
 
@@ -162,7 +162,7 @@ def test_a_topic_that_becomes_normal_delivers_what_waits() -> None:
     world.put(plain(b"a"), delayed(b"b", 1_000))
     world.store.topics.set_config({world.store.topics.get("orders"): {"message.type": "NORMAL"}})
     assert world.values() == [b"a"]
-    world.ripen(1_000)
+    world.pass_time(1_000)
     assert world.values() == [b"a", b"b"]
 
 
@@ -197,30 +197,30 @@ def test_a_batch_that_is_sent_again_is_not_scheduled_again() -> None:
     producer = world.init().producer
     batch = world.batch([plain(b"a"), delayed(b"b", 1_000)], producer=producer)
     assert [world.produce(batch).base_offset for _ in range(3)] == [0, 0, 0]
-    world.crash()
+    world.kill()
     assert world.produce(batch).base_offset == 0
     assert world.waiting_count == 1
-    world.ripen(1_000)
+    world.pass_time(1_000)
     assert world.values() == [b"a", b"b"]
     assert world.produce(batch).base_offset == 0
-    world.ripen(DAY_MS)
+    world.pass_time(DAY_MS)
     assert world.values() == [b"a", b"b"]
 
 
 # Restarts
 
 
-@pytest.mark.parametrize("how", ["reopen", "crash"])
+@pytest.mark.parametrize("how", ["reopen", "kill"])
 def test_what_waits_survives_a_restart(how: str) -> None:
     world = mixed()
     world.put(plain(b"a"), delayed(b"b", HOUR_MS), delayed(b"c", 2 * HOUR_MS))
     getattr(world, how)()
-    world.ripen(HOUR_MS)
+    world.pass_time(HOUR_MS)
     assert world.values() == [b"a", b"b"]
     getattr(world, how)()
-    world.ripen(HOUR_MS)
+    world.pass_time(HOUR_MS)
     getattr(world, how)()
-    world.ripen(HOUR_MS)
+    world.pass_time(HOUR_MS)
     assert world.values() == [b"a", b"b", b"c"]
 
 
@@ -229,7 +229,7 @@ def test_a_recalled_record_never_comes() -> None:
     world.put(plain(b"a"), delayed(b"b", 1_000), delayed(b"c", 1_000))
     topic = world.store.topics.get("orders")
     assert world.store.delay.recall(topic.id, 0, 1)
-    world.ripen(1_000)
+    world.pass_time(1_000)
     assert world.values() == [b"a", b"c"]
 
 
@@ -242,7 +242,7 @@ def test_a_deleted_topic_takes_what_waits_with_it() -> None:
     world.store.topics.delete([world.store.topics.get("orders")])
     assert (world.waiting_count, len(world.folds.held)) == (0, 0)
     world.mixed()
-    world.ripen(DAY_MS)
+    world.pass_time(DAY_MS)
     assert world.values() == []
 
 
@@ -252,7 +252,7 @@ def test_a_deleted_topic_takes_what_waits_with_it() -> None:
 def test_under_append_time_a_record_has_the_time_of_its_delivery() -> None:
     world = mixed(message_timestamp_type="LogAppendTime")
     world.put(plain(b"a"), delayed(b"b", 1_000))
-    world.ripen(1_000)
+    world.pass_time(1_000)
     times = [record.timestamp for batch in world.shown() for record in batch.records]
     assert times == [NOW_MS, NOW_MS + 1_000]
 
@@ -263,7 +263,7 @@ def test_a_topic_that_compresses_shows_what_it_keeps() -> None:
     header = read_header(envelope.body_of(entry_at(world, 0)))
     assert header.compression is Compression.ZSTD
     assert world.values() == [b"a" * 500]
-    world.ripen(1_000)
+    world.pass_time(1_000)
     assert world.values() == [b"a" * 500, b"b"]
 
 
@@ -294,7 +294,7 @@ def test_a_search_by_time_finds_what_readers_see() -> None:
     assert found_at(world, NOW_MS + 1) == 4
     assert found_at(world, NOW_MS + 3) is None
     assert found_at(world, None) == 4
-    world.ripen(HOUR_MS)
+    world.pass_time(HOUR_MS)
     assert found_at(world, NOW_MS + 3) == 9
     assert found_at(world, None) == 9
 
@@ -304,7 +304,7 @@ def test_deleting_records_leaves_what_waits() -> None:
     world.put(plain(b"a"), delayed(b"b", 1_000), plain(b"c"))
     world.delete_records(3)
     assert world.values() == []
-    world.ripen(1_000)
+    world.pass_time(1_000)
     assert world.values() == [b"b"]
 
 
@@ -331,16 +331,16 @@ def test_what_waits_outlives_the_retention_of_its_topic() -> None:
     for _ in range(30):
         for _ in range(8):
             world.put(plain(b"x" * 1_000))
-        world.ripen(HOUR_MS + 1)
+        world.pass_time(HOUR_MS + 1)
     assert world.store.retention.removed_count > 5
     assert world.store.log.start > 0
     assert world.end(producer, commit=True).code == 0
-    world.work()
+    world.settle()
     assert world.waiting_count == 2
-    world.crash()
-    world.ripen(30 * DAY_MS)
+    world.kill()
+    world.pass_time(30 * DAY_MS)
     assert b"month" in world.values()
-    world.ripen(31 * DAY_MS)
+    world.pass_time(31 * DAY_MS)
     assert world.values()[-1:] == [b"t"]
 
 
@@ -354,14 +354,14 @@ def test_records_of_a_transaction_wait_from_its_commit_on() -> None:
         [plain(b"a"), delayed(b"b", 1_000)], producer=producer, is_transactional=True
     )
     assert world.produce(batch, id_="tx").error_code == 0
-    world.ripen(10_000)
+    world.pass_time(10_000)
     assert world.waiting_count == 0
     assert world.values(committed=True) == []
     assert world.values() == [b"a"]
     assert world.end(producer, commit=True).code == 0
-    world.ripen(999)
+    world.pass_time(999)
     assert (world.waiting_count, world.values(committed=True)) == (1, [b"a"])
-    world.ripen(1)
+    world.pass_time(1)
     assert world.read() == [b"a", b"b"]
     assert world.values(committed=True) == [b"a", b"b"]
 
@@ -374,7 +374,7 @@ def test_an_abort_schedules_nothing() -> None:
     )
     assert world.produce(batch, id_="tx").error_code == 0
     assert world.end(producer, commit=False).code == 0
-    world.ripen(DAY_MS)
+    world.pass_time(DAY_MS)
     assert (world.waiting_count, len(world.folds.held)) == (0, 0)
     assert world.read() == []
 
@@ -385,15 +385,15 @@ def test_an_open_transaction_is_held_over_restarts_and_decided_then() -> None:
     for partition in (0, 1):
         batch = world.batch([delayed(b"b", 1_000)], producer=producer, is_transactional=True)
         assert world.produce(batch, id_="tx", partition=partition).error_code == 0
-    world.crash()
-    world.ripen(5_000)
+    world.kill()
+    world.pass_time(5_000)
     assert (world.waiting_count, len(world.folds.held)) == (0, 2)
     world.reopen()
     assert world.end(producer, commit=True).code == 0
-    world.crash()
-    world.work()
+    world.kill()
+    world.settle()
     assert (world.waiting_count, len(world.folds.held)) == (2, 0)
-    world.ripen(1_000)
+    world.pass_time(1_000)
     assert world.read(0) == world.read(1) == [b"b"]
 
 
@@ -406,8 +406,8 @@ def test_each_transaction_of_a_producer_is_decided_alone() -> None:
         assert world.produce(batch, id_="tx").error_code == 0
         producer = world.end(producer, commit=is_commit).producer
         if number == 1:
-            world.crash()
-    world.ripen(1_000)
+            world.kill()
+    world.pass_time(1_000)
     assert world.read() == [b"0", b"2"]
 
 
@@ -426,10 +426,10 @@ def test_a_batch_with_very_many_delayed_records_is_scheduled_little_by_little(
     while world.scheduling.step():
         seen.append(world.waiting_count)
         if len(seen) == 2:
-            world.crash()
+            world.kill()
             assert world.waiting_count == 4
     assert seen == [2, 4, 6, 7]
-    world.ripen(1_000)
+    world.pass_time(1_000)
     assert world.values() == [b"%d" % number for number in range(7)]
 
 
@@ -451,12 +451,12 @@ def test_a_held_batch_that_is_damaged_waits_behind_the_others_and_is_told_once(
 
     monkeypatch.setattr("rockgate.gateway.kafka.produce.delay_schedule.open_batch", damage)
     for _ in range(5):
-        world.ripen(delay_schedule.RETRY_MS)
+        world.pass_time(delay_schedule.RETRY_MS)
     assert world.values() == [b"1", b"1", b"2", b"2"]
     assert sum("wait for a repair" in record.message for record in caplog.records) == 1
     monkeypatch.setattr("rockgate.gateway.kafka.produce.delay_schedule.open_batch", open_batch)
-    world.ripen(delay_schedule.RETRY_MS)
-    world.ripen(1_000)
+    world.pass_time(delay_schedule.RETRY_MS)
+    world.pass_time(1_000)
     assert world.values() == [b"1", b"1", b"2", b"2", b"0", b"0"]
 
 
@@ -481,7 +481,7 @@ def test_a_large_batch_is_opened_by_a_thread_and_what_comes_behind_it_waits() ->
     assert world.values()[:3] == [b"0", b"2", b"4"]
     assert world.values()[-1] == b"z"
     assert world.shown()[0].records[1].offset == 2
-    world.ripen(1_000)
+    world.pass_time(1_000)
     assert world.values().count(b"d") == 1_000
 
 
@@ -519,9 +519,9 @@ def test_a_large_batch_that_is_read_later_is_the_same() -> None:
 
     asyncio.run(scenario())
     kept = world.shown()
-    world.crash()
+    world.kill()
     assert world.shown() == kept
-    world.ripen(1_000)
+    world.pass_time(1_000)
     assert world.values().count(b"d") == 1_000
 
 
@@ -529,7 +529,7 @@ def test_a_fetch_of_a_large_batch_has_a_thread_rewrite_it_and_keeps_to_its_limit
     world = mixed()
     asyncio.run(world.produce_later(heavy(world)))
     world.put(plain(b"behind"))
-    world.crash()  # what readers see is not kept any more
+    world.kill()  # what readers see is not kept any more
     fetcher = Fetcher(world)
 
     async def scenario() -> None:

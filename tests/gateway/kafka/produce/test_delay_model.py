@@ -130,13 +130,13 @@ class DelayingMachine(RuleBasedStateMachine):
         self.world.clock.advance(milliseconds)
         self._settle()
 
-    @rule(how=st.sampled_from(("reopen", "crash")))
+    @rule(how=st.sampled_from(("reopen", "kill")))
     def start_again(self, how: str) -> None:
         getattr(self.world, how)()
 
     def _settle(self) -> None:
         """Everything that is due comes, in the order of time and of scheduling."""
-        self.world.work()
+        self.world.settle()
         while self.waiting and self.waiting[0][0] <= self.now_ms:
             self.seen.append(heapq.heappop(self.waiting)[2])
 

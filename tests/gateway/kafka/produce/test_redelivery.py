@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from tests.gateway.kafka.delayed import Given, Postponing, delayed
-from tests.gateway.kafka.world import CONFIG
+from tests.world import CONFIG
 
 from rockgate.gateway.kafka.produce import redelivery
 from rockgate.protocol import entry as envelope
@@ -44,7 +44,7 @@ def delivered(world: Postponing, start: int) -> list[tuple[BatchHeader, int, lis
 def test_a_delivery_has_the_codec_of_what_was_sent(codec: Compression) -> None:
     world = world_of()
     start = put(world, *[delayed(b"%d" % n * 50, 100) for n in range(9)], codec=codec)
-    world.ripen(100)
+    world.pass_time(100)
     [(header, _, values)] = delivered(world, start)
     assert header.compression is codec
     assert values == [b"%d" % n * 50 for n in range(9)]
@@ -55,7 +55,7 @@ def test_a_record_that_is_large_in_plain_keeps_to_the_limit(codec: Compression) 
     world = world_of()
     value = bytes(5 << 20)
     start = put(world, delayed(value, 100), delayed(b"small", 100), codec=codec)
-    world.ripen(100)
+    world.pass_time(100)
     found = delivered(world, start)
     assert [values for _, _, values in found] == [[value], [b"small"]]
     assert max(size for _, size, _ in found) < LIMIT
@@ -67,7 +67,7 @@ def test_deliveries_are_split_to_a_small_limit() -> None:
     start = 0
     for value in values:
         start += put(world, delayed(value, 1_000), codec=Compression.NONE)
-    world.ripen(1_000)
+    world.pass_time(1_000)
     found = delivered(world, start)
     assert [value for _, _, part in found for value in part] == values
     assert 1 < len(found) < 20
@@ -80,7 +80,7 @@ def test_batches_of_several_codecs_are_delivered_in_order_each_with_its_own() ->
     start = 0
     for n, codec in enumerate(codecs):
         start += put(world, delayed(b"%d" % n, 1_000), codec=codec)
-    world.ripen(1_000)
+    world.pass_time(1_000)
     found = [(header.compression, values) for header, _, values in delivered(world, start)]
     assert found == [
         (Compression.ZSTD, [b"0", b"1"]),
@@ -112,7 +112,7 @@ def test_a_job_opens_so_much_and_the_next_one_the_rest(monkeypatch: pytest.Monke
     start = 0
     for value in values:
         start += put(world, delayed(value, 1_000), codec=Compression.ZSTD)
-    world.ripen(1_000)
+    world.pass_time(1_000)
     assert [value for _, _, part in delivered(world, start) for value in part] == values
     assert world.waiting_count == 0
 
@@ -121,5 +121,5 @@ def test_times_at_both_ends_are_delivered_apart() -> None:
     world = world_of(message_timestamp_before_max_ms=str(2**63 - 1))
     batch = world.batch([delayed(b"v", 100)])
     assert asyncio.run(world.produce_later(batch)).error_code == 0
-    world.ripen(100)
+    world.pass_time(100)
     assert [values for _, _, values in delivered(world, 1)] == [[b"v"]]

@@ -1,5 +1,5 @@
 import pytest
-from tests.gateway.kafka.world import World
+from tests.gateway.kafka.world import KafkaWorld
 from tests.seeds import seeded
 
 from rockgate.gateway.kafka.topics import sizes as queuesizes
@@ -18,7 +18,7 @@ def true_size(queue: Queue) -> int:
 
 
 def test_a_queue_takes_what_its_entries_take() -> None:
-    world, sizes = World(), QueueSizes()
+    world, sizes = KafkaWorld(), QueueSizes()
     topic = world.topic()
     assert measured(sizes, world.queue()) == (0, 0)
     for _ in range(5):
@@ -34,7 +34,7 @@ def test_sizes_follow_appends_and_deletions(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(queuesizes, "PIECE_UNITS", 4)
     monkeypatch.setattr(queuesizes, "_DEAD_MARKS_MAX", 3)
     rng = seeded()
-    world, sizes = World(), QueueSizes()
+    world, sizes = KafkaWorld(), QueueSizes()
     world.topic()
     queue = world.queue()
     for _ in range(100):

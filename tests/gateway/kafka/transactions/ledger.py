@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tests.gateway.kafka.world import NOW_MS, World, call
+from tests.gateway.kafka.world import KafkaWorld, call
+from tests.world import NOW_MS
 
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.groups import Groups
@@ -66,7 +67,7 @@ class Outcome(NamedTuple):
     producer: Producer
 
 
-def transactional_writes(world: World) -> TransactionalWrites:
+def transactional_writes(world: KafkaWorld) -> TransactionalWrites:
     """What Produce needs of transactions, over a world's folds."""
     return TransactionalWrites(
         coordinator=coordinator_of(world),
@@ -75,14 +76,14 @@ def transactional_writes(world: World) -> TransactionalWrites:
     )
 
 
-def markers_of(world: World) -> Markers:
+def markers_of(world: KafkaWorld) -> Markers:
     folds = world.folds
     return Markers(
         store=world.store, unstable=folds.unstable, producers=folds.producers, held=folds.held
     )
 
 
-def coordinator_of(world: World) -> Coordinator:
+def coordinator_of(world: KafkaWorld) -> Coordinator:
     folds, store = world.folds, world.store
     coordinator = Coordinator(
         transactions=folds.transactions,
@@ -98,7 +99,7 @@ def coordinator_of(world: World) -> Coordinator:
     return coordinator
 
 
-class Ledger(World):
+class Ledger(KafkaWorld):
     """Handlers of transactions over a store in memory; every request goes over the wire."""
 
     def open(self) -> None:
@@ -177,11 +178,6 @@ class Ledger(World):
         except RequestError as error:
             # As dispatch does.
             return handler.refuse(received, error.code)
-
-    def crash(self) -> None:
-        """Die with nothing but the page cache left, and start again."""
-        self.disk = self.disk.killed()
-        self.open()
 
     # Requests
 

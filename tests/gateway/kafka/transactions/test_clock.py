@@ -83,7 +83,7 @@ def test_after_a_restart_none_is_due_later_than_a_whole_timeout(set_by_ms: int) 
     begun(ledger)
     ledger.clock.advance(TIMEOUT_MS // 2)
     ledger.clock.step(set_by_ms)
-    ledger.crash()
+    ledger.kill()
     if set_by_ms > 0:
         pass_time(ledger, 0)
         assert not is_open(ledger), "as far as the server can know its time is up"
@@ -100,7 +100,7 @@ def test_one_that_began_with_the_clock_ahead_is_aborted_after_a_restart_too() ->
     ledger.clock.step(DAY_MS)
     begun(ledger)
     ledger.clock.step(-DAY_MS)
-    ledger.crash()
+    ledger.kill()
     pass_time(ledger, TIMEOUT_MS)
     assert not is_open(ledger)
 

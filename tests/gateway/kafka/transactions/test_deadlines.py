@@ -51,7 +51,7 @@ def test_time_goes_on_over_a_restart() -> None:
     ledger.topic()
     producer = ledger.init(timeout_ms=1000).producer
     ledger.write(producer, 0, b"a")
-    ledger.crash()
+    ledger.kill()
     ledger.clock.advance(1000)
     ledger.deadlines.step()
     assert ledger.bounds() == (2, 2)
@@ -86,7 +86,7 @@ def test_a_large_transaction_is_ended_by_and_by_and_over_a_kill(
     assert ledger.end(producer, commit=is_commit).code == 0
     for _ in range(steps):
         ledger.coordinator.step()
-    ledger.crash()
+    ledger.kill()
     while ledger.coordinator.step():
         pass
     transaction = ledger.folds.transactions.find("tx")

@@ -173,7 +173,7 @@ def test_an_ended_transaction_is_described_with_when_it_began_until_the_next_ini
         [found] = describe(ledger, "busy")
         assert (found.transaction_state, found.topics) == ("CompleteCommit", [])
         assert found.transaction_start_time_ms == began_ms
-        ledger.crash()
+        ledger.kill()
     assert ledger.init("busy", has=ended).code == 0
     [found] = describe(ledger, "busy")
     assert (found.transaction_state, found.transaction_start_time_ms) == ("Empty", -1)

@@ -9,7 +9,7 @@ import time
 import pytest
 from tests.gateway.kafka.transactions import ledger as ledgers
 from tests.gateway.kafka.transactions.ledger import Ledger
-from tests.gateway.kafka.world import CONFIG
+from tests.world import CONFIG
 
 from rockgate.gateway.kafka.handlers import txn_offset_commit
 from rockgate.gateway.kafka.transactions import changes, coordinator
@@ -96,7 +96,7 @@ def test_more_offsets_than_a_segment_takes_are_settled_in_parts_over_kills(
         assert lives < 100, "each life settles some"
         for _ in range(steps_per_life):
             ledger.coordinator.step()
-        ledger.crash()
+        ledger.kill()
         lives += 1
     assert ledger.folds.transactions.pending.size == 0
     assert ledger.bounds() == (2, 2)
@@ -131,7 +131,7 @@ def test_one_that_an_earlier_version_left_prepared_is_completed() -> None:
     ending = transaction.ending_by(True, is_v2=True)
     body = changes.encode(Kind.PREPARE, changes.End("tx", ending))
     ledger.store.appender.append_state(TOPIC, body)
-    ledger.crash()
+    ledger.kill()
     assert transaction_of(ledger).state is State.PREPARE_COMMIT
     while ledger.coordinator.step():
         pass

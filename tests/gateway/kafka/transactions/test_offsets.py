@@ -72,7 +72,7 @@ class Offsets(Ledger):
     def again(self, how: str) -> None:
         """Go on as it is, after a death, or after a stop with a snapshot."""
         if how == "killed":
-            self.crash()
+            self.kill()
         elif how == "stopped":
             self.reopen()
 

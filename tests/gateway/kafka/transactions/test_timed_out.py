@@ -44,7 +44,7 @@ def state_of(ledger: Ledger) -> State:
 def test_its_producer_aborts_and_goes_on_with_the_next_epoch(version: int, is_killed: bool) -> None:
     ledger, producer = timed_out(version=version)
     if is_killed:
-        ledger.crash()
+        ledger.kill()
     for _ in range(2):
         assert ledger.end(producer, commit=False) == Outcome(0, raised(producer))
     assert ledger.bounds() == (2, 2), "one marker was written"

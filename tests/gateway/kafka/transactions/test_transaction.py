@@ -286,7 +286,7 @@ def test_a_sequence_of_an_ended_transaction_is_no_duplicate(
     assert ledger.write(producer, 0, b"a") == 0, "said again within the transaction it is one"
     assert ledger.end(producer, commit=is_commit, version=4).code == 0
     if is_killed:
-        ledger.crash()
+        ledger.kill()
     assert ledger.add(producer, 0) == [0]
     code = ledger.write(producer, 0, b"another", version=11)
     assert code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER

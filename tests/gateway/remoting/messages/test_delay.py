@@ -68,7 +68,7 @@ class DelayWorld(HalfWorld):
         assert isinstance(taken, Appended)
         return taken
 
-    def ripen(self, milliseconds: int) -> None:
+    def pass_time(self, milliseconds: int) -> None:
         self.clock.advance(milliseconds)
         while self.store.tick():
             pass
@@ -89,9 +89,9 @@ def test_a_due_message_is_in_its_queue_as_it_was_sent_without_its_delay(world: D
     assert told.queue_id == 1
     [waiting] = world.delivered(LEVELS_TOPIC, 1)
     assert (waiting.properties["REAL_TOPIC"], waiting.properties["REAL_QID"]) == ("orders", "1")
-    world.ripen(5 * SECOND - 1)
+    world.pass_time(5 * SECOND - 1)
     assert world.bodies() == []
-    world.ripen(1)
+    world.pass_time(1)
     [message] = world.delivered(queue=1)
     origin = message.properties.pop("__ORIGIN")
     assert origin.endswith(":1:0")
@@ -108,9 +108,9 @@ def test_a_level_is_its_time_and_above_the_last_the_last(
     world: DelayWorld, level: str, delay_ms: int
 ) -> None:
     world.send({"DELAY": level})
-    world.ripen(delay_ms - 1)
+    world.pass_time(delay_ms - 1)
     assert world.bodies() == []
-    world.ripen(1)
+    world.pass_time(1)
     assert world.bodies() == [b"later"]
 
 
@@ -120,9 +120,9 @@ def test_the_list_of_levels_can_be_set() -> None:
     for level, delay_ms in (("1", 2_000), ("2", 180_000), ("3", 3_600_000), ("4", 345_600_000)):
         before = len(world.bodies())
         world.send({"DELAY": level})
-        world.ripen(delay_ms - 1)
+        world.pass_time(delay_ms - 1)
         assert len(world.bodies()) == before
-        world.ripen(1)
+        world.pass_time(1)
         assert len(world.bodies()) == before + 1
 
 
@@ -143,11 +143,11 @@ def test_any_time_may_be_asked_for(
     due_ms = world.clock.now_ms() + delay_ms
     world.send({name: value or str(due_ms)})
     if delay_ms:
-        world.ripen(delay_ms - 1)
+        world.pass_time(delay_ms - 1)
         assert world.bodies() == []
-        world.ripen(1)
+        world.pass_time(1)
     else:
-        world.ripen(0)
+        world.pass_time(0)
     assert world.bodies() == [b"later"]
 
 
@@ -155,7 +155,7 @@ def test_a_level_counts_before_a_time_and_level_0_is_none(world: DelayWorld) -> 
     world.send({"DELAY": "1", "TIMER_DELAY_MS": "900000"}, b"level")
     world.send({"DELAY": "0"}, b"now")
     assert world.bodies() == [b"now"]
-    world.ripen(SECOND)
+    world.pass_time(SECOND)
     assert world.bodies() == [b"now", b"level"]
 
 
@@ -184,9 +184,9 @@ def test_a_kill_neither_forgets_nor_repeats(world: DelayWorld) -> None:
     for number in range(5):
         world.send({"DELAY": "1"}, b"%d" % number)
     world.kill()
-    world.ripen(SECOND)
+    world.pass_time(SECOND)
     world.kill()
-    world.ripen(SECOND)
+    world.pass_time(SECOND)
     assert world.bodies() == [b"0", b"1", b"2", b"3", b"4"]
 
 
@@ -198,28 +198,28 @@ def test_what_waits_for_a_deleted_topic_is_not_for_another_of_its_name(
     world.send({"DELAY": "1"})
     world.store.topics.delete([world.store.topics.get("orders")])
     if not is_made_in_time:
-        world.ripen(SECOND)
+        world.pass_time(SECOND)
     world.store.topics.create(NewTopic(name="orders", queue_count=1))
     if is_killed:
         world.kill()
-    world.ripen(60 * SECOND)
+    world.pass_time(60 * SECOND)
     assert world.bodies(queue=0) == []
     assert world.store.delay.waiting_count == 0
     assert world.store.deliveries.dropped_count == (1 if is_made_in_time or not is_killed else 0)
     world.send({"DELAY": "1"}, b"for the new one", queue=0)
-    world.ripen(SECOND)
+    world.pass_time(SECOND)
     assert world.bodies(queue=0) == [b"for the new one"]
 
 
 @pytest.mark.row("S-12")
 def test_a_half_message_is_delayed_from_its_commit_on(world: DelayWorld) -> None:
     half = world.prepare(b"half", queue=1, DELAY="1")
-    world.ripen(60 * SECOND)
+    world.pass_time(60 * SECOND)
     assert world.bodies() == []
     assert world.halves.commit(half.offset, "payers") is not None
-    world.ripen(SECOND - 1)
+    world.pass_time(SECOND - 1)
     assert world.bodies() == []
-    world.ripen(1)
+    world.pass_time(1)
     [message] = world.delivered(queue=1)
     assert (message.body, message.sys_flag & 12) == (b"half", TRANSACTION_COMMIT)
 

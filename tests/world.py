@@ -1,0 +1,151 @@
+"""A store on memory files with a clock that is turned by hand: what tests above files stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rockgate.protocol.entry import body_of, pack_properties
+from rockgate.store.clock import ManualClock
+from rockgate.store.config import StoreConfig
+from rockgate.store.files.interface import Directory, DiskDirectory
+from rockgate.store.keys.entrykeys import Found
+from rockgate.store.log.draft import NO_HOST, Draft
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.read.reader import Slice
+from rockgate.store.state.fold import Fold, Journal
+from rockgate.store.state.topic import Topic
+from rockgate.store.state.topicchanges import NewTopic, random_topic_id
+from rockgate.store.state.topics import Topics
+from rockgate.store.store import Store
+from rockgate.store.testing.memory_files import MemoryDisk
+from rockgate.store.write.append import Appended
+
+CONFIG = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=1 << 16, key_index=False)
+NOW_MS = 1_700_000_000_000
+SECOND = 1_000
+ALL = 1 << 40
+
+
+class World:
+    """A store that was just opened, and short words for what tests do to it.
+
+    Whoever needs more of the server extends `open`, which runs again when the store is opened
+    again, and `make_folds`.
+    """
+
+    def __init__(
+        self,
+        config: StoreConfig = CONFIG,
+        disk: MemoryDisk | None = None,
+        clock: ManualClock | None = None,
+        *,
+        path: Path | None = None,
+    ) -> None:
+        self.config = config
+        self.disk = disk or MemoryDisk()
+        self.clock = clock or ManualClock(NOW_MS)
+        self._path = path
+        self.open()
+
+    @property
+    def directory(self) -> Directory:
+        """Where the store lies: in memory, unless a path was given."""
+        return self.disk.root() if self._path is None else DiskDirectory(self._path)
+
+    def open(self) -> None:
+        self.store = self.open_store()
+
+    def open_store(self, **settings: Any) -> Store:
+        """Open the directory, maybe with other settings than the world's own."""
+        return Store(
+            self.directory,
+            replace(self.config, **settings),
+            self.clock,
+            folds=self.make_folds,
+            record_keys=self.record_keys,
+            new_topic_id=self.new_topic_id,
+        )
+
+    def make_folds(self, journal: Journal, topics: Topics) -> Sequence[Fold]:
+        return ()
+
+    def record_keys(self, body: memoryview) -> Found:
+        return ()
+
+    def new_topic_id(self) -> bytes:
+        return random_topic_id()
+
+    def reopen(self) -> None:
+        """Stop and start: the next epoch begins."""
+        self.store.close()
+        self.open()
+
+    def kill(self) -> None:
+        """Die without a word, and start again with what the page cache has."""
+        self.disk = self.disk.killed()
+        self.open()
+
+    # Topics
+
+    def topic(self, name: str = "orders", partitions: int = 1, **config: str) -> Topic:
+        """Create a topic; a setting's dots are written as underscores."""
+        settings = {key.replace("_", "."): value for key, value in config.items()}
+        return self.store.topics.create(
+            NewTopic(name=name, queue_count=partitions, config=settings)
+        )
+
+    def ensure(self, name: str = "orders", partitions: int = 1, **config: str) -> Topic:
+        """The topic, which may be there since before the store was opened again."""
+        return self.store.topics.find(name) or self.topic(name, partitions, **config)
+
+    def queue(self, name: str = "orders", partition: int = 0) -> Queue:
+        return self.store.queue(self.store.topics.get(name), partition)
+
+    def delete_records(self, offset: int, name: str = "orders", partition: int = 0) -> None:
+        topic = self.store.topics.get(name)
+        self.store.topics.advance_log_starts({topic: {partition: offset}})
+
+    # Messages
+
+    def message(
+        self,
+        name: str = "orders",
+        partition: int = 0,
+        *,
+        body: bytes = b"message",
+        properties: Mapping[str, str] | None = None,
+        born_ms: int = NOW_MS,
+        born_host: bytes = NO_HOST,
+        flag: int = 0,
+    ) -> Appended:
+        """Append one message entry, as RocketMQ's side does."""
+        packed = pack_properties((properties or {}).items())
+        draft = Draft(b"", 0, 0, body, packed, born_ms=born_ms, born_host=born_host, flag=flag)
+        return self.store.appender.message(self.queue(name, partition), draft)
+
+    def entries(self, name: str = "orders", partition: int = 0) -> list[Slice]:
+        """All that a reader gets of a queue, from its log start on."""
+        queue = self.queue(name, partition)
+        offset, found = queue.log_start, list[Slice]()
+        while slices := self.store.reader.read(queue, offset, ALL):
+            found += slices
+            offset = slices[-1].unit.base + slices[-1].unit.offset_count
+        return found
+
+    def bodies(self, name: str = "orders", partition: int = 0) -> list[bytes]:
+        return [bytes(body_of(each.entry)) for each in self.entries(name, partition)]
+
+    # Time
+
+    def settle(self) -> None:
+        """Do everything that is due."""
+        while self.store.tick():
+            pass
+
+    def pass_time(self, milliseconds: int) -> None:
+        """Let time pass, and the store do what is due."""
+        self.clock.advance(milliseconds)
+        self.settle()
