@@ -1,9 +1,10 @@
-"""docs/reference/metrics.md: what `/metrics` tells, from the table of metrics."""
+"""docs/reference/metrics.md: generated from the table of metrics."""
 
 from collections.abc import Iterator
 
 from rockgate.gateway.telemetry.durations import BOUNDS
 from rockgate.gateway.telemetry.metrics import METRICS
+from rockgate.gateway.telemetry.renamed import RENAMED
 
 PAGE = "docs/reference/metrics.md"
 
@@ -11,20 +12,19 @@ INTRODUCTION = """\
 <!-- Written by `make docs` from the table of metrics. -->
 # Metrics
 
-`http://HOST:PORT/metrics` of the HTTP listener (`http.listen`) has these in Prometheus' text
-format. Counting costs a request a few additions; the rest is put together when somebody asks, a
-little at a time, so that a page of a hundred thousand groups holds nobody up.
+The HTTP listener (`http.listen`) serves these metrics at `/metrics` in the Prometheus text format.
+Counters cost a request a few additions; everything else is collected during the scrape, in slices
+of 2 ms, so that a large page does not stall the event loop.
 
-What a page costs is nearly all lag: each pair of a group and a topic that it has offsets in is
-looked at, 15 µs or so of processor time, whether it has a series or not. With 10,000 topics and
-50,000 groups in 60,000 such pairs that is about a second for a page, in pieces of 2 ms
-(`rockgate_scrape_seconds`); with a thousand pairs it is 15 ms. Where there are very many, a page
-each minute is enough.
+Most of the cost of a scrape is consumer lag: about 15 µs of CPU time for each pair of a group and a
+topic it has offsets in, whether the pair has a series or not. With a thousand pairs that is 15 ms;
+with 60,000 (10,000 topics and 50,000 groups) it is about a second (`rockgate_scrape_seconds`). At
+that size, scrape once a minute.
 
-Topics and groups are many, so the series about them are bounded (`metrics.topics_max`,
-`metrics.groups_max`), and others say how many are not shown. The names of errors, APIs and
-requests are Kafka's and RocketMQ's; a request that nothing answers is `unknown`. A listener that is
-closed tells nothing. What a client has to wait for is in [quotas.md](quotas.md).
+`metrics.topics_max` and `metrics.groups_max` bound the number of series; the remainder is counted
+by `rockgate_topics_without_series` and `rockgate_group_lags_without_series`. Labels use the names
+of Kafka's and RocketMQ's APIs, requests and errors; a request that is not supported is `unknown`. A
+disabled listener exports no metrics. Throttling is described in [quotas.md](quotas.md).
 
 ```yaml
 scrape_configs:
@@ -37,12 +37,12 @@ scrape_configs:
 
 def render() -> str:
     """The whole page."""
-    return "\n".join([INTRODUCTION, *lines(), "", *buckets()]) + "\n"
+    return "\n".join([INTRODUCTION, *lines(), "", *buckets(), "", *renamed()]) + "\n"
 
 
 def lines() -> Iterator[str]:
     """A table of the metrics in the order of their sources."""
-    yield "| metric | kind | labels | what it is |"
+    yield "| metric | type | labels | description |"
     yield "|---|---|---|---|"
     for metric in METRICS.values():
         labels = ", ".join(f"`{label}`" for label in metric.labels) or "-"
@@ -51,4 +51,13 @@ def lines() -> Iterator[str]:
 
 def buckets() -> Iterator[str]:
     """What histograms are cut into."""
-    yield "Histograms have these buckets, in seconds: " + ", ".join(f"{x:g}" for x in BOUNDS) + "."
+    yield "Histogram buckets, in seconds: " + ", ".join(f"{x:g}" for x in BOUNDS) + "."
+
+
+def renamed() -> Iterator[str]:
+    """The old names that are still exported."""
+    yield from ("## Deprecated names", "")
+    yield "Renamed metrics are exported under both names until the next version."
+    yield from ("", "| deprecated | use |", "|---|---|")
+    for new, old in RENAMED.items():
+        yield f"| `{old}` | `{new}` |"

@@ -10,6 +10,7 @@ from typing import get_type_hints
 
 from rockgate.gateway.compose.config import SETTINGS, Config
 from rockgate.gateway.compose.config.kafka_names import KAFKA_NAMES
+from rockgate.gateway.compose.config.renamed import RENAMED
 from rockgate.gateway.compose.config.settings import Setting, documentation_of
 from rockgate.gateway.compose.config.values import kind_of, show
 
@@ -35,7 +36,7 @@ def setting_lines() -> Iterator[str]:
     for section, cls in get_type_hints(Config).items():
         documentation = documentation_of(cls)
         yield from (f"### [{section}]", "", (cls.__doc__ or "").strip(), "")
-        yield from ("| setting | kind | default | what it does |", "|---|---|---|---|")
+        yield from ("| setting | type | default | description |", "|---|---|---|---|")
         for setting in SETTINGS.values():
             if setting.section == section:
                 text = documentation[setting.field]
@@ -44,11 +45,14 @@ def setting_lines() -> Iterator[str]:
 
 
 def kafka_lines() -> Iterator[str]:
-    """Kafka's names beside ours."""
+    """Kafka's names beside ours, and our own that are deprecated."""
     yield from ("### Kafka's names", "", "| Kafka's | ours |", "|---|---|")
     for name, alias in KAFKA_NAMES.items():
         scale = f" (times {alias.scale})" if alias.scale != 1 else ""
         yield f"| `{name}` | `{alias.setting}`{scale} |"
+    yield from ("", "### Deprecated names", "", "| deprecated | use |", "|---|---|")
+    for old, new in RENAMED.items():
+        yield f"| `{old}` | `{new}` |"
     yield ""
 
 

@@ -93,7 +93,7 @@ def test_what_clients_did_is_counted(server: RunningServer) -> None:
     for api in ("Produce", "Fetch", "Metadata", "ApiVersions", "OffsetCommit"):
         assert found["rockgate_kafka_request_seconds_count"][(api,)] >= 1
         assert found["rockgate_kafka_request_bytes_total"][(api,)] > 0
-        assert found["rockgate_kafka_answer_bytes_total"][(api,)] > 0
+        assert found["rockgate_kafka_response_bytes_total"][(api,)] > 0
     assert found["rockgate_topic_messages_total"][(TOPIC,)] == COUNT
     assert found["rockgate_topic_bytes"][(TOPIC,)] > COUNT * 100
     assert found["rockgate_topic_fetched_bytes_total"][(TOPIC,)] > COUNT * 100
@@ -110,7 +110,7 @@ def test_what_rocketmq_s_clients_did_is_counted(server: RunningServer) -> None:
         labels = ("broker", request)
         assert found["rockgate_remoting_request_seconds_count"][labels] >= 1
         assert found["rockgate_remoting_request_bytes_total"][labels] > 0
-        assert found["rockgate_remoting_answer_bytes_total"][labels] > 0
+        assert found["rockgate_remoting_response_bytes_total"][labels] > 0
     errors = found["rockgate_remoting_errors_total"]
     assert errors["broker", "unknown", "REQUEST_CODE_NOT_SUPPORTED"] == 1
     assert errors["broker", "GET_MAX_OFFSET", "TOPIC_NOT_EXIST"] == 1
@@ -124,8 +124,8 @@ def test_what_rocketmq_s_clients_did_is_counted(server: RunningServer) -> None:
     assert found["rockgate_pull_hits_total"][()] == 1
     assert found["rockgate_pull_misses_total"][()] == 1
     assert found["rockgate_pull_longest_seconds"][()] > 0
-    assert found["rockgate_mapped_bytes"][()] > 0
-    assert found["rockgate_mapped_misses_total"][()] >= 1
+    assert found["rockgate_batch_cache_bytes"][()] > 0
+    assert found["rockgate_batch_cache_misses_total"][()] >= 1
     assert found["rockgate_remoting_connections_total"][("broker",)] == 1
 
 
@@ -139,5 +139,5 @@ def test_every_metric_of_the_table_is_told_unless_there_is_nothing_to_tell(
 
 def test_the_loop_is_watched_and_counters_grow(server: RunningServer) -> None:
     first, second = scrape(server), scrape(server)
-    for name in ("process_cpu_seconds_total", "rockgate_loop_lateness_seconds_count"):
+    for name in ("process_cpu_seconds_total", "rockgate_event_loop_delay_seconds_count"):
         assert second[name][()] >= first[name][()] > 0

@@ -10,67 +10,71 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreConfig:
-    """How the log is laid out, flushed, indexed and kept."""
+    """The log: segments, flushing, snapshots, retention and indexes."""
 
     segment_bytes: int = 256 * _MIB
-    """Size of one commit-log file; fixed for the life of a data directory."""
+    """Size of a log segment; fixed when the data directory is created."""
 
     populate_ahead_bytes: int = 32 * _MIB
-    """How far ahead of the writer pages are made ready, so that an append takes no page fault."""
+    """How far ahead of the log end pages are prefaulted, so that appends take no page fault."""
 
     cold_bytes: int = 128 * _MIB
-    """How far behind the end the log is taken to be in memory; a thread fetches what is beyond."""
+    """Distance from the log end up to which reads are assumed to hit the page cache; older reads
+    use a thread."""
 
     flush: Literal["async", "sync"] = "async"
-    """`sync` answers after an fsync that many producers share; `async` answers at once."""
+    """`sync` acknowledges after an fsync shared by concurrent producers; `async` acknowledges at
+    once."""
 
     flush_interval_ms: int = 500
-    """Under async: how often dirty pages are looked at."""
+    """With `flush=async`: interval between checks for dirty pages."""
 
     flush_pages_min: int = 4
-    """Under async: how many dirty pages are worth an fsync."""
+    """With `flush=async`: minimum number of dirty pages to flush."""
 
     flush_thorough_ms: int = 10_000
-    """Under async: how often everything is flushed, however little it is."""
+    """With `flush=async`: interval after which everything is flushed, regardless of
+    `flush_pages_min`."""
 
     flush_timeout_ms: int = 5_000
-    """Under sync: how long an answer waits for its fsync before it says so."""
+    """With `flush=sync`: how long an acknowledgement waits for its fsync before it fails."""
 
     checkpoint_interval_ms: int = 10_000
-    """How often the flushed position and the queues' tails are checkpointed while the log grows."""
+    """Interval between checkpoints of the flushed position and the queue ends while the log grows.
+    """
 
     checkpoint_bytes: int = 32 * _MIB
-    """How much new log makes a checkpoint due at once; a start after kill -9 scans this much."""
+    """Log growth that triggers a checkpoint; recovery after a crash scans about this much."""
 
     upkeep_gap_ms: int = 1_000
-    """Under load: how long bytes alone make no other checkpoint due, and no other snapshot."""
+    """Minimum interval between checkpoints or snapshots triggered by log growth."""
 
     snapshot_interval_ms: int = 60_000
-    """How often the folded state is snapshot while the log grows."""
+    """Interval between snapshots of the state while the log grows."""
 
     snapshot_bytes: int = 32 * _MIB
-    """How much new log makes a snapshot due at once."""
+    """Log growth that triggers a snapshot."""
 
     retention_ms: int = 7 * 24 * 3_600_000
-    """How long a topic keeps messages unless its `retention.ms` says otherwise; -1: for ever."""
+    """Retention time of a topic; the default of `retention.ms`, -1 for unlimited."""
 
     retention_bytes: int = -1
-    """How many bytes a queue keeps unless its topic's `retention.bytes` says otherwise; -1: all."""
+    """Retention size of a queue; the default of `retention.bytes`, -1 for unlimited."""
 
     retention_interval_ms: int = 60_000
-    """How often retention looks for what may go."""
+    """Interval between checks for segments to delete."""
 
     disk_used_percent_max: int = 90
-    """Past this use of the disk producers get an error and readers go on."""
+    """Disk usage above which writes are rejected; reads continue."""
 
     disk_forced_cleanup: bool = False
-    """Past the disk limit, delete the oldest segments even if they have not expired."""
+    """Delete the oldest segments above `disk_used_percent_max`, even if they have not expired."""
 
     key_index: bool = True
-    """Whether messages are indexed by unique key and KEYS."""
+    """Index messages by unique key and KEYS."""
 
     key_index_slots: int = 500_000
-    """Hash slots in one key-index file."""
+    """Number of hash slots per key-index file."""
 
     key_index_entries: int = 2_000_000
-    """Keys in one key-index file."""
+    """Number of keys per key-index file."""

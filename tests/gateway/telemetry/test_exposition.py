@@ -63,3 +63,22 @@ def test_kind_and_meaning_are_told_once() -> None:
     assert page.text().count("# TYPE rockgate_groups gauge") == 1
     assert page.text().count("# HELP rockgate_groups ") == 1
     assert page.text().index('"Empty"') < page.text().index("rockgate_kafka_connections")
+
+
+def test_a_renamed_metric_is_exported_under_both_names() -> None:
+    page = Exposition()
+    page.add(metrics.ANSWER_BYTES, 7, "Produce")
+    delays = Durations((0.1,))
+    delays.add(0.05)
+    page.add_durations(metrics.LATENESS, delays)
+    found = read(page)
+    for new, old in (
+        ("rockgate_kafka_response_bytes_total", "rockgate_kafka_answer_bytes_total"),
+        ("rockgate_event_loop_delay_seconds_bucket", "rockgate_loop_lateness_seconds_bucket"),
+        ("rockgate_event_loop_delay_seconds_count", "rockgate_loop_lateness_seconds_count"),
+    ):
+        assert found[new] == found[old] != {}
+    assert (
+        "# HELP rockgate_kafka_answer_bytes_total"
+        " Deprecated: use rockgate_kafka_response_bytes_total."
+    ) in page.text()

@@ -3,6 +3,7 @@ import re
 import pytest
 
 from rockgate.gateway.telemetry.metrics import METRICS, Kind, Metric
+from rockgate.gateway.telemetry.renamed import RENAMED
 
 
 @pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
@@ -20,3 +21,9 @@ def test_every_metric_of_the_module_is_in_the_table() -> None:
 
     declared = {each.name for each in vars(metrics).values() if isinstance(each, Metric)}
     assert declared == set(METRICS)
+
+
+def test_an_old_name_is_of_a_metric_that_there_is_and_of_no_other() -> None:
+    assert set(RENAMED) <= set(METRICS)
+    assert not set(RENAMED.values()) & set(METRICS)
+    assert len(set(RENAMED.values())) == len(RENAMED)

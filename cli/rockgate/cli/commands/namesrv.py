@@ -41,6 +41,6 @@ def namesrv(
     from rockgate.gateway.runtime.errors import StartError
 
     try:
-        nameserver.run(gathered.config)
+        nameserver.run(gathered.config, gathered.deprecated)
     except StartError as error:
         server_options.fail([str(error)], START_STATUS)

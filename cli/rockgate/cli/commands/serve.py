@@ -51,6 +51,6 @@ def serve(
     from rockgate.gateway.runtime.errors import StartError
 
     try:
-        app.run(gathered.config, gathered.given)
+        app.run(gathered.config, gathered.given, gathered.deprecated)
     except StartError as error:
         server_options.fail([str(error)], START_STATUS)

@@ -9,30 +9,32 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchesConfig:
-    """Record batches, where they have to be opened: most pass through the server closed."""
+    """Limits on record batches that the server has to decode; most are stored and returned as they
+    are."""
 
     inflated_bytes_max: int = field(
         default=BOUNDS.inflated_bytes_max,
         metadata={"minimum": MIB, "maximum": WIDEST.inflated_bytes_max},
     )
-    """What the records of one batch may take in plain; a batch with more is opened by nobody."""
+    """Maximum decompressed size of a batch; larger ones are not decoded."""
     records_max: int = field(
         default=BOUNDS.records_max, metadata={"minimum": 1_000, "maximum": WIDEST.records_max}
     )
-    """Records of one batch, where it has to be opened."""
+    """Maximum number of records in a batch."""
     record_headers_max: int = field(
         default=BOUNDS.record_headers_max,
         metadata={"minimum": 1_000, "maximum": WIDEST.record_headers_max},
     )
-    """Headers of one record, where its batch has to be opened."""
+    """Maximum number of headers of a record."""
     headers_max: int = field(
         default=BOUNDS.headers_max, metadata={"minimum": 1_000, "maximum": WIDEST.headers_max}
     )
-    """Headers of all records of one batch, where it has to be opened."""
-    opening_bytes_max: int = field(
+    """Maximum number of headers over all records of a batch."""
+    decoding_bytes_max: int = field(
         default=2 * BOUNDS.inflated_bytes_max, metadata={"minimum": MIB, "maximum": 2**40}
     )
-    """What batches that are being opened may take in plain at a time; others wait. One may be."""
+    """Maximum decompressed size of the batches decoded at the same time; further ones wait. At
+    least one is decoded."""
 
     def bounds(self) -> Bounds:
         """Return what one batch may become."""

@@ -34,7 +34,7 @@ class BatchThreads:
     def __init__(self, config: BatchesConfig | None = None) -> None:
         config = config or BatchesConfig()
         self.bounds = config.bounds()
-        room = config.opening_bytes_max // config.inflated_bytes_max
+        room = config.decoding_bytes_max // config.inflated_bytes_max
         self._threads = ThreadPoolExecutor(max(1, min(AT_ONCE_MAX, room)), "rockgate-batches")
         self._reported: OrderedDict[int, None] = OrderedDict()
         self.unreadable_count = 0

@@ -12,7 +12,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -22,6 +22,7 @@ import uvloop
 
 from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.compose.config import Config
+from rockgate.gateway.compose.config.renamed import warn_of_renamed
 from rockgate.gateway.compose.kafka import KafkaAssembly, KafkaFolds
 from rockgate.gateway.compose.metrics.batches import BatchSource
 from rockgate.gateway.compose.metrics.store import StoreSource, UpkeepSource
@@ -61,12 +62,15 @@ KEYS_SECONDS = 0.01
 log = logging.getLogger(__name__)
 
 
-def run(config: Config, given: Collection[str] = ()) -> None:
+def run(
+    config: Config, given: Collection[str] = (), deprecated: Mapping[str, str] | None = None
+) -> None:
     """Serve until SIGTERM or SIGINT; StartError if the server cannot start.
 
-    `given` names the settings that are not left to their defaults.
+    `given` names the settings that were given a value, `deprecated` the old names used for them.
     """
     logs.set_up(config.server.log_level)
+    warn_of_renamed(deprecated or {}, log)
     _raise_file_limit()
     tune_allocator()
     tune_threads()

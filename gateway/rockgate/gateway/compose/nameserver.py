@@ -3,12 +3,14 @@
 import asyncio
 import logging
 import sys
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 
 import uvloop
 
 from rockgate.gateway.compose.app import Stop
 from rockgate.gateway.compose.config import Config
+from rockgate.gateway.compose.config.renamed import warn_of_renamed
 from rockgate.gateway.compose.remoting import NameServerAssembly
 from rockgate.gateway.compose.storage import Ticking
 from rockgate.gateway.net.listener import Listener
@@ -21,9 +23,10 @@ from rockgate.store.upkeep.steps import Steps
 log = logging.getLogger(__name__)
 
 
-def run(config: Config) -> None:
+def run(config: Config, deprecated: Mapping[str, str] | None = None) -> None:
     """Serve until SIGTERM or SIGINT; StartError if it cannot start."""
     logs.set_up(config.server.log_level)
+    warn_of_renamed(deprecated or {}, log)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(config))
 

@@ -127,7 +127,7 @@ class RemotingAssembly:
         self.clients.on_emptied.append(resets.forget)
         self.offsets = Offsets(store.progress, tenancy, resets)
         self.transcoder = Transcoder(
-            cache_bytes_max=remoting.mapped_bytes_max,
+            cache_bytes_max=remoting.batch_cache_bytes_max,
             message_bytes_max=remoting.frame_bytes_max - HEADER_ROOM,
             is_aborted=AbortedBatches(store.topics, unstable),
             threads=threads,

@@ -1,7 +1,7 @@
-"""Prometheus' text format: metrics with their values, written down.
+"""Writes metrics in the Prometheus text format.
 
-By hand, because it is little, because it can be done a bit at a time, and because the usual library
-takes longer to import than the server to start. A test reads it with that library.
+Hand-written, because it is short, because it can run in slices, and because the official client
+library takes longer to import than the server takes to start. A test parses it with that library.
 """
 
 from __future__ import annotations
@@ -10,23 +10,24 @@ from collections.abc import Sequence
 
 from rockgate.gateway.telemetry.durations import Durations
 from rockgate.gateway.telemetry.metrics import METRICS, Kind, Metric
+from rockgate.gateway.telemetry.renamed import RENAMED
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Exposition:
-    """A page under way."""
+    """The `/metrics` page while it is being written."""
 
     def __init__(self) -> None:
         self._lines: dict[str, list[str]] = {}
 
     def add(self, metric: Metric, value: float, *labels: str) -> None:
-        """Tell a value; its labels in the order of the metric's."""
+        """Add a sample; label values come in the order of the metric's labels."""
         assert metric.kind is not Kind.HISTOGRAM, metric.name
         self._of(metric).append(f"{metric.name}{_labels(metric, labels)} {_number(value)}")
 
     def add_durations(self, metric: Metric, durations: Durations, *labels: str) -> None:
-        """Tell a histogram."""
+        """Add a histogram."""
         assert metric.kind is Kind.HISTOGRAM, metric.name
         lines, name, count = self._of(metric), metric.name, 0
         for bound, more in zip((*durations.bounds, "+Inf"), durations.counts, strict=True):
@@ -37,13 +38,17 @@ class Exposition:
         lines.append(f"{name}_count{_labels(metric, labels)} {count}")
 
     def text(self) -> str:
-        """The page: every metric that has a value, with what it means."""
+        """Return the page: every metric that has a value, with its help and type."""
         parts: list[str] = []
         for name, lines in self._lines.items():
             metric = METRICS[name]
             parts.append(f"# HELP {name} {metric.about}")
             parts.append(f"# TYPE {name} {metric.kind.value}")
             parts += lines
+            if (old := RENAMED.get(name)) is not None:
+                parts.append(f"# HELP {old} Deprecated: use {name}.")
+                parts.append(f"# TYPE {old} {metric.kind.value}")
+                parts += [old + line[len(name) :] for line in lines]
         return "\n".join([*parts, ""])
 
     def _of(self, metric: Metric) -> list[str]:

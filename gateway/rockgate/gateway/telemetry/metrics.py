@@ -1,7 +1,7 @@
-"""Every metric that the server has, by name. docs/reference/metrics.md is made of it.
+"""The table of metrics: name, type, help and labels.
 
-A source that gives a value names its metric from here, so that nothing is told that is not
-described, and nothing described is forgotten (a test looks).
+Sources take their metrics from here, so every exported metric is documented; a test checks that
+every documented one is exported. docs/reference/metrics.md is generated from it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """What a metric's number means, in Prometheus' words."""
+    """A metric's type, as Prometheus defines it."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -31,262 +31,284 @@ class Metric:
 
 _COUNTER, _GAUGE, _HISTOGRAM = Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM
 
-INFO = Metric("rockgate_info", _GAUGE, "Always 1; its label says which version runs.", ("version",))
-CPU = Metric("process_cpu_seconds_total", _COUNTER, "Processor time, user and system together.")
-MEMORY = Metric("process_resident_memory_bytes", _GAUGE, "Resident memory, mapped log included.")
+INFO = Metric("rockgate_info", _GAUGE, "Build information; the value is always 1.", ("version",))
+CPU = Metric(
+    "process_cpu_seconds_total", _COUNTER, "Total user and system CPU time spent, in seconds."
+)
+MEMORY = Metric(
+    "process_resident_memory_bytes",
+    _GAUGE,
+    "Resident memory, including mapped log segments, in bytes.",
+)
 ANONYMOUS = Metric(
-    "rockgate_anonymous_memory_bytes", _GAUGE, "Resident memory that no file is behind."
+    "rockgate_anonymous_memory_bytes", _GAUGE, "Resident memory not backed by a file, in bytes."
 )
-FILES = Metric("process_open_fds", _GAUGE, "Open file descriptors.")
-STARTED = Metric("process_start_time_seconds", _GAUGE, "When the process began, since the epoch.")
+FILES = Metric("process_open_fds", _GAUGE, "Number of open file descriptors.")
+STARTED = Metric(
+    "process_start_time_seconds",
+    _GAUGE,
+    "Start time of the process as a Unix timestamp, in seconds.",
+)
 LATENESS = Metric(
-    "rockgate_loop_lateness_seconds",
-    _HISTOGRAM,
-    "How late the loop's turns come: looked at ten times a second. Stalls are its upper buckets.",
+    "rockgate_event_loop_delay_seconds", _HISTOGRAM, "Event-loop delay, sampled at 10 Hz."
 )
-SCRAPE = Metric(
-    "rockgate_scrape_seconds", _GAUGE, "How long it took to put the last page like this together."
-)
+SCRAPE = Metric("rockgate_scrape_seconds", _GAUGE, "Time taken to build this page.")
 
 REQUESTS = Metric(
     "rockgate_kafka_request_seconds",
     _HISTOGRAM,
-    "Time from the start of a request to its answer, by API; waiting (Fetch, JoinGroup) included.",
+    "Request latency by API, including long polls (Fetch) and rebalances (JoinGroup).",
     ("api",),
 )
 ERRORS = Metric(
     "rockgate_kafka_errors_total",
     _COUNTER,
-    "Answers that tell of an error, by API and the first error in them.",
+    "Responses with an error, by API and first error code.",
     ("api", "error"),
 )
 REQUEST_BYTES = Metric(
-    "rockgate_kafka_request_bytes_total", _COUNTER, "Bytes of answered requests, by API.", ("api",)
+    "rockgate_kafka_request_bytes_total", _COUNTER, "Size of completed requests, by API.", ("api",)
 )
 ANSWER_BYTES = Metric(
-    "rockgate_kafka_answer_bytes_total", _COUNTER, "Bytes of answers, by API.", ("api",)
+    "rockgate_kafka_response_bytes_total", _COUNTER, "Size of responses, by API.", ("api",)
 )
-CONNECTIONS = Metric("rockgate_kafka_connections", _GAUGE, "Connections open now.")
+CONNECTIONS = Metric("rockgate_kafka_connections", _GAUGE, "Open connections.")
 CONNECTIONS_MADE = Metric(
-    "rockgate_kafka_connections_total", _COUNTER, "Connections since the start, refused ones too."
+    "rockgate_kafka_connections_total",
+    _COUNTER,
+    "Connections accepted since start, including those rejected at the limit.",
 )
 HELD = Metric(
-    "rockgate_kafka_held_bytes", _GAUGE, "Request bytes received and not answered, of all clients."
+    "rockgate_kafka_request_bytes_in_flight",
+    _GAUGE,
+    "Size of requests received but not yet answered, over all connections.",
 )
 THROTTLED = Metric(
     "rockgate_throttled_total",
     _COUNTER,
-    "Answers that told a client to wait, and connections turned away, by quota.",
+    "Throttled responses and connections, by quota.",
     ("quota",),
 )
 THROTTLED_SECONDS = Metric(
-    "rockgate_throttled_seconds_total", _COUNTER, "For how long clients had to wait.", ("quota",)
+    "rockgate_throttled_seconds_total", _COUNTER, "Total throttle time, by quota.", ("quota",)
 )
 
 REMOTING_REQUESTS = Metric(
     "rockgate_remoting_request_seconds",
     _HISTOGRAM,
-    "Time from the start of a request to its answer, by code; long pulls included.",
+    "Request latency by request code, including suspended pulls.",
     ("listener", "request"),
 )
 REMOTING_ERRORS = Metric(
     "rockgate_remoting_errors_total",
     _COUNTER,
-    "Answers with a code that is not SUCCESS, nor that of a pull that found nothing.",
+    "Responses with a code other than SUCCESS; pulls that found no message are not counted.",
     ("listener", "request", "code"),
 )
 REMOTING_REQUEST_BYTES = Metric(
     "rockgate_remoting_request_bytes_total",
     _COUNTER,
-    "Bytes of answered requests, by code.",
+    "Size of completed requests, by request code.",
     ("listener", "request"),
 )
 REMOTING_ANSWER_BYTES = Metric(
-    "rockgate_remoting_answer_bytes_total", _COUNTER, "Bytes of answers.", ("listener", "request")
+    "rockgate_remoting_response_bytes_total",
+    _COUNTER,
+    "Size of responses, by request code.",
+    ("listener", "request"),
 )
 REMOTING_CONNECTIONS = Metric(
-    "rockgate_remoting_connections", _GAUGE, "Connections open now.", ("listener",)
+    "rockgate_remoting_connections", _GAUGE, "Open connections.", ("listener",)
 )
 REMOTING_CONNECTIONS_MADE = Metric(
     "rockgate_remoting_connections_total",
     _COUNTER,
-    "Connections since the start, refused ones too.",
+    "Connections accepted since start, including those rejected at the limit.",
     ("listener",),
 )
 REMOTING_HELD = Metric(
-    "rockgate_remoting_held_bytes",
+    "rockgate_remoting_request_bytes_in_flight",
     _GAUGE,
-    "Request bytes received and not answered, of all clients.",
+    "Size of requests received but not yet answered, over all connections.",
     ("listener",),
 )
 REMOTING_GROUPS = Metric(
-    "rockgate_remoting_groups", _GAUGE, "Groups with connected members.", ("kind",)
+    "rockgate_remoting_groups", _GAUGE, "Groups with connected clients.", ("kind",)
 )
 MAPPED_BYTES = Metric(
-    "rockgate_mapped_bytes",
+    "rockgate_batch_cache_bytes",
     _GAUGE,
-    "Batches of Kafka's clients kept open for RocketMQ's, in bytes.",
+    "Size of the cache of Kafka record batches decoded for RocketMQ consumers.",
 )
-PULL_HITS = Metric(
-    "rockgate_pull_hits_total", _COUNTER, "Reads for RocketMQ's pulls that found messages."
-)
+PULL_HITS = Metric("rockgate_pull_hits_total", _COUNTER, "Pull reads that returned messages.")
 PULL_MISSES = Metric(
     "rockgate_pull_misses_total",
     _COUNTER,
-    "Reads for RocketMQ's pulls that found none: at the end, outside of the queue, or filtered.",
+    "Pull reads that returned no message: at the end of the queue, out of range, or filtered out.",
 )
-PULL_LONGEST = Metric(
-    "rockgate_pull_longest_seconds", _GAUGE, "The longest read for a pull since the start."
-)
+PULL_LONGEST = Metric("rockgate_pull_longest_seconds", _GAUGE, "Longest pull read since start.")
 MAPPED_HITS = Metric(
-    "rockgate_mapped_hits_total", _COUNTER, "Reads of such a batch that found it open."
+    "rockgate_batch_cache_hits_total", _COUNTER, "Reads of a record batch found in the cache."
 )
 MAPPED_MISSES = Metric(
-    "rockgate_mapped_misses_total", _COUNTER, "Reads of such a batch that had to open it."
+    "rockgate_batch_cache_misses_total", _COUNTER, "Reads of a record batch that had to be decoded."
 )
 TOO_LARGE = Metric(
     "rockgate_batches_too_large_total",
     _COUNTER,
-    "Record batches that a reader passed over, each counted once: opened, they would be more than "
-    "the settings under `batches` allow.",
+    "Record batches skipped because decoding them would exceed a limit under `batches`; each "
+    "is counted once.",
 )
 UNREADABLE = Metric(
-    "rockgate_mapped_unreadable_total",
+    "rockgate_batches_unreadable_total",
     _COUNTER,
-    "Batches that could not be read to their end as messages, each counted once.",
+    "Record batches that could not be decoded into messages; each is counted once.",
 )
-HALVES = Metric("rockgate_half_messages", _GAUGE, "Half messages that nobody has decided.")
+HALVES = Metric("rockgate_half_messages", _GAUGE, "Half messages not yet committed or rolled back.")
 HALVES_ENDED = Metric(
     "rockgate_half_messages_ended_total",
     _COUNTER,
-    "Half messages that ended since the start.",
+    "Half messages resolved since start, by outcome.",
     ("outcome",),
 )
 HALF_CHECKS = Metric(
-    "rockgate_half_message_checks_total", _COUNTER, "Questions to producers about half messages."
+    "rockgate_half_message_checks_total", _COUNTER, "Transaction checks sent to producers."
 )
 RETRIES = Metric(
-    "rockgate_retries_total", _COUNTER, "Messages that consumers gave back for another try."
+    "rockgate_retries_total", _COUNTER, "Messages sent back by consumers for redelivery."
 )
 DEAD_LETTERS = Metric(
     "rockgate_dead_letters_total",
     _COUNTER,
-    "Messages that became dead letters since the start.",
+    "Messages moved to a dead-letter topic since start, by reason.",
     ("reason",),
 )
 DEAD_LETTERS_RESENT = Metric(
-    "rockgate_dead_letters_resent_total", _COUNTER, "Dead letters that an operator sent again."
+    "rockgate_dead_letters_resent_total", _COUNTER, "Dead letters resent by an operator."
 )
 
-LOG_START = Metric("rockgate_log_start_position", _GAUGE, "The first position of the log.")
-LOG_END = Metric("rockgate_log_end_position", _GAUGE, "The position behind the last entry.")
-LOG_FLUSHED = Metric("rockgate_log_flushed_position", _GAUGE, "What lies before it is on disk.")
-FLUSH_WAITING = Metric(
-    "rockgate_flush_waiting", _GAUGE, "Answers that wait for the disk now, under sync flush."
+LOG_START = Metric("rockgate_log_start_position", _GAUGE, "First position in the log.")
+LOG_END = Metric("rockgate_log_end_position", _GAUGE, "Position after the last entry in the log.")
+LOG_FLUSHED = Metric(
+    "rockgate_log_flushed_position", _GAUGE, "Position up to which the log is flushed to disk."
 )
-FSYNCS = Metric("rockgate_fsync_seconds", _HISTOGRAM, "Time of each fsync of the log.")
-SEGMENTS = Metric("rockgate_segments", _GAUGE, "Files of the log.")
-SEGMENT_BYTES = Metric("rockgate_segment_bytes", _GAUGE, "Size of the log's files.")
+FLUSH_WAITING = Metric(
+    "rockgate_flush_waiting", _GAUGE, "Responses waiting for an fsync (`store.flush=sync`)."
+)
+FSYNCS = Metric("rockgate_fsync_seconds", _HISTOGRAM, "Latency of log fsyncs.")
+SEGMENTS = Metric("rockgate_segments", _GAUGE, "Log segments.")
+SEGMENT_BYTES = Metric("rockgate_segment_bytes", _GAUGE, "Total size of the log segments.")
 LIVE_BYTES = Metric(
-    "rockgate_segment_live_bytes", _GAUGE, "What is still needed of the sealed files weighed."
+    "rockgate_segment_live_bytes", _GAUGE, "Live bytes in sealed segments that have been accounted."
 )
 DEAD_BYTES = Metric(
-    "rockgate_segment_dead_bytes", _GAUGE, "What is no longer needed of the sealed files weighed."
+    "rockgate_segment_dead_bytes", _GAUGE, "Dead bytes in sealed segments that have been accounted."
 )
 UNWEIGHED = Metric(
-    "rockgate_segments_unweighed", _GAUGE, "Sealed files whose use is not known at the moment."
+    "rockgate_segments_unaccounted",
+    _GAUGE,
+    "Sealed segments whose live bytes have not been counted yet.",
 )
 DISK_FAILED = Metric(
     "rockgate_disk_failed",
     _GAUGE,
-    "1 after an fsync failed: nothing is written until the server is started again.",
+    "1 after a failed fsync: the server is read-only until it is restarted.",
 )
 UPKEEP_FAILURES = Metric(
     "rockgate_upkeep_failures_total",
     _COUNTER,
-    "Times that a step of upkeep failed; it is tried again, and the others go on.",
+    "Failed maintenance tasks, by step; each is retried.",
     ("step",),
 )
-DISK = Metric("rockgate_disk_used_ratio", _GAUGE, "How full the disk is that holds the log.")
+DISK = Metric("rockgate_disk_used_ratio", _GAUGE, "Used fraction of the log's file system.")
 
-DELAY_WAITING = Metric("rockgate_delay_waiting", _GAUGE, "Messages that wait for their time.")
+DELAY_WAITING = Metric("rockgate_delay_waiting", _GAUGE, "Delayed messages not yet delivered.")
 DELAY_BYTES = Metric(
-    "rockgate_delay_schedule_bytes", _GAUGE, "Bytes of the files that hold when messages are due."
+    "rockgate_delay_schedule_bytes", _GAUGE, "Size of the delivery schedule on disk."
 )
 DELAY_LATE = Metric(
     "rockgate_delay_late_seconds",
     _GAUGE,
-    "How long the first message that is to be delivered is due; 0 if none is.",
+    "Age of the oldest overdue message; 0 if none is overdue.",
 )
 DELAY_DELIVERED = Metric(
-    "rockgate_delay_delivered_total", _COUNTER, "Messages delivered at their time since the start."
+    "rockgate_delay_delivered_total", _COUNTER, "Delayed messages delivered since start."
 )
 DELAY_PUT_OFF = Metric(
-    "rockgate_delay_put_off_total", _COUNTER, "Deliveries that were refused and are tried again."
+    "rockgate_delay_retries_total",
+    _COUNTER,
+    "Failed delivery attempts of delayed messages; each is retried.",
 )
 DELAY_DROPPED = Metric(
-    "rockgate_delay_dropped_total", _COUNTER, "Messages whose topic was gone when they were due."
+    "rockgate_delay_dropped_total",
+    _COUNTER,
+    "Delayed messages dropped because their topic was deleted.",
 )
 DELAY_LOST = Metric(
-    "rockgate_delay_lost_total", _COUNTER, "Messages that waited and cannot be found any more."
+    "rockgate_delay_lost_total", _COUNTER, "Delayed messages whose entry is no longer in the log."
 )
 
 TOPICS = Metric("rockgate_topics", _GAUGE, "Topics.")
-PARTITIONS = Metric("rockgate_partitions", _GAUGE, "Partitions of all topics.")
+PARTITIONS = Metric("rockgate_partitions", _GAUGE, "Partitions over all topics.")
 TOPICS_HIDDEN = Metric(
-    "rockgate_topics_not_shown", _GAUGE, "Topics without series: more than `metrics.topics_max`."
+    "rockgate_topics_without_series",
+    _GAUGE,
+    "Topics without series of their own because of `metrics.topics_max`.",
 )
 TOPIC_MESSAGES = Metric(
     "rockgate_topic_messages_total",
     _COUNTER,
-    "Offsets given out in all partitions of a topic; its rate is what comes in.",
+    "Offsets assigned, over all partitions of a topic.",
     ("topic",),
 )
 TOPIC_BYTES = Metric(
-    "rockgate_topic_bytes", _GAUGE, "What a topic takes in the log, envelopes included.", ("topic",)
+    "rockgate_topic_bytes",
+    _GAUGE,
+    "Size of a topic in the log, including entry envelopes.",
+    ("topic",),
 )
 TOPIC_FETCHED = Metric(
     "rockgate_topic_fetched_bytes_total",
     _COUNTER,
-    "Bytes of records sent to Kafka's consumers since the start.",
+    "Size of the records returned to Kafka consumers since start.",
     ("topic",),
 )
 
 PRODUCERS_REMEMBERED = Metric(
-    "rockgate_producers_remembered",
+    "rockgate_idempotent_producers",
     _GAUGE,
-    "Idempotent producers whose last batches are known, counted by partition; they expire.",
+    "Idempotent producers whose state is retained, counted per partition.",
 )
 TRANSACTIONAL_IDS = Metric(
-    "rockgate_transactional_ids", _GAUGE, "Transactional ids that are known; they expire."
+    "rockgate_transactional_ids", _GAUGE, "Transactional ids that have not expired."
 )
 COMMITTED_OFFSETS = Metric(
     "rockgate_committed_offsets",
     _GAUGE,
-    "Pairs of group and topic with committed offsets; they expire.",
+    "Group and topic pairs with committed offsets that have not expired.",
 )
-GROUPS = Metric("rockgate_groups", _GAUGE, "Groups by state.", ("state",))
+GROUPS = Metric("rockgate_groups", _GAUGE, "Groups, by state.", ("state",))
 GROUP_LAG = Metric(
     "rockgate_group_lag",
     _GAUGE,
-    "Records behind what a group has committed that it can read, by topic; the largest of all.",
+    "Consumer lag in readable records, by group and topic; only the largest lags have series.",
     ("group", "topic"),
 )
 GROUP_LAG_OFFSETS = Metric(
     "rockgate_group_lag_offsets",
     _GAUGE,
-    "Offsets between what a group has committed and the end, by topic, with those that hold "
-    "nothing: where a delayed record was sent, and where a transaction ended.",
+    "Consumer lag in offsets, by group and topic, including offsets without a readable "
+    "record (delayed records, transaction markers).",
     ("group", "topic"),
 )
-LAG = Metric("rockgate_lag", _GAUGE, "The records that all groups together can still read.")
+LAG = Metric("rockgate_lag", _GAUGE, "Total consumer lag of all groups, in readable records.")
 LAG_OFFSETS = Metric(
-    "rockgate_lag_offsets", _GAUGE, "The offsets that all groups together are behind."
+    "rockgate_lag_offsets", _GAUGE, "Total consumer lag of all groups, in offsets."
 )
 LAGS_HIDDEN = Metric(
-    "rockgate_group_lags_not_shown",
+    "rockgate_group_lags_without_series",
     _GAUGE,
-    "Pairs of group and topic without series: more than `metrics.groups_max`.",
+    "Group and topic pairs without series of their own because of `metrics.groups_max`.",
 )
 
 _ALL = (

@@ -1,3 +1,4 @@
+import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -6,6 +7,7 @@ import pytest
 from rockgate.gateway.compose.config import SETTINGS, gather
 from rockgate.gateway.compose.config.gather import VARIABLES
 from rockgate.gateway.compose.config.kafka_names import KAFKA_NAMES
+from rockgate.gateway.compose.config.renamed import RENAMED, warn_of_renamed
 from rockgate.gateway.compose.config.sources import (
     Given,
     from_environment,
@@ -103,7 +105,7 @@ def test_kafkas_names_work_in_a_file_and_in_the_environment(toml: TomlFile) -> N
 
 def test_every_kafka_name_stands_for_a_setting_there_is() -> None:
     assert {alias.setting for alias in KAFKA_NAMES.values()} <= set(SETTINGS)
-    assert len(VARIABLES) == len(SETTINGS) + len(KAFKA_NAMES)
+    assert len(VARIABLES) == len(SETTINGS) + len(KAFKA_NAMES) + len(RENAMED)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +140,7 @@ def test_times_may_carry_a_unit(text: str, value: int) -> None:
             "listen=off",
             "unknown setting 'listen' (--set); did you mean 'http.listen'?",
         ),
-        ("zzz=1", "unknown setting 'zzz' (--set); see `rockgate config`"),
+        ("zzz=1", "unknown setting 'zzz' (--set); run `rockgate config` for a list"),
         ("topics.partitions=many", "topics.partitions (--set) wants a whole number, not 'many'"),
         ("topics.partitions=1.5", "topics.partitions (--set) wants a whole number, not '1.5'"),
         ("topics.partitions=4MiB", "topics.partitions (--set) wants a whole number, not '4MiB'"),
@@ -176,7 +178,7 @@ def test_every_problem_is_told_at_once(toml: TomlFile) -> None:
 
 def test_a_setting_given_twice_in_one_source_is_refused() -> None:
     (told,) = problems(from_pairs(["num.partitions=8", "topics.partitions=9"]))
-    assert told == "topics.partitions (--set) sets what num.partitions (--set) already set"
+    assert told == "topics.partitions (--set) duplicates num.partitions (--set)"
 
 
 def test_a_flag_repeated_takes_its_last_value() -> None:
@@ -192,7 +194,7 @@ def test_a_flag_repeated_takes_its_last_value() -> None:
         ("[topics]\npartitions = true\n", "wants a whole number, not True"),
         ("[topics]\npartitions = [1]\n", "wants a whole number, not [1]"),
         ("[topics]\nauto_create = 1\n", "wants true or false, not 1"),
-        ("kafka = 1\n", "it is a section"),
+        ("kafka = 1\n", "kafka is a section: set a key in it, such as kafka.listen"),
         ("[kafka]\n[kafka.listen]\nhost = 'x'\n", "unknown setting 'kafka.listen.host'"),
         ("[[kafka]]\nlisten = 'off'\n", "unknown setting 'kafka'"),
     ],
@@ -235,3 +237,37 @@ def test_variables_that_containers_get_beside_a_service_named_rockgate_are_left_
             OTHER="1",
         )
     )
+
+
+OLD, NEW = "remoting.mapped_bytes_max", "remoting.batch_cache_bytes_max"
+
+
+def test_old_names_are_of_settings_that_there_are_and_of_no_other() -> None:
+    assert set(RENAMED.values()) <= set(SETTINGS)
+    assert not RENAMED.keys() & SETTINGS.keys()
+
+
+def test_a_renamed_setting_is_accepted_under_its_old_name_with_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    gathered = gather(environment(ROCKGATE_REMOTING_MAPPED_BYTES_MAX="2MiB"))
+    assert gathered.config.remoting.batch_cache_bytes_max == 2 << 20
+    assert gathered.origins[NEW] == "environment ROCKGATE_REMOTING_MAPPED_BYTES_MAX"
+    warn_of_renamed(gathered.deprecated, logging.getLogger("test"))
+    assert caplog.messages == [
+        f"{OLD} (environment ROCKGATE_REMOTING_MAPPED_BYTES_MAX) is deprecated; use {NEW}"
+    ]
+    caplog.clear()
+    warn_of_renamed(gather(from_pairs([f"{NEW}=2MiB"])).deprecated, logging.getLogger("test"))
+    assert caplog.messages == []
+
+
+def test_a_renamed_setting_given_under_both_names_is_an_error(toml: TomlFile) -> None:
+    (problem,) = problems(from_pairs([f"{OLD}=2MiB", f"{NEW}=2MiB"]))
+    assert problem == (
+        f"{OLD} (--set) and {NEW} (--set) are the same setting; remove {OLD}, which is deprecated"
+    )
+    (problem,) = problems(
+        toml(f'{OLD} = "2MiB"\n'), environment(ROCKGATE_REMOTING_BATCH_CACHE_BYTES_MAX="2MiB")
+    )
+    assert f"remove {OLD}, which is deprecated" in problem

@@ -42,7 +42,7 @@ async def test_requests_are_told_by_api_and_error() -> None:
     admin.throttling.throttled["producer_byte_rate"].total_ms = 1_500
     found = told(source)
     assert found['rockgate_kafka_request_seconds_count{api="Produce"}'] == 1
-    assert found['rockgate_kafka_answer_bytes_total{api="Produce"}'] == 70
+    assert found['rockgate_kafka_response_bytes_total{api="Produce"}'] == 70
     assert found['rockgate_kafka_errors_total{api="Heartbeat",error="REBALANCE_IN_PROGRESS"}'] == 1
     assert found['rockgate_kafka_errors_total{api="Heartbeat",error="9999"}'] == 1
     assert found["rockgate_kafka_connections_total"] == 1
@@ -67,7 +67,7 @@ def test_topics_are_told_up_to_a_bound() -> None:
     found = told(source)
     assert found["rockgate_topics"] == 2
     assert found["rockgate_partitions"] == 3
-    assert found["rockgate_topics_not_shown"] == 1
+    assert found["rockgate_topics_without_series"] == 1
     assert found['rockgate_topic_messages_total{topic="a"}'] == 6
     size = sum(each.end - each.position for each in appended)
     assert found['rockgate_topic_bytes{topic="a"}'] == size
@@ -144,7 +144,7 @@ def test_groups_are_told_with_their_lag_the_largest_first() -> None:
     assert found['rockgate_group_lag{group="behind",topic="a"}'] == 7
     assert not any('group="nearly"' in name for name in found)
     assert found["rockgate_lag"] == 8
-    assert found["rockgate_group_lags_not_shown"] == 1
+    assert found["rockgate_group_lags_without_series"] == 1
     assert found['rockgate_groups{state="Empty"}'] == 3
     assert found['rockgate_groups{state="Stable"}'] == 0
     # Offsets that hold nothing are a distance, and nothing to be read.

@@ -8,6 +8,7 @@ def test_what_is_remembered_is_counted_when_the_page_is_made() -> None:
     source = RememberedSource(producers=producers, transactions=[1], progress=[])
     producers.append(4)
     assert told(source) == {
+        "rockgate_idempotent_producers": 4,
         "rockgate_producers_remembered": 4,
         "rockgate_transactional_ids": 1,
         "rockgate_committed_offsets": 0,

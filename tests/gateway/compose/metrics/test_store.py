@@ -41,7 +41,7 @@ def test_segments_are_told_with_what_is_needed_of_them() -> None:
     size = world.store.segments.segment_size
     assert found["rockgate_segments"] == 3
     assert found["rockgate_segment_bytes"] == 3 * size
-    known = 2 - found["rockgate_segments_unweighed"]
+    known = 2 - found["rockgate_segments_unaccounted"]
     weighed = found["rockgate_segment_live_bytes"] + found["rockgate_segment_dead_bytes"]
     assert weighed == known * size
 
@@ -58,7 +58,7 @@ def test_what_waits_and_what_became_of_it_is_told() -> None:
     assert found["rockgate_delay_waiting"] == 2
     assert found["rockgate_delay_delivered_total"] == 2
     assert found["rockgate_delay_dropped_total"] == 1
-    assert found["rockgate_delay_put_off_total"] == found["rockgate_delay_lost_total"] == 0
+    assert found["rockgate_delay_retries_total"] == found["rockgate_delay_lost_total"] == 0
 
 
 def test_how_late_what_is_due_has_become_is_told() -> None:

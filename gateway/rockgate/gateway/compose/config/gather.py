@@ -1,7 +1,7 @@
-"""From what was given to what is in effect: each setting checked, every problem told at once.
+"""Merges the sources into the configuration in effect, and reports every problem at once.
 
-File < environment < command line. Unknown names are errors that name the nearest known one. Within
-one source a setting may be given once, by our name or by Kafka's.
+File < environment < command line. An unknown name is an error that suggests the nearest known one.
+Within one source a setting may be given once, by our name or by Kafka's.
 """
 
 import difflib
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import get_type_hints
 
 from rockgate.gateway.compose.config.kafka_names import KAFKA_NAMES
+from rockgate.gateway.compose.config.renamed import RENAMED
 from rockgate.gateway.compose.config.sections import Config
 from rockgate.gateway.compose.config.settings import Setting, environment_name, settings_of
 from rockgate.gateway.compose.config.sources import Given
@@ -18,7 +19,9 @@ from rockgate.gateway.runtime.errors import ConfigError
 
 DEFAULT_ORIGIN = "default"
 SETTINGS: Mapping[str, Setting] = settings_of(Config)
-VARIABLES: Mapping[str, str] = {environment_name(name): name for name in (*KAFKA_NAMES, *SETTINGS)}
+VARIABLES: Mapping[str, str] = {
+    environment_name(name): name for name in (*KAFKA_NAMES, *RENAMED, *SETTINGS)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +30,12 @@ class Gathered:
 
     config: Config
     origins: Mapping[str, str]
+    deprecated: Mapping[str, str]
+    """Old names that were used for renamed settings, each with where it was given."""
 
     @property
     def given(self) -> frozenset[str]:
-        """The settings that somebody gave a value, be it the default's."""
+        """The settings that were given a value, even if it is the default."""
         return frozenset(name for name, origin in self.origins.items() if origin != DEFAULT_ORIGIN)
 
 
@@ -42,28 +47,46 @@ def gather(*sources: Sequence[Given]) -> Gathered:
     for source in sources:
         for name, (value, origin) in _resolve(source, problems).items():
             chosen[name], origins[name] = value, origin
+    deprecated = _deprecated(sources, problems)
     config = _build(chosen, origins, problems)
     if config is None or problems:
         raise ConfigError(problems)
-    return Gathered(config, origins)
+    return Gathered(config, origins, deprecated)
+
+
+def _deprecated(sources: Iterable[Sequence[Given]], problems: list[str]) -> dict[str, str]:
+    """The old names in use; a setting that is given under both of its names is a problem."""
+    origins = {given.name: given.origin for source in sources for given in source}
+    found = {old: origins[old] for old in RENAMED if old in origins}
+    for old, origin in found.items():
+        if (new := RENAMED[old]) in origins:
+            problems.append(
+                f"{old} ({origin}) and {new} ({origins[new]}) are the same setting;"
+                f" remove {old}, which is deprecated"
+            )
+    return found
 
 
 def _resolve(source: Iterable[Given], problems: list[str]) -> dict[str, tuple[object, str]]:
     """One source's settings by our own name; what is wrong with it goes to `problems`."""
     resolved: dict[str, tuple[object, str]] = {}
-    used: dict[str, str] = {}
+    used: dict[str, Given] = {}
     for given in source:
         alias = KAFKA_NAMES.get(given.name)
-        setting = SETTINGS.get(alias.setting if alias else given.name)
+        name = alias.setting if alias else RENAMED.get(given.name, given.name)
+        setting = SETTINGS.get(name)
         if setting is None:
             problems.append(_unknown(given))
             continue
         if setting.name in used:
-            problems.append(
-                f"{given.name} ({given.origin}) sets what {used[setting.name]} already set"
-            )
+            # Old and new name of a renamed setting are reported once, over all sources.
+            if not {given.name, used[setting.name].name} & RENAMED.keys():
+                other = used[setting.name]
+                problems.append(
+                    f"{given.name} ({given.origin}) duplicates {other.name} ({other.origin})"
+                )
             continue
-        used[setting.name] = f"{given.name} ({given.origin})"
+        used[setting.name] = given
         try:
             value = _scaled(given.value, alias.scale) if alias else given.value
             resolved[setting.name] = (setting.read(value), _origin(given, setting))
@@ -90,16 +113,18 @@ def _unknown(given: Given) -> str:
     is_variable = given.origin.startswith("environment")
     known = list(VARIABLES if is_variable else (*SETTINGS, *KAFKA_NAMES))
     where = "environment" if is_variable else given.origin
-    told = f"unknown setting {given.name!r} ({where})"
+    unknown = f"unknown setting {given.name!r} ({where})"
     sections = {setting.section for setting in SETTINGS.values()}
     if given.name in sections:
-        return f"{told}; it is a section: set one of its keys, as in {given.name}.…"
+        example = next(name for name in SETTINGS if name.startswith(f"{given.name}."))
+        return f"{unknown}; {given.name} is a section: set a key in it, such as {example}"
     near = difflib.get_close_matches(given.name, known, n=1, cutoff=0.6)
     if not near:
         # A known key in the wrong section, or without one, is still near.
         last = given.name.rpartition(".")[2]
         near = [name for name, setting in SETTINGS.items() if setting.field == last][:1]
-    return f"{told}; did you mean {near[0]!r}?" if near else f"{told}; see `rockgate config`"
+    hint = f"did you mean {near[0]!r}?" if near else "run `rockgate config` for a list"
+    return f"{unknown}; {hint}"
 
 
 def _build(

@@ -26,16 +26,16 @@ LogLevel = Literal["error", "warning", "info", "debug"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConfig:
-    """The process as a whole."""
+    """Process-wide settings."""
 
     data_dir: Path = Path("data")
-    """Directory that holds everything the server keeps; made if it is not there."""
+    """Data directory; created if it does not exist."""
     node_id: int | None = field(default=None, metadata={"minimum": 0, "maximum": 2**31 - 1})
-    """This node's id for clients; remembered in the data directory, 1 in a new one."""
+    """Node id reported to clients; stored in the data directory, 1 for a new one."""
     log_level: LogLevel = "info"
-    """The least severe messages that are logged to standard error."""
+    """Minimum severity of messages logged to standard error."""
     drain_ms_max: int = field(default=10_000, metadata={"minimum": 0, "maximum": 600_000})
-    """How long a stopping server lets requests in flight finish."""
+    """Time that in-flight requests get to complete during shutdown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

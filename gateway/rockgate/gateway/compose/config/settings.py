@@ -72,7 +72,7 @@ def settings_of(config: type) -> Mapping[str, Setting]:
 
 
 def documentation_of(section: type) -> Mapping[str, str]:
-    """What the string under each field of a section says, by field name."""
+    """The description of each setting of a section, by field name: the string under the field."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(section)))
     (definition,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
     found: dict[str, str] = {}
@@ -80,5 +80,5 @@ def documentation_of(section: type) -> Mapping[str, str]:
         if not (isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)):
             continue
         if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
-            found[statement.target.id] = inspect.cleandoc(str(after.value.value))
+            found[statement.target.id] = " ".join(str(after.value.value).split())
     return found

@@ -7,26 +7,26 @@ INT_MAX = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupsConfig:
-    """Consumer groups: their times, their sizes, and how long offsets are kept."""
+    """Consumer groups: timeouts, limits and offset retention."""
 
     initial_delay_ms: int = field(default=3_000, metadata={"minimum": 0, "maximum": INT_MAX})
-    """How long an empty group waits for more members before its first assignment."""
+    """How long an empty group waits for more members before its first rebalance."""
     session_ms_min: int = field(default=6_000, metadata={"minimum": 1, "maximum": INT_MAX})
-    """Shortest session timeout that a member may ask for."""
+    """Minimum session timeout of a member."""
     session_ms_max: int = field(default=1_800_000, metadata={"minimum": 1, "maximum": INT_MAX})
-    """Longest session timeout that a member may ask for."""
+    """Maximum session timeout of a member."""
     members_max: int = field(default=10_000, metadata={"minimum": 1, "maximum": INT_MAX})
-    """Members of one group; one more is refused."""
+    """Maximum number of members per group; further ones are rejected."""
     groups_max: int = field(default=100_000, metadata={"minimum": 1, "maximum": INT_MAX})
-    """Groups with members at a time; the first member of one more is told to come back later."""
+    """Maximum number of groups with members; joining a further one fails with a retriable error."""
     offsets_retention_ms: int = field(
         default=604_800_000, metadata={"minimum": 60_000, "maximum": 2**63 - 1}
     )
-    """How long a group's offsets are kept after its last member has left."""
+    """How long the offsets of a group are retained after its last member leaves."""
     offsets_check_ms: int = field(default=600_000, metadata={"minimum": 1, "maximum": 2**53})
-    """How often offsets are looked through for those to forget."""
+    """Interval between checks for expired offsets."""
     metadata_bytes_max: int = field(default=4_096, metadata={"minimum": 0, "maximum": 32_767})
-    """Longest text that a client may keep with a committed offset."""
+    """Maximum size of the metadata of a committed offset."""
 
     def __post_init__(self) -> None:
         if self.session_ms_min > self.session_ms_max:

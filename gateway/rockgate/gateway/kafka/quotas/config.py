@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotasConfig:
-    """How rates are measured that quotas limit."""
+    """How the rates that quotas limit are measured."""
 
     window_count: int = field(default=11, metadata={"minimum": 2, "maximum": 1_000})
-    """Windows that a rate is measured over; the one under way is among them."""
+    """Number of samples retained to measure a rate, including the current one."""
     window_ms: int = field(default=1_000, metadata={"minimum": 10, "maximum": 3_600_000})
-    """How long a window is."""
+    """Length of a sample."""
     mutation_window_count: int = field(default=11, metadata={"minimum": 2, "maximum": 1_000})
-    """As `window_count`, for partitions that are created and deleted."""
+    """`window_count` for the controller mutation rate."""
     mutation_window_ms: int = field(default=1_000, metadata={"minimum": 10, "maximum": 3_600_000})
-    """As `window_ms`, for partitions that are created and deleted."""
+    """`window_ms` for the controller mutation rate."""

@@ -10,45 +10,46 @@ MIB = 1024 * KIB
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaConfig:
-    """Kafka's listener: where it listens and what one connection, and all of them, may hold."""
+    """The Kafka listener and its limits per connection and in total."""
 
     listen: Address = field(default=Address("127.0.0.1", 9092))
-    """Address of Kafka's listener; `off` closes it and port 0 takes a free one."""
+    """Address of the Kafka listener; `off` disables it, port 0 picks a free port."""
     advertise: Address | None = None
-    """Address that Kafka clients are told to dial; the bound one unless set."""
+    """Address advertised to Kafka clients; the bound address by default."""
     backlog: int = field(default=512, metadata={"minimum": 1, "maximum": 65_535})
-    """Connections the system may hold before the server has accepted them."""
+    """Maximum length of the queue of pending connections."""
     connections_max: int = field(default=10_000, metadata={"minimum": 1, "maximum": 1_000_000})
-    """Connections held at a time; one more is closed as it arrives."""
+    """Maximum number of connections; further ones are closed on accept."""
     idle_ms_max: int = field(default=600_000, metadata={"minimum": 1, "maximum": 2**31 - 1})
-    """A connection without a byte for this long, and without a request in flight, is closed."""
+    """Close a connection after this long without traffic or in-flight requests."""
     frame_ms_max: int = field(default=60_000, metadata={"minimum": 1, "maximum": 2**31 - 1})
-    """Time for one request to arrive once it has begun; a slower sender is closed."""
+    """Close a connection whose request takes longer than this to arrive."""
     unread_ms_max: int = field(default=60_000, metadata={"minimum": 1, "maximum": 2**31 - 1})
-    """A client that owes us reading and takes no byte of its answers for this long is closed."""
+    """Close a connection that reads none of its pending responses for this long."""
     frame_bytes_max: int = field(default=100 * MIB, metadata={"minimum": KIB, "maximum": 2**31 - 1})
-    """Largest request frame; a client that announces a larger one is closed."""
+    """Maximum request size; a larger one closes the connection."""
     in_flight_max: int = field(default=64, metadata={"minimum": 1, "maximum": 100_000})
-    """Requests of one connection worked on at a time; reading pauses at this many."""
+    """Maximum in-flight requests per connection; reading pauses at the limit."""
     in_flight_bytes_max: int = field(default=128 * MIB, metadata={"minimum": KIB, "maximum": 2**40})
-    """Request bytes of one connection held at a time; reading pauses at this many."""
+    """Maximum size of in-flight requests per connection; reading pauses at the limit."""
     total_bytes_max: int = field(default=512 * MIB, metadata={"minimum": MIB, "maximum": 2**50})
-    """Request bytes of all connections held at a time; reading pauses at this many."""
+    """Maximum size of in-flight requests over all connections; reading pauses at the limit."""
     producer_expiry_ms: int = field(default=86_400_000, metadata={"minimum": 1, "maximum": 2**62})
-    """How long an idempotent producer that writes nothing is remembered."""
+    """How long the state of an inactive idempotent producer is retained."""
     producers_max: int = field(default=1_000_000, metadata={"minimum": 1_000, "maximum": 2**31 - 1})
-    """Idempotent producers remembered, by partition; beyond it silent ones go sooner."""
+    """Maximum number of idempotent producers retained, counted per partition; inactive ones expire
+    early at the limit."""
     unread_bytes_max: int = field(default=4 * MIB, metadata={"minimum": KIB, "maximum": 2**40})
-    """Answer bytes a client may leave unread before its further requests wait."""
+    """Maximum size of unread responses per connection before its next requests wait."""
 
     fetch_bytes_max: int = field(default=55 * MIB, metadata={"minimum": KIB, "maximum": 2**31 - 1})
-    """Record bytes of one Fetch answer, whatever the client asks for."""
+    """Maximum size of the records in one Fetch response, whatever the client requests."""
     fetch_sessions_max: int = field(default=1_000, metadata={"minimum": 0, "maximum": 1_000_000})
-    """Fetch sessions kept at a time; clients beyond that name all their partitions in each poll."""
+    """Maximum number of cached fetch sessions; other clients send full fetch requests."""
     fetch_session_partitions_max: int = field(
         default=200_000, metadata={"minimum": 0, "maximum": 100_000_000}
     )
-    """Partitions of all fetch sessions and waiting polls together; each takes about a kilobyte."""
+    """Maximum number of partitions over all fetch sessions and waiting fetches, about 1 KB each."""
 
     def __post_init__(self) -> None:
         if self.advertise is not None and (self.advertise.is_closed or self.advertise.port == 0):

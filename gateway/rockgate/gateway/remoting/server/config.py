@@ -11,70 +11,75 @@ MIB = 1024 * KIB
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemotingConfig:
-    """RocketMQ's broker: where it listens, what it is called, and what clients may hold."""
+    """The RocketMQ broker: its listener, its names and its limits."""
 
     listen: Address = field(default=Address("127.0.0.1", 10911))
-    """Address of RocketMQ's broker listener; `off` closes it and port 0 takes a free one."""
+    """Address of the RocketMQ broker listener; `off` disables it, port 0 picks a free port."""
     advertise: Address | None = None
-    """Address that RocketMQ clients are told to dial; the bound one unless set."""
+    """Address advertised to RocketMQ clients; the bound address by default."""
     broker_name: str = "rockgate"
-    """Name of this broker in routes and message queues; clients remember it."""
+    """Broker name in routes and message queues; clients store it."""
     cluster_name: str = "DefaultCluster"
-    """Name of the cluster that this broker belongs to."""
+    """Name of the cluster this broker belongs to."""
     name_servers: str = ""
-    """Other name servers to register with, as `host:port;host:port`; ours always knows us."""
+    """External name servers to register with, as `host:port;host:port`."""
     backlog: int = field(default=1_024, metadata={"minimum": 1, "maximum": 65_535})
-    """Connections the system may hold before the server has accepted them."""
+    """Maximum length of the queue of pending connections."""
     connections_max: int = field(default=10_000, metadata={"minimum": 1, "maximum": 1_000_000})
-    """Connections held at a time; one more is closed as it arrives."""
+    """Maximum number of connections; further ones are closed on accept."""
     idle_ms_max: int = field(default=120_000, metadata={"minimum": 1, "maximum": 2**31 - 1})
-    """A connection without a byte for this long, and without a request in flight, is closed."""
+    """Close a connection after this long without traffic or in-flight requests."""
     frame_ms_max: int = field(default=60_000, metadata={"minimum": 1, "maximum": 2**31 - 1})
-    """Time for one request to arrive once it has begun; a slower sender is closed."""
+    """Close a connection whose request takes longer than this to arrive."""
     unread_ms_max: int = field(default=60_000, metadata={"minimum": 1, "maximum": 2**31 - 1})
-    """A client that owes us reading and takes no byte of its answers for this long is closed."""
+    """Close a connection that reads none of its pending responses for this long."""
     frame_bytes_max: int = field(default=16 * MIB, metadata={"minimum": KIB, "maximum": 2**31 - 1})
-    """Largest frame; a client that announces a larger one is closed."""
+    """Maximum frame size; a larger one closes the connection."""
     in_flight_max: int = field(default=20_000, metadata={"minimum": 1, "maximum": 1_000_000})
-    """Requests of one connection that wait at a time, long polls too; then reading pauses."""
+    """Maximum in-flight requests per connection, suspended pulls included; reading pauses at the
+    limit."""
     in_flight_bytes_max: int = field(default=64 * MIB, metadata={"minimum": KIB, "maximum": 2**40})
-    """Request bytes of one connection held at a time; reading pauses at this many."""
+    """Maximum size of in-flight requests per connection; reading pauses at the limit."""
     total_bytes_max: int = field(default=512 * MIB, metadata={"minimum": MIB, "maximum": 2**50})
-    """Request bytes of all connections held at a time; reading pauses at this many."""
+    """Maximum size of in-flight requests over all connections; reading pauses at the limit."""
     unread_bytes_max: int = field(default=4 * MIB, metadata={"minimum": KIB, "maximum": 2**40})
-    """Answer bytes a client may leave unread before its further requests wait."""
+    """Maximum size of unread responses per connection before its next requests wait."""
     message_bytes_max: int = field(default=4 * MIB, metadata={"minimum": 1, "maximum": 2**30})
-    """Largest body of one message, or of one batch; RocketMQ's own default."""
+    """Maximum size of a message body or batch; the default is RocketMQ's."""
     pull_messages_max: int = field(default=1_024, metadata={"minimum": 1, "maximum": 100_000})
-    """Messages of one pull's answer, whatever the client asks for."""
+    """Maximum number of messages per pull, whatever the client requests."""
     pull_bytes_max: int = field(default=8 * MIB, metadata={"minimum": KIB, "maximum": 2**30})
-    """Message bytes of one pull's answer, whatever the client asks for; one message always fits."""
+    """Maximum size of the messages per pull, whatever the client requests; at least one is
+    returned."""
     suspend_ms_max: int = field(default=60_000, metadata={"minimum": 0, "maximum": 600_000})
-    """Longest time that a pull waits for messages."""
+    """Maximum time a pull is suspended while no message is available."""
     waiting_pulls_max: int = field(default=10_000, metadata={"minimum": 1, "maximum": 1_000_000})
-    """Pulls of one connection that wait for messages at a time; one more is refused as busy."""
+    """Maximum number of suspended pulls per connection; further ones fail with SYSTEM_BUSY."""
     waiting_bytes_max: int = field(default=128 * MIB, metadata={"minimum": MIB, "maximum": 2**40})
-    """Memory of all pulls that wait for messages; one more is refused as busy."""
+    """Maximum memory for suspended pulls over all connections; further ones fail with SYSTEM_BUSY.
+    """
     client_expiry_ms: int = field(default=120_000, metadata={"minimum": 1, "maximum": 2**31 - 1})
-    """A client that sends no heartbeat for this long is forgotten."""
+    """Remove a client after this long without a heartbeat."""
     lock_expiry_ms: int = field(default=60_000, metadata={"minimum": 1, "maximum": 2**31 - 1})
-    """A queue that is locked for ordered reading is free again after this long without renewal."""
-    mapped_bytes_max: int = field(default=64 * MIB, metadata={"minimum": MIB, "maximum": 2**40})
-    """Memory for record batches that were opened for RocketMQ's consumers."""
+    """Release a queue lock for orderly consumption after this long without renewal."""
+    batch_cache_bytes_max: int = field(
+        default=64 * MIB, metadata={"minimum": MIB, "maximum": 2**40}
+    )
+    """Size of the cache of Kafka record batches decoded for RocketMQ consumers."""
     delay_levels: str = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
-    """Times of the delay levels, from level 1 on."""
+    """Delay of each level, starting with level 1."""
     delay_ms_max: int = field(
         default=366 * 86_400_000, metadata={"minimum": 1, "maximum": 366 * 86_400_000}
     )
-    """How far ahead the time of a delayed message may be."""
+    """Maximum delay of a message."""
     immune_ms: int = field(default=6_000, metadata={"minimum": 0, "maximum": 2**31 - 1})
-    """How old a half message is before its producers are asked about it, unless it says itself."""
+    """Minimum age of a half message before its producer is checked, unless the message sets one."""
     check_interval_ms: int = field(default=30_000, metadata={"minimum": 1, "maximum": 2**31 - 1})
-    """Time from one question about a half message to the next."""
+    """Interval between transaction checks of a half message."""
     check_times_max: int = field(default=15, metadata={"minimum": 1, "maximum": 1_000_000})
-    """Questions about a half message before it is put aside for inspection."""
+    """Maximum number of transaction checks before a half message is discarded for inspection."""
     half_reserved_ms: int = field(default=259_200_000, metadata={"minimum": 1, "maximum": 2**62})
-    """A half message that is older, and was asked about, is put aside for inspection."""
+    """Maximum age of a half message that has been checked before it is discarded for inspection."""
 
     def __post_init__(self) -> None:
         self.name_server_list()
@@ -89,13 +94,14 @@ class RemotingConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamesrvConfig:
-    """RocketMQ's name server."""
+    """The RocketMQ name server."""
 
     listen: Address = field(default=Address("127.0.0.1", 9876))
-    """Address of the name server's listener; `off` closes it and port 0 takes a free one."""
+    """Address of the name server listener; `off` disables it, port 0 picks a free port."""
     broker_expiry_ms: int = field(default=120_000, metadata={"minimum": 1, "maximum": 2**31 - 1})
-    """A broker that does not register again for this long loses its routes."""
+    """Remove the routes of a broker after this long without a registration."""
     accept_brokers: bool = False
-    """Whether brokers on other machines may register with `serve`, and share topics with ours."""
+    """Allow brokers on other hosts to register with the name server of `serve`."""
     accept_values: bool = False
-    """Whether clients on other machines may change the keys and values of `serve`."""
+    """Allow clients on other hosts to change the key-value configuration of the name server of
+    `serve`."""
