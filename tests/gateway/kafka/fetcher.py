@@ -79,7 +79,8 @@ class Fetcher:
             new_id=lambda: next(ids),
         )
         self.handler = Fetch(
-            store=world.store,
+            topics=world.store.topics,
+            queues=world.store.queues,
             waiting=world.waiting,
             sessions=self.sessions,
             reader=world.partitions,

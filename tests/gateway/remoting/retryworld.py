@@ -86,7 +86,11 @@ class RetryWorld:
             is_ordered=self.ordered.__contains__,
         )
         self.sender = Sender(
-            store=self.store, topics=self.book, durability=durability, body_bytes_max=1 << 22
+            appender=self.store.appender,
+            queues=self.store.queues,
+            topics=self.book,
+            durability=durability,
+            body_bytes_max=1 << 22,
         )
         self.sender.on_kind[MessageKind.DELAYED] = self.delays.take
         self.sender.on_kind[MessageKind.RETRY] = self.retries.take

@@ -122,7 +122,8 @@ class SendWorld:
         book = TopicBook(self.store.topics, TopicsConfig(), broker_name="b", cluster_name="c")
         book.ensure("orders", 1, 6)
         self.sender = Sender(
-            store=self.store,
+            appender=self.store.appender,
+            queues=self.store.queues,
             topics=book,
             durability=Durability(self.store),
             body_bytes_max=1 << 16,

@@ -136,7 +136,8 @@ def fetch(services: Services) -> Fetch:
     """Make Fetch with its sessions."""
     config, reading = services.kafka_config, _Reading(services)
     return Fetch(
-        store=services.store,
+        topics=services.store.topics,
+        queues=services.store.queues,
         waiting=services.waiting,
         sessions=FetchSessions(
             services.waiting,
@@ -156,7 +157,8 @@ def list_offsets(services: Services) -> ListOffsets:
     """Make ListOffsets."""
     reading = _Reading(services)
     return ListOffsets(
-        store=services.store,
+        topics=services.store.topics,
+        queues=services.store.queues,
         reader=reading.reader,
         epochs=reading.epochs,
         search=reading.search,
@@ -168,7 +170,8 @@ def offset_for_leader_epoch(services: Services) -> OffsetForLeaderEpoch:
     """Make OffsetForLeaderEpoch."""
     reading = _Reading(services)
     return OffsetForLeaderEpoch(
-        store=services.store,
+        topics=services.store.topics,
+        queues=services.store.queues,
         reader=reading.reader,
         epochs=reading.epochs,
         warming=reading.warming,

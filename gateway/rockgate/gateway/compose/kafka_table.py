@@ -243,7 +243,11 @@ HANDLERS: tuple[Row[Services], ...] = (
     row(
         ApiKey.DESCRIBE_QUORUM,
         lambda s: DescribeQuorum(
-            node_id=s.identity.node_id, advertised=s.advertised, store=s.store
+            node_id=s.identity.node_id,
+            advertised=s.advertised,
+            log=s.store.log,
+            epochs=s.store.epochs,
+            clock=s.store.clock,
         ),
     ),
     row(ApiKey.UPDATE_FEATURES, lambda _: UpdateFeatures(FEATURES)),

@@ -136,7 +136,8 @@ class RemotingAssembly:
         self.lookup = MessageLookup(store.lookup, self.puller.end, self.transcoder)
         self.durability = Durability(store)
         self.sender = Sender(
-            store=store,
+            appender=store.appender,
+            queues=store.queues,
             topics=self.topics,
             durability=self.durability,
             body_bytes_max=remoting.message_bytes_max,
@@ -271,7 +272,9 @@ class RemotingAssembly:
                 polls=self.polls,
             ),
             offsets=OffsetRequests(
-                store=store,
+                lookup=store.topics,
+                queues=store.queues,
+                progress=store.progress,
                 topics=topics,
                 puller=puller,
                 offsets=self.offsets,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from rockgate.gateway.transcode.messages import Origin
-from rockgate.store.api.topics import Topics
+from rockgate.store.api.topics import TopicLookup
 
 
 class Unstable(Protocol):
@@ -27,7 +27,7 @@ class Unstable(Protocol):
 class AbortedBatches:
     """Says of a batch whether its transaction was aborted."""
 
-    def __init__(self, topics: Topics, unstable: Unstable) -> None:
+    def __init__(self, topics: TopicLookup, unstable: Unstable) -> None:
         self._topics = topics
         self._unstable = unstable
 

@@ -18,7 +18,7 @@ import msgspec
 
 from rockgate.store.api.delay import DELAY_FORMAT, DELAY_TOPIC, Kind, OffsetSet, decode
 from rockgate.store.api.folds import Change, Measured, Roster, check_format, pack_array, sliced
-from rockgate.store.api.topics import Topic, Topics
+from rockgate.store.api.topics import Topic, WatchedTopics
 from rockgate.store.errors import StoreCorrupt
 
 _FORMAT: Final = 1
@@ -58,7 +58,7 @@ class EmptyOffsets:
     name: Final = "empty offsets"
     topics: Final = frozenset({DELAY_TOPIC})
 
-    def __init__(self, topics: Topics, slice_chunks: int = _SLICE_CHUNKS) -> None:
+    def __init__(self, topics: WatchedTopics, slice_chunks: int = _SLICE_CHUNKS) -> None:
         self._topics = topics
         self._slice_chunks = slice_chunks
         self._queues: dict[tuple[bytes, int], _Queue] = {}

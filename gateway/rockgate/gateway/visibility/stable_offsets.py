@@ -20,7 +20,7 @@ from rockgate.protocol.kafka.errors import MalformedBatch
 from rockgate.protocol.kafka.records.batch import read_header
 from rockgate.protocol.kafka.records.control import MarkerType, read_marker
 from rockgate.store.api.folds import Change, Measured, Roster, check_format, pack_array, sliced
-from rockgate.store.api.topics import Topic, Topics
+from rockgate.store.api.topics import Topic, WatchedTopics
 from rockgate.store.errors import StoreCorrupt
 
 FIRST: Final = b"__TXN_FIRST"
@@ -73,7 +73,7 @@ class Unstable:
     name: Final = "unstable"
     topics: Final[frozenset[bytes]] = frozenset()
 
-    def __init__(self, topics: Topics, slice_cost: int = _SLICE_COST) -> None:
+    def __init__(self, topics: WatchedTopics, slice_cost: int = _SLICE_COST) -> None:
         self._topics = topics
         self._slice_cost = slice_cost
         self._roster: Roster[_Queue] = Roster()

@@ -20,6 +20,7 @@ __all__ = [
     "TopicEvents",
     "TopicLookup",
     "Topics",
+    "WatchedTopics",
 ]
 
 OnTopic = Callable[[Topic], None]
@@ -78,7 +79,11 @@ class TopicEvents(Protocol):
         """Queues begin at later offsets."""
 
 
-class Topics(TopicLookup, TopicEvents, Protocol):
+class WatchedTopics(TopicLookup, TopicEvents, Protocol):
+    """Topics for those who keep something of their own for each."""
+
+
+class Topics(WatchedTopics, Protocol):
     """All topics, and the only way to change them."""
 
     def create(self, new: NewTopic) -> Topic:

@@ -16,7 +16,13 @@ Topics = list[tuple[str, list[int]]]
 
 
 async def ask(admin: Admin, topics: Topics, version: int) -> DescribeQuorumResponse:
-    handler = DescribeQuorum(node_id=NODE_ID, advertised=admin.advertised, store=admin.store)
+    handler = DescribeQuorum(
+        node_id=NODE_ID,
+        advertised=admin.advertised,
+        log=admin.store.log,
+        epochs=admin.store.epochs,
+        clock=admin.store.clock,
+    )
     request = DescribeQuorumRequest(
         topics=[
             TopicData(

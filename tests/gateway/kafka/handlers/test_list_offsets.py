@@ -38,7 +38,8 @@ Answer = tuple[int, int, int, int]
 
 def handler_of(world: KafkaWorld) -> ListOffsets:
     return ListOffsets(
-        store=world.store,
+        topics=world.store.topics,
+        queues=world.store.queues,
         reader=world.partitions,
         epochs=world.epochs,
         search=TimeSearch(world.store.bodies, world.epochs, world.warming),

@@ -26,7 +26,11 @@ Answer = tuple[int, int, int]
 
 def handler_of(world: KafkaWorld) -> OffsetForLeaderEpoch:
     return OffsetForLeaderEpoch(
-        store=world.store, reader=world.partitions, epochs=world.epochs, warming=world.warming
+        topics=world.store.topics,
+        queues=world.store.queues,
+        reader=world.partitions,
+        epochs=world.epochs,
+        warming=world.warming,
     )
 
 

@@ -17,7 +17,7 @@ from rockgate.protocol.kafka.hot.fetch import FetchedPartition
 from rockgate.store.api.log import Place
 from rockgate.store.api.queues import Queue, Queues
 from rockgate.store.api.read import BATCHES_MAX as RUN_MAX
-from rockgate.store.api.topics import Topics
+from rockgate.store.api.topics import TopicLookup
 
 BATCHES_MAX = RUN_MAX
 """Batches of one answer, or a few more: small ones would otherwise hold up everybody else."""
@@ -33,7 +33,7 @@ limits allow if there are more; its batches; and whether there is no such partit
 class Finder:
     """Finds the queues of topics."""
 
-    def __init__(self, topics: Topics, queues: Queues) -> None:
+    def __init__(self, topics: TopicLookup, queues: Queues) -> None:
         self._topics = topics
         self._queues = queues
 

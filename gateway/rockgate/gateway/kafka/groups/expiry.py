@@ -26,7 +26,7 @@ from rockgate.gateway.kafka.request import names
 from rockgate.gateway.net.clock import Clock, Timer
 from rockgate.store.api.clock import Complaint
 from rockgate.store.api.progress import Committed, Key, Progress
-from rockgate.store.api.topics import Topics
+from rockgate.store.api.topics import TopicLookup
 from rockgate.store.errors import StoreError
 
 PAGE_COUNT = 500
@@ -47,7 +47,7 @@ class Expiry:
         groups: Groups,
         saved: SavedGroups,
         progress: Progress,
-        topics: Topics,
+        topics: TopicLookup,
         now_ms: Callable[[], int],
         is_pending: Callable[[str, bytes, int], bool] = lambda group, topic_id, queue_id: False,
     ) -> None:

@@ -33,7 +33,7 @@ from rockgate.protocol.kafka.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTopicResult,
 )
-from rockgate.store.api.topics import Topics
+from rockgate.store.api.topics import TopicLookup
 
 _MANY = 4
 _ABORTABLE = 5
@@ -49,7 +49,9 @@ Resolved = tuple[dict[tuple[str, int], Partition], set[tuple[str, int]]]
 class AddPartitionsToTxn:
     """Adds partitions to transactions."""
 
-    def __init__(self, *, topics: Topics, coordinator: Coordinator, durability: Durability) -> None:
+    def __init__(
+        self, *, topics: TopicLookup, coordinator: Coordinator, durability: Durability
+    ) -> None:
         self._topics = topics
         self._coordinator = coordinator
         self._durability = durability

@@ -31,7 +31,8 @@ from rockgate.protocol.kafka.messages.describe_quorum import (
     TopicData,
     TopicQuorum,
 )
-from rockgate.store.api.store import Store
+from rockgate.store.api.clock import Clock
+from rockgate.store.api.log import Epochs, Log
 
 METADATA = "__cluster_metadata"
 LISTENER = "PLAINTEXT"
@@ -42,10 +43,14 @@ _ALL = [TopicData(topic_name=METADATA, partitions=[PartitionData(partition_index
 class DescribeQuorum:
     """Describes a quorum of one."""
 
-    def __init__(self, *, node_id: int, advertised: Advertised, store: Store) -> None:
+    def __init__(
+        self, *, node_id: int, advertised: Advertised, log: Log, epochs: Epochs, clock: Clock
+    ) -> None:
         self._node_id = node_id
         self._advertised = advertised
-        self._store = store
+        self._log = log
+        self._epochs = epochs
+        self._clock = clock
 
     def handle(self, request: DescribeQuorumRequest, call: Call) -> DescribeQuorumResponse:
         """Describe this node."""
@@ -70,17 +75,17 @@ class DescribeQuorum:
         return DescribeQuorumResponse(error_code=code, error_message=code.meaning)
 
     def _quorum(self) -> PartitionQuorum:
-        store, now_ms = self._store, self._store.clock.now_ms()
+        now_ms = self._clock.now_ms()
         voter = ReplicaState(
             replica_id=self._node_id,
-            log_end_offset=store.log.end,
+            log_end_offset=self._log.end,
             last_fetch_timestamp=now_ms,
             last_caught_up_timestamp=now_ms,
         )
         return PartitionQuorum(
             leader_id=self._node_id,
-            leader_epoch=store.epochs.current,
-            high_watermark=store.log.end,
+            leader_epoch=self._epochs.current,
+            high_watermark=self._log.end,
             current_voters=[voter],
         )
 

@@ -27,7 +27,7 @@ from rockgate.protocol.kafka.messages.describe_transactions import (
     TopicData,
     TransactionState,
 )
-from rockgate.store.api.topics import Topics
+from rockgate.store.api.topics import TopicLookup
 
 SLICE_COUNT: Final = 200
 """Ids and partitions that are described at once; more of them in slices."""
@@ -36,7 +36,7 @@ SLICE_COUNT: Final = 200
 class DescribeTransactions:
     """Tells what is known of transactional ids."""
 
-    def __init__(self, *, transactions: Transactions, topics: Topics) -> None:
+    def __init__(self, *, transactions: Transactions, topics: TopicLookup) -> None:
         self._transactions = transactions
         self._topics = topics
 

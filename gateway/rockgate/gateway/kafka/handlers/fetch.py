@@ -51,7 +51,8 @@ from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot import fetch as hot
 from rockgate.protocol.kafka.hot.fetch import FetchedPartition, FetchedTopic
 from rockgate.protocol.kafka.messages.fetch import FetchRequest
-from rockgate.store.api.store import Store
+from rockgate.store.api.queues import Queues
+from rockgate.store.api.topics import TopicLookup
 
 READ_COMMITTED = 1
 SLICE_COUNT = 1_000
@@ -87,7 +88,8 @@ class Fetch:
     def __init__(
         self,
         *,
-        store: Store,
+        topics: TopicLookup,
+        queues: Queues,
         waiting: Waiting,
         sessions: FetchSessions,
         reader: PartitionReader,
@@ -96,7 +98,7 @@ class Fetch:
         bytes_max: int,
         throttling: Throttling,
     ) -> None:
-        self._finder = Finder(store.topics, store.queues)
+        self._finder = Finder(topics, queues)
         self._waiting = waiting
         self._sessions = sessions
         self._reader = reader

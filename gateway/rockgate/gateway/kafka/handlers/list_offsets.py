@@ -42,9 +42,8 @@ from rockgate.protocol.kafka.messages.list_offsets import (
     ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
-from rockgate.store.api.queues import Queue
-from rockgate.store.api.store import Store
-from rockgate.store.api.topics import Topic
+from rockgate.store.api.queues import Queue, Queues
+from rockgate.store.api.topics import Topic, TopicLookup
 from rockgate.store.errors import StoreError
 
 LATEST: Final = -1
@@ -75,14 +74,15 @@ class ListOffsets:
     def __init__(
         self,
         *,
-        store: Store,
+        topics: TopicLookup,
+        queues: Queues,
         reader: PartitionReader,
         epochs: LeaderEpochs,
         search: TimeSearch,
         warming: Warming,
     ) -> None:
-        self._topics = store.topics
-        self._queues = store.queues
+        self._topics = topics
+        self._queues = queues
         self._reader = reader
         self._epochs = epochs
         self._search = search

@@ -35,8 +35,8 @@ from rockgate.protocol.kafka.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopicResult,
 )
 from rockgate.store.api.log import Place
-from rockgate.store.api.queues import Queue
-from rockgate.store.api.store import Store
+from rockgate.store.api.queues import Queue, Queues
+from rockgate.store.api.topics import TopicLookup
 from rockgate.store.errors import StoreError
 
 SLICE_COUNT = 200
@@ -49,10 +49,16 @@ class OffsetForLeaderEpoch:
     """Says where epochs end."""
 
     def __init__(
-        self, *, store: Store, reader: PartitionReader, epochs: LeaderEpochs, warming: Warming
+        self,
+        *,
+        topics: TopicLookup,
+        queues: Queues,
+        reader: PartitionReader,
+        epochs: LeaderEpochs,
+        warming: Warming,
     ) -> None:
-        self._topics = store.topics
-        self._queues = store.queues
+        self._topics = topics
+        self._queues = queues
         self._reader = reader
         self._epochs = epochs
         self._warming = warming

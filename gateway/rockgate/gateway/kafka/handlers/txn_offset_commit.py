@@ -45,7 +45,7 @@ from rockgate.protocol.kafka.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
-from rockgate.store.api.topics import Topics
+from rockgate.store.api.topics import TopicLookup
 
 SLICE_COUNT: Final = 500
 """Partitions whose offsets are kept before others get their turn; long metadata counts as more."""
@@ -63,7 +63,7 @@ class TxnOffsetCommit:
     def __init__(
         self,
         *,
-        topics: Topics,
+        topics: TopicLookup,
         groups: Groups,
         coordinator: Coordinator,
         durability: Durability,

@@ -31,7 +31,7 @@ from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.records.batch import BatchHeader, read_header
 from rockgate.store.api.folds import Change, Journal, Measured, Roster, check_format, sliced
-from rockgate.store.api.topics import Topic, Topics
+from rockgate.store.api.topics import Topic, WatchedTopics
 from rockgate.store.errors import StoreCorrupt
 
 TOPIC = b"rmq_sys_rockgate_producers"
@@ -140,7 +140,7 @@ class Producers:
     name = "producers"
     topics = frozenset({TOPIC})
 
-    def __init__(self, journal: Journal, topics: Topics) -> None:
+    def __init__(self, journal: Journal, topics: WatchedTopics) -> None:
         self._journal = journal
         self._topics = topics
         self._queues: dict[tuple[bytes, int], dict[int, Producer]] = {}

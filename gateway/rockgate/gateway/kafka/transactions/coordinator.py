@@ -32,7 +32,7 @@ from rockgate.gateway.kafka.transactions.transaction import (
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.store.api.append import Appender, Draft, Intake
 from rockgate.store.api.progress import Commit, Progress, Removed, check_group
-from rockgate.store.api.topics import Topics
+from rockgate.store.api.topics import TopicLookup
 
 MARKERS_PER_GROUP: Final = 200
 """Markers that are written at once: about two milliseconds."""
@@ -62,7 +62,7 @@ class Coordinator:
         markers: Markers,
         appender: Appender,
         progress: Progress,
-        topics: Topics,
+        topics: TopicLookup,
         timeout_ms_max: int,
         offsets_bytes_max: int,
     ) -> None:

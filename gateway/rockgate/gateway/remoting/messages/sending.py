@@ -45,9 +45,8 @@ from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.compression import KIND_MASK
 from rockgate.protocol.remoting.headers.sending import SendHeader, SendHeaderV2
 from rockgate.protocol.remoting.message import decode_batch
-from rockgate.store.api.append import NOTHING_ELSE, Appended, AppendedMessages, Draft
-from rockgate.store.api.queues import Queue
-from rockgate.store.api.store import Store
+from rockgate.store.api.append import NOTHING_ELSE, Appended, AppendedMessages, Appender, Draft
+from rockgate.store.api.queues import Queue, Queues
 from rockgate.store.api.topics import WRITE, Topic
 
 Header: TypeAlias = SendHeader | SendHeaderV2
@@ -121,14 +120,15 @@ class Sender:
     def __init__(
         self,
         *,
-        store: Store,
+        appender: Appender,
+        queues: Queues,
         topics: TopicBook,
         durability: Durability,
         body_bytes_max: int,
         asks: Callable[[str, Caller], None] = lambda client_id, caller: None,
     ) -> None:
-        self._appender = store.appender
-        self._queues = store.queues
+        self._appender = appender
+        self._queues = queues
         self._topics = topics
         self._durability = durability
         self._asks = asks

@@ -31,7 +31,7 @@ from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers.clients import DeleteGroupHeader
 from rockgate.protocol.remoting.headers.offsets import AllGroupsHeader, GroupHeader
 from rockgate.store.api.progress import Progress, check_group
-from rockgate.store.api.topics import Topics
+from rockgate.store.api.topics import TopicLookup
 
 SETTINGS_BYTES_MAX = 16_384
 """Of one group's settings; RocketMQ's own have about 500."""
@@ -57,7 +57,7 @@ class GroupRequests:
         settings: GroupSettings,
         clients: Clients,
         progress: Progress,
-        topics: Topics,
+        topics: TopicLookup,
         durability: Durability,
     ) -> None:
         self._settings = settings

@@ -41,10 +41,9 @@ from rockgate.protocol.remoting.bodies.queues import (
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers import offsets as fields
-from rockgate.store.api.progress import Commit
-from rockgate.store.api.queues import Queue
-from rockgate.store.api.store import Store
-from rockgate.store.api.topics import Topic
+from rockgate.store.api.progress import Commit, Progress
+from rockgate.store.api.queues import Queue, Queues
+from rockgate.store.api.topics import Topic, TopicLookup
 
 _NOT_FOUND = "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"
 LATEST_MS = -1
@@ -59,7 +58,9 @@ class OffsetRequests:
     def __init__(
         self,
         *,
-        store: Store,
+        lookup: TopicLookup,
+        queues: Queues,
+        progress: Progress,
         topics: TopicBook,
         puller: Puller,
         offsets: Offsets,
@@ -69,9 +70,9 @@ class OffsetRequests:
         address: str,
     ) -> None:
         self._address = address
-        self._queues = store.queues
-        self._by_id = store.topics.find_id
-        self._progress = store.progress
+        self._queues = queues
+        self._by_id = lookup.find_id
+        self._progress = progress
         self._topics = topics
         self._puller = puller
         self._offsets = offsets

@@ -26,7 +26,7 @@ from rockgate.protocol.remoting.headers.nameserver import (
     RegisterBrokerHeader,
     UnregisterBrokerHeader,
 )
-from rockgate.store.api.topics import Topics
+from rockgate.store.api.topics import WatchedTopics
 
 EVERY_SECONDS = 30.0
 ANSWER_SECONDS_MAX = 6.0
@@ -40,7 +40,7 @@ class Registrar:
     def __init__(
         self,
         *,
-        topics: Topics,
+        topics: WatchedTopics,
         book: TopicBook,
         broker_name: str,
         address: str,
