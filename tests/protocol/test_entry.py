@@ -554,3 +554,43 @@ def test_a_frame_fits_the_offsets_of_as_many_digits_and_no_frame_fits_none() -> 
         assert frame.until == 10 ** len(str(offset))
         assert envelope.batch_frame(b"orders", frame.until - 1) == frame
         assert envelope.batch_frame(b"orders", frame.until).size == frame.size + 1
+
+
+# Single fields
+
+
+@given(all_parts())
+def test_a_field_alone_is_the_field_of_the_whole_entry(parts: Parts) -> None:
+    packed = memoryview(parts.pack())
+    entry = envelope.read(packed)
+    assert envelope.born_ms_of(packed) == entry.born_ms
+    if entry.sys_flag & (BORN_HOST_V6 | STORE_HOST_V6):
+        return
+    size, magic, offset, flags, born_ms, body_size = envelope.message_fields(packed)
+    assert (size, magic, offset) == (entry.total_size, entry.magic, entry.queue_offset)
+    assert (flags, born_ms, body_size) == (entry.sys_flag, entry.born_ms, entry.body_size)
+    if magic == MAGIC_V1:
+        body_end = entry.body_at + body_size
+        properties_at = body_end + packed[body_end] + envelope.V1_SIZES
+        properties = bytes(packed[properties_at : size - CHECKSUM_SIZE])
+        assert properties == envelope.properties_of(packed, entry)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("topic", [b"orders", b"o" * 200])
+def test_a_message_made_from_a_frame_is_read_as_it_was_made(
+    shape: tuple[int, bool, bool], topic: bytes
+) -> None:
+    entry = envelope.read(example(*shape).pack())
+    frame = envelope.MessageFrame(entry, topic)
+    body, properties = b"a body", b"KEYS\x01one\x02"
+    tail = frame.topic + envelope.pack_size(len(properties)) + properties
+    size = frame.size + len(body) + len(tail)
+    crc = envelope.body_checksum(body)
+    changing = (size, frame.magic, crc, frame.queue, 41, 9, frame.flags, 123, frame.rest, len(body))
+    made = frame.pack(*changing) + body + tail
+    layout = LAYOUTS[envelope.topic_magic(topic), shape[1], shape[2]]
+    read = layout.parse(made)
+    assert (read.queue_offset, read.position, read.born_ms) == (41, 9, 123)
+    assert (read.store_ms, bytes(read.store_host)) == (entry.store_ms, entry.store_host)
+    assert frame.properties(memoryview(b"?" + made), 1, 1 + len(made)) == properties

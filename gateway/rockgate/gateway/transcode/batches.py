@@ -26,7 +26,9 @@ from rockgate.protocol.entry import (
     HEAD_SIZE_V4,
     MAGIC_V1,
     MOVED,
+    V1_SIZES,
     Entry,
+    message_fields,
 )
 from rockgate.protocol.kafka.records import batch as batches
 from rockgate.protocol.kafka.records.record import (
@@ -49,8 +51,6 @@ KEPT_BYTES_MAX: Final = 32 << 20
 _STORES_OWN: Final = frozenset((TOPIC_ID, MAX_MS, EPOCH))
 """Properties that the store gives a moved entry; nobody sent them."""
 
-_HEAD: Final = struct.Struct(">II12xq8xiq36xI")
-_U16: Final = struct.Struct(">H")
 _NAMES_MAX: Final = 4096
 _NAME_SIZE_MAX: Final = 64
 _SHAPES_MAX: Final = 1024
@@ -110,9 +110,9 @@ class Transcoding:
         base = run[0].unit.base
         size, count, inflated = batches.HEADER_SIZE, 0, 0
         base_ms = max_ms = last = 0
-        shapes, varints, unpack = self._shapes, _VARINTS, _HEAD.unpack_from
+        shapes, varints, fields = self._shapes, _VARINTS, message_fields
         for unit, view in run:
-            total, magic, offset, sys_flag, born_ms, body_size = unpack(view)
+            total, magic, offset, sys_flag, born_ms, body_size = fields(view)
             if not count:
                 base_ms = max_ms = born_ms
             elif not is_delta(born_ms - base_ms):
@@ -120,7 +120,7 @@ class Transcoding:
             body_end = HEAD_SIZE_V4 + body_size
             properties = OWN
             if magic == MAGIC_V1 and not sys_flag & UNUSUAL:
-                properties_at = body_end + view[body_end] + 3
+                properties_at = body_end + view[body_end] + V1_SIZES
                 properties = bytes(view[properties_at : total - CHECKSUM_SIZE])
             if OWN not in properties:
                 id_at = properties.find(_ID) + _ID_SIZE

@@ -11,7 +11,6 @@ out to be damaged has those in front of the damage. Either way all its offsets a
 
 from __future__ import annotations
 
-import struct
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
@@ -25,12 +24,13 @@ from rockgate.gateway.transcode.dictionary import (
     pack_record,
     pack_usual,
 )
-from rockgate.gateway.transcode.message_head import SIZE_I16, Head, code_of, marker
+from rockgate.gateway.transcode.message_head import code_of, frame_of, marker
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import (
     DELAYED,
     Entry,
     body_checksum,
+    pack_size,
     parse_properties,
 )
 from rockgate.protocol.kafka.errors import MalformedBatch
@@ -121,7 +121,7 @@ class Messages:
             self._marks = mark_records(data, header, CHUNK_COUNT)
         self._ends: dict[int, int] = {}
         """Where records start that are behind chunks, by index."""
-        self._head = Head(entry)
+        self._frame = frame_of(entry)
         self.size = len(data) + _OVERHEAD
         """Bytes that it holds, about."""
         self.origin: Origin | None = None
@@ -239,11 +239,10 @@ class Messages:
         return self.end if chunk.end >= self._count else chunk.offsets[-1] + 1
 
     def _properties(self, chunk: _Chunk, index: int) -> Mapping[str, str]:
-        at = chunk.places[index]
-        body_at = at + self._head.size
-        (body_size,) = _U32.unpack_from(chunk.data, body_at - 4)
-        properties_at = body_at + body_size + len(self._head.topic) + 2
-        return parse_properties(bytes(chunk.data[properties_at : chunk.places[index + 1]]))
+        places = chunk.places
+        return parse_properties(
+            self._frame.properties(chunk.data, places[index], places[index + 1])
+        )
 
     # Making
 
@@ -321,7 +320,7 @@ class Messages:
 
     def _encode(self, first: int, limit: int, at: int) -> _Chunk | None:
         """Make messages of the records from `first` on, which starts at `at` in the data."""
-        head = self._head
+        head = self._frame
         pack, magic, queue, flags, middle = head.pack, head.magic, head.queue, head.flags, head.rest
         head_size, topic, bare_tail = head.size, head.topic, head.bare_tail
         base, position, size_max = self.base, head.position, self._message_bytes_max
@@ -344,7 +343,7 @@ class Messages:
                     properties = None if value is None else pack_usual(key, headers)
                     if properties is None:
                         properties = pack_record(key, headers, value is None)
-                    tail = b"%b%b%b" % (topic, SIZE_I16.pack(len(properties)), properties)
+                    tail = b"%b%b%b" % (topic, pack_size(len(properties)), properties)
                     code = code_of(headers) if headers else 0
                     cost += len(headers)
                 body = value or b""
@@ -385,8 +384,7 @@ class Messages:
         return _Chunk(first, end, offsets, places, codes, memoryview(b"".join(parts)))
 
 
-_U32: Final = struct.Struct(">I")
-_KEY_SIZES: Final = [SIZE_I16.pack(len(b"KEYS\x01\x02") + size) for size in range(250)]
+_KEY_SIZES: Final = [pack_size(len(b"KEYS\x01\x02") + size) for size in range(250)]
 
 
 def _first_of(chunk: _Chunk) -> int:

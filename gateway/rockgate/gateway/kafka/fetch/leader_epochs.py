@@ -7,16 +7,14 @@ that was kept with it. Along a queue epochs never fall, so ends are found by sea
 
 from __future__ import annotations
 
-from struct import Struct
 from typing import Final, NamedTuple
 
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.records.batch import read_header
 from rockgate.store.api.log import Epochs
 from rockgate.store.api.queues import Queue, Unit
 from rockgate.store.api.read import EPOCH, Bodies
-
-_IN_BATCH: Final = Struct(">12xi")
 
 
 class EpochEnd(NamedTuple):
@@ -51,7 +49,7 @@ class LeaderEpochs:
         view = self._bodies.entry(queue, unit).entry
         entry = envelope.read(view)
         if entry.is_batch:
-            return int(_IN_BATCH.unpack_from(view, entry.body_at)[0])
+            return read_header(view, entry.body_at).leader_epoch
         if entry.sys_flag & envelope.MOVED:
             kept = envelope.get_property(envelope.properties_of(view, entry), EPOCH)
             if kept is not None:

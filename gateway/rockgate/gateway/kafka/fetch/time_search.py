@@ -16,7 +16,6 @@ import contextlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
-from struct import Struct
 from typing import Final, NamedTuple, TypeVar
 
 from rockgate.gateway.batches.threads import BatchThreads
@@ -24,7 +23,7 @@ from rockgate.gateway.delay.opening import asked_of, sifted
 from rockgate.gateway.kafka.fetch.leader_epochs import LeaderEpochs
 from rockgate.gateway.storage.cold_reads import Warming
 from rockgate.protocol import entry as envelope
-from rockgate.protocol.entry import DELAYED
+from rockgate.protocol.entry import DELAYED, born_ms_of
 from rockgate.protocol.kafka.errors import BatchTooLarge
 from rockgate.protocol.kafka.records.batch import read_header
 from rockgate.protocol.kafka.records.bounds import LIGHT, Bounds, is_heavy
@@ -34,7 +33,6 @@ from rockgate.store.api.queues import Queue, Unit
 from rockgate.store.api.read import Bodies, Slice
 
 WALK_UNITS: Final = 256
-_BORN_MS: Final = Struct(">40xq")
 
 T = TypeVar("T")
 
@@ -111,7 +109,7 @@ class TimeSearch:
 
     def _largest_ms(self, queue: Queue, unit: Unit) -> int:
         """Return the largest record time of an entry, which is the time it was born for all."""
-        return int(_BORN_MS.unpack_from(self._bodies.entry(queue, unit).entry)[0])
+        return born_ms_of(self._bodies.entry(queue, unit).entry)
 
     async def _open(self, queue: Queue, offset: int, time_ms: int) -> Found | None:
         """Return the first record in an entry that is of a time or later, and not deleted."""
