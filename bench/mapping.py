@@ -25,7 +25,7 @@ from rockgate.protocol.kafka.records.record import Header, Record, build_batch, 
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queueindex import Unit
 from rockgate.store.queues.queueruns import Indexes
-from rockgate.store.read.reader import Slice
+from rockgate.store.read.slices import Slice
 
 ROUNDS = 100
 TO_BATCH_MAX = 0.6

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tests.store.reading import entries
+
 from rockgate.protocol.entry import body_of, pack_properties
 from rockgate.store.clock import ManualClock
 from rockgate.store.config import StoreConfig
@@ -14,7 +16,7 @@ from rockgate.store.files.interface import Directory, DiskDirectory
 from rockgate.store.keys.entrykeys import Found
 from rockgate.store.log.draft import NO_HOST, Draft
 from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.read.reader import Slice
+from rockgate.store.read.slices import Slice
 from rockgate.store.state.fold import Fold, Journal
 from rockgate.store.state.topic import Topic
 from rockgate.store.state.topicchanges import NewTopic, random_topic_id
@@ -130,7 +132,7 @@ class World:
         """All that a reader gets of a queue, from its log start on."""
         queue = self.queue(name, partition)
         offset, found = queue.log_start, list[Slice]()
-        while slices := self.store.reader.read(queue, offset, ALL):
+        while slices := entries(self.store, queue, offset, ALL):
             found += slices
             offset = slices[-1].unit.base + slices[-1].unit.offset_count
         return found

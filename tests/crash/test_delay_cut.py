@@ -71,7 +71,7 @@ def logged(world: WaitingStore) -> set[bytes]:
     for offset in range(queue.next_offset):
         unit = queue.find(offset)
         if unit is not None and unit.base == offset:
-            body = bytes(envelope.body_of(world.store.bodies.entry(queue, unit).entry))
+            body = bytes(envelope.body_of(world.store.reader.entry(queue, unit).entry))
             if len(body) == 4:
                 found.add(body)
     return found

@@ -9,6 +9,7 @@ import pytest
 from tests.budget import budget
 from tests.crash.workload import Model, Workload, open_store, visible, world_of
 from tests.seeds import seeded
+from tests.store.reading import entries
 
 from rockgate.store.clock import ManualClock
 from rockgate.store.errors import DiskFailed, StoreError
@@ -93,4 +94,4 @@ def test_after_a_failed_fsync_messages_are_refused_and_readers_go_on() -> None:
     with pytest.raises(DiskFailed, match="the disk failed"):
         store.appender.batch(queue, b"refused", count=1, record_ms=0)
     assert store.reader.high_watermark(queue) == 5
-    assert len(store.reader.read(queue, 0, 1 << 20)) == 5
+    assert len(entries(store, queue, 0, 1 << 20)) == 5

@@ -12,6 +12,7 @@ import pytest
 from tests.budget import budget
 from tests.crash.writer import config, topics
 from tests.seeds import seeded
+from tests.store.reading import entries
 
 from rockgate.protocol import entry as envelope
 from rockgate.store.clock import SystemClock
@@ -69,7 +70,7 @@ def _check(directory: Path, flush: str, acknowledged: dict[tuple[int, int], int]
         offset = queue.log_start
         found: dict[int, bytes] = {}
         while offset < queue.next_offset:
-            for unit, view in store.reader.read(queue, offset, 1 << 16):
+            for unit, view in entries(store, queue, offset, 1 << 16):
                 assert unit.base == offset, "offsets follow each other without a gap"
                 envelope.check(view, envelope.read(view))
                 found[unit.base] = bytes(envelope.body_of(view)[:12])

@@ -160,7 +160,7 @@ def values_of(world: Postponing, first: int, records: list[Record]) -> list[byte
     queue = world.queue()
     unit = queue.find(first)
     assert unit is not None
-    header = read_header(body_of(world.store.bodies.entry(queue, unit).entry))
+    header = read_header(body_of(world.store.reader.entry(queue, unit).entry))
     if header.is_transactional and any(
         each.producer_id == header.producer_id and each.first <= first for each in found
     ):

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
+from tests.store.reading import entries
+
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import Contents
 from rockgate.store.clock import ManualClock
@@ -321,7 +323,7 @@ def world_of(store: Store) -> World:
 def _read_all(store: Store, queue: Queue) -> Iterator[tuple[int, int, bytes]]:
     offset = queue.log_start
     while offset < queue.next_offset:
-        slices = store.reader.read(queue, offset, 700)
+        slices = entries(store, queue, offset, 700)
         assert slices, f"offset {offset} of {queue.next_offset} cannot be read"
         for unit, view in slices:
             entry = envelope.read(view)

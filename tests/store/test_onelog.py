@@ -51,7 +51,7 @@ def test_a_topic_is_its_queues_and_these_are_indexes_into_the_one_log_without_bo
         units = queue.units(0, 1 << 40, 1 << 40)
         assert [unit.base for unit in units] == list(range(1_000))
         for unit in units[::100]:
-            view = store.bodies.entry(queue, unit).entry
+            view = store.reader.entry(queue, unit).entry
             entry = read(view)
             body = bytes(view[entry.body_at : entry.body_at + entry.body_size])
             assert body == BODY + b" %d" % (unit.base * 3 + queue_id)

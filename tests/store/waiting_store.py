@@ -8,7 +8,7 @@ from rockgate.protocol import entry as envelope
 from rockgate.store.clock import ManualClock
 from rockgate.store.config import StoreConfig
 from rockgate.store.log.commitlog import Draft
-from rockgate.store.read.reader import Slice
+from rockgate.store.read.slices import Slice
 from rockgate.store.testing.memory_files import MemoryDisk
 from rockgate.store.write.append import Intake
 

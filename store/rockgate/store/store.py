@@ -33,7 +33,6 @@ from rockgate.store.opening import find_log, replay
 from rockgate.store.progress.progress import Progress
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queuetable import QueueTable
-from rockgate.store.read.bodies import Bodies
 from rockgate.store.read.lookup import Lookup
 from rockgate.store.read.reader import Reader
 from rockgate.store.state.epochs import Epochs
@@ -144,16 +143,14 @@ class Store:
         )
         self._allocator.awaited_count = lambda: self.flusher.awaited_count
         self.appender = Appender(log=self.log, queues=self.queues, state=self.state, keys=self.keys)
-        self.reader = Reader(self.log, self.flusher)
         self.warmth = Warmth(
             self._segments, clock, cold_bytes=config.cold_bytes, run_start=self.found.end
         )
-        self.bodies = Bodies(self.log, self.warmth)
+        self.reader = Reader(self.log, self.flusher, self.warmth)
         self.deliveries = Deliveries(
             delay=self.delay,
             appender=self.appender,
             queues=self.queues,
-            bodies=self.bodies,
             warmth=self.warmth,
             log=self.log,
             clock=self._steady,

@@ -58,7 +58,7 @@ class KafkaWorld(World):
         super().open()
         self.waiting = Waiting(self.hand)
         self.waiting.follow(self.store)
-        self.epochs = LeaderEpochs(self.store.epochs, self.store.bodies)
+        self.epochs = LeaderEpochs(self.store.epochs, self.store.reader)
         self.warming = Warming(self.store.warmth, self.store.log)
         self.settings = SettingsCache(TopicDefaults())
         self.delays = RecordDelays(store=self.store, held=self.folds.held, terms=TERMS)
@@ -69,7 +69,6 @@ class KafkaWorld(World):
         self.opening = Opening(self.waiting.wake_changed)
         self.partitions = PartitionReader(
             reader=self.store.reader,
-            bodies=self.store.bodies,
             epochs=self.epochs,
             transcoder=Transcoding(self.opening),
             shown=self.delays.shown,

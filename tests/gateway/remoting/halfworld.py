@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.store.reading import entries
+
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.remoting.groups.clients import Client, Clients
 from rockgate.gateway.remoting.messages.check_back import Checking
@@ -133,7 +135,7 @@ class HalfWorld:
     def delivered(self, topic: str = "orders", queue: int = 0) -> list[Message]:
         """What consumers of a queue are shown."""
         found = self.store.queue(self.store.topics.get(topic), queue)
-        return [decode(each.entry) for each in self.store.reader.read(found, 0, 1 << 24)]
+        return [decode(each.entry) for each in entries(self.store, found, 0, 1 << 24)]
 
     def pass_time(self, milliseconds: int) -> None:
         """Let time pass, and do what is due."""

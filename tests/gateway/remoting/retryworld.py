@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tests.gateway.remoting.halfworld import FakeCaller
+from tests.store.reading import entries
 
 from rockgate.gateway.delay.levels import read_levels
 from rockgate.gateway.remoting.groups.settings import GroupSettings
@@ -135,7 +136,7 @@ class RetryWorld:
         if found is None:
             return []
         messages: list[Message] = []
-        for each in self.store.reader.read(self.store.queue(found, queue), 0, 1 << 26):
+        for each in entries(self.store, self.store.queue(found, queue), 0, 1 << 26):
             if places(each.entry, 0)[1] != MAGIC_BATCH:
                 messages.append(decode(each.entry))
                 continue

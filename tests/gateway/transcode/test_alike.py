@@ -15,7 +15,8 @@ from rockgate.gateway.transcode.batches import Transcoding
 from rockgate.protocol.entry import BORN_HOST_V6, COMPRESSED, MOVED
 from rockgate.store.log.commitlog import NO_HOST, Draft
 from rockgate.store.queues.queueindex import Unit
-from rockgate.store.read.bodies import ALIKE_MIN, Alike
+from rockgate.store.read.alike import ALIKE_MIN
+from rockgate.store.read.slices import Alike
 
 ALL = 1 << 62
 SIZE_MAX = 1 << 20
@@ -29,7 +30,7 @@ class Filled:
     def __init__(self) -> None:
         self.world = KafkaWorld()
         self.world.topic("orders", partitions=2)
-        self.bodies = self.world.store.bodies
+        self.reader = self.world.store.reader
         self.queue = self.world.queue()
 
     def add(
@@ -52,10 +53,10 @@ class Filled:
                 self.world.store.appender.message(self.world.queue(partition=1), draft)
 
     def alike(self, offset: int = 0, end: int = ALL, size_max: int = SIZE_MAX) -> Alike | None:
-        return self.bodies.alike(self.queue, offset, end, size_max, may_be_cold=False)
+        return self.reader.alike(self.queue, offset, end, size_max, may_be_cold=False)
 
     def batch(self, offset: int = 0, end: int = ALL, size_max: int = SIZE_MAX) -> bytearray:
-        run = self.bodies.messages(self.queue, offset, end, size_max, at_least_one=True, cold=None)
+        run = self.reader.messages(self.queue, offset, end, size_max, at_least_one=True, cold=None)
         batch, count = Transcoding().batch(self.queue, run, 3)
         assert count == len(run)
         return batch
@@ -145,9 +146,9 @@ def test_few_messages_are_not_worth_it(filled: Filled) -> None:
 
 def test_what_may_be_cold_is_left_alone(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
     filled.add()
-    monkeypatch.setattr(filled.bodies._warmth, "warm_from", lambda end: end)
+    monkeypatch.setattr(filled.reader._warmth, "warm_from", lambda end: end)
     for may_be_cold in (True, False):
-        run = filled.bodies.alike(filled.queue, 0, ALL, SIZE_MAX, may_be_cold=may_be_cold)
+        run = filled.reader.alike(filled.queue, 0, ALL, SIZE_MAX, may_be_cold=may_be_cold)
         assert (run is None) is may_be_cold
 
 

@@ -12,6 +12,7 @@ from tests.budget import budget
 from tests.gateway.kafka.world import KafkaWorld
 from tests.gateway.transcode.decoding import pulled
 from tests.gateway.transcode.strategies import batches, texts
+from tests.store.reading import entries
 from tests.world import NOW_MS
 
 from rockgate.gateway.transcode.batches import Transcoding
@@ -24,7 +25,7 @@ from rockgate.protocol.kafka.records.record import Record, build_batch, read_rec
 from rockgate.store.log.commitlog import NO_HOST, Draft
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queueruns import Indexes
-from rockgate.store.read.reader import Slice
+from rockgate.store.read.slices import Slice
 
 QUEUE = Queue(b"orders", bytes(16), 0, Indexes())
 """Whose readers are told when a thread has opened a body, which happens in none of these."""
@@ -36,7 +37,7 @@ def record_of(properties: dict[str, str], sys_flag: int = 0, body: bytes = b"bod
     packed = pack_properties(properties.items())
     draft = Draft(b"", 0, 0, body, packed, born_ms=NOW_MS, sys_flag=sys_flag)
     world.store.appender.message(world.queue(), draft)
-    run = world.store.bodies.messages(
+    run = world.store.reader.messages(
         world.queue(), 0, 1 << 62, 1 << 30, at_least_one=True, cold=None
     )
     batch, count = Transcoding().batch(world.queue(), run, 7)
@@ -86,7 +87,7 @@ def run_of(sent: Sequence[Sent]) -> list[Slice]:
             b"", 0, 0, body, properties, born_ms=born_ms, sys_flag=sys_flag, born_host=born_host
         )
         world.store.appender.message(world.queue(), draft)
-    return world.store.bodies.messages(
+    return world.store.reader.messages(
         world.queue(), 0, 1 << 62, 1 << 30, at_least_one=True, cold=None
     )
 
@@ -163,7 +164,7 @@ def test_records_that_were_copied_as_messages_are_the_same_records_again(
         record_ms=1,
         stamp=lambda view, offset: stamp(view, offset, 1),
     )
-    [found] = world.store.reader.read(world.queue(), 0, 1 << 30)
+    [found] = entries(world.store, world.queue(), 0, 1 << 30)
     cut = Messages.open(found.entry, message_bytes_max=1 << 24).select(
         0, count_max=99, size_max=1 << 30
     )
@@ -204,7 +205,7 @@ def test_a_topic_over_127_bytes_is_read_as_any_other() -> None:
     world = KafkaWorld()
     world.topic("t" * 200)
     world.message("t" * 200, properties={"KEYS": "k"})
-    run = world.store.bodies.messages(
+    run = world.store.reader.messages(
         world.queue("t" * 200), 0, 1 << 62, 1 << 30, at_least_one=True, cold=None
     )
     [record] = read_records(Transcoding().batch(QUEUE, run, 1)[0])

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from tests.gateway.kafka.delayed import Given, Postponing, delayed, plain
 from tests.gateway.transcode.decoding import Pulled, pulled
+from tests.store.reading import entries
 from tests.world import CONFIG
 
 from rockgate.gateway.remoting.messages.pulling import Pulled as Answer
@@ -119,7 +120,7 @@ def test_a_large_batch_is_opened_by_a_thread(world: Both) -> None:
 
     asyncio.run(scenario())
     heavy: list[object] = []
-    [found] = world.store.reader.read(world.queue(), 0, 1 << 20)
+    [found] = entries(world.store, world.queue(), 0, 1 << 20)
     assert (
         world.transcoder.select(found, 0, count_max=9, size_max=1 << 20, heavy=heavy) is None  # type: ignore[arg-type]
     )

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from tests.gateway.kafka.world import KafkaWorld
 from tests.gateway.transcode.decoding import pulled
+from tests.store.reading import entries
 from tests.world import CONFIG
 
 from rockgate.gateway.transcode.address import pack_address
@@ -14,7 +15,7 @@ from rockgate.gateway.transcode.transcoder import Transcoder
 from rockgate.protocol.entry import INDEXED
 from rockgate.protocol.kafka.records.batch import Compression
 from rockgate.protocol.kafka.records.bounds import LIGHT
-from rockgate.store.read.reader import Slice
+from rockgate.store.read.slices import Slice
 
 KEYED = replace(CONFIG, key_index=True, key_index_slots=50, key_index_entries=500)
 
@@ -37,7 +38,7 @@ def test_every_address_that_a_pull_gives_leads_to_its_message(world: KafkaWorld)
     world.message(body=b"two")
     finding = lookup(world)
     transcoder = Transcoder(cache_bytes_max=1 << 20, message_bytes_max=1 << 24)
-    for found in world.store.reader.read(world.queue(), 0, 1 << 30):
+    for found in entries(world.store, world.queue(), 0, 1 << 30):
         if found.unit.offset_count == 1:
             messages = [found.entry]
         else:

@@ -6,6 +6,7 @@ import random
 import pytest
 from tests.gateway.kafka.world import KafkaWorld
 from tests.gateway.transcode.decoding import pulled
+from tests.store.reading import entries
 
 from rockgate.gateway.transcode.messages import Cut, Origin
 from rockgate.gateway.transcode.transcoder import Transcoder
@@ -13,7 +14,7 @@ from rockgate.protocol.entry import body_of
 from rockgate.protocol.kafka.records.batch import Compression, stamp
 from rockgate.protocol.kafka.records.bounds import LIGHT, is_heavy
 from rockgate.protocol.kafka.records.record import Record, build_batch
-from rockgate.store.read.reader import Slice
+from rockgate.store.read.slices import Slice
 
 NOISE = random.Random(1).randbytes(LIGHT.compressed_bytes_max + 1)
 
@@ -30,7 +31,7 @@ def transcoder(cache_bytes_max: int = 1 << 20) -> Transcoder:
 
 
 def only(world: KafkaWorld) -> Slice:
-    [found] = world.store.reader.read(world.queue(), 0, 1 << 30)
+    [found] = entries(world.store, world.queue(), 0, 1 << 30)
     return found
 
 
@@ -130,7 +131,7 @@ async def test_a_batch_that_cannot_be_opened_is_reported_once_and_stepped_over(
             assert select(reading, found, 1) == Cut([], 0, 0, 3)
             # Others come by and drive it out of the cache.
             world.append(times=[1])
-            other = world.store.reader.read(world.queue(), 3, 1)[0]
+            other = entries(world.store, world.queue(), 3, 1)[0]
             select(reading, other, 3)
         await reading.prepare([found])
     assert reading.threads.unreadable_count == 1

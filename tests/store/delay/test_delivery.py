@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import cast
 
 import pytest
+from tests.store.reading import entries
 from tests.store.waiting_store import CONFIG, WaitingStore
 
 from rockgate.protocol import entry as envelope
@@ -16,7 +17,7 @@ from rockgate.store.delay.units import FILE_UNITS, UNIT
 from rockgate.store.errors import DiskFailed, StoreCorrupt, StoreFull, UnknownTopic
 from rockgate.store.log.commitlog import Draft
 from rockgate.store.queues.queuetable import QueueTable
-from rockgate.store.read.reader import Slice
+from rockgate.store.read.slices import Slice
 from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.testing.memory_files import MemoryDisk
 from rockgate.store.write.append import Intake
@@ -64,7 +65,7 @@ def test_a_delivery_names_its_origin(world: WaitingStore) -> None:
     world.schedule(b"one", world.clock.now_ms())
     world.settle()
     world.store.flush()
-    [found] = world.store.reader.read(world.queue("target"), 0, 1 << 20)
+    [found] = entries(world.store, world.queue("target"), 0, 1 << 20)
     entry = envelope.read(found.entry)
     origin = get_property(properties_of(found.entry, entry), b"__ORIGIN")
     assert origin == b"%b:0:1" % world.queue("later").topic_id.hex().encode()
@@ -72,9 +73,10 @@ def test_a_delivery_names_its_origin(world: WaitingStore) -> None:
 
 def test_what_waits_is_marked_in_the_log(world: WaitingStore) -> None:
     world.schedule(b"one", world.clock.now_ms() + DAY_MS)
+    world.store.flush()
     unit = world.queue("later").find(0)
     assert unit is not None
-    found = world.store.bodies.entry(world.queue("later"), unit)
+    found = world.store.reader.entry(world.queue("later"), unit)
     assert envelope.read(found.entry).sys_flag & DELAYED
 
 
@@ -310,7 +312,7 @@ def test_what_waits_outlives_retention(world: WaitingStore) -> None:
         world.pass_time(3_600_000)
     unit = world.queue("later").find(0)
     assert unit is not None and world.store.log.start > 0
-    found = world.store.bodies.entry(world.queue("later"), unit)
+    found = world.store.reader.entry(world.queue("later"), unit)
     assert envelope.read(found.entry).sys_flag & MOVED
     assert world.queue("later").log_start > 0
     world.kill()
@@ -486,7 +488,7 @@ def test_records_that_are_due_together_share_an_entry_that_names_them_all() -> N
     world.pass_time(1_000)
     assert world.delivered() == [b"0,1", b"2,3", b"4"]
     assert records.runs == [[0, 1], [2, 3], [4]]
-    [found, *_] = world.store.reader.read(world.queue("target"), 0, 1)
+    [found, *_] = entries(world.store, world.queue("target"), 0, 1)
     origin = get_property(properties_of(found.entry, envelope.read(found.entry)), b"__ORIGIN")
     assert origin == b"%b:0:0,1" % world.queue("later").topic_id.hex().encode()
     assert world.store.delay.waiting_count == 0

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.store.keeping import HOUR_MS, Keeping
+from tests.store.reading import entries
 
 from rockgate.store.errors import DiskFailed, StoreError
 from rockgate.store.files.interface import DiskDirectory
@@ -243,7 +244,7 @@ def check_refusing(scenario: Scenario) -> None:
     shown = store.reader.high_watermark(queue)
     assert shown <= queue.next_offset
     if queue.log_start < shown:
-        assert store.reader.read(queue, queue.log_start, 1 << 20)
+        assert entries(store, queue, queue.log_start, 1 << 20)
 
 
 def restart(scenario: Scenario) -> None:

@@ -1,6 +1,7 @@
 """Reading: what may be shown of a queue, under async and sync flush and between them."""
 
 from tests.store.keeping import Keeping
+from tests.store.reading import entries
 
 from rockgate.store.store import FLUSH_EACH
 
@@ -11,7 +12,7 @@ def watermark(keeping: Keeping) -> int:
 
 def shown(keeping: Keeping) -> int:
     """The offset behind the last that a reader gets."""
-    slices = keeping.store.reader.read(keeping.queue("a"), 0, 1 << 30)
+    slices = entries(keeping.store, keeping.queue("a"), 0, 1 << 30)
     return slices[-1].unit.base + slices[-1].unit.offset_count if slices else 0
 
 

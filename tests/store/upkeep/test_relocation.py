@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.store.keeping import HOUR_MS, SEGMENT, Keeping
+from tests.store.reading import entries
 
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import CONTINUES, MOVED, Entry
@@ -22,7 +23,7 @@ V4 = bytes(range(4)) + (9092).to_bytes(4, "big")
 
 def entry_at(keeping: Keeping, offset: int) -> tuple[Entry, bytes, bytes]:
     """The envelope, body and properties of what a reader gets for an offset."""
-    [(_, view), *_] = keeping.store.reader.read(keeping.queue("long"), offset, 1)
+    [(_, view), *_] = entries(keeping.store, keeping.queue("long"), offset, 1)
     entry = envelope.read(view)
     envelope.check(view, entry)
     return entry, bytes(envelope.body_of(view)), envelope.properties_of(view, entry)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.store.keeping import HOUR_MS, SEGMENT, Keeping
+from tests.store.reading import entries
 
 from rockgate.store.log.commitlog import Draft
 from rockgate.store.testing.memory_files import Operation
@@ -90,7 +91,7 @@ def test_order_offsets_and_lookups_by_time_are_the_same_after_moves() -> None:
             after = by_time(time_ms + 1)
             assert after is None or after.base == base + count
         for offset in range(base, base + count):
-            [first, *_] = keeping.store.reader.read(queue, offset, 1)
+            [first, *_] = entries(keeping.store, queue, offset, 1)
             assert first.unit.base == base
             assert bytes(first.entry[: len(first.entry)]).find(body) > 0
     # A start that must build every index again from the log comes to the same.
@@ -277,7 +278,7 @@ def test_a_slice_of_a_removed_segment_stays_readable() -> None:
     keeping = Keeping(retention_ms=HOUR_MS)
     keeping.topic("orders")
     held = keeping.fill_segment("orders")["orders"]
-    [first, *_] = keeping.store.reader.read(keeping.queue("orders"), 0, 1)
+    [first, *_] = entries(keeping.store, keeping.queue("orders"), 0, 1)
     keeping.pass_time(2 * HOUR_MS)
     assert keeping.row()[0] == SEGMENT
     assert held[0][2] in bytes(first.entry)
@@ -408,7 +409,7 @@ def test_a_damaged_entry_is_not_moved_and_its_segment_stays() -> None:
     keeping.topic("long", retention_ms="-1")
     held = keeping.fill("long", 1)
     keeping.fill_segment("short")
-    [(_, entry)] = keeping.store.reader.read(keeping.queue("long"), 0, 1)
+    [(_, entry)] = entries(keeping.store, keeping.queue("long"), 0, 1)
     entry[bytes(entry).index(held[0][2])] ^= 1
     keeping.pass_time(2 * HOUR_MS)
     reason = keeping.store.retention.segments[0].reason

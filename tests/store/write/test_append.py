@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.budget import budget
 from tests.store.keeping import ALL, SEGMENT, Keeping
+from tests.store.reading import entries
 
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import BORN_HOST_V6, TRANSACTION_PREPARED, Contents
@@ -142,7 +143,7 @@ def test_one_message_that_cannot_be_leaves_none_of_them(
         keeping.store.appender.messages(queue, Contents.of([(0, b"fine", b""), content]), born_ms=1)
     assert (keeping.store.log.end, queue.next_offset) == (end, 0)
     keeping.store.appender.messages(queue, Contents.of([(0, b"fine", b"")]), born_ms=1)
-    [found] = keeping.store.reader.read(queue, 0, ALL)
+    [found] = entries(keeping.store, queue, 0, ALL)
     assert bytes(envelope.body_of(found.entry)) == b"fine"
 
 

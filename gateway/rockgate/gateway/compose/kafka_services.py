@@ -119,17 +119,16 @@ class _Reading:
 
     def __init__(self, services: Services) -> None:
         store = services.store
-        self.epochs = LeaderEpochs(store.epochs, store.bodies)
+        self.epochs = LeaderEpochs(store.epochs, store.reader)
         self.warming = Warming(store.warmth, store.log)
         self.reader = PartitionReader(
             reader=store.reader,
-            bodies=store.bodies,
             epochs=self.epochs,
             transcoder=Transcoding(Opening(services.waiting.wake_changed)),
             shown=services.delays.shown,
             unstable=services.unstable,
         )
-        self.search = TimeSearch(store.bodies, self.epochs, self.warming, services.threads)
+        self.search = TimeSearch(store.reader, self.epochs, self.warming, services.threads)
 
 
 def fetch(services: Services) -> Fetch:

@@ -317,7 +317,7 @@ class RemotingAssembly:
             topics=self.topics,
             lookup=self.lookup,
             queues=self._store.queues,
-            bodies=self._store.bodies,
+            reader=self._store.reader,
             puller=self.puller,
             clients=self.clients,
         )

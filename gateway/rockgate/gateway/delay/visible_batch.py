@@ -21,8 +21,8 @@ from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
 from rockgate.protocol.kafka.records.batch import Buffer, read_header
 from rockgate.protocol.kafka.records.bounds import LIGHT, WIDEST, Bounds, is_heavy
 from rockgate.protocol.kafka.records.record import rebuild_batch
-from rockgate.store.api.log import Log, Place
-from rockgate.store.api.read import Slice
+from rockgate.store.api.log import Place
+from rockgate.store.api.read import Lookup, Slice
 
 CACHE_BYTES: Final = 32 << 20
 _OVERHEAD: Final = 200
@@ -34,9 +34,9 @@ class Shown:
     """Batches as readers get them. One for all that read; belongs to the loop's thread."""
 
     def __init__(
-        self, log: Log, threads: BatchThreads | None = None, bytes_max: int = CACHE_BYTES
+        self, lookup: Lookup, threads: BatchThreads | None = None, bytes_max: int = CACHE_BYTES
     ) -> None:
-        self._log = log
+        self._lookup = lookup
         self._threads = threads or BatchThreads()
         self._kept: Kept[Buffer] = Kept(bytes_max)
 
@@ -65,10 +65,11 @@ class Shown:
 
     async def prepare(self, places: Iterable[Place]) -> None:
         """Let a thread make what was noted; places of other entries are passed over."""
-        for position, size in places:
-            view = self._log.slice(position, size)
-            if view is None or position in self._kept:
+        for position, _ in places:
+            found = None if position in self._kept else self._lookup.entry(position)
+            if found is None:
                 continue
+            view = found[1].entry
             entry = envelope.read(view)
             if entry.is_batch and entry.sys_flag & DELAYED:
                 body = view[entry.body_at : entry.body_at + entry.body_size]

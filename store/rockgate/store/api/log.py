@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from rockgate.protocol.entry import Entry
 from rockgate.store.log.page_residency import Place
 
 __all__ = ["Epochs", "Flushing", "Log", "Place", "Told", "Warmth"]
@@ -24,15 +23,6 @@ class Log(Protocol):
     @property
     def end(self) -> int:
         """The position at which the next entry will start."""
-
-    def slice(self, position: int, size: int) -> memoryview | None:
-        """Return an entry's bytes as they lie; None if they are gone."""
-
-    def read(self, position: int) -> tuple[memoryview, Entry] | None:
-        """Return the bytes around a position, and the envelope of the entry there.
-
-        None if the position is not in the log; EntryError if no entry begins there.
-        """
 
 
 class Flushing(Protocol):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from rockgate.store.keys.entrykeys import Found
 from rockgate.store.keys.keyindex import FOREVER_MS
 from rockgate.store.keys.keyloading import no_batch_keys
-from rockgate.store.read.bodies import BATCHES_MAX, UNUSUAL, Alike, Bodies
 from rockgate.store.read.lookup import Lookup
-from rockgate.store.read.message_runs import MessageRuns
-from rockgate.store.read.reader import Reader, Slice
+from rockgate.store.read.reader import BATCHES_MAX, Reader
+from rockgate.store.read.slices import UNUSUAL, Alike, Slice
 from rockgate.store.write.dispatch import EPOCH, MAX_MS, TOPIC_ID
 
 __all__ = [
@@ -19,10 +18,8 @@ __all__ = [
     "TOPIC_ID",
     "UNUSUAL",
     "Alike",
-    "Bodies",
     "Found",
     "Lookup",
-    "MessageRuns",
     "Reader",
     "Slice",
     "no_batch_keys",

@@ -8,13 +8,12 @@ from typing import Protocol
 from rockgate.store.api.append import Appender
 from rockgate.store.api.clock import Clock
 from rockgate.store.api.delay import Delays, Deliveries
-from rockgate.store.api.log import Epochs, Flushing
+from rockgate.store.api.log import Epochs, Flushing, Log
 from rockgate.store.api.progress import Progress
 from rockgate.store.api.queues import Queue, Queues
-from rockgate.store.api.read import Bodies, Lookup, Reader
+from rockgate.store.api.read import Lookup, Reader
 from rockgate.store.api.topics import Topic, Topics
 from rockgate.store.config import StoreConfig
-from rockgate.store.log.commitlog import CommitLog
 from rockgate.store.log.page_residency import Warmth
 
 __all__ = ["Store"]
@@ -48,18 +47,14 @@ class Store(Protocol):
 
     @property
     def reader(self) -> Reader:
-        """How far a reader may see."""
-
-    @property
-    def bodies(self) -> Bodies:
-        """The way out, by offset."""
+        """The way out, by offset, as far as anything is visible."""
 
     @property
     def lookup(self) -> Lookup:
         """The way out, by position and by key."""
 
     @property
-    def log(self) -> CommitLog:
+    def log(self) -> Log:
         """What all queues lie in."""
 
     @property

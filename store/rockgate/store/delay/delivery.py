@@ -23,8 +23,7 @@ from rockgate.store.problem_log import Complaint, Remembered
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queueindex import Unit, UnitFields
 from rockgate.store.queues.queuetable import QueueTable
-from rockgate.store.read.bodies import Bodies
-from rockgate.store.read.reader import Slice
+from rockgate.store.read.slices import Slice, entry_of
 from rockgate.store.workers import Jobs
 from rockgate.store.write.append import Appended, Appender, Intake
 
@@ -69,7 +68,6 @@ class Deliveries:
         delay: Delay,
         appender: Appender,
         queues: QueueTable,
-        bodies: Bodies,
         warmth: Warmth,
         log: CommitLog,
         clock: SteadyClock,
@@ -78,7 +76,6 @@ class Deliveries:
         self._delay = delay
         self._appender = appender
         self._queues = queues
-        self._bodies = bodies
         self._warmth = warmth
         self._log = log
         self._clock = clock
@@ -247,7 +244,7 @@ class Deliveries:
         for due, queue, unit in self._picked:
             if entry is None or last is None or unit.position != last.position:
                 try:
-                    entry = self._bodies.entry(queue, unit)
+                    entry = entry_of(self._log, queue, unit)
                 except StoreError as error:
                     self._cannot(due, error, now_ms)
                     entry = None

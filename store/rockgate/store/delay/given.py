@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from rockgate.store.delay.fold import Due
-from rockgate.store.read.reader import Slice
+from rockgate.store.read.slices import Slice
 from rockgate.store.write.append import Intake
 
 ORIGIN: Final = b"__ORIGIN"

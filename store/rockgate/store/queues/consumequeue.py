@@ -100,9 +100,9 @@ class Queue:
         "max_ms",
         "next_offset",
         "queue_id",
-        "shown_end",
         "topic",
         "topic_id",
+        "visible_end",
     )
 
     def __init__(self, topic: bytes, topic_id: bytes, queue_id: int, indexes: Indexes) -> None:
@@ -119,8 +119,8 @@ class Queue:
         """Whether units were added since the indexing thread last took them."""
         self.is_sync = False
         """Whether readers see, and producers are answered for, only what is on disk."""
-        self.shown_end = 0
-        """What was shown while the queue was not sync; that is never taken back."""
+        self.visible_end = 0
+        """What of a sync queue is known to be visible; that is never taken back."""
         self.last_position = -1
         """The position of the newest entry that was fed; -1 if there was none."""
         self._bases = array("q")
@@ -131,7 +131,7 @@ class Queue:
     def turn(self, *, is_sync: bool) -> None:
         """Show from now on what is on disk, or everything."""
         if is_sync and not self.is_sync:
-            self.shown_end = self.next_offset
+            self.visible_end = self.next_offset
         self.is_sync = is_sync
 
     # Feeding

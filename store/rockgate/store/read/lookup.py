@@ -13,7 +13,8 @@ from rockgate.store.log.commitlog import CommitLog
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queueindex import Unit
 from rockgate.store.queues.queuetable import QueueTable
-from rockgate.store.read.reader import Reader, Slice
+from rockgate.store.read.reader import Reader
+from rockgate.store.read.slices import Slice
 from rockgate.store.state.topics import Topics
 from rockgate.store.write.dispatch import owner_of
 
@@ -54,6 +55,11 @@ class Lookup:
             return None
         queue, unit = shown
         return queue, Slice(unit, view[entry.start : entry.end])
+
+    def stored_ms(self, position: int) -> int | None:
+        """Return when the entry at a position was stored, whatever it is; None if there is none."""
+        found = self._log.read(position)
+        return None if found is None else found[1].store_ms
 
     def by_key(
         self,

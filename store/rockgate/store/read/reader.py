@@ -1,70 +1,277 @@
-"""Reading: slices of the log for a queue's offsets, never beyond what may be shown.
+"""Reading: what lies in a queue, and never beyond what is visible.
 
-What a reader sees ends at the high watermark: under sync flush that is what is on disk, so that
+What is visible ends at the high watermark: under sync flush that is what is on disk, so that
 nothing is shown which a power cut could take back; under async it is the end. A queue that is
-turned to sync goes on showing what it has shown.
+turned to sync goes on showing what it has shown. Every read here is clamped to it, whatever end it
+was asked for, and there is no other way to an entry from outside of the store.
+
+Kafka's side reads the bodies of batch entries and nothing around them; RocketMQ's is handed message
+entries as they lie, in as few slices as possible. An entry of the other kind ends a run, for it is
+read in another way, and so does a batch of which records wait. The loops over units are the
+server's hottest: they make one slice per entry and nothing else.
+
+Entries that are cold are not touched. They are noted, and their sizes counted, so that whoever asks
+can have them brought in and ask again.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
 
-from rockgate.protocol import entry as envelope
-from rockgate.store.errors import OffsetOutOfRange, StoreCorrupt
+from rockgate.protocol.entry import (
+    DELAYED,
+    HEAD_SIZE_V4,
+    MAGIC_BATCH,
+    batch_places,
+    identify,
+    places,
+)
+from rockgate.store.errors import OffsetOutOfRange
 from rockgate.store.log.commitlog import CommitLog
 from rockgate.store.log.flusher import Flusher
+from rockgate.store.log.page_residency import Place, Warmth
 from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.queues.queueindex import Unit
+from rockgate.store.queues.queueindex import Unit, UnitFields
+from rockgate.store.read.alike import MESSAGES_MAX, read_alike
+from rockgate.store.read.slices import Alike, Batches, MessageRun, Slice, entry_of, misplaced
 
+BATCHES_MAX = 4_096
+"""Batches of one run: small ones would otherwise hold up everybody else."""
 
-class Slice(NamedTuple):
-    """One entry as it lies in the log; the view keeps its segment mapped."""
+UNITS_MAX = 1_024
+"""Units that one run of messages looks at, however few of them a filter wants."""
 
-    unit: Unit
-    entry: memoryview
+AcceptsCode = Callable[[int], bool]
+AcceptsEntry = Callable[[memoryview], bool | None]
+"""Whether an entry is wanted; None ends the run before it: enough was looked at."""
+
+_new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
 
 
 class Reader:
-    """Reads queues."""
+    """Reads queues, for everybody. Owned by the store, and keeps nothing."""
 
-    def __init__(self, log: CommitLog, flusher: Flusher) -> None:
+    def __init__(self, log: CommitLog, flusher: Flusher, warmth: Warmth) -> None:
         self._log = log
         self._flusher = flusher
+        self._warmth = warmth
 
     def high_watermark(self, queue: Queue) -> int:
-        """Return the offset behind the last one that a reader may see."""
+        """Return the offset behind the last one that is visible."""
         if not queue.is_sync:
             return queue.next_offset
-        return max(queue.shown_end, queue.end_before(self._flusher.flushed))
+        visible_end = queue.visible_end
+        if visible_end < queue.next_offset:
+            visible_end = max(visible_end, queue.end_before(self._flusher.flushed))
+            queue.visible_end = visible_end
+        return visible_end
 
-    def read(self, queue: Queue, offset: int, size_max: int) -> list[Slice]:
-        """Return entries from the one that holds `offset` on, whole ones, by total size.
+    def batches(
+        self,
+        queue: Queue,
+        offset: int,
+        end: int,
+        size_max: int,
+        *,
+        at_least_one: bool,
+        cold: list[Place] | None,
+    ) -> Batches:
+        """Return the bodies of batch entries from the one that holds `offset` on.
 
-        At least one is returned if there is any. An entry may begin before the offset, and where
-        offsets are missing it may begin behind it.
+        Whole ones, of at most `size_max` bytes together and before the offset `end`; with
+        `at_least_one` the first may be larger. Cold ones are added to `cold` instead, unless that
+        is None.
         """
-        if not queue.log_start <= offset <= queue.next_offset:
-            raise OffsetOutOfRange(offset, queue.log_start, queue.next_offset)
-        # A moved entry may lie behind what is on disk: then its first copy is there still.
-        high_watermark = self.high_watermark(queue)
-        slices = []
-        for unit in queue.units(offset, size_max, self._log.end):
-            if unit.base >= high_watermark:
+        if queue.is_sync and end > queue.visible_end:
+            end = min(end, self.high_watermark(queue))
+        bodies: list[memoryview] = []
+        size, next_offset, is_at_message, is_at_delayed = 0, offset, False, False
+        warm_from = 0 if cold is None else self._warmth.warm_from(self._log.end)
+        start = stop = 0
+        view = memoryview(b"")
+        queue_id = queue.queue_id
+        for base, position, entry_size, count, _, _, _ in queue.walk(offset):
+            if base >= end:
                 break
-            entry = self._log.slice(unit.position, unit.size)
-            if entry is None or not _fits(queue, unit, entry):
-                raise StoreCorrupt(
-                    f"the index of queue {queue.queue_id} of {queue.topic.decode()}",
-                    unit.position,
-                    f"there is no entry of offset {unit.base} there; remove queueindex/ to rebuild",
-                )
-            slices.append(Slice(unit, entry))
-        return slices
+            if position < warm_from and self._warmth.is_cold(position, entry_size):
+                assert cold is not None
+                if size + entry_size > size_max and not (at_least_one and size == 0):
+                    break
+                cold.append((position, entry_size))
+                size += entry_size
+                next_offset = base + count
+                continue
+            if not start <= position < stop:
+                segment = self._log.segment_at(position)
+                if segment is None:
+                    raise misplaced(queue, base, position)
+                start, stop, view = segment.start, segment.end, segment.mapping.view
+            at = position - start
+            if entry_size < HEAD_SIZE_V4 or position + entry_size > stop:
+                raise misplaced(queue, base, position)
+            total, magic, its_queue, its_offset, flags, body_at, body_size = batch_places(view, at)
+            if total != entry_size or its_offset != base or its_queue != queue_id:
+                raise misplaced(queue, base, position)
+            if magic != MAGIC_BATCH:
+                is_at_message = True
+                break
+            if flags & DELAYED:
+                is_at_delayed = True
+                break
+            if size + body_size > size_max and (size or not at_least_one):
+                break
+            bodies.append(view[body_at : body_at + body_size])
+            size += body_size
+            next_offset = base + count
+            if len(bodies) >= BATCHES_MAX:
+                break
+        return Batches(bodies, size, next_offset, is_at_message, is_at_delayed)
 
+    def messages(
+        self,
+        queue: Queue,
+        offset: int,
+        end: int,
+        size_max: int,
+        *,
+        at_least_one: bool,
+        cold: list[Place] | None,
+    ) -> list[Slice]:
+        """Return message entries from the one at `offset` on, up to a batch entry; as `batches`.
 
-def _fits(queue: Queue, unit: Unit, entry: memoryview) -> bool:
-    """Check a unit against the entry it points to: sealed units are read without a checksum."""
-    if len(entry) < envelope.HEAD_SIZE_V4:
-        return False
-    size, _, queue_id, offset = envelope.identify(entry)
-    return size == unit.size and queue_id == queue.queue_id and offset == unit.base
+        Their own sizes are counted, envelopes included.
+        """
+        if queue.is_sync and end > queue.visible_end:
+            end = min(end, self.high_watermark(queue))
+        found: list[Slice] = []
+        size = 0
+        warm_from = 0 if cold is None else self._warmth.warm_from(self._log.end)
+        start = stop = 0
+        view = memoryview(b"")
+        queue_id = queue.queue_id
+        for fields in queue.walk(offset):
+            base, position, entry_size, *_ = fields
+            size += entry_size
+            if base >= end or len(found) >= MESSAGES_MAX:
+                break
+            if size > size_max and (size > entry_size or not at_least_one):
+                break
+            if position < warm_from and self._warmth.is_cold(position, entry_size):
+                assert cold is not None
+                cold.append((position, entry_size))
+                continue
+            if not start <= position < stop:
+                segment = self._log.segment_at(position)
+                if segment is None:
+                    raise misplaced(queue, base, position)
+                start, stop, view = segment.start, segment.end, segment.mapping.view
+            at = position - start
+            if entry_size < HEAD_SIZE_V4 or position + entry_size > stop:
+                raise misplaced(queue, base, position)
+            total, magic, its_queue, its_offset = identify(view, at)
+            if total != entry_size or its_offset != base or its_queue != queue_id:
+                raise misplaced(queue, base, position)
+            if magic == MAGIC_BATCH:
+                break
+            found.append(_new(Slice, (_new(Unit, fields), view[at : at + entry_size])))
+        return found
+
+    def alike(
+        self, queue: Queue, offset: int, end: int, size_max: int, *, may_be_cold: bool
+    ) -> Alike | None:
+        """Return what `messages` does if these are many, none cold, and alike; None otherwise."""
+        if queue.is_sync and end > queue.visible_end:
+            end = min(end, self.high_watermark(queue))
+        is_cold = self._is_cold if may_be_cold else None
+        return read_alike(self._log, queue, offset, end, size_max, is_cold)
+
+    def _is_cold(self, start: int, stop: int) -> bool:
+        return start < self._warmth.warm_from(self._log.end) and self._warmth.is_cold(
+            start, stop - start
+        )
+
+    def message_run(
+        self,
+        queue: Queue,
+        offset: int,
+        end: int,
+        *,
+        count_max: int,
+        size_max: int,
+        accepts_code: AcceptsCode | None = None,
+        accepts: AcceptsEntry | None = None,
+        cold: list[Place] | None = None,
+    ) -> MessageRun:
+        """Return entries from `offset` on and before `end`; the first may be larger than asked.
+
+        Cold ones are added to `cold` instead, unless that is None, and end the run.
+        """
+        if queue.is_sync and end > queue.visible_end:
+            end = min(end, self.high_watermark(queue))
+        buffers: list[memoryview] = []
+        size, count, looked, start, stop, following = 0, 0, 0, 0, 0, offset
+        warm_from = 0 if cold is None else self._warmth.warm_from(self._log.end)
+        view, queue_id = memoryview(b""), queue.queue_id
+        run_at = run_end = -1
+        batch = None
+        for fields in queue.walk(offset):
+            base, position, entry_size, taken, _, _, code = fields
+            if base >= end or count >= count_max or looked >= UNITS_MAX:
+                break
+            looked += 1
+            if taken == 1 and accepts_code is not None and not accepts_code(code):  # noqa: SIM102
+                # What the queue can tell is not read; only a batch of one has no code there.
+                if code or not self._is_batch(queue, fields):
+                    following = base + 1
+                    continue
+            if size and size + entry_size > size_max:
+                break
+            if position < warm_from and self._warmth.is_cold(position, entry_size):
+                assert cold is not None
+                cold.append((position, entry_size))
+                break
+            if not start <= position < stop:
+                segment = self._log.segment_at(position)
+                if segment is None:
+                    raise misplaced(queue, base, position)
+                start, stop, view = segment.start, segment.end, segment.mapping.view
+                run_end = -1
+            at = position - start
+            if entry_size < HEAD_SIZE_V4 or position + entry_size > stop:
+                raise misplaced(queue, base, position)
+            total, magic, its_queue, its_offset, _, _ = places(view, at)
+            if total != entry_size or its_offset != base or its_queue != queue_id:
+                raise misplaced(queue, base, position)
+            if magic == MAGIC_BATCH:
+                batch = entry_of(self._log, queue, Unit._make(fields))
+                break
+            if accepts is not None and not (is_wanted := accepts(view[at : at + total])):
+                if is_wanted is None:
+                    break
+                following = base + taken
+                continue
+            following = base + taken
+            if at == run_end:
+                buffers[-1] = view[run_at : at + total]
+            else:
+                run_at = at
+                buffers.append(view[at : at + total])
+            run_end = at + total
+            size += total
+            count += 1
+        return MessageRun(buffers, size, count, following, batch)
+
+    def _is_batch(self, queue: Queue, fields: UnitFields) -> bool:
+        entry = entry_of(self._log, queue, Unit._make(fields)).entry
+        return places(entry, 0)[1] == MAGIC_BATCH
+
+    def entry(self, queue: Queue, unit: Unit) -> Slice:
+        """Return the entry of a unit; OffsetOutOfRange if it is not visible yet.
+
+        StoreCorrupt if there is another one.
+        """
+        if queue.is_sync and unit.base >= queue.visible_end:
+            visible_end = self.high_watermark(queue)
+            if unit.base >= visible_end:
+                raise OffsetOutOfRange(unit.base, queue.log_start, visible_end)
+        return entry_of(self._log, queue, unit)

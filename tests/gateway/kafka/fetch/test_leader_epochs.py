@@ -103,7 +103,7 @@ def test_an_entry_that_was_moved_keeps_its_epoch(is_batch: bool) -> None:
     world = world_of_epochs(2, 2, are_messages=not is_batch)
     queue = world.queue()
     for unit in [Unit._make(fields) for fields in queue.walk(0)][:2]:
-        view = world.store.bodies.entry(queue, unit).entry
+        view = world.store.reader.entry(queue, unit).entry
         entry = envelope.read(view)
         written = world.store.log.append(
             Draft(

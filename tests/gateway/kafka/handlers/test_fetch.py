@@ -27,7 +27,7 @@ def size_of(world: KafkaWorld, name: str = "orders", partition: int = 0) -> int:
     """Bytes of a partition's first batch."""
     queue = world.queue(name, partition)
     return len(
-        world.store.bodies.batches(queue, 0, 1 << 62, 0, at_least_one=True, cold=None).bodies[0]
+        world.store.reader.batches(queue, 0, 1 << 62, 0, at_least_one=True, cold=None).bodies[0]
     )
 
 

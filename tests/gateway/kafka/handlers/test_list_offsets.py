@@ -42,7 +42,7 @@ def handler_of(world: KafkaWorld) -> ListOffsets:
         queues=world.store.queues,
         reader=world.partitions,
         epochs=world.epochs,
-        search=TimeSearch(world.store.bodies, world.epochs, world.warming),
+        search=TimeSearch(world.store.reader, world.epochs, world.warming),
         warming=world.warming,
     )
 

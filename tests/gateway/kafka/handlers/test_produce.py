@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from tests.gateway.kafka.transactions.ledger import transactional_writes
 from tests.gateway.kafka.world import KafkaWorld, call
+from tests.store.reading import entries
 from tests.world import NOW_MS
 
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
@@ -117,7 +118,7 @@ class Listener:
 
     def stored(self, partition: int = 0) -> list[bytes]:
         queue = self.world.queue(partition=partition)
-        read = self.world.store.reader.read(queue, queue.log_start, 1 << 20)
+        read = entries(self.world.store, queue, queue.log_start, 1 << 20)
         return [bytes(body_of(each.entry)) for each in read]
 
 

@@ -35,7 +35,7 @@ def entry_at(world: Postponing, offset: int) -> memoryview:
     queue = world.queue()
     unit = queue.find(offset)
     assert unit is not None
-    return world.store.bodies.entry(queue, unit).entry
+    return world.store.reader.entry(queue, unit).entry
 
 
 # What is stored, what is seen, what comes
@@ -271,7 +271,7 @@ def test_a_topic_that_compresses_shows_what_it_keeps() -> None:
 
 
 def found_at(world: Postponing, time_ms: int | None) -> int | None:
-    search = TimeSearch(world.store.bodies, world.epochs, world.warming)
+    search = TimeSearch(world.store.reader, world.epochs, world.warming)
     queue = world.queue()
 
     async def ask() -> int | None:

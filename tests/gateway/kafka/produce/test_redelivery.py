@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 from tests.gateway.kafka.delayed import Given, Postponing, delayed
+from tests.store.reading import entries
 from tests.world import CONFIG
 
 from rockgate.gateway.kafka.produce import redelivery
@@ -33,7 +34,7 @@ def put(world: Postponing, *given: Given, codec: Compression) -> int:
 def delivered(world: Postponing, start: int) -> list[tuple[BatchHeader, int, list[bytes | None]]]:
     """The batches that lie behind an offset: header, size and values."""
     found = []
-    for each in world.store.reader.read(world.queue(), start, 1 << 30):
+    for each in entries(world.store, world.queue(), start, 1 << 30):
         body = envelope.body_of(each.entry)
         values = [record.value for record in read_records(body)]
         found.append((check(body), len(body), values))

@@ -47,7 +47,7 @@ class Turns:
         self.units: Counter[int] = Counter()
         self.entries: Counter[int] = Counter()
         self.number = 0
-        part, entry = store.delay.part, store.bodies.entry
+        part, entry = store.delay.part, store.reader.entry
 
         def counted_part(start: int, count: int, offset: int = -1) -> Any:
             self.units[self.number] += count
@@ -58,7 +58,7 @@ class Turns:
             return entry(*words)
 
         monkeypatch.setattr(store.delay, "part", counted_part)
-        monkeypatch.setattr(store.bodies, "entry", counted_entry)
+        monkeypatch.setattr(store.reader, "entry", counted_entry)
 
     async def during(self, work: Any) -> Any:
         """Do it, and count the turns meanwhile."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.gateway.remoting.retryworld import BORN_HOST, BORN_MS, CONFIG, SECOND, RetryWorld
+from tests.store.reading import entries
 
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.storage.durability import Durability
@@ -180,7 +181,7 @@ def test_one_record_of_a_batch_goes_its_way_alone_and_nothing_of_it_is_lost(
 def kafka_records(world: RetryWorld, topic: str) -> list[Record]:
     """What a Kafka consumer reads of message entries."""
     queue = world.store.queue(world.store.topics.get(topic), 0)
-    run = world.store.reader.read(queue, 0, 1 << 24)
+    run = entries(world.store, queue, 0, 1 << 24)
     body, count = Transcoding().batch(queue, run, 0)
     header = read_header(memoryview(body))
     data = open_records(memoryview(body), header)

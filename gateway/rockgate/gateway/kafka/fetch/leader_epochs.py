@@ -14,7 +14,7 @@ from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.records.batch import read_header
 from rockgate.store.api.log import Epochs
 from rockgate.store.api.queues import Queue, Unit
-from rockgate.store.api.read import EPOCH, Bodies
+from rockgate.store.api.read import EPOCH, Reader
 
 
 class EpochEnd(NamedTuple):
@@ -30,9 +30,9 @@ UNDEFINED: Final = EpochEnd(-1, -1)
 class LeaderEpochs:
     """Answers questions of epochs for Kafka's side."""
 
-    def __init__(self, epochs: Epochs, bodies: Bodies) -> None:
+    def __init__(self, epochs: Epochs, reader: Reader) -> None:
         self._epochs = epochs
-        self._bodies = bodies
+        self._reader = reader
         self.current = epochs.current
         """The epoch of this run, which is the leader's for every partition."""
 
@@ -46,7 +46,7 @@ class LeaderEpochs:
 
     def of(self, queue: Queue, unit: Unit) -> int:
         """Return the epoch that an entry was first appended in."""
-        view = self._bodies.entry(queue, unit).entry
+        view = self._reader.entry(queue, unit).entry
         entry = envelope.read(view)
         if entry.is_batch:
             return read_header(view, entry.body_at).leader_epoch
@@ -62,7 +62,10 @@ class LeaderEpochs:
         A queue that is empty was empty in this epoch too.
         """
         unit = queue.find(offset)
-        return self.current if unit is None else self.of(queue, unit)
+        if unit is None or unit.base >= self._reader.high_watermark(queue):
+            # A start brings all it found to disk: what is not visible yet came in this run.
+            return self.current
+        return self.of(queue, unit)
 
     def end(self, queue: Queue, epoch: int) -> EpochEnd:
         """Return where an epoch ends; UNDEFINED for one that is not known.
@@ -82,11 +85,11 @@ class LeaderEpochs:
         return EpochEnd(epoch, end)
 
     def _first_after(self, queue: Queue, epoch: int) -> int:
-        """Return the first offset of a later epoch, or the end.
+        """Return the first offset of a later epoch, or the end of what is visible.
 
         What is asked for is nearly always near the end, so the search begins there.
         """
-        low, high = queue.log_start, queue.next_offset
+        low, high = queue.log_start, self._reader.high_watermark(queue)
         step = 1
         is_near = True
         while low < high:

@@ -28,7 +28,7 @@ from rockgate.protocol.kafka.messages.fetch import FetchPartition
 from rockgate.protocol.kafka.varint import Buffer
 from rockgate.store.api.log import Place
 from rockgate.store.api.queues import Queue
-from rockgate.store.api.read import BATCHES_MAX, Alike, Bodies, Reader, Slice
+from rockgate.store.api.read import BATCHES_MAX, Alike, Reader, Slice
 from rockgate.store.errors import StoreError
 
 
@@ -90,15 +90,14 @@ class PartitionReader:
         self,
         *,
         reader: Reader,
-        bodies: Bodies,
         epochs: LeaderEpochs,
         transcoder: Transcoder,
         shown: Shown,
         unstable: Unstable,
     ) -> None:
         self._shown = shown
+        self._reader = reader
         self._high_watermark = reader.high_watermark
-        self._bodies = bodies
         self._epochs = epochs
         self._epoch = epochs.current
         self._transcoder = transcoder
@@ -178,7 +177,7 @@ class PartitionReader:
         cold: list[Place] | None,
     ) -> tuple[Sequence[Buffer], int]:
         """Return batches, and the offset behind the last of them."""
-        found = self._bodies.batches(
+        found = self._reader.batches(
             queue, offset, end, size_max, at_least_one=at_least_one, cold=cold
         )
         if not found.is_at_message and not found.is_at_delayed:
@@ -194,7 +193,7 @@ class PartitionReader:
             size, offset = size + len(shown), following
             if size >= size_max or len(records) >= BATCHES_MAX:
                 return records, offset
-            found = self._bodies.batches(
+            found = self._reader.batches(
                 queue, offset, end, size_max - size, at_least_one=False, cold=cold
             )
             records += found.bodies
@@ -210,7 +209,7 @@ class PartitionReader:
         """Return what is shown of a batch of which records wait, and the offset behind it."""
         unit = queue.find(offset)
         assert unit is not None, "there is an entry where the run ended"
-        shown = self._shown.batch(self._bodies.entry(queue, unit), cold)
+        shown = self._shown.batch(self._reader.entry(queue, unit), cold)
         return shown, unit.base + unit.offset_count
 
     def _messages(
@@ -234,7 +233,7 @@ class PartitionReader:
             records.append(made[0])
             return made[1]
         size_max = min(size_max, RUN_BYTES_MAX)
-        alike = self._bodies.alike(queue, offset, end, size_max, may_be_cold=cold is not None)
+        alike = self._reader.alike(queue, offset, end, size_max, may_be_cold=cold is not None)
         if alike is not None:
             epoch = self._epochs.of(queue, alike.first)
             if epoch == self._epochs.of(queue, alike.last):
@@ -243,7 +242,7 @@ class PartitionReader:
                     kept.put(first.position, whole, alike.last.base + 1)
                     records.append(whole)
                     return alike.last.base + 1
-        run = self._bodies.messages(
+        run = self._reader.messages(
             queue, offset, end, size_max, at_least_one=at_least_one, cold=cold
         )
         for epoch, part in self._by_epoch(queue, run):

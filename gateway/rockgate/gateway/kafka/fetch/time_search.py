@@ -30,7 +30,7 @@ from rockgate.protocol.kafka.records.bounds import LIGHT, Bounds, is_heavy
 from rockgate.protocol.kafka.records.record import open_records
 from rockgate.protocol.kafka.records.skimming import skim_times
 from rockgate.store.api.queues import Queue, Unit
-from rockgate.store.api.read import Bodies, Slice
+from rockgate.store.api.read import Reader, Slice
 
 WALK_UNITS: Final = 256
 
@@ -50,13 +50,13 @@ class TimeSearch:
 
     def __init__(
         self,
-        bodies: Bodies,
+        reader: Reader,
         epochs: LeaderEpochs,
         warming: Warming,
         threads: BatchThreads | None = None,
     ) -> None:
         self._threads = threads or BatchThreads()
-        self._bodies = bodies
+        self._reader = reader
         self._epochs = epochs
         self._warming = warming
 
@@ -109,14 +109,14 @@ class TimeSearch:
 
     def _largest_ms(self, queue: Queue, unit: Unit) -> int:
         """Return the largest record time of an entry, which is the time it was born for all."""
-        return born_ms_of(self._bodies.entry(queue, unit).entry)
+        return born_ms_of(self._reader.entry(queue, unit).entry)
 
     async def _open(self, queue: Queue, offset: int, time_ms: int) -> Found | None:
         """Return the first record in an entry that is of a time or later, and not deleted."""
         unit = queue.find(offset)
         if unit is None:
             return None
-        part, epoch = self._bodies.entry(queue, unit), self._epochs.of(queue, unit)
+        part, epoch = self._reader.entry(queue, unit), self._epochs.of(queue, unit)
         found = await self._look(part, partial(_first_in, part, time_ms, queue.log_start))
         return None if found is None else Found(*found, epoch)
 
@@ -124,7 +124,7 @@ class TimeSearch:
         unit = queue.find(offset)
         if unit is None:
             return -1
-        part = self._bodies.entry(queue, unit)
+        part = self._reader.entry(queue, unit)
         largest_ms = await self._look(part, partial(_largest_in, part, queue.log_start))
         return -1 if largest_ms is None else largest_ms
 

@@ -36,7 +36,7 @@ class RecordDelays:
         self._deliveries = store.deliveries
         self._terms = terms
         self.held = held
-        self.shown = Shown(store.log, threads)
+        self.shown = Shown(store.lookup, threads)
 
     def wanted(self) -> Wanted[Asked]:
         """Return how records are looked at that come in now."""

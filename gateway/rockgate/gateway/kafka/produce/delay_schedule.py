@@ -35,7 +35,7 @@ class HeldScheduling:
         self._appender = store.appender
         self._deliveries = store.deliveries
         self._queues = store.queues
-        self._bodies = store.bodies
+        self._reader = store.reader
         self._warmth = store.warmth
         self._log = store.log
         self._clock = store.clock
@@ -70,11 +70,15 @@ class HeldScheduling:
         return is_soon
 
     def _go_on(self, item: Held) -> bool:
-        found = self._find(item)
-        if found is None:
+        queue = self._queues.find(*item.key)
+        unit = None if queue is None else queue.find(item.base)
+        if queue is None or unit is None or unit.base != item.base:
             log.error("a batch that was held is gone queue=%d offset=%d", item.key[1], item.base)
             self._append(item, [], item.done_count, is_last=True)
             return True
+        if unit.base >= self._reader.high_watermark(queue):
+            return False
+        found = self._reader.entry(queue, unit)
         opened = self._open(found, item)
         if opened is None:
             return True
@@ -96,13 +100,6 @@ class HeldScheduling:
             log.error("delayed records wait for a repair reason=%s", reason)
         self._held.put_last(item)
         self._not_before_ms = self._clock.monotonic_ms() + RETRY_MS
-
-    def _find(self, item: Held) -> Slice | None:
-        queue = self._queues.find(*item.key)
-        unit = None if queue is None else queue.find(item.base)
-        if queue is None or unit is None or unit.base != item.base:
-            return None
-        return self._bodies.entry(queue, unit)
 
     def _append(
         self, item: Held, waits: list[tuple[int, int]], done: int, *, is_last: bool

@@ -217,7 +217,7 @@ class DeadLetterAdmin:
             return None
         await self._warming.bring_in(self._warming.cold([unit]))
         unit = queue.find(offset)
-        return None if unit is None else self._store.bodies.entry(queue, unit)
+        return None if unit is None else self._store.reader.entry(queue, unit)
 
     async def _letter(self, queue: Queue, found: Slice, offset: int) -> _Letter | None:
         """One dead letter; a Kafka client may have put a batch of them there."""

@@ -154,7 +154,7 @@ class DelayAdmin:
         if unit is None:
             return None if queue.topic in _ELSEWHERE else queue.topic.decode()
         try:
-            view = self._store.bodies.entry(queue, unit).entry
+            view = self._store.reader.entry(queue, unit).entry
         except StoreError:
             return None
         real = get_property(envelope.properties_of(view, envelope.read(view)), REAL_TOPIC.encode())
@@ -202,8 +202,10 @@ class DelayAdmin:
         if unit is None or not unit.base <= place.offset < unit.base + unit.offset_count:
             return None
         await self._warming.bring_in(self._warming.cold([unit]))
+        if unit.base >= self._store.reader.high_watermark(place.queue):
+            return None
         # Meanwhile retention may have moved it.
-        return self._store.bodies.entry(place.queue, place.queue.find(place.offset) or unit)
+        return self._store.reader.entry(place.queue, place.queue.find(place.offset) or unit)
 
     async def _due(self, place: Place) -> int:
         """When something is due; -1 if it does not wait. Its unit is looked for, in slices."""

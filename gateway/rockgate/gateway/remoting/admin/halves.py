@@ -96,7 +96,7 @@ class HalfAdmin:
         await self._warming.bring_in(self._warming.cold([unit]))
         # It may have been decided while it was brought in, and then moved or gone.
         half, unit = self._undecided.find(offset), queue.find(offset)
-        if half is None or unit is None:
+        if half is None or unit is None or unit.base >= self._store.reader.high_watermark(queue):
             return None
         producers = [each for each in self._clients.producers(half.group) if each.caller.is_open]
         return HalfView(
@@ -107,7 +107,7 @@ class HalfAdmin:
             checked_ms=half.checked_ms,
             next_check_ms=self._checking.next_ms(half),
             producer_count=len(producers),
-            message=view_of(self._store.bodies.entry(queue, unit), offset, preview),
+            message=view_of(self._store.reader.entry(queue, unit), offset, preview),
         )
 
     def _find(self, id_: str) -> Half | None:

@@ -164,9 +164,9 @@ class Delays:
         if not self._store.delay.is_waiting(queue.topic_id, queue.queue_id, offset):
             return False
         unit = queue.find(offset)
-        if unit is None:
+        if unit is None or unit.base >= self._store.reader.high_watermark(queue):
             return False
-        view = self._store.bodies.entry(queue, unit).entry
+        view = self._store.reader.entry(queue, unit).entry
         properties = parse_properties(envelope.properties_of(view, envelope.read(view)))
         real = names.to_store(topic)
         if (properties.get(REAL_TOPIC), properties.get("UNIQ_KEY")) != (real, unique_key):
@@ -208,8 +208,8 @@ class Delays:
 
     def _is_older(self, entry: envelope.Entry, topic: Topic) -> bool:
         """Whether an entry that was moved was stored before its topic was made."""
-        made = self._store.log.read(topic.created_position)
-        return made is not None and entry.store_ms < made[1].store_ms
+        made_ms = self._store.lookup.stored_ms(topic.created_position)
+        return made_ms is not None and entry.store_ms < made_ms
 
     def _target(self, name: bytes, number: bytes, entry: envelope.Entry) -> Queue:
         """Return the queue that a message is for; UnknownTopic if its topic is gone."""

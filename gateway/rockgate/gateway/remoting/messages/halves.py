@@ -169,7 +169,7 @@ class Halves:
         queue = self._queue()
         unit = queue.find(offset)
         assert unit is not None, "an undecided half message is kept"
-        view = self._store.bodies.entry(queue, unit).entry
+        view = self._store.reader.entry(queue, unit).entry
         entry = envelope.read(view)
         body = view[entry.body_at : entry.body_at + entry.body_size]
         return Lying(entry, body, envelope.properties_of(view, entry))

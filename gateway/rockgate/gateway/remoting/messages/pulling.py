@@ -31,7 +31,7 @@ from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Buffer
 from rockgate.store.api.log import Place
 from rockgate.store.api.queues import Queue
-from rockgate.store.api.read import MessageRuns, Slice
+from rockgate.store.api.read import Slice
 from rockgate.store.api.store import Store
 
 ROUNDS_MAX = 64
@@ -76,7 +76,6 @@ class Puller:
         self._reader = store.reader
         self._unstable = unstable
         self._transcoder = transcoder
-        self._runs = MessageRuns(store.log, store.warmth, store.bodies)
         self._warming = Warming(store.warmth, store.log)
 
     def end(self, queue: Queue) -> int:
@@ -152,7 +151,7 @@ class Puller:
         at = offset
         asked = None if wanted.accepts is None else Evaluation(wanted.accepts)
         for _ in range(ROUNDS_MAX):
-            run = self._runs.read(
+            run = self._reader.message_run(
                 queue,
                 at,
                 end,

@@ -59,8 +59,8 @@ class BrokerRequests:
 
     def _earliest_ms(self) -> int:
         """When the first entry of the log was stored; -1 of an empty log."""
-        found = self._store.log.read(self._store.log.start)
-        return -1 if found is None else found[1].store_ms
+        stored_ms = self._store.lookup.stored_ms(self._store.log.start)
+        return -1 if stored_ms is None else stored_ms
 
     def config(self, command: Command, caller: Caller) -> Reply:
         """26: settings by name, one a line."""

@@ -32,7 +32,7 @@ from rockgate.protocol.remoting.headers.querying import (
     ViewMessageHeader,
 )
 from rockgate.store.api.queues import Queue, Queues, Unit
-from rockgate.store.api.read import FOREVER_MS, Bodies
+from rockgate.store.api.read import FOREVER_MS, Reader
 
 COUNT_MAX = 64
 """Messages of one answer, as in RocketMQ."""
@@ -50,12 +50,12 @@ class Queries:
         topics: TopicBook,
         lookup: MessageLookup,
         queues: Queues,
-        bodies: Bodies,
+        reader: Reader,
         puller: Puller,
         clients: Clients,
     ) -> None:
         self._queues = queues
-        self._bodies = bodies
+        self._reader = reader
         self._puller = puller
         self._clients = clients
         self._topics = topics
@@ -152,4 +152,4 @@ class Queries:
         """Say what an entry is; only one of one offset and without a tag has to be looked at."""
         if unit.offset_count > 1 or unit.tag_code:
             return unit.offset_count > 1
-        return places(self._bodies.entry(queue, unit).entry, 0)[1] == MAGIC_BATCH
+        return places(self._reader.entry(queue, unit).entry, 0)[1] == MAGIC_BATCH

@@ -10,7 +10,7 @@ from rockgate.store.log.commitlog import Draft
 from rockgate.store.log.page_residency import Place
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queueindex import Unit
-from rockgate.store.read import bodies as module
+from rockgate.store.read import reader as module
 from rockgate.store.testing.memory_files import MemoryDisk
 
 CONFIG = StoreConfig(segment_bytes=16 << 10, populate_ahead_bytes=4096)
@@ -49,7 +49,7 @@ class OneQueue:
         at_least_one: bool = True,
         cold: list[Place] | None = None,
     ) -> tuple[list[int], int, bool]:
-        found = self.store.bodies.batches(
+        found = self.store.reader.batches(
             self.queue, offset, end, size_max, at_least_one=at_least_one, cold=cold
         )
         assert found.size == sum(map(len, found.bodies)) + sum(size for _, size in cold or ())
@@ -99,7 +99,7 @@ def units(queue: Queue) -> list[Unit]:
 def test_a_body_is_a_slice_of_the_log_and_no_copy() -> None:
     world = OneQueue()
     world.batch(100)
-    [body] = world.store.bodies.batches(
+    [body] = world.store.reader.batches(
         world.queue, 0, ALL, ALL, at_least_one=True, cold=None
     ).bodies
     segment = world.store.log.segment_at(0)
@@ -114,7 +114,7 @@ def test_a_message_entry_ends_a_run_of_batches_and_a_batch_one_of_messages() -> 
     world.batch(300)
     assert world.sizes(0) == ([100], 2, True)
     assert world.sizes(2) == ([], 2, True)
-    run = world.store.bodies.messages(world.queue, 2, ALL, ALL, at_least_one=True, cold=None)
+    run = world.store.reader.messages(world.queue, 2, ALL, ALL, at_least_one=True, cold=None)
     assert [(unit.base, bytes(envelope.body_of(view))) for unit, view in run] == [
         (2, b"a"),
         (3, b"b"),
@@ -132,7 +132,7 @@ def test_message_entries_are_counted_by_their_own_sizes(
     for _ in range(3):
         world.message()
     size_max = sizes * units(world.queue)[0].size
-    run = world.store.bodies.messages(
+    run = world.store.reader.messages(
         world.queue, 0, ALL, size_max, at_least_one=at_least_one, cold=None
     )
     assert len(run) == count
@@ -147,7 +147,7 @@ def test_small_entries_end_a_run_by_their_number(monkeypatch: pytest.MonkeyPatch
     assert world.sizes(0) == ([61] * 3, 6, False)
     for _ in range(5):
         world.message()
-    run = world.store.bodies.messages(world.queue, 10, ALL, ALL, at_least_one=True, cold=None)
+    run = world.store.reader.messages(world.queue, 10, ALL, ALL, at_least_one=True, cold=None)
     assert len(run) == 2
 
 
@@ -179,7 +179,7 @@ def test_what_was_written_before_the_start_is_cold() -> None:
     assert world.sizes(0, cold=cold) == ([200], 5, False)
     assert len(cold) == 2
     messages: list[Place] = []
-    world.store.bodies.messages(world.queue, 2, ALL, ALL, at_least_one=True, cold=messages)
+    world.store.reader.messages(world.queue, 2, ALL, ALL, at_least_one=True, cold=messages)
     assert messages == cold[1:]
 
 
@@ -197,4 +197,4 @@ def test_an_index_that_points_to_another_entry_is_corrupt(place: int) -> None:
     with pytest.raises(StoreCorrupt, match="remove queueindex/ to rebuild"):
         world.sizes(0)
     with pytest.raises(StoreCorrupt, match="there is no entry of offset 2 there"):
-        world.store.bodies.messages(world.queue, 2, ALL, ALL, at_least_one=True, cold=None)
+        world.store.reader.messages(world.queue, 2, ALL, ALL, at_least_one=True, cold=None)

@@ -1,0 +1,91 @@
+"""What reads return, and how a unit of a queue is held to the entry that it names.
+
+Everything is a view of the log: nothing is copied, and a view keeps its segment mapped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rockgate.protocol.entry import (
+    BORN_HOST_V6,
+    COMPRESSED,
+    HEAD_SIZE_V4,
+    MOVED,
+    STORE_HOST_V6,
+    identify,
+)
+from rockgate.store.errors import StoreCorrupt
+from rockgate.store.log.commitlog import CommitLog
+from rockgate.store.queues.consumequeue import Queue
+from rockgate.store.queues.queueindex import Unit
+
+UNUSUAL = COMPRESSED | MOVED | BORN_HOST_V6 | STORE_HOST_V6
+"""Flags of a message that is not to be handed out as it is, or has another head."""
+
+
+class Slice(NamedTuple):
+    """One entry as it lies in the log."""
+
+    unit: Unit
+    entry: memoryview
+
+
+class Batches(NamedTuple):
+    """A run of batch entries."""
+
+    bodies: list[memoryview]
+    size: int
+    next_offset: int
+    """The offset behind the run."""
+    is_at_message: bool
+    """Whether a message entry ended it."""
+    is_at_delayed: bool = False
+    """Whether a batch ended it of which records wait."""
+
+
+class Alike(NamedTuple):
+    """Messages with bodies of one size and properties of one size, none of them unusual."""
+
+    first: Unit
+    last: Unit
+    offsets: Sequence[int]
+    born_ms: Sequence[int]
+    bodies: Sequence[bytes]
+    properties: Sequence[bytes]
+
+
+class MessageRun(NamedTuple):
+    """Message entries of one queue."""
+
+    buffers: list[memoryview]
+    size: int
+    message_count: int
+    next_offset: int
+    """The offset to go on at, behind everything that was looked at."""
+    batch: Slice | None
+    """The batch entry that ended the run."""
+
+
+def entry_of(log: CommitLog, queue: Queue, unit: Unit) -> Slice:
+    """Return the entry of a unit, whether visible or not; StoreCorrupt if there is another one.
+
+    Sealed units are read without a checksum, so each is compared with what it points to.
+    """
+    view = log.slice(unit.position, unit.size)
+    if view is None or len(view) < HEAD_SIZE_V4:
+        raise misplaced(queue, unit.base, unit.position)
+    size, _, queue_id, offset = identify(view, 0)
+    if size != unit.size or queue_id != queue.queue_id or offset != unit.base:
+        raise misplaced(queue, unit.base, unit.position)
+    return Slice(unit, view)
+
+
+def misplaced(queue: Queue, offset: int, position: int) -> StoreCorrupt:
+    """Return the error of a unit that points to no entry of its own."""
+    return StoreCorrupt(
+        f"the index of queue {queue.queue_id} of {queue.topic.decode()}",
+        position,
+        f"there is no entry of offset {offset} there; remove queueindex/ to rebuild",
+    )
