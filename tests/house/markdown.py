@@ -12,6 +12,8 @@ FENCE = re.compile(
     r"^(?P<indent> *)```(?P<info>[^`\n]*)\n(?P<text>.*?)^(?P=indent)```", re.S | re.M
 )
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
+LINK_TEXT = re.compile(r"\[([^\]]*)\]\([^)\s]+\)")
+HEADING = re.compile(r"^#+ (.+)$", re.M)
 NAMED_LINK = re.compile(r"\[`?(?P<name>[\w./-]+\.py)`?\]\((?P<target>[^)\s]+)\)")
 # `rockgate serve --set a=b` in a block; what follows `#` or stands in quotes is not looked at.
 MAKE = re.compile(r"^\s*(?:\$ )?make ([a-z-]+)", re.M)
@@ -54,6 +56,30 @@ def links(page: Path) -> Iterator[str]:
         target = match["target"].split("#")[0]
         if target and "://" not in target and not target.startswith("mailto:"):
             yield target
+
+
+def anchored_links(page: Path) -> Iterator[tuple[str, str]]:
+    """A page's links to headings: the page that is linked to ("" is this one) and the heading."""
+    text = FENCE.sub("", (ROOT / page).read_text(encoding="utf-8"))
+    for match in LINK.finditer(text):
+        target, mark, heading = match["target"].partition("#")
+        if mark and "://" not in target and (target == "" or target.endswith(".md")):
+            yield target, heading
+
+
+def anchors(page: Path) -> set[str]:
+    """The names by which a page's headings can be linked to, as GitHub makes them."""
+    text = FENCE.sub("", (ROOT / page).read_text(encoding="utf-8"))
+    found: set[str] = set()
+    for title in HEADING.findall(text):
+        words = LINK_TEXT.sub(r"\1", title).strip().lower()
+        name = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        # A second heading of one name gets a number.
+        taken = 0
+        while (each := f"{name}-{taken}" if taken else name) in found:
+            taken += 1
+        found.add(each)
+    return found
 
 
 def named_links(page: Path) -> Iterator[tuple[str, str]]:

@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 from docs import filemap, generate
-from tests.house.checkout import ROOT, python_files
+from tests.house.checkout import ROOT, SIDE_ROOMS, SOURCE_ROOMS, python_files
 from tests.house.markdown import (
     Block,
+    anchored_links,
+    anchors,
     blocks,
     links,
     make_targets,
@@ -24,23 +26,14 @@ from tests.house.markdown import (
     pages,
     rockgate_commands,
 )
+from tests.house.snippets import DEFAULT_ADDRESSES, GUIDES, addressed, run_block
 
+PAGE_NAME = re.compile(r"docs/[a-z0-9/-]+\.md")
 SHELLS = {"sh", "bash", "console"}
-RUNNERS = {
-    "sh": ["bash", "-eu"],
-    "bash": ["bash", "-eu"],
-    # As a reader would run it: what a client library warns of is not ours to fix.
-    "python": [sys.executable],
-}
 BLOCKS = [block for page in pages() for block in blocks(page)]
 SHELL_BLOCKS = [block for block in BLOCKS if block.language in SHELLS]
-RUN_BLOCKS = [block for block in BLOCKS if "run" in block.words]
-DEFAULT_ADDRESSES = {
-    "kafka": "127.0.0.1:9092",
-    "remoting": "127.0.0.1:10911",
-    "namesrv": "127.0.0.1:9876",
-    "http": "127.0.0.1:8080",
-}
+# test_guides.py runs the guides, each as a whole.
+RUN_BLOCKS = [block for block in BLOCKS if "run" in block.words and block.page.parent != GUIDES]
 
 
 @pytest.mark.parametrize("name", generate.PAGES)
@@ -67,6 +60,26 @@ def test_check_names_a_stale_page_and_writes_nothing(
 def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
     missing = [target for target in links(page) if not (ROOT / page.parent / target).exists()]
     assert missing == []
+
+
+@pytest.mark.parametrize("page", pages(), ids=str)
+def test_every_link_to_a_heading_leads_to_one(page: Path) -> None:
+    missing = [
+        (target, heading)
+        for target, heading in anchored_links(page)
+        if heading not in anchors(page.parent / target if target else page)
+    ]
+    assert missing == []
+
+
+def test_every_page_that_a_module_names_is_there() -> None:
+    named = {
+        (str(path), name)
+        for path in python_files(*SOURCE_ROOMS, *SIDE_ROOMS)
+        for name in PAGE_NAME.findall((ROOT / path).read_text(encoding="utf-8"))
+    }
+    assert len(named) > 100
+    assert sorted(each for each in named if not (ROOT / each[1]).is_file()) == []
 
 
 # A decision says what things were called when it was taken.
@@ -104,11 +117,7 @@ def test_a_block_that_says_it_runs_does(block: Block, tmp_path: Path) -> None:
     with RunningServer(
         tmp_path, rocketmq=any(listener in text for listener in listeners)
     ) as server:
-        for listener, default in DEFAULT_ADDRESSES.items():
-            if default in text:
-                host, port = server.address(listener)
-                text = text.replace(default, f"{host}:{port}")
-        run_block(block, text, tmp_path)
+        run_block(block, addressed(text, server), tmp_path)
 
 
 def test_the_file_map_names_every_module_once() -> None:
@@ -164,18 +173,3 @@ def rockgate_help(subcommand: str) -> str:
     command = [sys.executable, "-m", "rockgate.cli", *subcommand.split(), "--help"]
     environ = {**os.environ, "COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"}
     return subprocess.run(command, env=environ, check=True, capture_output=True, text=True).stdout
-
-
-def run_block(block: Block, text: str, folder: Path) -> None:
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    result = subprocess.run(
-        RUNNERS[block.language],
-        input=text,
-        cwd=folder,
-        env={**os.environ, "PATH": path},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=120,
-    )
-    assert result.returncode == 0, f"{block}\n{result.stdout}"

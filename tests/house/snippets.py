@@ -1,0 +1,90 @@
+"""Running the blocks of a page as a reader would: in a shell or an interpreter of their own.
+
+A guide is run as a whole: its blocks in their order, in one folder, against one server.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.house.markdown import Block, blocks, pages
+
+if TYPE_CHECKING:
+    from tests.gateway.server import RunningServer
+
+SECONDS_MAX = 120
+RUNNERS = {
+    "sh": ["bash", "-eu"],
+    "bash": ["bash", "-eu"],
+    # As a reader would run it: what a client library warns of is not ours to fix.
+    "python": [sys.executable],
+}
+DEFAULT_ADDRESSES = {
+    "kafka": "127.0.0.1:9092",
+    "remoting": "127.0.0.1:10911",
+    "namesrv": "127.0.0.1:9876",
+    "http": "127.0.0.1:8080",
+}
+GUIDES = Path("docs/guide")
+# What a guide's blocks may be marked with, and who runs them.
+BY_HAND, JAVA, SPARK = "by-hand", "java", "spark"
+
+
+def guides(needs: str = "") -> list[Path]:
+    """The guides that need this (JAVA, SPARK) to be run, or those that need neither."""
+    return [page for page in pages() if page.parent == GUIDES and needs_of(page) == needs]
+
+
+def needs_of(page: Path) -> str:
+    """What the blocks of a guide need besides a server."""
+    found = {need for need in (JAVA, SPARK) for block in blocks(page) if need in kind(block)}
+    assert len(found) <= 1, f"{page} needs {found}, and one test runs a page"
+    return next(iter(found), "")
+
+
+def kind(block: Block) -> tuple[str, ...]:
+    """The language of a block and its words."""
+    return (block.language, *block.words)
+
+
+def addressed(text: str, server: RunningServer) -> str:
+    """A block's text with this server's addresses in place of the default ones."""
+    for listener, default in DEFAULT_ADDRESSES.items():
+        if default in text:
+            host, port = server.address(listener)
+            text = text.replace(default, f"{host}:{port}")
+    return text
+
+
+def run_block(
+    block: Block, text: str, folder: Path, variables: Mapping[str, str] | None = None
+) -> str:
+    """Run a block in a folder, with this environment's commands first on PATH; what it printed."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    result = subprocess.run(
+        RUNNERS[block.language],
+        input=text,
+        cwd=folder,
+        env={**os.environ, "PATH": path, **(variables or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=SECONDS_MAX,
+    )
+    assert result.returncode == 0, f"{block}\n{result.stdout}"
+    return result.stdout
+
+
+def run_in_guide(block: Block, folder: Path, server: RunningServer) -> str:
+    """Run a block of a guide; commands that name no server ask this one."""
+    addresses = {name: "{}:{}".format(*server.address(name)) for name in ("kafka", "remoting")}
+    variables = {
+        "ROCKGATE_BOOTSTRAP_SERVER": addresses["kafka"],
+        "ROCKGATE_BROKER": addresses["remoting"],
+    }
+    return run_block(block, addressed(block.text, server), folder, variables)

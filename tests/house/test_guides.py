@@ -1,0 +1,47 @@
+"""The guides work: every program and command on them is run, in order, against one server.
+
+Those that need Java or Spark are run by compat-tests/rocketmq-java and tests/pipeline.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.gateway.server import RunningServer
+from tests.house.markdown import Block, blocks, links, pages
+from tests.house.snippets import BY_HAND, GUIDES, guides, run_in_guide
+
+PROGRAMS = {"sh", "bash", "python", "java"}
+# What starts the server itself, sets the machine up, or leaves things as they are.
+HANDED = re.compile(
+    r"(git clone|cd|make|rockgate serve|\. \.venv/bin/activate|pip install|#)\b.*|#.*"
+)
+SOURCE_SUFFIXES = (".py", ".java", ".toml")
+GUIDE_BLOCKS = [block for page in pages() if page.parent == GUIDES for block in blocks(page)]
+
+
+@pytest.mark.parametrize("page", guides(), ids=str)
+def test_everything_on_a_guide_runs(page: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "reader"
+    folder.mkdir()
+    with RunningServer(tmp_path, rocketmq=True) as server:
+        for block in blocks(page):
+            if "run" in block.words:
+                run_in_guide(block, folder, server)
+        assert server.stop() == 0
+        assert "Traceback" not in server.log
+
+
+@pytest.mark.parametrize("block", [b for b in GUIDE_BLOCKS if b.language in PROGRAMS], ids=str)
+def test_a_program_on_a_guide_is_run_unless_it_sets_the_machine_up(block: Block) -> None:
+    assert "run" in block.words or BY_HAND in block.words
+    if BY_HAND in block.words:
+        lines = [line.strip() for line in block.text.replace("\\\n", " ").splitlines()]
+        assert [line for line in lines if line and not HANDED.fullmatch(line)] == []
+
+
+@pytest.mark.parametrize("page", [p for p in pages() if p.parent == GUIDES], ids=str)
+def test_a_guide_does_not_send_its_reader_into_the_source(page: Path) -> None:
+    assert [to for to in links(page) if to.endswith((*SOURCE_SUFFIXES, "/"))] == []
