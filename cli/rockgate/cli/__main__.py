@@ -29,8 +29,8 @@ def main() -> None:
     if missing:
         what, extra = ("server", "server") if is_server else ("command line", "cli")
         sys.stderr.write(
-            f"rockgate: the {what} is not installed ({', '.join(missing)} missing);"
-            f' install it with: pip install "rockgate[{extra}]"\n'
+            f"rockgate: The {what} is not installed ({', '.join(missing)} missing)."
+            f' Install it with: pip install "rockgate[{extra}]"\n'
         )
         raise SystemExit(2)
     from rockgate.cli.commands import app  # The command line needs what was just looked for.
@@ -61,16 +61,16 @@ def _help(missing: list[str]) -> str:
     lines = [
         "Usage: rockgate COMMAND ...",
         "",
-        f"The commands are not installed: {', '.join(missing)} missing.",
-        'Those that ask a server (topics, produce, consume, ...): pip install "rockgate[cli]"',
-        'Those and the server itself (serve, namesrv): pip install "rockgate[server]"',
+        f"The commands are not installed ({', '.join(missing)} missing).",
+        'Client commands (topics, produce, consume, ...): pip install "rockgate[cli]"',
+        'Client commands and the server (serve, namesrv): pip install "rockgate[server]"',
         "",
-        "Commands of other parts, each with a --help of its own:",
+        "Other commands, each with its own --help:",
     ]
     for name in sorted({entry.name for entry in entry_points(group="rockgate.commands")}):
         is_there = find_spec("typer") is not None
         lines.append(f"  {name}" + ("" if is_there else f'  (pip install "rockgate[{name}]")'))
-    lines += ["", "The client is a library: see `rockgate.sdk`.", ""]
+    lines += ["", "The client library is `rockgate.sdk`.", ""]
     return "\n".join(lines)
 
 
@@ -83,8 +83,8 @@ def _run_other_room(arguments: list[str]) -> None:
         except ModuleNotFoundError as error:
             # The extra that brings a room's commands to life is called as they are.
             sys.stderr.write(
-                f"rockgate: {entry.name} is not installed ({error.name} missing);"
-                f' install it with: pip install "rockgate[{entry.name}]"\n'
+                f"rockgate: {entry.name} is not installed ({error.name} missing)."
+                f' Install it with: pip install "rockgate[{entry.name}]"\n'
             )
             raise SystemExit(2) from None
         command(args=arguments[1:], prog_name=f"rockgate {entry.name}")

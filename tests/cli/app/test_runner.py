@@ -37,8 +37,8 @@ def test_without_a_server_the_status_is_3_and_it_says_where_to_look(
 ) -> None:
     said = Terminal("127.0.0.1:1").run(*arguments, status=3)
     assert said == (
-        "rockgate: cannot reach 127.0.0.1:1: connection refused; is a server running there?"
-        " --bootstrap-server or ROCKGATE_BOOTSTRAP_SERVER says where\n"
+        "rockgate: Cannot connect to 127.0.0.1:1: connection refused. Is a server running there?"
+        " Set its address with --bootstrap-server or ROCKGATE_BOOTSTRAP_SERVER.\n"
     )
 
 
@@ -46,17 +46,17 @@ def test_programs_get_json_even_when_nobody_is_there() -> None:
     told = Terminal("127.0.0.1:1").json("topics", "list", status=3)
     (error,) = told["errors"]
     assert error["error"] == "UNREACHABLE"
-    assert error["message"] == "cannot reach 127.0.0.1:1: connection refused"
+    assert error["message"] == "Cannot connect to 127.0.0.1:1: connection refused."
 
 
 def test_a_server_that_says_nothing_is_given_up_in_time(silent: str) -> None:
     said = Terminal(silent).run("topics", "list", "--timeout", "100ms", status=3)
-    assert f"{silent} took the connection and did not answer within 0.1 s" in said
+    assert f"{silent} accepted the connection but did not respond within 0.1 s" in said
 
 
 def test_a_name_that_nobody_knows_is_said() -> None:
     said = Terminal("nowhere.invalid:9092").run("topics", "list", status=3)
-    assert "cannot find the host nowhere.invalid" in said
+    assert "Cannot resolve host nowhere.invalid" in said
 
 
 def test_a_server_of_another_protocol_is_said(server: RunningServer) -> None:

@@ -17,4 +17,4 @@ def test_apis_are_listed_with_what_is_served(terminal: Terminal) -> None:
     assert rows["ShareFetch"]["max_version"] is None
     lines = [line.split() for line in terminal.run("cluster", "apis").splitlines()]
     assert ["1", "Fetch", "4-18"] in lines
-    assert ["78", "ShareFetch", "not", "served"] in lines
+    assert ["78", "ShareFetch", "not", "supported"] in lines

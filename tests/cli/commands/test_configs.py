@@ -12,7 +12,7 @@ def configs(terminal: Terminal, topic: str, *flags: str) -> dict[str, str]:
 def test_configs_are_set_and_unset_one_by_one(terminal: Terminal, name: str) -> None:
     terminal.run("topics", "create", name, "-c", "segment.ms=1000")
     said = terminal.run("configs", "set", "topic", name, "retention.ms=5000")
-    assert said == f"changed topic {name}\n"
+    assert said == f"Changed topic {name}.\n"
     assert configs(terminal, name) == {"retention.ms": "5000", "segment.ms": "1000"}
     terminal.run("configs", "set", "topic", name, "--append", "cleanup.policy=compact")
     assert configs(terminal, name)["cleanup.policy"] == "delete,compact"
@@ -44,13 +44,19 @@ def test_the_server_may_refuse(terminal: Terminal, name: str) -> None:
     assert "UNKNOWN_TOPIC_OR_PARTITION" in said
     said = terminal.run("configs", "describe", "topic", f"{name}-no", status=1)
     assert "UNKNOWN_TOPIC_OR_PARTITION" in said
-    assert "there is no broker 77" in terminal.run("configs", "describe", "broker", "77", status=1)
+    assert "Broker 77 does not exist" in terminal.run(
+        "configs", "describe", "broker", "77", status=1
+    )
 
 
 def test_what_makes_no_sense_is_status_2(terminal: Terminal) -> None:
-    assert "nothing to set" in terminal.run("configs", "set", "topic", "t", status=2)
-    assert "CONFIG wants NAME=VALUE" in terminal.run("configs", "set", "topic", "t", "x", status=2)
-    assert "goes by its number" in terminal.run("configs", "describe", "broker", "b", status=2)
+    assert "Nothing to set" in terminal.run("configs", "set", "topic", "t", status=2)
+    assert "Invalid CONFIG: expected NAME=VALUE" in terminal.run(
+        "configs", "set", "topic", "t", "x", status=2
+    )
+    assert "expected a numeric broker id" in terminal.run(
+        "configs", "describe", "broker", "b", status=2
+    )
 
 
 def test_what_has_configs_is_listed(terminal: Terminal, name: str) -> None:

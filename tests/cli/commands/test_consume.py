@@ -205,25 +205,30 @@ def test_an_offset_outside_the_log_is_told_and_reading_goes_on(
     with following(terminal, filled, "-p", "0", "-o", "3", "-n", "2") as process:
         out, errors = process.communicate(timeout=60)
     assert out == b"a8\na9\n"
-    assert errors.decode() == f"rockgate: {filled} 0: offset 3 is not in the log; going on at 8\n"
+    assert errors.decode() == (
+        f"rockgate: Offset 3 of topic {filled} partition 0 is out of range; continuing at 8.\n"
+    )
 
 
 def test_what_is_not_there_is_status_1(terminal: Terminal, filled: str) -> None:
     said = terminal.pipe("consume", f"{filled}-no", "-e", status=1)
-    assert f"topic {filled}-no: ".encode() in said
+    assert f"Topic {filled}-no: ".encode() in said
     said = terminal.pipe("consume", filled, "-p", "5", "-e", status=1)
-    assert f"topic {filled} partition 5: ".encode() in said
+    assert f"Topic {filled} partition 5: ".encode() in said
 
 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("--from-beginning", "-o", "1"), "give one of --from-beginning, --offset and"),
-        (("-o", "first"), "--offset wants a number, earliest or latest, not 'first'"),
-        (("-g", "x", "-o", "1"), "a group says itself what is read"),
-        (("--json", "--keys"), "--json prints everything"),
-        (("--format", "%q"), "--format knows no '%q'"),
-        (("--timestamp", "noon"), "--timestamp wants a time"),
+        (("--from-beginning", "-o", "1"), "Give only one of --from-beginning, --offset and"),
+        (("-o", "first"), "Invalid --offset: expected a number, earliest or latest, got 'first'"),
+        (
+            ("-g", "x", "-o", "1"),
+            "--offset, --timestamp and --partition cannot be combined with --group.",
+        ),
+        (("--json", "--keys"), "--json prints every field"),
+        (("--format", "%q"), "Invalid --format: unknown field '%q'"),
+        (("--timestamp", "noon"), "Invalid --timestamp: expected a time"),
     ],
 )
 def test_what_makes_no_sense_is_status_2(

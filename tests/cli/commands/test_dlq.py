@@ -104,9 +104,9 @@ def test_a_dead_letter_is_shown_whole(wires: BothWires, terminal: Terminal, name
     assert (shown["body"], shown["tags"], shown["topic"]) == ("a", "red", name)
     assert {"name": "colour", "value": "blue"} in shown["properties"]
     lines = terminal.run("dlq", "show", f"g-{name}/0/0").splitlines()
-    assert ["from", name, "(queue/offset", "1/0)"] in [line.split() for line in lines]
+    assert ["origin", name, "(queue/offset", "1/0)"] in [line.split() for line in lines]
     said = terminal.run("dlq", "show", f"g-{name}/0/9", "nobody/0/0", status=1)
-    assert "there is no such dead letter (any more)" in said
+    assert f"g-{name}/0/9: not found. List dead letters with" in said
     assert "group nobody has no dead letters in queue 0" in said
 
 
@@ -116,13 +116,13 @@ def test_a_dead_letter_is_sent_back_as_it_was_and_only_once(
     dead(wires, name, f"g-{name}", "a")
     [before] = lying(wires, name, 1)
     said = terminal.run("dlq", "resend", f"g-{name}/0/0", "--yes")
-    assert said == f"sent g-{name}/0/0 as {name}/1/1\n"
+    assert said == f"Resent g-{name}/0/0 as {name}/1/1.\n"
     [_, after] = lying(wires, name, 1)
     assert (after.body, after.born_ms, after.reconsume_times) == (b"a", before.born_ms, 0)
     assert after.properties == {**before.properties, "__RESENT_FROM": f"g-{name}/0/0"}
     told = terminal.json("dlq", "resend", f"g-{name}/0/0", status=1)
     assert told["dead_letters"][0]["is_resent"] is False
-    assert "it was sent again before; --again" in told["errors"][0]["message"]
+    assert "already resent. Use --again" in told["errors"][0]["message"]
     assert len(lying(wires, name, 1)) == 2
     [row] = terminal.json("dlq", "list", f"g-{name}")["dead_letters"]
     assert row["is_resent"] is True
@@ -153,7 +153,7 @@ def test_all_or_some_of_a_group_are_sent_and_a_second_run_sends_nothing(
     dead(wires, name, f"g-{name}", "a", "b", "c")
     resend = ("dlq", "resend", "--group", f"g-{name}")
     said = terminal.run(*resend, "--key", "b", "--dry-run")
-    assert said == f"would send g-{name}/0/1 to {name}/1\n"
+    assert said == f"Would resend g-{name}/0/1 to {name}/1.\n"
     assert len(lying(wires, name, 1)) == 3
     terminal.run(*resend, "--key", "b", "--yes")
     assert [message.body for message in lying(wires, name, 1)][3:] == [b"b"]
@@ -200,13 +200,13 @@ def test_a_topic_that_is_gone_is_said_so_and_another_may_be_given(
 
 def test_what_makes_no_sense_is_status_2(terminal: Terminal) -> None:
     for arguments, problem in (
-        ((), "say which: ids, or --group"),
-        (("g/0/0", "--group", "g"), "say which: ids, or --group"),
-        (("g/0/0", "--all"), "ids take no filter"),
-        (("--group", "g"), "--group wants --all, or a filter"),
-        (("--group", "g", "--all", "--key", "k"), "--group wants --all, or a filter"),
-        (("g",), "ID wants GROUP/QUEUE/OFFSET"),
-        (("--group", "g", "--since", "once"), "--since wants a time"),
+        ((), "Give ids, or --group"),
+        (("g/0/0", "--group", "g"), "Give ids, or --group"),
+        (("g/0/0", "--all"), "Ids cannot be combined with --all or filters"),
+        (("--group", "g"), "--group requires --all or a filter"),
+        (("--group", "g", "--all", "--key", "k"), "--group requires --all or a filter"),
+        (("g",), "Invalid ID: expected GROUP/QUEUE/OFFSET"),
+        (("--group", "g", "--since", "once"), "Invalid --since: expected a time"),
     ):
         said = terminal.run("dlq", "resend", *arguments, status=2)
         assert said.startswith(f"rockgate: {problem}"), said
@@ -242,7 +242,7 @@ def test_a_dry_run_refuses_what_the_run_would_refuse_and_sends_nothing(
         assert dry["errors"]
     terminal.run("dlq", "resend", f"g-{name}/0/0", "--yes")
     again = terminal.json("dlq", "resend", f"g-{name}/0/0", "--dry-run", status=1)
-    assert "sent again before" in again["errors"][0]["message"]
+    assert "already resent" in again["errors"][0]["message"]
     before = len(lying(wires, name, 1))
     told = terminal.json("dlq", "resend", f"g-{name}/0/1", "--dry-run")
     [one] = told["dead_letters"]
@@ -268,7 +268,7 @@ def test_whoever_breaks_off_is_told_what_was_sent_again_and_can_go_on(
     result = CliRunner(env=terminal.variables).invoke(app, list(command))
     assert result.exit_code == 130
     sent = [line.split(" as ")[0] for line in result.stdout.splitlines()]
-    assert sent == [f"sent g-{name}/0/0", f"sent g-{name}/0/1"]
-    said = "rockgate: broken off after 2 of 3; the same command does the others\n"
+    assert sent == [f"Resent g-{name}/0/0", f"Resent g-{name}/0/1"]
+    said = "rockgate: Interrupted after 2 of 3. Run the same command to resend the rest.\n"
     assert result.stderr == said
-    assert terminal.run(*command).startswith(f"sent g-{name}/0/2 as ")
+    assert terminal.run(*command).startswith(f"Resent g-{name}/0/2 as ")

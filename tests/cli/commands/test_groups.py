@@ -65,7 +65,7 @@ def test_a_group_with_members_is_not_moved(terminal: Terminal, filled: str) -> N
         wait_until(lambda: state(terminal, group) == "Stable", "the group is stable")
         arguments = ("groups", "reset-offsets", group, "--topic", filled, "--to-latest")
         said = terminal.run(*arguments, "--execute", status=1)
-        assert "only while nobody is in the group; it is Stable with 1 member" in said
+        assert "only be reset while the group has no members; it is Stable with 1 member" in said
         assert "NON_EMPTY_GROUP" in terminal.run("groups", "delete", group, status=1)
         (found,) = terminal.json("groups", "members", group)["groups"]
         (member,) = found["members"]
@@ -76,7 +76,7 @@ def test_a_group_with_members_is_not_moved(terminal: Terminal, filled: str) -> N
         assert process.wait(60) == 0
         process.communicate()
     assert state(terminal, group) == "Empty"
-    assert terminal.run("groups", "delete", group) == f"deleted {group}\n"
+    assert terminal.run("groups", "delete", group) == f"Deleted group {group}.\n"
 
 
 def state(terminal: Terminal, group: str) -> str | None:
@@ -123,13 +123,13 @@ def test_a_partition_that_is_not_there_resets_nothing(terminal: Terminal, filled
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("--topic", "t"), "give one of --to-earliest"),
-        (("--to-earliest", "--to-latest", "--topic", "t"), "give one of --to-earliest"),
-        (("--to-earliest",), "give --topic TOPIC (repeatable) or --all-topics"),
-        (("--to-earliest", "--all-topics", "--topic", "t"), "give --topic TOPIC"),
-        (("--to-datetime", "noon", "--all-topics"), "--to-datetime wants a time"),
-        (("--from-file", "nowhere.csv"), "--from-file cannot be read"),
-        (("--to-latest", "--all-topics", "--export", "--execute"), "--export goes with neither"),
+        (("--topic", "t"), "Give exactly one of --to-earliest"),
+        (("--to-earliest", "--to-latest", "--topic", "t"), "Give exactly one of --to-earliest"),
+        (("--to-earliest",), "Give either --topic TOPIC (repeatable) or --all-topics."),
+        (("--to-earliest", "--all-topics", "--topic", "t"), "Give either --topic TOPIC"),
+        (("--to-datetime", "noon", "--all-topics"), "Invalid --to-datetime: expected a time"),
+        (("--from-file", "nowhere.csv"), "Invalid --from-file: cannot read it: "),
+        (("--to-latest", "--all-topics", "--export", "--execute"), "--export cannot be"),
     ],
 )
 def test_a_reset_that_makes_no_sense_is_status_2(
@@ -145,7 +145,9 @@ def test_a_file_is_read_by_lines_and_the_bad_one_is_named(
     file = tmp_path / "offsets.csv"
     file.write_text("t,0,5\nt,zero,5\n")
     said = terminal.run("groups", "reset-offsets", "g", "--from-file", str(file), status=2)
-    assert said == "rockgate: --from-file line 2 is not topic,partition,offset: 't,zero,5'\n"
+    assert said == (
+        "rockgate: Invalid --from-file: line 2: expected topic,partition,offset, got 't,zero,5'.\n"
+    )
 
 
 def test_a_name_that_a_terminal_would_obey_is_shown_and_not_obeyed(

@@ -81,7 +81,7 @@ def test_queues_are_looked_at_with_dump_and_have_no_folders(tmp_path: Path) -> N
 def test_a_clean_log_ends_with_0(data: Path) -> None:
     result = run("check", "--data-dir", data)
     assert result.exit_code == 0
-    assert result.stdout.startswith("clean: the log goes from 0 to ")
+    assert result.stdout.startswith("Clean: positions 0 to ")
     assert "(2 batches)" in result.stdout
 
 
@@ -92,7 +92,7 @@ def test_a_damaged_log_ends_with_1_and_names_file_position_and_reason(data: Path
     assert result.exit_code == 1
     first, *_, last = result.stdout.splitlines()
     assert first.startswith(f"{data}/commitlog/{0:020d} is damaged at position {place}: the body's")
-    assert last == f"it starts after: rockgate log repair --truncate-at {place}"
+    assert last == f"To repair it, run: rockgate log repair --truncate-at {place}"
 
 
 def test_check_as_json_has_every_finding(data: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_directory_that_is_not_there_ends_with_2_and_is_not_made(
 ) -> None:
     result = run(*command.split(), "--data-dir", tmp_path / "nowhere")
     assert result.exit_code == 2
-    assert "there is no data directory" in result.stderr
+    assert "Data directory not found: " in result.stderr
     assert not (tmp_path / "nowhere").exists()
 
 
@@ -130,7 +130,7 @@ def test_a_directory_that_cannot_be_written_can_be_checked(data: Path) -> None:
 
 def test_a_clean_check_says_that_a_server_starts(data: Path) -> None:
     last = run("check", "--data-dir", data).stdout.splitlines()[-1]
-    assert last == "a server starts with store.segment_bytes=65536"
+    assert last == "A server would start with store.segment_bytes=65536."
     report = json.loads(run("check", "--data-dir", data, "--json").stdout)
     assert report["starts"] is True
     assert report["refusal"] is None
@@ -140,7 +140,7 @@ def test_a_check_beside_a_running_server_tries_no_start(data: Path, tmp_path: Pa
     store = open_store(tmp_path)
     result = run("check", "--data-dir", data)
     assert result.exit_code == 0
-    assert result.stdout.splitlines()[-1].endswith("has the directory, so no start was tried")
+    assert result.stdout.splitlines()[-1].endswith("is using the directory; no start was tried.")
     store.close()
 
 
@@ -153,15 +153,15 @@ def test_damage_that_a_start_does_not_meet_is_told_and_no_refusal_is_claimed(dat
     result = run("check", "--data-dir", data)
     assert result.exit_code == 1
     assert "checkpoint is damaged at byte" in result.stdout
-    assert "refuses" not in result.stdout
-    assert result.stdout.splitlines()[-1].endswith("all the same")
+    assert "refuse" not in result.stdout
+    assert result.stdout.splitlines()[-1].endswith(" despite the damage.")
 
 
 def test_what_check_names_at_its_end_is_what_repair_takes(data: Path, tmp_path: Path) -> None:
     (data / "checkpoint").write_bytes(bytes(8192))
     *_, refused, after = run("check", "--data-dir", data).stdout.splitlines()
-    assert refused.startswith("a server refuses to start: ")
-    assert after.startswith("it starts after: rockgate log repair --truncate-at ")
+    assert refused.startswith("A server would refuse to start: ")
+    assert after.startswith("To repair it, run: rockgate log repair --truncate-at ")
     position = after.rpartition(" ")[2]
     assert run("repair", "--data-dir", data, "--truncate-at", position).exit_code == 0
     assert run("check", "--data-dir", data).exit_code == 0
@@ -176,7 +176,7 @@ def test_a_segment_size_that_was_set_otherwise_is_no_damage(
     monkeypatch.setenv("ROCKGATE_STORE_SEGMENT_BYTES", "8MiB")
     result = run("check", "--data-dir", data)
     assert result.exit_code == 1
-    assert result.stdout.startswith("clean: ")
+    assert result.stdout.startswith("Clean: ")
     last = result.stdout.splitlines()[-1]
     assert "made with segment_bytes 65536, the setting is 8388608 now" in last
     assert "set store.segment_bytes to 65536" in last
@@ -230,8 +230,8 @@ def test_a_repair_ends_the_log_where_it_was_told_to(data: Path, tmp_path: Path) 
     damage(data, place + 95)
     result = run("repair", "--data-dir", data, "--truncate-at", place)
     assert result.exit_code == 0
-    assert result.stdout.startswith(f"the log ends at {place} now, with ")
-    assert f"bytes are kept in {data}/lost" in result.stdout
+    assert result.stdout.startswith(f"The log now ends at {place}, with ")
+    assert f" bytes to {data}/lost" in result.stdout
     assert run("check", "--data-dir", data).exit_code == 0
     store = open_store(tmp_path)
     queue = store.queues.of(store.topics.get("orders").id)[0]
@@ -287,4 +287,4 @@ def test_a_check_that_is_broken_off_says_that_the_rest_is_not_known(
     monkeypatch.setattr("rockgate.store.check.inspect.inspect", broken_off)
     result = CliRunner().invoke(app, ["log", "check", "--data-dir", str(data)])
     assert (result.exit_code, result.stdout) == (130, "")
-    assert result.stderr == "rockgate: broken off: what was not read yet may be damaged\n"
+    assert result.stderr == "rockgate: Interrupted: the part not read yet may be damaged.\n"

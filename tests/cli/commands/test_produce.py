@@ -55,7 +55,7 @@ def test_lines_of_standard_input_go_to_a_topic_that_the_server_creates(
     with terminal.start("produce", name, "-K", ":", "-z", "zstd", "--null-value") as process:
         out, errors = process.communicate(b"a:1\nb:\r\na:x:y", timeout=60)
     assert (process.returncode, out) == (0, b"")
-    assert errors.startswith(f"rockgate: the server created {name} with".encode())
+    assert errors.startswith(f"rockgate: The server created topic {name} with".encode())
     found = sorted((str(r["key"]), r["value"]) for r in read(terminal, name))
     assert found == [("a", "1"), ("a", "x:y"), ("b", None)]
 
@@ -110,7 +110,7 @@ def test_many_lines_arrive_in_order_of_their_key(terminal: Terminal, name: str) 
 
 def test_what_came_before_a_bad_line_is_sent(terminal: Terminal, name: str) -> None:
     said = terminal.pipe("produce", name, "--jsonl", data=b'{"value":"a"}\n{"val', status=1)
-    assert b"rockgate: record 2 is not a JSON record" in said
+    assert b"rockgate: Record 2 is not a JSON record" in said
     assert values(terminal, name) == ["a"]
 
 
@@ -125,14 +125,14 @@ def test_a_record_that_is_too_large_is_the_servers_no(terminal: Terminal, name: 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("a", "-f", "x"), "give values or --file, not both"),
-        (("-f", "nowhere"), "there is no file nowhere"),
-        (("a", "--whole"), "--whole goes with files"),
-        (("-K", ":", "-k", "x"), "give --key or --key-separator, not both"),
-        (("--jsonl", "-k", "x"), "with --jsonl key, headers, partition and time come from"),
-        (("--keep-partitions",), "--keep-partitions goes with --jsonl"),
-        (("x", "-H", "nothing"), "--header wants NAME=VALUE, not 'nothing'"),
-        (("x", "--timestamp", "noon"), "--timestamp wants a time"),
+        (("a", "-f", "x"), "Give values or --file, not both."),
+        (("-f", "nowhere"), "File not found: nowhere"),
+        (("a", "--whole"), "--whole requires files"),
+        (("-K", ":", "-k", "x"), "Give --key or --key-separator, not both."),
+        (("--jsonl", "-k", "x"), "With --jsonl, key, headers, partition and timestamp come from"),
+        (("--keep-partitions",), "--keep-partitions requires --jsonl."),
+        (("x", "-H", "nothing"), "Invalid --header: expected NAME=VALUE, got 'nothing'"),
+        (("x", "--timestamp", "noon"), "Invalid --timestamp: expected a time"),
     ],
 )
 def test_what_makes_no_sense_is_status_2(
@@ -167,7 +167,7 @@ def test_whoever_breaks_off_is_told_what_was_sent(
         said = process.stderr.read().decode()
         assert (process.returncode, process.stdout.read()) == (status, b"")
     assert re.fullmatch(
-        rf"rockgate: broken off: (4 records sent to {name}"
-        rf"|3 records sent to {name}, of 1 more it is not known)\n",
+        rf"rockgate: Interrupted: sent (4 records to {name}"
+        rf"|3 records to {name}; 1 more may have been written)\.\n",
         said,
     )

@@ -6,7 +6,7 @@ def test_quotas_are_set_shown_and_removed(terminal: Terminal, name: str) -> None
         *("quotas", "alter", "--client-id", name),
         *("--set", "producer_byte_rate=1048576", "--set", "request_percentage=12.5"),
     )
-    assert said == f"altered client-id {name}\n"
+    assert said == f"Altered quotas of client-id {name}.\n"
     assert terminal.rows("quotas", "describe", "--client-id", name) == [
         ["client-id", name, "producer_byte_rate", "1048576"],
         ["client-id", name, "request_percentage", "12.5"],
@@ -32,7 +32,8 @@ def test_defaults_and_pairs_are_entities_of_their_own(terminal: Terminal, name: 
 def test_a_dry_run_changes_nothing(terminal: Terminal, name: str) -> None:
     change = ("--user", name, "--set", "producer_byte_rate=1000")
     assert (
-        terminal.run("quotas", "alter", *change, "--dry-run") == f"user {name} could be altered\n"
+        terminal.run("quotas", "alter", *change, "--dry-run")
+        == f"Dry run: would alter quotas of user {name}.\n"
     )
     assert terminal.json("quotas", "describe", "--user", name)["quotas"] == []
 
@@ -46,10 +47,13 @@ def test_the_server_may_refuse(terminal: Terminal, name: str) -> None:
 
 def test_what_makes_no_sense_is_status_2(terminal: Terminal) -> None:
     for arguments, problem in (
-        (("--set", "a=1"), "say whose quotas"),
-        (("--user", "u"), "nothing to alter"),
-        (("--user", "u", "--user-default", "--set", "a=1"), "give --user or --user-default"),
-        (("--user", "u", "--set", "a=much"), "--set wants a number for a, not 'much'"),
+        (("--set", "a=1"), "Give an entity: "),
+        (("--user", "u"), "Nothing to alter"),
+        (
+            ("--user", "u", "--user-default", "--set", "a=1"),
+            "Give --user or --user-default, not both.",
+        ),
+        (("--user", "u", "--set", "a=much"), "Invalid --set: expected a number for a, got 'much'"),
     ):
         said = terminal.run("quotas", "alter", *arguments, status=2)
         assert said.startswith(f"rockgate: {problem}")

@@ -15,11 +15,11 @@ def fill(terminal: Terminal, topic: str, *, seconds: tuple[int, ...]) -> None:
 
 def test_a_topic_from_its_creation_to_its_end(terminal: Terminal, name: str) -> None:
     said = terminal.run("topics", "create", name, "-p", "3", "-c", "retention.ms=60000")
-    assert said == f"created {name} with 3 partitions\n"
+    assert said == f"Created topic {name} with 3 partitions.\n"
     assert terminal.rows("topics", "list", name) == [[name, "3", "1"]]
 
     said = terminal.run("topics", "alter", name, "-p", "5", "-c", "cleanup.policy=delete")
-    assert said == f"altered {name}\n"
+    assert said == f"Altered topic {name}.\n"
     (topic,) = terminal.json("topics", "describe", name)["topics"]
     assert len(topic["partitions"]) == 5
     assert topic["configs"] == {"cleanup.policy": "delete", "retention.ms": "60000"}
@@ -36,7 +36,7 @@ def test_a_topic_from_its_creation_to_its_end(terminal: Terminal, name: str) -> 
     }
 
     terminal.run("topics", "alter", name, "--delete-config", "retention.ms")
-    assert terminal.run("topics", "delete", name) == f"deleted {name}\n"
+    assert terminal.run("topics", "delete", name) == f"Deleted topic {name}.\n"
     assert terminal.rows("topics", "list", name) == []
 
 
@@ -44,7 +44,7 @@ def test_describe_is_for_people_too(terminal: Terminal, name: str) -> None:
     terminal.run("topics", "create", name, "-p", "2")
     said = terminal.run("topics", "describe", name)
     assert f"topic        {name}\n" in said
-    assert "configs      all at their defaults\n" in said
+    assert "configs      all defaults\n" in said
     assert [line.split()[0] for line in said.splitlines()[-2:]] == ["0", "1"]
 
 
@@ -61,7 +61,7 @@ def test_what_is_there_already_is_an_error_unless_that_is_fine(
 ) -> None:
     terminal.run("topics", "create", name)
     said = terminal.run("topics", "create", name, status=1)
-    assert said.startswith(f"rockgate: topic {name}: ")
+    assert said.startswith(f"rockgate: Topic {name}: ")
     assert "TOPIC_ALREADY_EXISTS" in said and "--if-not-exists" in said
     done = terminal.json("topics", "create", name, f"{name}-2", "--if-not-exists")
     assert [row["is_created"] for row in done["topics"]] == [False, True]
@@ -81,7 +81,7 @@ def test_one_of_several_may_fail_and_both_are_told(terminal: Terminal, name: str
 
 def test_a_dry_run_changes_nothing(terminal: Terminal, name: str) -> None:
     said = terminal.run("topics", "create", name, "-p", "3", "--dry-run")
-    assert said == f"{name} could be created with 3 partitions\n"
+    assert said == f"Dry run: would create topic {name} with 3 partitions.\n"
     assert terminal.rows("topics", "list", name) == []
     terminal.run("topics", "create", name, "-p", "1")
     terminal.run("topics", "alter", name, "-p", "9", "-c", "retention.ms=1", "--dry-run")
@@ -109,7 +109,7 @@ def test_offsets_by_place_and_by_time(terminal: Terminal, name: str) -> None:
     (row,) = terminal.json("topics", "offsets", f"{name}:0", "--at", "max-timestamp")["offsets"]
     assert row["offset"] == 2
     said = terminal.run("topics", "offsets", f"{name}:7", status=1)
-    assert f"topic {name} partition 7" in said
+    assert f"Topic {name} partition 7" in said
 
 
 def test_the_oldest_records_can_be_deleted(terminal: Terminal, name: str) -> None:
@@ -126,13 +126,16 @@ def test_the_oldest_records_can_be_deleted(terminal: Terminal, name: str) -> Non
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("topics", "create", "t", "-c", "nothing"), "--config wants NAME=VALUE, not 'nothing'"),
-        (("topics", "alter", "t"), "nothing to alter"),
-        (("topics", "offsets", "t:x"), "TOPIC wants TOPIC or TOPIC:0,1,2, not 't:x'"),
-        (("topics", "offsets", "t", "--at", "noon"), "--at wants a time such as"),
-        (("topics", "delete-records", "t"), "give one of --before-offset"),
-        (("topics", "list", "-b", "nowhere:0"), "--bootstrap-server wants a port"),
-        (("topics", "list", "--timeout", "soon"), "--timeout wants a duration"),
+        (
+            ("topics", "create", "t", "-c", "nothing"),
+            "Invalid --config: expected NAME=VALUE, got 'nothing'",
+        ),
+        (("topics", "alter", "t"), "Nothing to alter"),
+        (("topics", "offsets", "t:x"), "Invalid TOPIC: expected TOPIC or TOPIC:0,1,2, got 't:x'"),
+        (("topics", "offsets", "t", "--at", "noon"), "Invalid --at: expected a time such as"),
+        (("topics", "delete-records", "t"), "Give exactly one of --before-offset"),
+        (("topics", "list", "-b", "nowhere:0"), "Invalid --bootstrap-server: expected a port"),
+        (("topics", "list", "--timeout", "soon"), "Invalid --timeout: expected a duration"),
     ],
 )
 def test_what_makes_no_sense_is_status_2(

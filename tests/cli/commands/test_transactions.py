@@ -69,7 +69,7 @@ def test_undecided_half_messages_are_listed_by_group_and_age(
     assert old["half_messages"] == []
     assert old["undecided"] >= 1
     table = terminal.run("transactions", "list", "--kind", "half", "--group", f"g-{name}")
-    assert table.splitlines()[0].startswith("half messages (")
+    assert table.splitlines()[0].startswith("Half messages (")
     assert table.splitlines()[2].split()[:3] == [id_, f"g-{name}", name]
 
 
@@ -91,11 +91,11 @@ def test_a_half_message_is_committed_once_and_the_first_decision_wins(
     assert terminal.json("transactions", "show", f"{name}-key")["half_messages"] == [shown]
     assert bodies(wires, name) == []
     said = terminal.run("transactions", "resolve", id_, "--commit", "--yes")
-    assert said == f"committed {id_} (group producers, topic {name})\n"
+    assert said == f"Committed {id_} (group producers, topic {name}).\n"
     assert bodies(wires, name) == [b"half"]
     for decision in ("--rollback", "--commit"):
         told = terminal.json("transactions", "resolve", id_, decision, status=1)
-        assert "it is decided, or was never there" in told["errors"][0]["message"]
+        assert "already decided, or never existed" in told["errors"][0]["message"]
     assert bodies(wires, name) == [b"half"]
 
 
@@ -143,13 +143,13 @@ def test_an_open_transaction_of_kafka_s_is_listed_shown_and_rolled_back(
         hanging = ("transactions", "find-hanging", "--topic", name, *NOW)
         assert terminal.json(*hanging)["hanging"] == []
         said = terminal.run("transactions", "resolve", f"t-{name}", "--commit", status=1)
-        assert "only its producer can commit" in said
+        assert "can only be committed by its producer" in said
         terminal.run("transactions", "resolve", f"t-{name}", "--rollback", "--yes")
         assert committed(terminal, name) == []
         with pytest.raises(KafkaException):
             producer.commit_transaction(SECONDS_MAX)
     said = terminal.run("transactions", "resolve", f"t-{name}", "--rollback", status=1)
-    assert "it has nothing open" in said
+    assert "no open transaction" in said
     everything = terminal.json(*listed, "--all")["kafka_transactions"]
     assert f"t-{name}" in [each["id"] for each in everything]
 
@@ -237,11 +237,11 @@ def test_a_hanging_transaction_is_found_by_its_producer_and_aborted(
     assert terminal.rows(*find)[0][:5] == [name, "0", "987654", "3", "1"]
     abort = ("transactions", "abort", f"{name}:0", "--start-offset", "1")
     said = terminal.run(*abort, "--yes")
-    assert said == f"aborted the transaction of producer 987654 at {name}:0 offset 1\n"
+    assert said == f"Aborted the transaction of producer 987654 at {name}:0 offset 1.\n"
     assert committed(terminal, name) == ["before", "behind"]
     assert terminal.json(*find)["hanging"] == []
     said = terminal.run(*abort, status=1)
-    assert "no such transaction is open there; none is" in said
+    assert "no such open transaction. None is open." in said
 
 
 # What makes no sense
@@ -262,14 +262,14 @@ def test_what_makes_no_sense_is_status_2_and_what_is_not_there_status_1(
     terminal: Terminal,
 ) -> None:
     for arguments, problem in (
-        (("list", "--kind", "both"), "--kind wants half, kafka or all"),
-        (("resolve", "half:1"), "say --commit or --rollback"),
-        (("resolve", "half:1", "--commit", "--rollback"), "say --commit or --rollback"),
-        (("abort", "orders"), "TOPIC:PARTITION wants one partition"),
-        (("abort", "orders:0"), "say which: --start-offset or --producer-id"),
-        (("list", "--open-longer-than", "long"), "--open-longer-than wants a duration"),
+        (("list", "--kind", "both"), "Invalid --kind: expected half, kafka or all"),
+        (("resolve", "half:1"), "Give either --commit or --rollback."),
+        (("resolve", "half:1", "--commit", "--rollback"), "Give either --commit or --rollback."),
+        (("abort", "orders"), "Invalid TOPIC:PARTITION: expected one partition"),
+        (("abort", "orders:0"), "Give either --start-offset or --producer-id."),
+        (("list", "--open-longer-than", "long"), "Invalid --open-longer-than: expected a duration"),
     ):
         said = terminal.run("transactions", *arguments, status=2)
         assert said.startswith(f"rockgate: {problem}")
     said = terminal.run("transactions", "show", "half:99999", "nobody", status=1)
-    assert said.count("no transaction has this id; rockgate transactions list") == 2
+    assert said.count("not found. List open transactions with `rockgate transactions list`") == 2

@@ -75,7 +75,7 @@ def test_a_json_line_written_by_hand_may_be_short() -> None:
         (b"[]", "is not a JSON record"),
         (b'{"value": 5}', "is not a JSON record"),
         (b'{"value": "x", "value_base64": "eA=="}', "has both value and value_base64"),
-        (b'{"value_base64": "?"}', "has a value_base64 that is none"),
+        (b'{"value_base64": "?"}', "has invalid base64 in value_base64"),
         (b"\xff", "is not a JSON record"),
     ],
 )
@@ -115,5 +115,5 @@ def test_null_is_printed_as_a_word() -> None:
 
 @pytest.mark.parametrize("text", ["%x", "50%"])
 def test_a_token_that_means_nothing_is_said(text: str) -> None:
-    with pytest.raises(ValueError, match="knows no"):
+    with pytest.raises(ValueError, match="unknown field"):
         records.parse_format(text)

@@ -20,7 +20,7 @@ def test_a_server_goes_by_host_and_port(text: str, expected: list[Address]) -> N
 
 @pytest.mark.parametrize("text", ["", ",", "host:0", "host:99999", "a b:1", "::1", "http://x:1"])
 def test_what_is_no_address_is_said(text: str) -> None:
-    with pytest.raises(ValueError, match="wants"):
+    with pytest.raises(ValueError, match=r"^expected "):
         values.addresses(text)
 
 
@@ -42,7 +42,7 @@ def test_a_duration_is_written_short_or_as_in_iso_8601(text: str, expected: int)
 
 @pytest.mark.parametrize("text", ["", "10", "soon", "P", "PT", "-5s", "1h 5", "9" * 30 + "d"])
 def test_what_is_no_duration_is_said(text: str) -> None:
-    with pytest.raises(ValueError, match="wants a duration"):
+    with pytest.raises(ValueError, match=r"^expected a duration|is out of range$"):
         values.duration_ms(text)
 
 
@@ -62,7 +62,7 @@ def test_a_time_is_iso_8601_in_utc_or_milliseconds(text: str, expected: int) -> 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "12", "2026-13-01", "9" * 40])
 def test_what_is_no_time_is_said(text: str) -> None:
-    with pytest.raises(ValueError, match="wants a time"):
+    with pytest.raises(ValueError, match=r"^expected a time|is out of range$"):
         values.time_ms(text)
 
 
@@ -78,16 +78,16 @@ def test_partitions_follow_a_colon() -> None:
 
 @pytest.mark.parametrize("text", [":1", "a:", "a:x", "a:1,,2", "a:-1"])
 def test_what_is_no_list_of_partitions_is_said(text: str) -> None:
-    with pytest.raises(ValueError, match="wants TOPIC or TOPIC:0,1,2"):
+    with pytest.raises(ValueError, match="expected TOPIC or TOPIC:0,1,2"):
         values.topic_partitions([text])
 
 
 def test_a_pair_is_parted_at_its_first_equals_sign() -> None:
     assert values.mapping(["a=b=c", "d="]) == {"a": "b=c", "d": ""}
-    with pytest.raises(ValueError, match="has 'a' twice"):
+    with pytest.raises(ValueError, match="'a' is given twice"):
         values.mapping(["a=1", "a=2"])
     for text in ("a", "=1"):
-        with pytest.raises(ValueError, match="wants NAME=VALUE"):
+        with pytest.raises(ValueError, match="expected NAME=VALUE"):
             values.mapping([text])
 
 

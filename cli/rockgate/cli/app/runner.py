@@ -1,9 +1,9 @@
 """The flags of every command that asks a server, and running one: statuses, Ctrl-C, errors.
 
 0    done
-1    the server said no, to all of it or to a part
-2    the command line makes no sense
-3    no server can be reached, or it does not answer in time
+1    the server rejected the request, or a part of it
+2    usage error
+3    the server cannot be reached, or does not respond in time
 130  Ctrl-C, and 143 SIGTERM, unless the command would have gone on forever: then 0
 """
 
@@ -43,7 +43,7 @@ Server = Annotated[
         "-b",
         metavar="HOST:PORT",
         envvar=SERVER_VARIABLE,
-        help="A broker of the cluster; several after commas.",
+        help="Address of a broker; separate several with commas.",
     ),
 ]
 Broker = Annotated[
@@ -52,17 +52,17 @@ Broker = Annotated[
         "--broker",
         metavar="HOST:PORT",
         envvar=BROKER_VARIABLE,
-        help="RocketMQ's listener of the server.",
-        show_default="the bootstrap server's host, port 10911",
+        help="Address of the RocketMQ listener.",
+        show_default="bootstrap server's host, port 10911",
     ),
 ]
 Timeout = Annotated[
-    str, typer.Option(metavar="DURATION", help="How long to wait for a connection and an answer.")
+    str, typer.Option(metavar="DURATION", help="Timeout for connecting and for each response.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask, even on a terminal.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Let the server check it, and change nothing.")
+    bool, typer.Option("--dry-run", help="Validate on the server without changing anything.")
 ]
 
 
@@ -164,7 +164,7 @@ def _seconds(timeout: str) -> float:
 
     timeout_ms = checked("--timeout", values.duration_ms, timeout)
     if timeout_ms < 1:
-        usage("--timeout wants at least 1ms")
+        usage("Invalid --timeout: expected at least 1ms.")
     return timeout_ms / 1000
 
 
@@ -236,17 +236,17 @@ def fail(errors: list[ClientError], found: Mapping[str, Any], *, is_json: bool) 
 
 
 def usage(problem: str) -> NoReturn:
-    """End the command: what was asked makes no sense."""
+    """End the command with a usage error; `problem` is a sentence."""
     say(f"rockgate: {problem}", err=True)
     raise typer.Exit(USAGE_STATUS)
 
 
 def checked(what: str, read: Callable[[Any], T], given: Any) -> T:
-    """What `read` makes of an option; a ValueError ends the command, with the option named."""
+    """What `read` makes of an option; a ValueError, a clause, ends the command."""
     try:
         return read(given)
     except ValueError as error:
-        usage(f"{what} {error}")
+        usage(f"Invalid {what}: {error}.")
 
 
 def confirm(question: str, *, is_sure: bool) -> None:
@@ -254,5 +254,5 @@ def confirm(question: str, *, is_sure: bool) -> None:
     if is_sure or not sys.stdin.isatty():
         return
     if not typer.confirm(question, err=True):
-        say("rockgate: nothing was changed", err=True)
+        say("rockgate: Cancelled. Nothing was changed.", err=True)
         raise typer.Exit(REFUSED_STATUS)

@@ -21,56 +21,43 @@ from rockgate.gateway.runtime.errors import ConfigError
 
 USAGE_STATUS = 2
 
+
+def _address(help_: str, default: str) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(
+        metavar="HOST:PORT", help=help_, show_default=default
+    )
+    return option
+
+
 ConfigFile = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE", help="TOML file with settings.")
+    Path | None, typer.Option("--config", metavar="FILE", help="Settings file, in TOML.")
 ]
 DataDir = Annotated[
-    str | None,
-    typer.Option(metavar="DIR", help="Where everything is kept.", show_default="./data"),
+    str | None, typer.Option(metavar="DIR", help="Data directory.", show_default="./data")
 ]
-Kafka = Annotated[
-    str | None,
-    typer.Option(metavar="HOST:PORT", help="Kafka's listener.", show_default="127.0.0.1:9092"),
-]
-Remoting = Annotated[
-    str | None,
-    typer.Option(metavar="HOST:PORT", help="RocketMQ's listener.", show_default="127.0.0.1:10911"),
-]
-Namesrv = Annotated[
-    str | None,
-    typer.Option(
-        metavar="HOST:PORT", help="RocketMQ's name server.", show_default="127.0.0.1:9876"
-    ),
-]
-Http = Annotated[
-    str | None,
-    typer.Option(
-        metavar="HOST:PORT", help="/health, /ready, /metrics.", show_default="127.0.0.1:8080"
-    ),
-]
+Kafka = Annotated[str | None, _address("Kafka listener.", "127.0.0.1:9092")]
+Remoting = Annotated[str | None, _address("RocketMQ listener.", "127.0.0.1:10911")]
+Namesrv = Annotated[str | None, _address("RocketMQ name server.", "127.0.0.1:9876")]
+Http = Annotated[str | None, _address("HTTP: /health, /ready, /metrics.", "127.0.0.1:8080")]
 AdvertiseKafka = Annotated[
-    str | None,
-    typer.Option(
-        metavar="HOST:PORT", help="What Kafka clients shall dial.", show_default="the bound one"
-    ),
+    str | None, _address("Address given to Kafka clients.", "listener address")
 ]
 AdvertiseRemoting = Annotated[
-    str | None,
-    typer.Option(
-        metavar="HOST:PORT",
-        help="What RocketMQ clients shall dial.",
-        show_default="the bound one",
-    ),
+    str | None, _address("Address given to RocketMQ clients.", "listener address")
 ]
 Set = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="KEY=VALUE", help="Any setting, by its dotted name or Kafka's; repeatable."
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override a setting, by its dotted name or Kafka's name; repeatable.",
     ),
 ]
 LogLevel = Annotated[
     str | None,
-    typer.Option(metavar="LEVEL", help="error, warning, info or debug.", show_default="info"),
+    typer.Option(
+        metavar="LEVEL", help="Log level: error, warning, info or debug.", show_default="info"
+    ),
 ]
 
 
@@ -117,7 +104,7 @@ def gathered(
 
 
 def fail(problems: Sequence[str], status: int) -> NoReturn:
-    """Say each problem on a line of standard error and end the command."""
+    """Print each problem on a line of standard error and end the command."""
     for problem in problems:
         say(f"rockgate: {problem}", err=True)
     raise typer.Exit(status)

@@ -12,57 +12,57 @@ from rockgate.cli.app.lazy_commands import Deferred, group_of
 from rockgate.cli.text.echo import say
 
 _HERE = "rockgate.cli.commands"
-_SERVER = "The server"
-_CLIENT = "Any server that speaks Kafka's wire"
-_OPERATOR = "What waits, hangs or failed"
+_SERVER = "Server"
+_CLIENT = "Any Kafka-compatible server"
+_OPERATOR = "Delayed messages, transactions and dead letters"
 
 COMMANDS = (
     Deferred("serve", f"{_HERE}.serve", "Run the server.", _SERVER),
-    Deferred("namesrv", f"{_HERE}.namesrv", "Run RocketMQ's name server alone.", _SERVER),
+    Deferred("namesrv", f"{_HERE}.namesrv", "Run a standalone RocketMQ name server.", _SERVER),
     Deferred(
         "config",
         f"{_HERE}.config",
-        "Print the settings that `serve` would run with, and where each came from.",
+        "Print the settings in effect and where each comes from.",
         _SERVER,
     ),
+    Deferred("log", f"{_HERE}.log", "Check, dump and repair the log on disk.", _SERVER),
     Deferred(
-        "log", f"{_HERE}.log", "Look at the log on disk: check it, dump it, repair it.", _SERVER
+        "topics", f"{_HERE}.topics", "List, create, describe, alter and delete topics.", _CLIENT
     ),
     Deferred(
-        "topics", f"{_HERE}.topics", "Topics: list, create, describe, alter, delete.", _CLIENT
-    ),
-    Deferred(
-        "groups", f"{_HERE}.groups", "Groups: list, describe, lag, reset offsets, delete.", _CLIENT
+        "groups", f"{_HERE}.groups", "List, describe, reset and delete consumer groups.", _CLIENT
     ),
     Deferred(
         "produce",
         f"{_HERE}.produce",
-        "Send records to a topic, and wait until they are acknowledged.",
+        "Send records to a topic and wait until they are acknowledged.",
         _CLIENT,
     ),
-    Deferred("consume", f"{_HERE}.consume", "Print the records of topics as they come.", _CLIENT),
+    Deferred("consume", f"{_HERE}.consume", "Print records from topics.", _CLIENT),
     Deferred(
         "configs",
         f"{_HERE}.configs",
-        "Configs of topics, brokers and groups: list, describe, set, unset.",
+        "Show and change configs of topics, brokers and groups.",
         _CLIENT,
     ),
-    Deferred("quotas", f"{_HERE}.quotas", "Client quotas: describe, alter.", _CLIENT),
-    Deferred("cluster", f"{_HERE}.cluster", "The cluster: describe, apis, log-dirs.", _CLIENT),
-    Deferred("delay", f"{_HERE}.delay", "Delayed messages: list, show, cancel.", _OPERATOR),
+    Deferred("quotas", f"{_HERE}.quotas", "Show and change client quotas.", _CLIENT),
+    Deferred(
+        "cluster", f"{_HERE}.cluster", "Show brokers, supported APIs and log directories.", _CLIENT
+    ),
+    Deferred("delay", f"{_HERE}.delay", "List, show and cancel delayed messages.", _OPERATOR),
     Deferred(
         "transactions",
         f"{_HERE}.transactions",
-        "Transactions of both kinds: list, show, resolve, find-hanging, abort.",
+        "List and resolve half messages and Kafka transactions.",
         _OPERATOR,
     ),
-    Deferred("dlq", f"{_HERE}.dlq", "Dead letters: list, show, resend.", _OPERATOR),
+    Deferred("dlq", f"{_HERE}.dlq", "List, show and resend dead letters.", _OPERATOR),
 )
 
 app = typer.Typer(
     name="rockgate",
     cls=group_of(*COMMANDS),
-    help="One log store behind two listeners: Kafka's wire and RocketMQ's.",
+    help="One log store that speaks the Kafka and RocketMQ protocols.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -84,4 +84,4 @@ def rockgate(
         typer.Option("--version", help="Print the version.", callback=_version, is_eager=True),
     ] = False,
 ) -> None:
-    """One log store behind two listeners: Kafka's wire and RocketMQ's."""
+    """One log store that speaks the Kafka and RocketMQ protocols."""

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from rockgate.cli.client.kafka.view import View
 
 app = typer.Typer(
-    help="The cluster: describe, apis, log-dirs.", no_args_is_help=True, add_completion=False
+    help="Show brokers, supported APIs and log directories.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 DESCRIBE_EXAMPLES = """
@@ -45,8 +47,9 @@ def describe(
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Show the cluster's id, its brokers and its features."""
+    """Show the cluster's id, brokers and features."""
     from rockgate.cli.text import tables
+    from rockgate.cli.text.values import plural
 
     async def work(cluster: Cluster) -> tuple[View, dict[str, int]]:
         view = await cluster.metadata()
@@ -63,19 +66,20 @@ def describe(
         }
         for each in view.nodes.values()
     ]
+    partition_count = sum(len(each.partitions) for each in view.topics.values())
     fields = {
         "cluster_id": view.cluster_id,
         "controller": view.controller,
         "brokers": brokers,
         "features": features,
         "topics": len(view.topics),
-        "partitions": sum(len(each.partitions) for each in view.topics.values()),
+        "partitions": partition_count,
     }
 
     def show() -> None:
         say(f"cluster      {view.cluster_id}")
         say(f"controller   {view.controller}")
-        say(f"topics       {fields['topics']}, {fields['partitions']} partitions")
+        say(f"topics       {len(view.topics):,}, {plural(partition_count, 'partition')}")
         shown = ", ".join(f"{name}={level}" for name, level in sorted(features.items()))
         say(f"features     {shown or '-'}")
         say()
@@ -93,7 +97,7 @@ def apis(
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Show which of Kafka's APIs a broker serves, in which versions."""
+    """List the Kafka APIs a broker supports, with their versions."""
     from rockgate.cli.text import tables
     from rockgate.protocol.kafka.api import APIS
     from rockgate.protocol.kafka.versions import NO_VERSIONS
@@ -119,7 +123,7 @@ def apis(
         is_json=json,
         show=lambda: tables.table(
             ("key", "api", "versions"),
-            [(r["key"], r["name"], str(served.get(r["key"], "not served"))) for r in rows],
+            [(r["key"], r["name"], str(served.get(r["key"], "not supported"))) for r in rows],
         ),
     )
 
@@ -130,7 +134,7 @@ def log_dirs(
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Show where brokers keep their logs, and how much room there is."""
+    """Show the brokers' log directories, with used and free space."""
     from rockgate.cli.client.admin import topics
     from rockgate.cli.client.kafka.errors import NotServed
     from rockgate.cli.text import tables
@@ -139,7 +143,7 @@ def log_dirs(
     async def work(cluster: Cluster) -> list[LogDir]:
         found = await topics.log_dirs(cluster)
         if found is None:
-            raise NotServed("the server does not tell of its log directories")
+            raise NotServed("The server does not support DescribeLogDirs")
         return found
 
     found = runner.run(work, server=bootstrap_server, timeout=timeout, is_json=json)

@@ -19,8 +19,10 @@ rockgate config --config rockgate.toml --set num.partitions=8
 rockgate config --json
 """
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")]
-Changed = Annotated[bool, typer.Option("--changed", help="Only what is not a default.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Changed = Annotated[
+    bool, typer.Option("--changed", help="Only settings that differ from their defaults.")
+]
 
 
 def config(
@@ -37,9 +39,9 @@ def config(
     json: Json = False,
     changed: Changed = False,
 ) -> None:
-    """Print the settings that `serve` would run with, and where each came from.
+    """Print the settings in effect and where each comes from.
 
-    It takes the flags of `serve`, reads the same file and environment, and starts nothing.
+    Accepts the flags of `serve` and reads the same file and environment, but starts nothing.
     """
     flags = server_options.flags(
         data_dir=data_dir,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rockgate.cli.client.kafka.errors import ClientError
 
 app = typer.Typer(
-    help="Configs of topics, brokers and groups: list, describe, set, unset.",
+    help="Show and change configs of topics, brokers and groups.",
     no_args_is_help=True,
     add_completion=False,
 )
@@ -31,10 +31,12 @@ class Entity(StrEnum):
     CLIENT_METRICS = "client-metrics"
 
 
-Kind = Annotated[Entity, typer.Argument(metavar="KIND", help="topic, broker, group, …")]
+Kind = Annotated[
+    Entity, typer.Argument(metavar="KIND", help="Resource type: topic, broker, group, …")
+]
 Name = Annotated[
     str,
-    typer.Argument(metavar="NAME", help="A topic, a broker's number or 'default', a group."),
+    typer.Argument(metavar="NAME", help="Topic, broker id or 'default', or group."),
 ]
 
 LIST_EXAMPLES = """
@@ -71,14 +73,12 @@ rockgate configs unset topic orders retention.ms
 
 @app.command("list", epilog=LIST_EXAMPLES)
 def list_(
-    kind: Annotated[
-        list[Entity] | None, typer.Option(help="Only of this kind; repeatable.")
-    ] = None,
+    kind: Annotated[list[Entity] | None, typer.Option(help="Only this type; repeatable.")] = None,
     bootstrap_server: runner.Server = runner.SERVER,
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """List what has configs: topics, brokers, groups."""
+    """List resources that have configs: topics, brokers, groups."""
     from rockgate.cli.client.admin import configs
     from rockgate.cli.text import tables
 
@@ -103,13 +103,13 @@ def list_(
 def describe(
     kind: Kind,
     name: Name,
-    all_: Annotated[bool, typer.Option("--all", "-a", help="Those that nobody set, too.")] = False,
-    docs: Annotated[bool, typer.Option("--docs", help="What each is for.")] = False,
+    all_: Annotated[bool, typer.Option("--all", "-a", help="Include defaults.")] = False,
+    docs: Annotated[bool, typer.Option("--docs", help="Include descriptions.")] = False,
     bootstrap_server: runner.Server = runner.SERVER,
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Show the configs that somebody set, or all of them."""
+    """Show the configs set on a resource, or all of them."""
     from rockgate.cli.client.admin import configs
     from rockgate.cli.client.kafka.errors import Refused
     from rockgate.cli.text import tables
@@ -128,7 +128,7 @@ def describe(
         if errors:
             return
         if not settings:
-            tables.note(f"{resource} has all its configs from defaults; --all shows them")
+            tables.note(f"All configs of {resource} are at their defaults; use --all to show them.")
             return
         columns = ["config", "value", "from", "type", *(["documentation"] if docs else [])]
         tables.table(columns, [_row(each, docs) for each in settings])
@@ -144,18 +144,18 @@ def set_(
     config: Annotated[list[str] | None, typer.Argument(metavar="CONFIG=VALUE")] = None,
     append: Annotated[
         list[str] | None,
-        typer.Option(metavar="CONFIG=VALUE", help="Add to a config that is a list; repeatable."),
+        typer.Option(metavar="CONFIG=VALUE", help="Append to a list config; repeatable."),
     ] = None,
     subtract: Annotated[
         list[str] | None,
-        typer.Option(metavar="CONFIG=VALUE", help="Take from one; repeatable."),
+        typer.Option(metavar="CONFIG=VALUE", help="Remove from a list config; repeatable."),
     ] = None,
     dry_run: runner.DryRun = False,
     bootstrap_server: runner.Server = runner.SERVER,
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Set configs, and leave the others as they are."""
+    """Set configs, leaving others unchanged."""
     from rockgate.cli.client.admin.configs import Change
     from rockgate.cli.text import values
 
@@ -180,7 +180,7 @@ def unset(
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Set configs back to their defaults."""
+    """Reset configs to their defaults."""
     from rockgate.cli.client.admin.configs import Change
 
     changes: list[tuple[str, Change, str | None]] = [(n, Change.DELETE, None) for n in config]
@@ -198,14 +198,14 @@ def _alter(
     from rockgate.cli.client.admin import configs
 
     if not changes:
-        runner.usage("nothing to set: give CONFIG=VALUE, --append or --subtract")
+        runner.usage("Nothing to set: give CONFIG=VALUE, --append or --subtract.")
     error = runner.run(
         lambda cluster: configs.alter(cluster, resource, changes, is_dry_run=is_dry_run),
         server=server,
         timeout=timeout,
         is_json=is_json,
     )
-    done = f"{resource} could be changed" if is_dry_run else f"changed {resource}"
+    done = f"Dry run: would change {resource}." if is_dry_run else f"Changed {resource}."
     fields = {
         "kind": resource.kind.word,
         "name": resource.name,
@@ -233,7 +233,7 @@ def _resource(entity: Entity, name: str) -> Resource:
         if name == "default" and kind is configs.Kind.BROKER:
             name = ""
         elif not (name.isascii() and name.isdigit()):
-            runner.usage(f"a {entity.value} goes by its number, not {name!r}")
+            runner.usage(f"Invalid NAME: expected a numeric {entity.value} id, got {name!r}.")
     return configs.Resource(kind, name)
 
 

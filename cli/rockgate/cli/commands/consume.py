@@ -31,73 +31,76 @@ rockgate consume orders --partition 0 --offset 1500 --max-messages 1
 
 [bold]Format[/bold]
 
-%t topic, %p partition, %o offset, %k key, %v value, %h headers, %T time in ms, %d time, %K and %V
-their sizes, %% a percent sign; \\n \\t \\r \\0 \\xNN.
+%t topic, %p partition, %o offset, %k key, %v value, %h headers, %T timestamp in ms, %d timestamp,
+%K key size, %V value size, %% a percent sign; \\n \\t \\r \\0 \\xNN.
 
 [bold]Exit status[/bold]
 
-0: done, also by Ctrl-C while following. 1: the server said no. 2: usage. 3: no server.
+0: done, including Ctrl-C while following. 1: rejected by the server. 2: usage error.
+3: server unreachable.
 """
 
 _WITH_GROUP = (
-    "a group says itself what is read: --offset, --timestamp and --partition do not go with"
-    " --group; rockgate groups reset-offsets moves a group"
+    "--offset, --timestamp and --partition cannot be combined with --group."
+    " Move a group with `rockgate groups reset-offsets`."
 )
 
 Topics = Annotated[list[str], typer.Argument(metavar="TOPIC", autocompletion=completion.topics)]
 FromBeginning = Annotated[
-    bool, typer.Option("--from-beginning", help="All there is; in a group where it never was.")
+    bool,
+    typer.Option(
+        "--from-beginning", help="Start at the beginning; in a group, where nothing is committed."
+    ),
 ]
 Offset = Annotated[
     str | None,
-    typer.Option("--offset", "-o", metavar="OFFSET", help="N, -N (the last N), earliest, latest."),
+    typer.Option(
+        "--offset", "-o", metavar="OFFSET", help="Start at N, -N (the last N), earliest or latest."
+    ),
 ]
 Timestamp = Annotated[
-    str | None, typer.Option(metavar="TIME", help="From a time on, or from so long ago (2h).")
+    str | None, typer.Option(metavar="TIME", help="Start at a time, or a duration ago (2h).")
 ]
 Group = Annotated[
     str | None,
     typer.Option(
         "--group",
         "-g",
-        help="As a member of this group, with commits.",
+        help="Read as a member of this group and commit offsets.",
         autocompletion=completion.groups,
     ),
 ]
-Commit = Annotated[
-    bool, typer.Option("--commit/--no-commit", help="Whether a group's progress is kept.")
-]
+Commit = Annotated[bool, typer.Option("--commit/--no-commit", help="Commit the group's offsets.")]
 Partition = Annotated[
-    list[int] | None, typer.Option("--partition", "-p", min=0, help="Only this; repeatable.")
+    list[int] | None,
+    typer.Option("--partition", "-p", min=0, help="Only this partition; repeatable."),
 ]
 MaxMessages = Annotated[
-    int | None, typer.Option("--max-messages", "-n", min=1, help="Stop after so many.")
+    int | None, typer.Option("--max-messages", "-n", min=1, help="Exit after this many records.")
 ]
 Follow = Annotated[
     bool | None,
     typer.Option(
         "--follow/--exit-at-end",
         "-F/-e",
-        help="Wait for more, or stop at what is there now.",
+        help="Wait for new records, or exit at the current end.",
         show_default="follow",
     ),
 ]
 IdleTimeout = Annotated[
-    str | None, typer.Option(metavar="DURATION", help="Stop when nothing came for so long.")
+    str | None, typer.Option(metavar="DURATION", help="Exit after this long without records.")
 ]
-Format = Annotated[
-    str | None, typer.Option("--format", "-f", help="How to print a record; see below.")
-]
-Keys = Annotated[bool, typer.Option("--keys", help="The key and a tab before the value.")]
-Headers = Annotated[bool, typer.Option("--headers", help="Headers and a tab, first.")]
+Format = Annotated[str | None, typer.Option("--format", "-f", help="Output format; see below.")]
+Keys = Annotated[bool, typer.Option("--keys", help="Print the key and a tab before the value.")]
+Headers = Annotated[bool, typer.Option("--headers", help="Print headers and a tab first.")]
 Raw = Annotated[
-    bool, typer.Option("--raw", help="The very bytes, even to a terminal, which may obey them.")
+    bool, typer.Option("--raw", help="Print raw bytes, even control sequences to a terminal.")
 ]
 ReadCommitted = Annotated[
-    bool, typer.Option("--read-committed", help="Leave out what transactions took back.")
+    bool, typer.Option("--read-committed", help="Hide uncommitted and aborted records.")
 ]
-ClientId = Annotated[str, typer.Option(help="As quotas and logs know it.")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object a line; loses no byte.")]
+ClientId = Annotated[str, typer.Option(help="Client id, as seen in quotas and logs.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per record, lossless.")]
 
 
 def consume(
@@ -121,11 +124,11 @@ def consume(
     timeout: runner.Timeout = runner.TIMEOUT,
     json: Json = False,
 ) -> None:
-    """Print the records of topics as they come.
+    """Print records from topics.
 
-    It begins at the end and follows, unless told otherwise; with --exit-at-end alone it begins at
-    the beginning. In a group it goes on where the group stopped, and commits what it has printed.
-    Ctrl-C ends it in order.
+    By default it starts at the end and waits for new records; with --exit-at-end it starts at the
+    beginning. In a group it resumes at the committed offsets and commits what it has printed.
+    Ctrl-C exits cleanly.
     """
     from rockgate.cli.client.consume import reading
     from rockgate.cli.text import tables, values
@@ -182,7 +185,7 @@ def _start(
     from rockgate.cli.client.consume import reading
 
     if [from_beginning, offset is not None, timestamp is not None].count(True) > 1:
-        runner.usage("give one of --from-beginning, --offset and --timestamp")
+        runner.usage("Give only one of --from-beginning, --offset and --timestamp.")
     if offset in ("earliest", "beginning"):
         from_beginning = True
     elif offset in ("latest", "end"):
@@ -203,7 +206,7 @@ def _number(text: str) -> int:
             raise ValueError
         return int(text)
     except ValueError:
-        raise ValueError(f"wants a number, earliest or latest, not {text!r}") from None
+        raise ValueError(f"expected a number, earliest or latest, got {text!r}") from None
 
 
 def _time(text: str) -> int:
@@ -229,12 +232,12 @@ def _bytes_of(text: str | None, *, keys: bool, headers: bool, is_json: bool) -> 
 
     if is_json:
         if text is not None or keys or headers:
-            runner.usage("--json prints everything: leave --format, --keys and --headers out")
+            runner.usage("--json prints every field; omit --format, --keys and --headers.")
         return lambda chunk, record: records.json_line(
             *chunk.place, record, is_append_time=chunk.is_append_time
         )
     if text is not None and (keys or headers):
-        runner.usage("give --format, or --keys and --headers")
+        runner.usage("--format cannot be combined with --keys or --headers.")
     chosen = text or "".join(("%h\\t" * headers, "%k\\t" * keys, "%v\\n"))
     pieces = runner.checked("--format", records.parse_format, chosen)
     return lambda chunk, record: records.formatted(pieces, *chunk.place, record)
@@ -275,7 +278,9 @@ def _hint(plan: Plan, *, is_endless: bool) -> None:
         return
     start = plan.start
     if start.time_ms == LATEST and start.offset is None and start.before_end is None:
-        tables.note("waiting for new records (--from-beginning prints older ones); Ctrl-C ends")
+        tables.note(
+            "Waiting for new records; --from-beginning prints older ones. Press Ctrl-C to exit."
+        )
 
 
 def _is_redirected() -> bool:
@@ -288,7 +293,7 @@ def _meter() -> Meter:
     """Shows how fast it goes to somebody who does not see the records themselves."""
     from rockgate.cli.text import streams, tables
 
-    return streams.Meter("read", is_shown=tables.is_watched() and _is_redirected())
+    return streams.Meter("Read", is_shown=tables.is_watched() and _is_redirected())
 
 
 def _note(meter: Meter) -> Callable[[str], None]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rockgate.protocol.remoting.bodies.operating import Cancelled, Delayed, DelayPlace
 
 app = typer.Typer(
-    help="Delayed messages: list, show, cancel.", no_args_is_help=True, add_completion=False
+    help="List, show and cancel delayed messages.", no_args_is_help=True, add_completion=False
 )
 
 LOOKED_MAX: Final = 100_000
@@ -54,27 +54,32 @@ def list_(
         str | None,
         typer.Option(
             metavar="TOPIC",
-            help="Only what goes to this topic; looks at every message.",
+            help="Only messages for this topic; scans all of them.",
             autocompletion=completion.topics,
         ),
     ] = None,
     limit: Annotated[
-        int, typer.Option(min=0, max=LIMIT_MAX, help="How many of the soonest to list.")
+        int,
+        typer.Option(
+            min=0, max=LIMIT_MAX, help="Maximum number of messages to list, soonest first."
+        ),
     ] = 20,
     after: Annotated[
         str | None,
-        typer.Option(metavar="CURSOR", help="The next page: what the last one ended with."),
+        typer.Option(
+            metavar="CURSOR", help="Start after this cursor, as printed by the last page."
+        ),
     ] = None,
     exact: Annotated[
         bool,
-        typer.Option("--exact", help=f"Count by topic even if more than {LOOKED_MAX:,} wait."),
+        typer.Option("--exact", help=f"Count by topic even above {LOOKED_MAX:,} messages."),
     ] = False,
     broker: runner.Broker = None,
     bootstrap_server: runner.Server = runner.SERVER,
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Count what waits, by topic and due time, and list the soonest."""
+    """Count delayed messages by topic and due time, and list the soonest."""
     from rockgate.cli.client.remoting import delays
     from rockgate.gateway.kafka.request.names import to_store
 
@@ -113,15 +118,17 @@ def list_(
 def show(
     ids: Annotated[
         list[str],
-        typer.Argument(metavar="ID", help="As `list` shows it, a message id or a recall handle."),
+        typer.Argument(metavar="ID", help="Id printed by `list`, message id or recall handle."),
     ],
-    preview: Annotated[int, typer.Option(min=0, max=65_536, help="Bytes of the body.")] = 512,
+    preview: Annotated[
+        int, typer.Option(min=0, max=65_536, help="Bytes of the body to print.")
+    ] = 512,
     broker: runner.Broker = None,
     bootstrap_server: runner.Server = runner.SERVER,
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Show messages that wait: properties and the begin of the body."""
+    """Show delayed messages: properties and the start of the body."""
     from rockgate.cli.client.kafka.errors import Missed
     from rockgate.cli.client.remoting import delays
 
@@ -146,7 +153,7 @@ def show(
 def cancel(
     ids: Annotated[
         list[str],
-        typer.Argument(metavar="ID", help="As `list` shows it, a message id or a recall handle."),
+        typer.Argument(metavar="ID", help="Id printed by `list`, message id or recall handle."),
     ],
     yes: runner.Yes = False,
     broker: runner.Broker = None,
@@ -154,14 +161,14 @@ def cancel(
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Take messages back before they are delivered. On a terminal it asks first.
+    """Cancel messages before they are delivered. Asks for confirmation on a terminal.
 
-    Of a cancel and the delivery exactly one happens, and the answer says which.
+    A message is either cancelled or delivered, never both; the output says which.
     """
     from rockgate.cli.client.kafka.errors import Missed
     from rockgate.cli.client.remoting import delays
 
-    runner.confirm(f"Cancel {', '.join(ids)}, so that nobody ever gets them?", is_sure=yes)
+    runner.confirm(f"Cancel delivery of {', '.join(ids)}?", is_sure=yes)
 
     async def work(remoting: RemotingConnection) -> dict[str, Cancelled]:
         return {id_: await delays.cancel(remoting, id_) for id_ in ids}
@@ -184,20 +191,20 @@ def cancel(
     def show() -> None:
         for id_, each in done.items():
             if each.is_cancelled:
-                say(f"cancelled {id_}{_what(each.delayed)}")
+                say(f"Cancelled {id_}{_what(each.delayed)}.")
 
     runner.finish({"messages": rows}, errors, is_json=json, show=show)
 
 
-_UNKNOWN: Final = "nothing with this id waits or waited; rockgate delay list shows what does"
+_UNKNOWN: Final = "not found. List delayed messages with `rockgate delay list`"
 
 
 def _why_not(delayed: Delayed | None) -> str:
     if delayed is None:
         return _UNKNOWN
     if delayed.delivered is not None:
-        return f"it was delivered before; it is {delayed.delivered}"
-    return "it does not wait any more: it was delivered or cancelled before"
+        return f"already delivered as {delayed.delivered}"
+    return "already delivered or cancelled"
 
 
 def _what(delayed: Delayed | None) -> str:
@@ -214,9 +221,7 @@ def _cursor(text: str) -> Cursor:
 
     due, colon, sequence = text.partition(":")
     if not colon or not (due + sequence).isascii() or not (due + sequence).isdigit():
-        raise ValueError(
-            f"wants what the last page ended with, such as 1767225600000:17, not {text!r}"
-        )
+        raise ValueError(f"expected a cursor such as 1767225600000:17, got {text!r}")
     return Cursor(int(due), int(sequence))
 
 
@@ -235,7 +240,7 @@ def _show(found: Overview, details: dict[str, Delayed], cursor: Any, *, is_exact
     from rockgate.protocol.remoting.bodies.operating import DUE_NAMES
 
     if not found.counts:
-        tables.note("nothing waits")
+        tables.note("No delayed messages.")
         return
     tables.table(
         ("topic", "by", "waiting", *DUE_NAMES),
@@ -243,8 +248,8 @@ def _show(found: Overview, details: dict[str, Delayed], cursor: Any, *, is_exact
     )
     if not is_exact:
         tables.note(
-            f"{found.waiting:,} wait, so their topics were not looked at; --exact does that,"
-            " at some ten seconds a million"
+            f"{found.waiting:,} messages are too many to count by topic; --exact counts anyway,"
+            " in about 10 s per million."
         )
     if not found.soonest:
         return
@@ -255,7 +260,7 @@ def _show(found: Overview, details: dict[str, Delayed], cursor: Any, *, is_exact
     )
     if cursor:
         count = values.plural(len(found.soonest), "message")
-        tables.note(f"the soonest {count}; --after {cursor} shows the next")
+        tables.note(f"Showing {count}; continue with --after {cursor}")
 
 
 def _row(place: DelayPlace, delayed: Delayed | None, now_ms: int) -> tuple[str | int | None, ...]:
@@ -285,7 +290,7 @@ def _show_each(rows: list[Delayed]) -> None:
     for number, each in enumerate(rows):
         if number:
             say()
-        lines = [("id", each.id), ("waits", "yes" if each.is_waiting else "no")]
+        lines = [("id", each.id), ("waiting", "yes" if each.is_waiting else "no")]
         if each.due_ms >= 0:
             lines.append(("due", values.time_text(each.due_ms)))
         if each.delivered:

@@ -28,7 +28,7 @@ DAMAGED_STATUS = 1
 INTERRUPTED_STATUS = 130
 
 app = typer.Typer(
-    help="Look at the log on disk: check it, dump it, repair it.",
+    help="Check, dump and repair the log on disk.",
     no_args_is_help=True,
     add_completion=False,
 )
@@ -42,8 +42,8 @@ rockgate log check --data-dir /srv/rockgate --json
 
 [bold]Exit status[/bold]
 
-0: nothing is damaged and a server starts. 1: something is damaged, or a server refuses to start.
-2: the command line makes no sense.
+0: no damage, and a server would start. 1: damage, or a server would refuse to start.
+2: usage error.
 """
 
 DUMP_EXAMPLES = """
@@ -65,10 +65,10 @@ rockgate log repair --truncate-at 73400320
 
 [bold]Exit status[/bold]
 
-0: done. 1: not possible, and nothing was changed. 2: the command line makes no sense.
+0: done. 1: not possible, nothing was changed. 2: usage error.
 """
 
-Json = Annotated[bool, typer.Option("--json", help="JSON, for programs.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command(epilog=CHECK_EXAMPLES)
@@ -77,19 +77,19 @@ def check(
     data_dir: server_options.DataDir = None,
     json: Json = False,
 ) -> None:
-    """Read everything in the data directory and report what is damaged: file, position, reason.
+    """Read the whole data directory and report damage: file, position, reason.
 
-    Then a start is tried in memory, and if it is refused, where the log could be ended so that it
-    is not. Nothing is changed. A server may be running; then no start is tried.
+    Then it tries a start in memory; if that fails, it reports where truncating the log would let a
+    server start. Nothing is changed. While a server is running, no start is tried.
     """
     from rockgate.store.check.inspect import inspect
 
     directory, settings = _directory(config, data_dir)
     try:
-        with _progress(_log_bytes(directory), "checking", is_quiet=json) as advance:
+        with _progress(_log_bytes(directory), "Checking", is_quiet=json) as advance:
             report = inspect(directory, advance, _opener(settings))
     except KeyboardInterrupt:
-        say("rockgate: broken off: what was not read yet may be damaged", err=True)
+        say("rockgate: Interrupted: the part not read yet may be damaged.", err=True)
         raise typer.Exit(INTERRUPTED_STATUS) from None
     if json:
         _echo_json(_report_fields(report))
@@ -104,19 +104,19 @@ def dump(
     config: server_options.ConfigFile = None,
     data_dir: server_options.DataDir = None,
     start: Annotated[
-        int | None, typer.Option("--from", metavar="POSITION", min=0, help="Where to begin.")
+        int | None, typer.Option("--from", metavar="POSITION", min=0, help="Start position.")
     ] = None,
     end: Annotated[
-        int | None, typer.Option("--to", metavar="POSITION", min=0, help="Where to end.")
+        int | None, typer.Option("--to", metavar="POSITION", min=0, help="End position.")
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(metavar="COUNT", min=1, help="How many rows at most.")
+        int | None, typer.Option(metavar="COUNT", min=1, help="Maximum number of entries.")
     ] = None,
-    topic: Annotated[str | None, typer.Option(metavar="NAME", help="Only of this topic.")] = None,
-    queue: Annotated[int | None, typer.Option(metavar="ID", help="Only of this queue.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    topic: Annotated[str | None, typer.Option(metavar="NAME", help="Only this topic.")] = None,
+    queue: Annotated[int | None, typer.Option(metavar="ID", help="Only this queue.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
-    """Show the entries of the log, one a line. Bodies stay closed; damage is shown in its place."""
+    """Print the log's entries without bodies, one per line, and damage where it occurs."""
     from itertools import islice
 
     from rockgate.store.check.dump import dump as rows_of
@@ -140,30 +140,32 @@ def dump(
 def repair(
     truncate_at: Annotated[
         int,
-        typer.Option(metavar="POSITION", min=0, help="Where the log shall end: see log check."),
+        typer.Option(
+            metavar="POSITION", min=0, help="New end of the log, as printed by `log check`."
+        ),
     ],
     config: server_options.ConfigFile = None,
     data_dir: server_options.DataDir = None,
     force: Annotated[
         bool,
         typer.Option(
-            "--force", help="If it can be ended nowhere: keep all of it aside, leave an empty log."
+            "--force", help="If no position works, move the whole log aside and leave an empty one."
         ),
     ] = False,
     json: Json = False,
 ) -> None:
-    """End the log at a position, and keep everything behind it aside in the directory `lost`.
+    """Truncate the log at a position, and move everything after it to the directory `lost`.
 
-    [bold]This loses whatever lies behind the position, of every topic.[/bold] It is for a log that
-    the server refuses, when there is no better copy. The server must not be running. What would
-    be left is tried first: if a server could not start from it, nothing is changed.
+    [bold]This removes everything after the position, for every topic.[/bold] Use it when the server
+    refuses the log and there is no better copy. Stop the server first. If a server could not start
+    from what remains, nothing is changed.
     """
     from rockgate.store.check.repair import truncate
     from rockgate.store.errors import CannotRepair, StoreError
 
     directory, settings = _directory(config, data_dir)
     try:
-        with _progress(truncate_at, "checking", is_quiet=json) as advance:
+        with _progress(truncate_at, "Checking", is_quiet=json) as advance:
             done = truncate(
                 directory,
                 truncate_at,
@@ -176,8 +178,8 @@ def repair(
     if json:
         _echo_json(done._asdict())
         return
-    kept = f"; {done.lost_bytes} bytes are kept in {done.kept_in}" if done.lost_bytes else ""
-    say(f"the log ends at {done.end} now, with {done.entry_count} entries{kept}")
+    moved = f" Moved {done.lost_bytes:,} bytes to {done.kept_in}." if done.lost_bytes else ""
+    say(f"The log now ends at {done.end}, with {done.entry_count:,} entries.{moved}")
 
 
 # The directory
@@ -195,7 +197,7 @@ def _directory(config: Path | None, data_dir: str | None) -> tuple[DiskDirectory
     gathered = server_options.gathered(config=config, flags=flags, pairs=())
     path = Path(gathered.config.server.data_dir)
     if not path.is_dir():
-        server_options.fail([f"there is no data directory {path}"], server_options.USAGE_STATUS)
+        server_options.fail([f"Data directory not found: {path}"], server_options.USAGE_STATUS)
     directory = DiskDirectory(path)
     if gathered.origins["store.segment_bytes"] == DEFAULT_ORIGIN:
         # The server may have a flag that was not given here; its directory says what it needs.
@@ -274,16 +276,19 @@ def _report_fields(report: Report) -> dict[str, Any]:
 
 
 def _print_report(report: Report, config: Config) -> None:
+    from rockgate.cli.text.values import plural
+
     for finding in report.damage:
         say(str(finding))
     for note in report.notes:
-        say(f"note: {note}")
+        say(f"Note: {note}")
     say(
-        f"{'clean' if report.is_clean else 'DAMAGED'}: the log goes from {report.log_start} to "
-        f"{report.log_end}, {report.flushed} of that is known to be flushed; "
-        f"{report.entry_count} entries ({report.batch_count} batches) "
-        f"in {report.segment_count} segments; {report.index_count} index files, "
-        f"{report.key_file_count} key files, {report.snapshot_count} snapshots"
+        f"{'Clean' if report.is_clean else 'DAMAGED'}: positions {report.log_start} to "
+        f"{report.log_end}, flushed up to {report.flushed}; "
+        f"{report.entry_count:,} entries ({report.batch_count:,} batches) "
+        f"in {plural(report.segment_count, 'segment')}; "
+        f"{plural(report.index_count, 'index file')}, {plural(report.key_file_count, 'key file')}, "
+        f"{plural(report.snapshot_count, 'snapshot')}."
     )
     for line in _outlook(report, config):
         say(line)
@@ -292,7 +297,7 @@ def _print_report(report: Report, config: Config) -> None:
 def _outlook(report: Report, config: Config) -> Iterator[str]:
     """What a start comes to, and what can be done about it."""
     if report.owner is not None:
-        yield f"process {report.owner} has the directory, so no start was tried"
+        yield f"Process {report.owner} is using the directory; no start was tried."
         return
     refusal = report.refusal
     if refusal is None:
@@ -303,16 +308,18 @@ def _outlook(report: Report, config: Config) -> Iterator[str]:
             else ""
         )
         yield (
-            f"a server starts{given}" if report.is_clean else f"a server starts{given} all the same"
+            f"A server would start{given}."
+            if report.is_clean
+            else f"A server would start{given} despite the damage."
         )
         return
-    yield f"a server refuses to start: {refusal.reason}"
+    yield f"A server would refuse to start: {refusal.reason.rstrip('.')}."
     if refusal.is_repairable and report.repair_at is not None:
-        yield f"it starts after: rockgate log repair --truncate-at {report.repair_at}"
+        yield f"To repair it, run: rockgate log repair --truncate-at {report.repair_at}"
     elif refusal.is_repairable:
         yield (
-            "the log can be ended nowhere so that it starts; without a better copy there is only "
-            f"an empty log: rockgate log repair --truncate-at {report.log_start} --force"
+            "No truncation lets a server start. Without a better copy, start over with an empty "
+            f"log: rockgate log repair --truncate-at {report.log_start} --force"
         )
 
 

@@ -20,10 +20,10 @@ def namesrv(
     set_: server_options.Set = None,
     log_level: server_options.LogLevel = None,
 ) -> None:
-    """Run RocketMQ's name server alone.
+    """Run a standalone RocketMQ name server.
 
-    `rockgate serve` has one already; this is for brokers that run elsewhere. It keeps nothing but
-    kvConfig.json in the data directory, and prints one `ready` line when it answers.
+    `rockgate serve` includes one; use this for brokers that run elsewhere. It stores only
+    kvConfig.json in the data directory, and prints one `ready` line once it accepts connections.
     """
     flags = server_options.flags(
         data_dir=data_dir,

@@ -36,7 +36,7 @@ rockgate consume orders --from-beginning --exit-at-end --json | rockgate produce
 
 [bold]Exit status[/bold]
 
-0: all acknowledged. 1: the server said no. 2: the command line makes no sense. 3: no server.
+0: all acknowledged. 1: rejected by the server. 2: usage error. 3: server unreachable.
 """
 
 
@@ -72,48 +72,56 @@ class Source:
 Topic = Annotated[str, typer.Argument(metavar="TOPIC", autocompletion=completion.topics)]
 Values = Annotated[
     list[str] | None,
-    typer.Argument(metavar="VALUE", help="A record each; else lines of standard input."),
+    typer.Argument(metavar="VALUE", help="Record values; default: lines of standard input."),
 ]
 File = Annotated[
     list[Path] | None,
-    typer.Option("--file", "-f", metavar="FILE", help="Lines of a file; - is standard input."),
+    typer.Option(
+        "--file", "-f", metavar="FILE", help="Read lines from a file; - for standard input."
+    ),
 ]
 Whole = Annotated[
-    bool, typer.Option("--whole", help="A file, or all of standard input, is one record.")
+    bool, typer.Option("--whole", help="Send each file, or all of standard input, as one record.")
 ]
 Jsonl = Annotated[
-    bool, typer.Option("--jsonl", help="Lines are JSON, as consume --json prints them.")
+    bool, typer.Option("--jsonl", help="Read JSON lines, as printed by consume --json.")
 ]
 KeepPartitions = Annotated[
-    bool, typer.Option("--keep-partitions", help="With --jsonl: to the partition it names.")
+    bool, typer.Option("--keep-partitions", help="With --jsonl, keep each record's partition.")
 ]
-Key = Annotated[str | None, typer.Option("--key", "-k", help="The key of every record.")]
+Key = Annotated[str | None, typer.Option("--key", "-k", help="Key of every record.")]
 KeySeparator = Annotated[
     str | None,
-    typer.Option("--key-separator", "-K", help="What parts key and value in a line."),
+    typer.Option("--key-separator", "-K", help="Separator between key and value in each line."),
 ]
 Header = Annotated[
     list[str] | None,
-    typer.Option("--header", "-H", metavar="NAME=VALUE", help="For all records; repeatable."),
+    typer.Option(
+        "--header", "-H", metavar="NAME=VALUE", help="Header of every record; repeatable."
+    ),
 ]
 Partition = Annotated[
-    int | None, typer.Option("--partition", "-p", min=0, help="Instead of what the key says.")
+    int | None,
+    typer.Option("--partition", "-p", min=0, help="Partition to send to, instead of by key."),
 ]
 Timestamp = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Of every record, instead of now.")
+    str | None, typer.Option(metavar="TIME", help="Timestamp of every record, instead of now.")
 ]
 NullValue = Annotated[
     bool,
     typer.Option(
-        "--null-value", help="An empty value is null; with --key and no values, one such record."
+        "--null-value", help="Send empty values as null; with --key and no values, send one null."
     ),
 ]
-AcksOption = Annotated[Acks, typer.Option(help="Who must have it: all, 1 or 0.")]
+AcksOption = Annotated[Acks, typer.Option(help="Required acknowledgements.")]
 Compression = Annotated[Codec, typer.Option("--compression", "-z")]
 Idempotent = Annotated[
-    bool, typer.Option("--idempotent/--no-idempotent", help="Written once, if sent again.")
+    bool,
+    typer.Option(
+        "--idempotent/--no-idempotent", help="Write each record once, even if it is retried."
+    ),
 ]
-ClientId = Annotated[str, typer.Option(help="As quotas and logs know it.")]
+ClientId = Annotated[str, typer.Option(help="Client id, as seen in quotas and logs.")]
 
 
 def produce(
@@ -137,10 +145,10 @@ def produce(
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Send records to a topic, and wait until they are acknowledged.
+    """Send records to a topic and wait until they are acknowledged.
 
-    Values come from the arguments, from files, or line by line from standard input. A topic that is
-    not there is created if the server does that.
+    Values come from the arguments, from files, or line by line from standard input. A missing topic
+    is created if the server allows it.
     """
     from rockgate.cli.text import streams
 
@@ -161,7 +169,7 @@ def produce(
         has_one_of_nothing=null_value and key is not None and not values and not file,
     )
     _check(source, jsonl=jsonl)
-    meter = streams.Meter("sent", is_shown=_is_watched(source))
+    meter = streams.Meter("Sent", is_shown=_is_watched(source))
 
     opened: list[Producer] = []
 
@@ -202,12 +210,12 @@ def _producer(
 
 def _check(source: Source, *, jsonl: bool) -> None:
     if source.values and source.files:
-        runner.usage("give values or --file, not both")
+        runner.usage("Give values or --file, not both.")
     if source.is_whole and (source.values or jsonl):
-        runner.usage("--whole goes with files and standard input, and not with --jsonl")
+        runner.usage("--whole requires files or standard input, without --jsonl.")
     for path in source.files:
         if str(path) != "-" and not path.is_file():
-            runner.usage(f"there is no file {path}")
+            runner.usage(f"File not found: {path}")
 
 
 def _reader(
@@ -230,14 +238,14 @@ def _reader(
     if jsonl:
         shared = (key, key_separator, header, partition, timestamp, null_value or None)
         if any(each is not None for each in shared):
-            runner.usage("with --jsonl key, headers, partition and time come from the lines")
+            runner.usage("With --jsonl, key, headers, partition and timestamp come from the input.")
         return partial(records.from_json_line, keeps_partition=keep_partitions)
     if keep_partitions:
-        runner.usage("--keep-partitions goes with --jsonl")
+        runner.usage("--keep-partitions requires --jsonl.")
     if key is not None and key_separator is not None:
-        runner.usage("give --key or --key-separator, not both")
+        runner.usage("Give --key or --key-separator, not both.")
     if key_separator == "":
-        runner.usage("--key-separator wants at least one character")
+        runner.usage("--key-separator must not be empty.")
     pairs = runner.checked("--header", read.pairs, header or ())
     return partial(
         records.from_line,
@@ -270,7 +278,7 @@ async def _send(producer: Producer, source: Source, meter: Meter) -> None:
                 record = source.read(raw)
             except ValueError as error:
                 await producer.flush()
-                raise Unusable(f"record {number} {error}") from None
+                raise Unusable(f"Record {number:,} {error}") from None
             if producer.add(record):
                 await producer.flush()
             meter.add(1, len(raw))
@@ -313,7 +321,7 @@ def _is_watched(source: Source) -> bool:
 
     is_typed = not source.values and not source.files and sys.stdin.isatty()
     if is_typed and not source.has_one_of_nothing and tables.is_watched():
-        tables.note("one record a line; Ctrl-D ends")
+        tables.note("Enter one record per line; press Ctrl-D to finish.")
     return tables.is_watched() and not is_typed and not source.values
 
 
@@ -321,7 +329,7 @@ def _note_created(topic: str, count: int) -> None:
     from rockgate.cli.text import tables
     from rockgate.cli.text.values import plural
 
-    tables.note(f"rockgate: the server created {topic} with {plural(count, 'partition')}")
+    tables.note(f"rockgate: The server created topic {topic} with {plural(count, 'partition')}.")
 
 
 def _note_broken_off(topic: str, opened: Sequence[Producer], meter: Meter) -> None:
@@ -331,9 +339,9 @@ def _note_broken_off(topic: str, opened: Sequence[Producer], meter: Meter) -> No
 
     meter.clear()
     sent = sum(part.record_count for producer in opened for part in producer.sent.values())
-    told = f"rockgate: broken off: {plural(sent, 'record')} sent to {topic}"
+    text = f"rockgate: Interrupted: sent {plural(sent, 'record')} to {topic}"
     left = meter.record_count - sent
-    tables.note(told + (f", of {plural(left, 'more')} it is not known" if left > 0 else ""))
+    tables.note(text + (f"; {left:,} more may have been written." if left > 0 else "."))
 
 
 def _report(topic: str, producer: Producer, meter: Meter, *, is_json: bool) -> None:
@@ -356,9 +364,9 @@ def _report(topic: str, producer: Producer, meter: Meter, *, is_json: bool) -> N
         if len(parts) == 1 and parts[0]["records"] == 1:
             where = f"{topic} partition {parts[0]['partition']}"
             offset = parts[0]["first_offset"]
-            tables.note(f"sent to {where}" + ("" if offset is None else f" at offset {offset}"))
+            tables.note(f"Sent to {where}" + ("." if offset is None else f" at offset {offset}."))
         elif meter.record_count <= 1000:
-            tables.note(f"sent {plural(meter.record_count, 'record')} to {topic}")
+            tables.note(f"Sent {plural(meter.record_count, 'record')} to {topic}.")
         else:
             tables.note(meter.text())
 

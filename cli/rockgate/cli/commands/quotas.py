@@ -12,18 +12,20 @@ from rockgate.cli.text.echo import say
 if TYPE_CHECKING:
     from rockgate.cli.client.admin.quotas import Entity
 
-app = typer.Typer(
-    help="Client quotas: describe, alter.", no_args_is_help=True, add_completion=False
-)
+app = typer.Typer(help="Show and change client quotas.", no_args_is_help=True, add_completion=False)
 
-User = Annotated[str | None, typer.Option(metavar="NAME", help="A user.")]
-ClientId = Annotated[str | None, typer.Option(metavar="NAME", help="A client id.")]
-Ip = Annotated[str | None, typer.Option(metavar="ADDRESS", help="An address clients come from.")]
-UserDefault = Annotated[bool, typer.Option("--user-default", help="Users without a quota.")]
-ClientIdDefault = Annotated[
-    bool, typer.Option("--client-id-default", help="Client ids without a quota.")
+User = Annotated[str | None, typer.Option(metavar="NAME", help="User.")]
+ClientId = Annotated[str | None, typer.Option(metavar="NAME", help="Client id.")]
+Ip = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Client IP address.")]
+UserDefault = Annotated[
+    bool, typer.Option("--user-default", help="Default for users without a quota.")
 ]
-IpDefault = Annotated[bool, typer.Option("--ip-default", help="Addresses without a quota.")]
+ClientIdDefault = Annotated[
+    bool, typer.Option("--client-id-default", help="Default for client ids without a quota.")
+]
+IpDefault = Annotated[
+    bool, typer.Option("--ip-default", help="Default for addresses without a quota.")
+]
 
 DESCRIBE_EXAMPLES = """
 [bold]Examples[/bold]
@@ -53,14 +55,12 @@ def describe(
     client_id_default: ClientIdDefault = False,
     ip: Ip = None,
     ip_default: IpDefault = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Only the entity itself, none that has more parts.")
-    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Only this exact entity.")] = False,
     bootstrap_server: runner.Server = runner.SERVER,
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Show quotas; without an entity, all of them."""
+    """Show the quotas of an entity, or all quotas."""
     from rockgate.cli.client.admin import quotas
     from rockgate.cli.text import tables
 
@@ -74,7 +74,7 @@ def describe(
 
     def show() -> None:
         if not found:
-            tables.note("no quotas")
+            tables.note("No quotas found.")
             return
         tables.table(
             ("entity", "quota", "value"),
@@ -99,10 +99,10 @@ def alter(
     ip_default: IpDefault = False,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="QUOTA=NUMBER", help="A quota to set; repeatable."),
+        typer.Option("--set", metavar="QUOTA=NUMBER", help="Quota to set; repeatable."),
     ] = None,
     unset: Annotated[
-        list[str] | None, typer.Option(metavar="QUOTA", help="A quota to remove; repeatable.")
+        list[str] | None, typer.Option(metavar="QUOTA", help="Quota to remove; repeatable.")
     ] = None,
     dry_run: runner.DryRun = False,
     bootstrap_server: runner.Server = runner.SERVER,
@@ -115,13 +115,13 @@ def alter(
 
     entity = _entity(user, user_default, client_id, client_id_default, ip, ip_default)
     if not entity:
-        runner.usage("say whose quotas: --user, --client-id or --ip, or one of their defaults")
+        runner.usage("Give an entity: --user, --client-id, --ip, or one of their -default flags.")
     changes: list[tuple[str, float | None]] = [
         *runner.checked("--set", _numbers, set_ or ()),
         *((name, None) for name in unset or ()),
     ]
     if not changes:
-        runner.usage("nothing to alter: give --set or --unset")
+        runner.usage("Nothing to alter: give --set or --unset.")
     error = runner.run(
         lambda cluster: quotas.alter(cluster, entity, changes, is_dry_run=dry_run),
         server=bootstrap_server,
@@ -135,7 +135,13 @@ def alter(
         [error] if error else [],
         is_json=json,
         show=lambda: (
-            None if error else say(f"{what} could be altered" if dry_run else f"altered {what}")
+            None
+            if error
+            else say(
+                f"Dry run: would alter quotas of {what}."
+                if dry_run
+                else f"Altered quotas of {what}."
+            )
         ),
     )
 
@@ -148,7 +154,7 @@ def _numbers(given: list[str]) -> list[tuple[str, float | None]]:
         try:
             found.append((name, float(value or "")))
         except ValueError:
-            raise ValueError(f"wants a number for {name}, not {value!r}") from None
+            raise ValueError(f"expected a number for {name}, got {value!r}") from None
     return found
 
 
@@ -167,7 +173,7 @@ def _entity(
         ("ip", ip, ip_default),
     ):
         if name is not None and is_default:
-            runner.usage(f"give --{kind} or --{kind}-default, not both")
+            runner.usage(f"Give --{kind} or --{kind}-default, not both.")
         if name is not None or is_default:
             parts.append((kind, name))
     return tuple(parts)

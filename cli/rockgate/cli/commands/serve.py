@@ -31,9 +31,9 @@ def serve(
 ) -> None:
     """Run the server.
 
-    Prints one `ready` line on standard output when every listener answers, logs to standard error,
-    and on SIGTERM or SIGINT finishes what is in flight and exits 0. In place of an address, `off`
-    closes a listener; port 0 takes a free one.
+    Prints one `ready` line on standard output once every listener accepts connections, and logs to
+    standard error. On SIGTERM or SIGINT it completes requests in flight and exits 0. The address
+    `off` disables a listener; port 0 picks a free port.
     """
     flags = server_options.flags(
         data_dir=data_dir,

@@ -68,7 +68,7 @@ def body_text(body: bytes | None, size: int) -> str:
         return "null"
     text = _text(body)
     shown = text if text is not None else f"base64 {b64encode(body).decode()}"
-    return f"{shown} … ({size} bytes)" if len(body) < size else shown
+    return f"{shown} … ({size:,} bytes)" if len(body) < size else shown
 
 
 def echo_lines(lines: Iterable[tuple[str, str]]) -> None:

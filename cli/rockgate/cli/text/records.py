@@ -97,7 +97,7 @@ def _bytes(text: str | None, base64: str | None, what: str) -> bytes | None:
     try:
         return b64decode(base64, validate=True)
     except ValueError as error:
-        raise ValueError(f"has a {what}_base64 that is none: {error}") from None
+        raise ValueError(f"has invalid base64 in {what}_base64: {error}") from None
 
 
 # Lines
@@ -169,7 +169,9 @@ def parse_format(text: str) -> Sequence[Piece]:
             pieces.append(_FIELDS[token])
         elif token.startswith("%"):
             known = " ".join(_FIELDS)
-            raise ValueError(f"knows no {token!r}; it knows {known} and \\n \\t \\r \\0 \\xNN")
+            raise ValueError(
+                f"unknown field {token!r}; known are {known} and \\n \\t \\r \\0 \\xNN"
+            )
         elif token.startswith("\\x"):
             pieces.append(bytes.fromhex(token[2:]))
         elif token.startswith("\\"):

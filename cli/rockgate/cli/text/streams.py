@@ -16,6 +16,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 
+from rockgate.cli.client.kafka.errors import Unusable
 from rockgate.cli.text.values import size_text
 
 READ_BYTES: Final = 1 << 18
@@ -62,7 +63,7 @@ async def lines(descriptor: int) -> AsyncIterator[list[bytes]]:
     async for chunk in chunks(descriptor):
         *whole, rest = (rest + chunk).split(b"\n")
         if len(rest) > LINE_BYTES_MAX:
-            raise ValueError(f"has a line of more than {LINE_BYTES_MAX} bytes")
+            raise Unusable(f"Input line exceeds the maximum of {LINE_BYTES_MAX:,} bytes.")
         if whole:
             yield [line[:-1] if line.endswith(b"\r") else line for line in whole]
     if rest:

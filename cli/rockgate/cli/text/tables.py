@@ -33,15 +33,15 @@ Cell = str | int | None
 _PIPE_WIDTH: Final = 100_000
 
 _ADVICE: Final = {
-    "TOPIC_ALREADY_EXISTS": "--if-not-exists takes that as done",
-    "UNKNOWN_TOPIC_OR_PARTITION": "rockgate topics list shows what there is",
-    "GROUP_ID_NOT_FOUND": "rockgate groups list shows what there is",
-    "NON_EMPTY_GROUP": "stop its members first: rockgate groups members shows them",
-    "UNKNOWN_MEMBER_ID": "the group may have members: rockgate groups members shows them",
-    "GROUP_SUBSCRIBED_TO_TOPIC": "stop the members that read the topic first",
-    "INVALID_REPLICATION_FACTOR": "leave --replication-factor out to take the server's default",
-    "INVALID_CONFIG": "rockgate configs describe --all --docs shows the known ones",
-    "MESSAGE_TOO_LARGE": "the topic's max.message.bytes says how much it takes",
+    "TOPIC_ALREADY_EXISTS": "Use --if-not-exists to ignore existing topics.",
+    "UNKNOWN_TOPIC_OR_PARTITION": "List topics with `rockgate topics list`.",
+    "GROUP_ID_NOT_FOUND": "List groups with `rockgate groups list`.",
+    "NON_EMPTY_GROUP": "Stop its members first; list them with `rockgate groups members`.",
+    "UNKNOWN_MEMBER_ID": "The group may have members; list them with `rockgate groups members`.",
+    "GROUP_SUBSCRIBED_TO_TOPIC": "Stop the members that read the topic first.",
+    "INVALID_REPLICATION_FACTOR": "Omit --replication-factor to use the server's default.",
+    "INVALID_CONFIG": "List known configs with `rockgate configs describe --all --docs`.",
+    "MESSAGE_TOO_LARGE": "The limit is the topic's max.message.bytes.",
 }
 
 
@@ -119,7 +119,7 @@ def echo_error(error: ClientError) -> None:
         advice = _ADVICE.get(name(error.code), "")
     elif isinstance(error, Unreachable):
         advice = error.advice
-    say(f"rockgate: {error}" + (f"; {advice}" if advice else ""), err=True)
+    say(f"rockgate: {error}" + (f" {advice}" if advice else ""), err=True)
 
 
 def note(text: str) -> None:

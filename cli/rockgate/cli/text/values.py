@@ -1,7 +1,7 @@
 """What people write on the command line: times, durations, pairs, partitions.
 
-Every refusal is a ValueError whose text is the end of a sentence that starts with the option's
-name: "wants a duration such as 10s, not 'soon'".
+Every refusal is a ValueError whose text is a clause for "Invalid OPTION: ...": "expected a duration
+such as 10s, got 'soon'".
 """
 
 import re
@@ -29,12 +29,12 @@ def addresses(text: str, default_port: int = DEFAULT_PORT) -> list[Address]:
         try:
             address = Address.parse(part if has_port else f"{part}:{default_port}")
         except ValueError:
-            raise ValueError(f"wants HOST:PORT, not {part!r}") from None
+            raise ValueError(f"expected HOST:PORT, got {part!r}") from None
         if address.port == 0:
-            raise ValueError(f"wants a port from 1 to 65535, not {part!r}")
+            raise ValueError(f"expected a port from 1 to 65535, got {part!r}")
         found.append(address)
     if not found:
-        raise ValueError(f"wants HOST:PORT, not {text!r}")
+        raise ValueError(f"expected HOST:PORT, got {text!r}")
     return found
 
 
@@ -47,9 +47,9 @@ def duration_ms(text: str) -> int:
     elif (iso := _ISO.fullmatch(plain)) and any(iso.groups()):
         total = sum(float(n or 0) * unit for n, unit in zip(iso.groups(), _ISO_MS, strict=True))
     else:
-        raise ValueError(f"wants a duration such as 10s, 1h30m or PT1H30M, not {text!r}")
+        raise ValueError(f"expected a duration such as 10s, 1h30m or PT1H30M, got {text!r}")
     if total > MILLISECONDS_MAX:
-        raise ValueError(f"wants a duration within reason, not {text!r}")
+        raise ValueError(f"the duration {text!r} is out of range")
     return int(total)
 
 
@@ -58,13 +58,13 @@ def time_ms(text: str) -> int:
     plain = text.strip()
     if plain.isascii() and plain.isdigit() and len(plain) > 8:
         if int(plain[:17]) > MILLISECONDS_MAX or len(plain) > 16:
-            raise ValueError(f"wants a time within reason, not {text!r}")
+            raise ValueError(f"the time {text!r} is out of range")
         return int(plain)
     try:
         found = datetime.fromisoformat(plain)
     except ValueError:
         raise ValueError(
-            f"wants a time such as 2026-01-31T12:00:00Z or milliseconds since 1970, not {text!r}"
+            f"expected a time such as 2026-01-31T12:00:00Z or epoch milliseconds, got {text!r}"
         ) from None
     if found.tzinfo is None:
         found = found.replace(tzinfo=UTC)
@@ -99,7 +99,7 @@ def pairs(given: Iterable[str], *, may_lack_value: bool = False) -> list[tuple[s
     for text in given:
         name, equals, value = text.partition("=")
         if not name.strip() or not (equals or may_lack_value):
-            raise ValueError(f"wants NAME=VALUE, not {text!r}")
+            raise ValueError(f"expected NAME=VALUE, got {text!r}")
         found.append((name.strip(), value if equals else None))
     return found
 
@@ -109,7 +109,7 @@ def mapping(given: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in pairs(given):
         if name in found:
-            raise ValueError(f"has {name!r} twice")
+            raise ValueError(f"{name!r} is given twice")
         found[name] = value or ""
     return found
 
@@ -124,10 +124,10 @@ def topic_partitions(given: Sequence[str]) -> Mapping[str, tuple[int, ...] | Non
         else:
             parts = numbers.split(",")
             if not all(part.strip().isascii() and part.strip().isdigit() for part in parts):
-                raise ValueError(f"wants TOPIC or TOPIC:0,1,2, not {text!r}")
+                raise ValueError(f"expected TOPIC or TOPIC:0,1,2, got {text!r}")
             indexes = tuple(sorted({int(part) for part in parts}))
         if not name:
-            raise ValueError(f"wants TOPIC or TOPIC:0,1,2, not {text!r}")
+            raise ValueError(f"expected TOPIC or TOPIC:0,1,2, got {text!r}")
         before = found.get(name, ())
         found[name] = (
             None if indexes is None or before is None else tuple(sorted({*before, *indexes}))
@@ -151,5 +151,5 @@ def span_text(milliseconds: int) -> str:
 
 
 def plural(count: int, word: str) -> str:
-    """`1 partition`, `2 partitions`."""
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+    """`1 partition`, `2,000 partitions`."""
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"

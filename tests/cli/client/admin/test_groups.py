@@ -106,7 +106,7 @@ async def test_a_group_that_an_older_server_calls_dead_is_not_there() -> None:
         groups=[DescribedGroup(group_id="g", group_state="Dead")]
     )
     async with brokers.cluster() as cluster:
-        with pytest.raises(Refused, match=r"group g: .*GROUP_ID_NOT_FOUND"):
+        with pytest.raises(Refused, match=r"Group g: .*GROUP_ID_NOT_FOUND"):
             await groups.describe(cluster, "g")
 
 

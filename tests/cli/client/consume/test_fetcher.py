@@ -267,7 +267,7 @@ async def test_damage_is_told_with_its_place() -> None:
     async with brokers.cluster() as cluster:
         fetcher = Fetcher(cluster)
         fetcher.assign({("t", 0): 4})
-        with pytest.raises(Unusable, match=r"topic t partition 0 at 4: crc"):
+        with pytest.raises(Unusable, match=r"Cannot decode topic t partition 0 at offset 4: crc"):
             await fetcher.poll()
 
 
@@ -283,5 +283,5 @@ async def test_a_topic_that_is_deleted_ends_the_reading() -> None:
         fetcher = Fetcher(cluster, wait_ms=1)
         fetcher.assign({("t", 0): 0})
         await fetcher.poll()
-        with pytest.raises(Refused, match=r"topic t partition 0: .*UNKNOWN_TOPIC_OR_PARTITION"):
+        with pytest.raises(Refused, match=r"Topic t partition 0: .*UNKNOWN_TOPIC_OR_PARTITION"):
             await fetcher.poll()

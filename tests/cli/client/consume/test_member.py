@@ -170,7 +170,7 @@ async def test_what_passes_is_tried_again(
 async def test_what_does_not_pass_is_raised(brokers: Brokers, coordinator: Coordinator) -> None:
     coordinator.codes[JoinGroupRequest] = [ErrorCode.INCONSISTENT_GROUP_PROTOCOL]
     async with brokers.cluster() as cluster:
-        with pytest.raises(Refused, match=r"group g: .*INCONSISTENT_GROUP_PROTOCOL"):
+        with pytest.raises(Refused, match=r"Group g: .*INCONSISTENT_GROUP_PROTOCOL"):
             await Member(cluster, "g", ["t"]).join()
 
 

@@ -39,9 +39,11 @@ async def test_an_api_that_is_not_served_is_named() -> None:
     brokers.served[ApiKey.LIST_GROUPS] = (90, 91)
     async with brokers.cluster() as cluster:
         broker = await cluster.anyone()
-        with pytest.raises(NotServed, match=r"node1:9092 does not serve DescribeCluster"):
+        with pytest.raises(NotServed, match=r"node1:9092 does not support DescribeCluster"):
             await broker.ask(DescribeClusterRequest(), DescribeClusterResponse)
-        with pytest.raises(NotServed, match=r"serves versions 90-91 of ListGroups, none we know"):
+        with pytest.raises(
+            NotServed, match=r"supports ListGroups in versions 90-91, this client does not"
+        ):
             await broker.ask(ListGroupsRequest(), ListGroupsResponse)
 
 
@@ -50,7 +52,7 @@ async def test_an_answer_that_does_not_come_in_time_is_unreachable() -> None:
     brokers.answers[ApiKey.LIST_GROUPS] = lambda node, request: None
     async with brokers.cluster(timeout_s=0.01) as cluster:
         broker = await cluster.anyone()
-        with pytest.raises(Unreachable, match=r"node1:9092 did not answer within 0.01 s"):
+        with pytest.raises(Unreachable, match=r"node1:9092 did not respond within 0.01 s"):
             await broker.ask(ListGroupsRequest(), ListGroupsResponse)
 
 
@@ -91,5 +93,5 @@ async def test_a_peer_that_is_no_kafka_is_named_as_such() -> None:
         asking = asyncio.ensure_future(broker.ask(ListGroupsRequest(), ListGroupsResponse))
         await until(lambda: brokers.requests(ListGroupsRequest), "the request is there")
         brokers.wires[0]._link.data_received(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        with pytest.raises(Unreachable, match="does not speak Kafka's protocol"):
+        with pytest.raises(Unreachable, match="does not speak the Kafka protocol"):
             await asking

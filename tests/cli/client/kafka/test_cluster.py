@@ -157,5 +157,6 @@ async def test_with_nobody_there_every_attempt_is_told() -> None:
         with pytest.raises(Unreachable) as caught:
             await cluster.anyone()
     assert str(caught.value) == (
-        "cannot reach node1:9092: connection refused; cannot reach node2:9092: connection refused"
+        "Cannot connect to node1:9092: connection refused."
+        " Cannot connect to node2:9092: connection refused."
     )

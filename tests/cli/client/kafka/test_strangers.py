@@ -75,9 +75,9 @@ async def rocketmq_error(address: Address) -> ClientError:
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", False, "an HTTP server answers there"),
         (b"SSH-2.0-OpenSSH_9.6\r\n", True, "an SSH server answers there"),
-        (b"\x15\x03\x03\x00\x02\x02\x0a", False, "it wants TLS"),
+        (b"\x15\x03\x03\x00\x02\x02\x0a", False, "it requires TLS"),
         (b"\xff\xff\xff\xffnonsense", False, "is not a"),
-        (b"", False, "closed the connection before it answered"),
+        (b"", False, "closed the connection before responding"),
     ],
 )
 async def test_what_is_there_instead_is_said(data: bytes, is_first: bool, who: str) -> None:

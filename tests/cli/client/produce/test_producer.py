@@ -172,7 +172,7 @@ async def test_one_record_that_is_too_large_is_refused() -> None:
         producer = Producer(cluster, "t")
         await producer.open()
         producer.add(Outgoing(None, b"x"))
-        with pytest.raises(Refused, match=r"topic t partition 0: .*MESSAGE_TOO_LARGE"):
+        with pytest.raises(Refused, match=r"Topic t partition 0: .*MESSAGE_TOO_LARGE"):
             await producer.flush()
 
 
@@ -224,7 +224,7 @@ async def test_a_topic_that_nobody_creates_is_an_error_in_time() -> None:
     brokers = Brokers()
     Log(brokers)
     async with brokers.cluster(timeout_s=0.2) as cluster:
-        with pytest.raises(Refused, match=r"topic new: .*UNKNOWN_TOPIC_OR_PARTITION"):
+        with pytest.raises(Refused, match=r"Topic new: .*UNKNOWN_TOPIC_OR_PARTITION"):
             await Producer(cluster, "new").open()
 
 
@@ -247,5 +247,5 @@ async def test_a_partition_that_is_not_there_is_refused() -> None:
     async with brokers.cluster() as cluster:
         producer = Producer(cluster, "t")
         await producer.open()
-        with pytest.raises(Refused, match="there is no partition 4, only 0 to 0"):
+        with pytest.raises(Refused, match="partition 4 does not exist, only 0 to 0"):
             producer.add(Outgoing(None, b"x", partition=4))

@@ -74,7 +74,7 @@ async def fetch(
             for part in topic.partitions:
                 assert not isinstance(part, Encoded), "only who writes has encoded parts"
                 if part.error_code:
-                    place = f"group {group_id}, {topic.name} {part.partition_index}"
+                    place = f"group {group_id} topic {topic.name} partition {part.partition_index}"
                     raise Refused(part.error_code, what=place)
                 if part.committed_offset != NO_OFFSET:
                     found[topic.name, part.partition_index] = part.committed_offset
@@ -145,7 +145,9 @@ async def forget(
             raise Refused(answer.error_code)
         return {
             (topic.name, part.partition_index): (
-                Refused(part.error_code, what=f"{topic.name} {part.partition_index}")
+                Refused(
+                    part.error_code, what=f"topic {topic.name} partition {part.partition_index}"
+                )
                 if part.error_code
                 else None
             )

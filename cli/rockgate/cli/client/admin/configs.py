@@ -83,7 +83,7 @@ class Resource(NamedTuple):
 
     def __str__(self) -> str:
         if self.kind is Kind.BROKER and not self.name:
-            return "default of all brokers"
+            return "default for all brokers"
         return f"{self.kind.word} {self.name}"
 
 
@@ -187,7 +187,7 @@ async def resources(cluster: Cluster, kinds: Sequence[Kind]) -> list[Resource]:
         request = ListConfigResourcesRequest(resource_types=[int(kind) for kind in kinds])
         answer = await broker.ask(request, ListConfigResourcesResponse)
         if answer.error_code:
-            raise Refused(answer.error_code, what="the list of resources")
+            raise Refused(answer.error_code, what="listing resources")
         known = {int(kind) for kind in Kind}
         return sorted(
             Resource(Kind(each.resource_type), each.resource_name)
@@ -198,7 +198,7 @@ async def resources(cluster: Cluster, kinds: Sequence[Kind]) -> list[Resource]:
     found = [Resource(Kind.TOPIC, name) for name in view.topics if Kind.TOPIC in kinds]
     found += [Resource(Kind.BROKER, str(n)) for n in view.nodes if Kind.BROKER in kinds]
     if not {Kind.TOPIC, Kind.BROKER} & set(kinds):
-        raise NotServed("the server cannot list resources of this kind")
+        raise NotServed("The server cannot list resources of this type")
     return sorted(found)
 
 

@@ -92,7 +92,7 @@ async def list_groups(
     found = []
     for answer in answers:
         if answer.error_code:
-            raise Refused(answer.error_code, what="the list of groups")
+            raise Refused(answer.error_code, what="listing groups")
         found += [
             Listed(each.group_id, each.group_type, each.group_state, each.protocol_type)
             for each in answer.groups

@@ -96,7 +96,7 @@ async def list_ids(
     async def ask(node_id: int) -> ListTransactionsResponse:
         answer = await cluster.node(node_id).ask(request, ListTransactionsResponse)
         if answer.error_code:
-            raise Refused(answer.error_code, what=f"transactions of broker {node_id}")
+            raise Refused(answer.error_code, what=f"listing transactions of broker {node_id}")
         return answer
 
     answers = await asyncio.gather(*(ask(node_id) for node_id in cluster.node_ids))
@@ -196,12 +196,12 @@ async def find_hanging(cluster: Cluster, candidates: Sequence[Open]) -> list[Han
             continue
         transaction = known[id_]
         if isinstance(transaction, Refused):
-            found.append(Hanging(each, id_, "its coordinator does not know it any more"))
+            found.append(Hanging(each, id_, "its coordinator no longer knows it"))
         elif not transaction.is_open:
-            reason = f"for its coordinator it is over ({transaction.state})"
+            reason = f"its coordinator has completed it ({transaction.state})"
             found.append(Hanging(each, id_, reason))
         elif each.place not in transaction.places:
-            found.append(Hanging(each, id_, "its coordinator does not count this partition in"))
+            found.append(Hanging(each, id_, "its coordinator does not include this partition"))
     return found
 
 

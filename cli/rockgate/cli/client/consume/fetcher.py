@@ -207,7 +207,7 @@ def _open(place: Place, position: int, part: PartitionData, *, is_committed: boo
             ]
     except MalformedBatch as error:
         raise Unusable(
-            f"topic {place[0]} partition {place[1]} at {next_offset}: {error}"
+            f"Cannot decode topic {place[0]} partition {place[1]} at offset {next_offset}: {error}"
         ) from error
     return Chunk(place, position, records, next_offset, is_append_time)
 

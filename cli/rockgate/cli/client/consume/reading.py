@@ -207,7 +207,10 @@ class Reading:
 
     def _tell_resets(self) -> None:
         for (topic, index), old, new in self._fetcher.resets:
-            self._note(f"{topic} {index}: offset {old} is not in the log; going on at {new}")
+            self._note(
+                f"Offset {old} of topic {topic} partition {index} is out of range;"
+                f" continuing at {new}."
+            )
         self._fetcher.resets.clear()
 
     async def _look_around(self, now: float) -> None:
@@ -217,7 +220,7 @@ class Reading:
             try:
                 await self._commit()
             except Unreachable as error:
-                self._note(f"not committed for now: {error}")
+                self._note(f"Commit failed, will retry: {error}")
         if now - self._looked_at >= GROWTH_S:
             self._looked_at = now
             if self._member is not None:
@@ -245,7 +248,7 @@ class Reading:
         if refused is not None and not self._member.is_stale.is_set():
             raise refused
         if refused is not None:
-            self._note(f"not committed: {refused}")
+            self._note(f"Commit rejected: {refused}")
 
     async def _end(self) -> None:
         """Commit and leave; a server that is gone by now is no reason to fail."""
@@ -255,7 +258,7 @@ class Reading:
             await self._commit()
             await self._member.leave()
         except ClientError as error:
-            self._note(f"the group was not left in order: {error}")
+            self._note(f"Could not leave the group cleanly: {error}")
 
 
 def _offset(place: Place, found: object) -> int:

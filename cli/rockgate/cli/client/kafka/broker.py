@@ -100,8 +100,10 @@ class Broker:
         if not common:
             theirs, name = self._served.get(key, NO_VERSIONS), APIS[key].name
             if theirs:
-                raise NotServed(f"{self.address} serves versions {theirs} of {name}, none we know")
-            raise NotServed(f"{self.address} does not serve {name}")
+                raise NotServed(
+                    f"{self.address} supports {name} in versions {theirs}, this client does not"
+                )
+            raise NotServed(f"{self.address} does not support {name}")
         return common.max
 
     def close(self) -> None:
@@ -122,14 +124,14 @@ class Broker:
                 )
         except TimeoutError:
             raise Unreachable(
-                f"no connection to {self.address} within {self._timeout_s:g} s"
+                f"Connecting to {self.address} timed out after {self._timeout_s:g} s"
             ) from None
         except socket.gaierror as error:
             raise Unreachable(
-                f"cannot find the host {self.address.host}: {error.strerror}"
+                f"Cannot resolve host {self.address.host}: {error.strerror}"
             ) from error
         except OSError as error:
-            raise Unreachable(f"cannot reach {self.address}: {reason_of(error)}") from error
+            raise Unreachable(f"Cannot connect to {self.address}: {reason_of(error)}") from error
         try:
             await self._agree(link)
         except BaseException:
@@ -165,7 +167,7 @@ class Broker:
                 return await future
         except TimeoutError:
             raise NotKafka(
-                f"{self.address} took the connection and did not answer within "
+                f"{self.address} accepted the connection but did not respond within "
                 f"{self._timeout_s:g} s: it is busy, or not a Kafka port"
             ) from None
 
@@ -174,14 +176,14 @@ class Broker:
             async with asyncio.timeout(seconds_max):
                 return await future
         except TimeoutError:
-            raise Unreachable(f"{self.address} did not answer within {seconds_max:g} s") from None
+            raise Unreachable(f"{self.address} did not respond within {seconds_max:g} s") from None
 
     def _read(self, answer: type[T], version: int, response: Response) -> T:
         body = response.body
         try:
             return decode(answer, version, body, memory_max=MEMORY_FACTOR * len(body) + (1 << 22))
         except ProtocolError as error:
-            raise Unusable(f"{self.address} sent what cannot be read: {error}") from error
+            raise Unusable(f"Cannot decode the response from {self.address}: {error}") from error
 
 
 def _key_of(request: Any) -> ApiKey:

@@ -109,7 +109,7 @@ class Cluster:
             else:
                 self._first = broker
                 return broker
-        raise Unreachable("; ".join(str(each) for each in failures.values()))
+        raise Unreachable(" ".join(str(each) for each in failures.values()))
 
     async def metadata(
         self, topics: Collection[str] | None = None, *, creates: bool = False
@@ -121,7 +121,7 @@ class Cluster:
         )
         answer = await (await self.anyone()).ask(request, MetadataResponse)
         if answer.error_code:
-            raise Refused(answer.error_code, what="the cluster's description")
+            raise Refused(answer.error_code, what="metadata")
         view = view_of(answer)
         self._nodes = {each.node_id: each.address for each in view.nodes.values()}
         return view
@@ -154,7 +154,7 @@ class Cluster:
         """A broker by its number."""
         if node_id not in self._nodes:
             known = ", ".join(map(str, sorted(self._nodes))) or "none"
-            raise Unusable(f"there is no broker {node_id} (known: {known})")
+            raise Unusable(f"Broker {node_id} does not exist (known: {known})")
         return self._broker(self._nodes[node_id])
 
     @property
@@ -186,7 +186,9 @@ class Cluster:
             if asyncio.get_running_loop().time() + pause_s > until:
                 if isinstance(error, Refused):
                     raise error
-                raise Unreachable(f"gave up on {what} after {self.timeout_s:g} s: {error}")
+                raise Unreachable(
+                    f"Timed out after {self.timeout_s:g} s waiting for {what}: {error}"
+                )
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _PAUSE_S_MAX)
 
@@ -219,7 +221,7 @@ class Cluster:
         """Do `ask` for each partition at its leader; what moved meanwhile is asked again."""
         done: dict[Place, R | Refused] = {}
         pending = list(dict.fromkeys(places))
-        async with self.deadline("the leaders of partitions") as pause:
+        async with self.deadline("partition leaders") as pause:
             while pending:
                 found = await self._ask_leaders_once(pending, ask)
                 moved = {
@@ -284,7 +286,7 @@ class Cluster:
         )
         for answer in answers:
             found |= answer
-        unanswered = Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "the server did not answer for it")
+        unanswered = Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "the server returned no result for it")
         return {place: found.get(place, unanswered) for place in places}
 
 

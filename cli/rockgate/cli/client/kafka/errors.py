@@ -17,31 +17,40 @@ from rockgate.protocol.remoting.codes import response_name
 
 
 class ClientError(Exception):
-    """Root of what the client raises; its text is one clause for people."""
+    """Root of what the client raises; its text is a sentence for people."""
+
+    def __init__(self, text: str) -> None:
+        # Reasons of others are quoted in it, with a full stop or without.
+        super().__init__(f"{text.rstrip('. ')}.")
 
 
 class Unreachable(ClientError):
     """No connection, a connection that ended, or no answer in time."""
 
-    advice = "is a server running there? --bootstrap-server or ROCKGATE_BOOTSTRAP_SERVER says where"
+    advice = (
+        "Is a server running there?"
+        " Set its address with --bootstrap-server or ROCKGATE_BOOTSTRAP_SERVER."
+    )
 
 
 class NotKafka(Unreachable):
     """Somebody is there, and does not speak Kafka's protocol."""
 
-    advice = "--bootstrap-server or ROCKGATE_BOOTSTRAP_SERVER says which port is Kafka's"
+    advice = "Set the Kafka port with --bootstrap-server or ROCKGATE_BOOTSTRAP_SERVER."
 
 
 class BrokerUnreachable(Unreachable):
     """The same of RocketMQ's listener, which is found by another option."""
 
-    advice = "is RocketMQ's listener open there? --broker or ROCKGATE_BROKER says where it is"
+    advice = (
+        "Is the RocketMQ listener running there? Set its address with --broker or ROCKGATE_BROKER."
+    )
 
 
 class NotRocketMQ(BrokerUnreachable):
     """Somebody is there, and does not speak RocketMQ's protocol."""
 
-    advice = "--broker or ROCKGATE_BROKER says which port is RocketMQ's"
+    advice = "Set the RocketMQ port with --broker or ROCKGATE_BROKER."
 
 
 class NotServed(ClientError):
@@ -49,32 +58,33 @@ class NotServed(ClientError):
 
 
 class Unusable(ClientError):
-    """An answer or an input that makes no sense here."""
+    """A response or an input that cannot be used."""
 
 
 class Refused(ClientError):
-    """The server's own no: its code, and its words where it has any."""
+    """The server rejected a request: its code, and its message where it has one."""
 
     def __init__(self, code: int, message: str | None = None, *, what: str = "") -> None:
         self.code = code
         self.message = message
         self.what = what
         reason = (message or meaning(code)).rstrip(". ")
-        super().__init__(f"{what}: {reason} ({name(code)})" if what else f"{reason} ({name(code)})")
+        text = f"{what}: {reason}" if what else reason
+        super().__init__(f"{text[:1].upper()}{text[1:]} ({name(code)})")
 
     def about(self, what: str) -> "Refused":
-        """The same no, with what it is about."""
+        """The same error, with what it is about."""
         return Refused(self.code, self.message, what=what)
 
 
 class Declined(ClientError):
-    """The no of RocketMQ's listener: its code, and its words where it has any."""
+    """RocketMQ's listener rejected a request: its code, and its message where it has one."""
 
     def __init__(self, code: int, message: str | None = None, *, what: str = "") -> None:
         self.code = code
         self.message = message
         self.what = what
-        reason = (message or "the server says no").strip().rstrip(". ")
+        reason = (message or "the server rejected the request").strip().rstrip(". ")
         shown = f"{reason} ({response_name(code)})"
         super().__init__(f"{what}: {shown}" if what else shown)
 
@@ -101,4 +111,4 @@ def meaning(code: int) -> str:
     try:
         return ErrorCode(code).meaning
     except ValueError:
-        return "the server answered with an error this client does not know"
+        return "unknown error code"

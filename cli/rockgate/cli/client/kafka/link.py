@@ -51,7 +51,7 @@ class Link(asyncio.Protocol):
                         future.set_result(response)
                 data = b""
         except ProtocolError as broken:
-            self._fail_strangely(str(broken), f"does not speak Kafka's protocol: {broken}")
+            self._fail_strangely(str(broken), f"does not speak the Kafka protocol: {broken}")
 
     def connection_lost(self, error: Exception | None) -> None:
         """Tell everybody who waits."""
@@ -92,14 +92,14 @@ class Link(asyncio.Protocol):
 
     def close(self) -> None:
         """End the connection."""
-        self._fail(f"the connection to {self._peer} is closed")
+        self._fail(f"The connection to {self._peer} is closed")
 
     # Private
 
     def _send(self, key: ApiKey, version: int, buffers: list[Buffer], *, has_answer: bool) -> None:
         if self._lost is not None:
             raise self._lost
-        assert self._transport is not None, "nobody connected this"
+        assert self._transport is not None, "not connected"
         self._connection.send(key, version, buffers, has_answer=has_answer)
         self._transport.writelines(self._connection.data_to_send())
 

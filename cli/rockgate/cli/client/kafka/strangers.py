@@ -10,7 +10,7 @@ FIRST_BYTES: Final = 16
 _KNOWN: Final = (
     (b"HTTP/", "an HTTP server answers there"),
     (b"SSH-", "an SSH server answers there"),
-    (b"\x15\x03", "it wants TLS, which this client does not speak"),
+    (b"\x15\x03", "it requires TLS, which this client does not support"),
     (b"220 ", "a mail or FTP server answers there"),
     (b"-ERR", "a Redis server answers there"),
 )
@@ -26,4 +26,4 @@ def not_a_port(peer: str, kind: str, first: bytes, why: str) -> str:
             return f"{peer} is not a {kind} port: {who}"
     if first:
         return f"{peer} is not a {kind} port: {why}"
-    return f"{peer} is not a {kind} port, or turns us away: it {why} before it answered"
+    return f"{peer} is not a {kind} port, or it rejects this client: it {why} before responding"

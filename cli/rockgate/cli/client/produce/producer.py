@@ -126,7 +126,7 @@ class Producer:
                     answer = await broker.ask(request, InitProducerIdResponse)
                     if not answer.error_code:
                         break
-                    error = Refused(answer.error_code, what="a producer id")
+                    error = Refused(answer.error_code, what="allocating a producer id")
                     if answer.error_code != ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
                         raise error
                     await pause(error)
@@ -147,7 +147,7 @@ class Producer:
 
     async def flush(self) -> None:
         """Send all that waits; it is acknowledged, or an error is raised."""
-        async with self._cluster.deadline(f"sending to {self._topic}") as pause:
+        async with self._cluster.deadline(f"acknowledgements from {self._topic}") as pause:
             while waiting := [i for i, queue in self._queues.items() if queue.records]:
                 error = await self._send_once(waiting)
                 if error is not None:
@@ -163,7 +163,7 @@ class Producer:
             if not 0 <= record.partition < self._count:
                 raise Refused(
                     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                    f"there is no partition {record.partition}, only 0 to {self._count - 1}",
+                    f"partition {record.partition} does not exist, only 0 to {self._count - 1}",
                     what=f"topic {self._topic}",
                 )
             return record.partition

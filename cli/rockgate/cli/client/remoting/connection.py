@@ -63,7 +63,7 @@ class RemotingConnection(asyncio.Protocol):
         try:
             return msgspec.json.decode(told.body, type=answer)
         except msgspec.MsgspecError as error:
-            raise Unusable(f"{self.address} sent what cannot be read: {error}") from error
+            raise Unusable(f"Cannot decode the response from {self.address}: {error}") from error
 
     async def command(
         self, code: RequestCode, header: msgspec.Struct, body: Buffer = b""
@@ -80,11 +80,12 @@ class RemotingConnection(asyncio.Protocol):
                 told = await future
         except TimeoutError:
             raise BrokerUnreachable(
-                f"{self.address} did not answer within {self._timeout_s:g} s"
+                f"{self.address} did not respond within {self._timeout_s:g} s"
             ) from None
         if told.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
             raise NotServed(
-                f"{self.address} does not serve {request_name(code)}: it is no rockgate, or too old"
+                f"{self.address} does not support {request_name(code)}:"
+                " it is not rockgate, or too old"
             )
         if told.code != ResponseCode.SUCCESS:
             raise Declined(told.code, told.remark)
@@ -101,10 +102,10 @@ class RemotingConnection(asyncio.Protocol):
                 await loop.create_connection(lambda: self, address.host, address.port)
         except TimeoutError:
             raise BrokerUnreachable(
-                f"no connection to {address} within {self._timeout_s:g} s"
+                f"Connecting to {address} timed out after {self._timeout_s:g} s"
             ) from None
         except OSError as error:
-            raise BrokerUnreachable(f"cannot reach {address}: {reason_of(error)}") from error
+            raise BrokerUnreachable(f"Cannot connect to {address}: {reason_of(error)}") from error
 
     # What the transport calls
 
@@ -125,7 +126,7 @@ class RemotingConnection(asyncio.Protocol):
                         future.set_result(command)
                 data = b""
         except ProtocolError as broken:
-            self._fail_strangely(str(broken), f"does not speak RocketMQ's protocol: {broken}")
+            self._fail_strangely(str(broken), f"does not speak the RocketMQ protocol: {broken}")
 
     def connection_lost(self, error: Exception | None) -> None:
         """Tell everybody who waits."""

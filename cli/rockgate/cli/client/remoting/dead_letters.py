@@ -72,9 +72,9 @@ def read_id(text: str) -> LetterId:
     """`GROUP/QUEUE/OFFSET`, as it is listed."""
     parts = text.rsplit("/", 2)
     if len(parts) != 3 or not all(part.isascii() and part.isdecimal() for part in parts[1:]):
-        raise ValueError(f"wants GROUP/QUEUE/OFFSET such as billing/0/17, not {text!r}")
+        raise ValueError(f"expected GROUP/QUEUE/OFFSET such as billing/0/17, got {text!r}")
     if not parts[0] or max(len(part) for part in parts[1:]) > 18:
-        raise ValueError(f"wants GROUP/QUEUE/OFFSET such as billing/0/17, not {text!r}")
+        raise ValueError(f"expected GROUP/QUEUE/OFFSET such as billing/0/17, got {text!r}")
     return LetterId(group_of(parts[0]), int(parts[1]), int(parts[2]))
 
 

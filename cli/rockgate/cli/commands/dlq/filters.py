@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 Topic = Annotated[
     str | None,
     typer.Option(
-        metavar="TOPIC", help="Only those from this topic.", autocompletion=completion.topics
+        metavar="TOPIC", help="Only dead letters from this topic.", autocompletion=completion.topics
     ),
 ]
-Key = Annotated[str | None, typer.Option(metavar="KEY", help="Only those with this key.")]
+Key = Annotated[str | None, typer.Option(metavar="KEY", help="Only dead letters with this key.")]
 Reason = Annotated[
-    str | None, typer.Option(metavar="REASON", help="Only these: tries, asked or ordered.")
+    str | None, typer.Option(metavar="REASON", help="Only this reason: tries, asked or ordered.")
 ]
 Since = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Only those that died at or after a time.")
+    str | None, typer.Option(metavar="TIME", help="Only dead-lettered at or after this time.")
 ]
 Until = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Only those that died before a time.")
+    str | None, typer.Option(metavar="TIME", help="Only dead-lettered before this time.")
 ]
 
 

@@ -44,15 +44,17 @@ def list_(
     since: filters.Since = None,
     until: filters.Until = None,
     start: Annotated[
-        int, typer.Option("--from", min=0, help="The offset to begin at: the next page.")
+        int, typer.Option("--from", min=0, help="First offset, to continue a list.")
     ] = 0,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Dead letters at most.")] = 50,
+    limit: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Maximum number of dead letters.")
+    ] = 50,
     broker: runner.Broker = None,
     bootstrap_server: runner.Server = runner.SERVER,
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Show which groups have dead letters; with a GROUP, list its own, the oldest first."""
+    """List groups with dead letters; with a GROUP, list its dead letters, oldest first."""
     from rockgate.cli.client.remoting import dead_letters as wire
 
     wanted = filters.read_filter(topic, key, reason, since, until)
@@ -88,15 +90,17 @@ def list_(
 
 def show(
     ids: Annotated[
-        list[str], typer.Argument(metavar="ID", help="GROUP/QUEUE/OFFSET, as `list` shows it.")
+        list[str], typer.Argument(metavar="ID", help="GROUP/QUEUE/OFFSET, as printed by `list`.")
     ],
-    preview: Annotated[int, typer.Option(min=0, max=65_536, help="Bytes of the body.")] = 512,
+    preview: Annotated[
+        int, typer.Option(min=0, max=65_536, help="Bytes of the body to print.")
+    ] = 512,
     broker: runner.Broker = None,
     bootstrap_server: runner.Server = runner.SERVER,
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Show dead letters: where they came from, why they died, and what is in them."""
+    """Show dead letters: origin, reason, properties and the start of the body."""
     from rockgate.cli.client.kafka.errors import Declined, Missed
     from rockgate.cli.client.remoting import dead_letters as wire
 
@@ -124,7 +128,7 @@ def show(
     )
 
 
-UNKNOWN = "there is no such dead letter (any more); rockgate dlq list GROUP shows what there is"
+UNKNOWN = "not found. List dead letters with `rockgate dlq list GROUP`"
 
 
 # What is printed
@@ -168,7 +172,7 @@ def _show_queues(queues: list[DeadLetterQueue]) -> None:
     from rockgate.cli.text import tables, values
 
     if not queues:
-        tables.note("no group has dead letters")
+        tables.note("No groups have dead letters.")
         return
     tables.table(
         ("group", "queue", "messages", "oldest", "newest"),
@@ -190,10 +194,10 @@ def _show_letters(letters: list[DeadLetter], following: int | None) -> None:
     from rockgate.cli.text import tables, values
 
     if not letters:
-        tables.note("no such dead letters")
+        tables.note("No dead letters match.")
         return
     tables.table(
-        ("id", "topic", "died", "tries", "reason", "keys", "size", "resent", "message id"),
+        ("id", "topic", "dead since", "tries", "reason", "keys", "size", "resent", "message id"),
         [
             (
                 str(id_of(each)),
@@ -210,7 +214,7 @@ def _show_letters(letters: list[DeadLetter], following: int | None) -> None:
         ],
     )
     if following is not None:
-        tables.note(f"there are more: --from {following}")
+        tables.note(f"More dead letters follow; continue with --from {following}")
 
 
 def _show_each(letters: list[DeadLetter]) -> None:
@@ -224,10 +228,10 @@ def _show_each(letters: list[DeadLetter]) -> None:
         message_view.echo_lines(
             [
                 ("id", str(id_of(each))),
-                ("from", f"{each.origin_topic or '-'} (queue/offset {place})"),
-                ("origin id", each.origin_message_id or "-"),
+                ("origin", f"{each.origin_topic or '-'} (queue/offset {place})"),
+                ("origin message id", each.origin_message_id or "-"),
                 ("first failed", values.time_text(each.failed_ms)),
-                ("died", values.time_text(each.dead_ms)),
+                ("dead since", values.time_text(each.dead_ms)),
                 ("reason", each.reason or "-"),
                 ("resent", "yes" if each.is_resent else "no"),
                 *message_view.message_lines(each.message),

@@ -40,27 +40,31 @@ class Outcome(NamedTuple):
 def resend(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ID]", help="GROUP/QUEUE/OFFSET, as `list` shows it."),
+        typer.Argument(metavar="[ID]", help="GROUP/QUEUE/OFFSET, as printed by `list`."),
     ] = None,
     group: Annotated[
         str | None,
-        typer.Option(metavar="GROUP", help="Whose dead letters.", autocompletion=completion.groups),
+        typer.Option(
+            metavar="GROUP",
+            help="Group whose dead letters to resend.",
+            autocompletion=completion.groups,
+        ),
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="All of the group's.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="All dead letters of the group.")] = False,
     topic: filters.Topic = None,
     key: filters.Key = None,
     reason: filters.Reason = None,
     since: filters.Since = None,
     until: filters.Until = None,
     to: Annotated[
-        str | None, typer.Option(metavar="TOPIC", help="Another topic than the one they are from.")
+        str | None, typer.Option(metavar="TOPIC", help="Topic to send to instead of the original.")
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Also those that were sent again before.")
+        bool, typer.Option("--again", help="Include dead letters that were already resent.")
     ] = False,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Let the server check each, say what would be sent."),
+        typer.Option("--dry-run", help="Validate on the server and print what would be sent."),
     ] = False,
     yes: runner.Yes = False,
     broker: runner.Broker = None,
@@ -68,10 +72,10 @@ def resend(
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Send dead letters to the topics they came from, as they were sent first.
+    """Resend dead letters, unchanged, to their original topics.
 
-    Each is sent once, however often this runs or is broken off; --again sends it once more. The
-    dead letter stays in its queue. On a terminal it asks first.
+    Each is resent once, even if the command is repeated or interrupted; --again resends it. The
+    dead letter stays in its queue. Asks for confirmation on a terminal.
     """
     from rockgate.cli.client.remoting import dead_letters as wire
     from rockgate.cli.text.values import plural
@@ -82,7 +86,7 @@ def resend(
     if group is not None:
         name = wire.group_of(group)
         named = runner.run_remoting(
-            lambda remoting: _meant(remoting, name, wanted, is_again=again),
+            lambda remoting: _matching(remoting, name, wanted, is_again=again),
             broker=broker,
             server=bootstrap_server,
             timeout=timeout,
@@ -90,7 +94,7 @@ def resend(
         )
     if not dry_run and named:
         where = f" to {to}" if to else ""
-        runner.confirm(f"Send {plural(len(named), 'dead letter')} again{where}?", is_sure=yes)
+        runner.confirm(f"Resend {plural(len(named), 'dead letter')}{where}?", is_sure=yes)
     done: list[Outcome] = []
     if named:
         runner.run_remoting(
@@ -112,14 +116,16 @@ def resend(
 def _check(named: list[LetterId], group: str | None, wanted: Filter, *, is_all: bool) -> None:
     is_filtered = wanted != type(wanted)()
     if bool(named) == (group is not None):
-        runner.usage("say which: ids, or --group with --all or a filter")
+        runner.usage("Give ids, or --group with --all or a filter.")
     if named and (is_all or is_filtered):
-        runner.usage("ids take no filter: --all, --topic and the like go with --group")
+        runner.usage("Ids cannot be combined with --all or filters; those require --group.")
     if group is not None and is_all == is_filtered:
-        runner.usage("--group wants --all, or a filter: --topic, --key, --reason, --since, --until")
+        runner.usage(
+            "--group requires --all or a filter: --topic, --key, --reason, --since, --until."
+        )
 
 
-async def _meant(
+async def _matching(
     remoting: RemotingConnection, group: str, wanted: Filter, *, is_again: bool
 ) -> list[LetterId]:
     from rockgate.cli.client.remoting import dead_letters as wire
@@ -153,7 +159,7 @@ async def _resend(
             continue
         missed = None
         if not told.is_resent:
-            missed = Missed(str(id_), "it was sent again before; --again does it once more")
+            missed = Missed(str(id_), "already resent. Use --again to resend it")
         done.append(Outcome(id_, told, missed))
 
 
@@ -176,7 +182,8 @@ def _show_part(done: list[Outcome], count: int, *, is_dry_run: bool) -> None:
     if done:
         _show(done, is_dry_run=is_dry_run)
     tables.note(
-        f"rockgate: broken off after {len(done)} of {count}; the same command does the others"
+        f"rockgate: Interrupted after {len(done):,} of {count:,}."
+        " Run the same command to resend the rest."
     )
 
 
@@ -184,12 +191,12 @@ def _show(done: list[Outcome], *, is_dry_run: bool) -> None:
     from rockgate.cli.text import tables
 
     if not done:
-        tables.note("no dead letter is meant by this")
+        tables.note("No dead letters match.")
     for each in done:
         if each.resend is None or not each.resend.is_resent:
             continue
         if is_dry_run:
-            say(f"would send {each.id} to {each.resend.topic}/{each.resend.queue}")
+            say(f"Would resend {each.id} to {each.resend.topic}/{each.resend.queue}.")
         else:
             place = f"{each.resend.topic}/{each.resend.queue}/{each.resend.offset}"
-            say(f"sent {each.id} as {place}")
+            say(f"Resent {each.id} as {place}.")

@@ -5,7 +5,7 @@ import typer
 from rockgate.cli.commands.groups import deleting, listing, resetting
 
 app = typer.Typer(
-    help="Groups: list, describe, lag, reset offsets, delete.",
+    help="List, describe, reset and delete consumer groups.",
     no_args_is_help=True,
     add_completion=False,
 )

@@ -37,11 +37,11 @@ def delete(
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Delete groups that have no members, with all their offsets. On a terminal it asks first."""
+    """Delete groups without members, and their offsets. Asks for confirmation on a terminal."""
     from rockgate.cli.client.admin import groups as wire
     from rockgate.cli.client.kafka.errors import Refused
 
-    runner.confirm(f"Delete {', '.join(groups)} and the offsets kept there?", is_sure=yes)
+    runner.confirm(f"Delete {', '.join(groups)} and all committed offsets?", is_sure=yes)
 
     async def work(cluster: Cluster) -> dict[str, Refused | None]:
         done: dict[str, Refused | None] = {}
@@ -67,26 +67,28 @@ def delete(
 
 def _show_deleted(groups: list[str]) -> None:
     for group in groups:
-        say(f"deleted {group}")
+        say(f"Deleted group {group}.")
 
 
 def delete_offsets(
     group: Annotated[str, typer.Argument(metavar="GROUP", autocompletion=completion.groups)],
     topic: Annotated[
         list[str],
-        typer.Option(metavar="TOPIC[:PARTITION,...]", help="What to forget; repeatable."),
+        typer.Option(
+            metavar="TOPIC[:PARTITION,...]", help="Topics to delete offsets of; repeatable."
+        ),
     ],
     yes: runner.Yes = False,
     bootstrap_server: runner.Server = runner.SERVER,
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Forget what a group has committed for some topics that nobody in it reads now."""
+    """Delete a group's offsets of topics no member reads. Asks for confirmation on a terminal."""
     from rockgate.cli.client.admin import committed
     from rockgate.cli.text import tables, values
 
     wanted = runner.checked("--topic", values.topic_partitions, topic)
-    runner.confirm(f"Forget offsets of {group} in {', '.join(topic)}?", is_sure=yes)
+    runner.confirm(f"Delete offsets of group {group} for {', '.join(topic)}?", is_sure=yes)
 
     async def work(cluster: Cluster) -> dict[Place, Refused | None]:
         known = await committed.fetch(cluster, group)
@@ -111,11 +113,11 @@ def delete_offsets(
 
     def show() -> None:
         if not done:
-            say(f"{group} has committed nothing there")
+            say(f"Group {group} has no committed offsets there.")
         elif rows:
             tables.table(
                 ("topic", "partition", ""),
-                [(row["topic"], row["partition"], "forgotten") for row in rows],
+                [(row["topic"], row["partition"], "deleted") for row in rows],
             )
 
     runner.finish({"group": group, "offsets": rows}, errors, is_json=json, show=show)

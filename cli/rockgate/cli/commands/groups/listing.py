@@ -19,14 +19,16 @@ if TYPE_CHECKING:
 Groups = Annotated[
     list[str],
     typer.Argument(
-        metavar="GROUP", help="Names, or patterns with * and ?.", autocompletion=completion.groups
+        metavar="GROUP",
+        help="Group names, or patterns with * and ?.",
+        autocompletion=completion.groups,
     ),
 ]
 AnyGroups = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="GROUP",
-        help="Names, or patterns with * and ?; else all.",
+        help="Group names, or patterns with * and ?; default: all.",
         autocompletion=completion.groups,
     ),
 ]
@@ -71,11 +73,11 @@ rockgate groups lag billing --json | jq '.groups[].lag'
 def list_(
     state: Annotated[
         list[str] | None,
-        typer.Option(help="Only in this state: stable, empty, dead, …; repeatable."),
+        typer.Option(help="Only this state: stable, empty, dead, …; repeatable."),
     ] = None,
     kind: Annotated[
         list[str] | None,
-        typer.Option(help="Only of this kind: classic, consumer, share; repeatable."),
+        typer.Option(help="Only this type: classic, consumer, share; repeatable."),
     ] = None,
     bootstrap_server: runner.Server = runner.SERVER,
     timeout: runner.Timeout = runner.TIMEOUT,
@@ -119,7 +121,7 @@ def describe(
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Describe groups: state, lag in each partition, members and what they were given."""
+    """Describe groups: state, lag per partition, members and assignments."""
     found, errors = _standings(groups, broker, bootstrap_server, timeout, is_json=json)
 
     def show() -> None:
@@ -138,7 +140,7 @@ def lag(
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Show how far groups are behind, by topic: in records that can be read, and in offsets."""
+    """Show lag by group and topic, in readable records and in offsets."""
     found, errors = _standings(groups or [], broker, bootstrap_server, timeout, is_json=json)
     rows: list[dict[str, Any]] = []
     for each in found:
@@ -175,7 +177,7 @@ def _show_lag(rows: list[dict[str, Any]]) -> None:
         for topic in row["topics"]
     ]
     if lines:
-        tables.table(("group", "state", "topic", "lag", "in offsets"), lines)
+        tables.table(("group", "state", "topic", "lag", "offset lag"), lines)
 
 
 def members(
@@ -184,7 +186,7 @@ def members(
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Show who is in a group, and which partitions each member was given."""
+    """List the members of groups and their assigned partitions."""
     from rockgate.cli.commands.groups.standing import group_fields
 
     found, errors = _groups(groups, bootstrap_server, timeout, is_json=json)
@@ -204,7 +206,7 @@ def state(
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Show the state of groups: coordinator, assignor, members."""
+    """Show the state, coordinator, assignor and member count of groups."""
     from rockgate.cli.commands.groups.standing import group_fields
     from rockgate.cli.text import tables
 
@@ -264,7 +266,7 @@ def _show(standing: Standing) -> None:
     say(f"state        {group.state}, {group.kind}")
     say(f"coordinator  {group.coordinator}")
     say(f"assignor     {group.assignor or '-'}")
-    say(f"lag          {standing.lag}" + _empties(standing))
+    say(f"lag          {standing.lag:,}" + _empties(standing))
     if standing.lines:
         say()
         tables.table(
@@ -294,7 +296,7 @@ _COLUMNS = (
     "committed",
     "end",
     "lag",
-    "in offsets",
+    "offset lag",
     "client",
     "host",
     "member",
@@ -303,14 +305,14 @@ _COLUMNS = (
 
 def _empties(standing: Standing) -> str:
     count = standing.offset_lag - standing.lag
-    return f", and {count} offsets that hold nothing to be read" if count else ""
+    return f", plus {count:,} offsets without readable records" if count else ""
 
 
 def _show_members(group: Group) -> None:
     from rockgate.cli.text import tables
 
     if not group.members:
-        say(f"group {group.group_id} has no members ({group.state})")
+        say(f"Group {group.group_id} has no members ({group.state}).")
         return
     tables.table(
         ("member", "client", "host", "instance", "partitions"),

@@ -73,28 +73,32 @@ class Move:
 Group = Annotated[str, typer.Argument(metavar="GROUP", autocompletion=completion.groups)]
 Topic = Annotated[
     list[str] | None,
-    typer.Option(metavar="TOPIC[:PARTITION,...]", help="What to reset; repeatable."),
+    typer.Option(metavar="TOPIC[:PARTITION,...]", help="Topics to reset; repeatable."),
 ]
-AllTopics = Annotated[
-    bool, typer.Option("--all-topics", help="Everything the group has committed.")
-]
-ToEarliest = Annotated[bool, typer.Option("--to-earliest", help="Where the log begins.")]
-ToLatest = Annotated[bool, typer.Option("--to-latest", help="Where the log ends.")]
-ToCurrent = Annotated[bool, typer.Option("--to-current", help="What is committed now.")]
+AllTopics = Annotated[bool, typer.Option("--all-topics", help="All topics with committed offsets.")]
+ToEarliest = Annotated[bool, typer.Option("--to-earliest", help="To the start of the log.")]
+ToLatest = Annotated[bool, typer.Option("--to-latest", help="To the end of the log.")]
+ToCurrent = Annotated[bool, typer.Option("--to-current", help="To the committed offset.")]
 ToOffset = Annotated[int | None, typer.Option(metavar="OFFSET", min=0)]
-ShiftBy = Annotated[int | None, typer.Option(metavar="COUNT", help="Forth, or back if negative.")]
+ShiftBy = Annotated[
+    int | None, typer.Option(metavar="COUNT", help="By N offsets; back if negative.")
+]
 ToDatetime = Annotated[
-    str | None, typer.Option(metavar="TIME", help="The first record at or after it.")
+    str | None, typer.Option(metavar="TIME", help="To the first record at or after TIME.")
 ]
 ByDuration = Annotated[
-    str | None, typer.Option(metavar="DURATION", help="The same for so long before now.")
+    str | None,
+    typer.Option(metavar="DURATION", help="To the first record at or after DURATION ago."),
 ]
 FromFile = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="CSV of topic,partition,offset; or - .")
+    Path | None,
+    typer.Option(metavar="FILE", help="CSV of topic,partition,offset; - for standard input."),
 ]
-Execute = Annotated[bool, typer.Option("--execute", help="Do it. Without this nothing is changed.")]
+Execute = Annotated[
+    bool, typer.Option("--execute", help="Apply the reset. Without it, nothing is changed.")
+]
 Export = Annotated[
-    bool, typer.Option("--export", help="Print CSV that --from-file takes, and change nothing.")
+    bool, typer.Option("--export", help="Print CSV for --from-file without changing anything.")
 ]
 
 
@@ -116,9 +120,9 @@ def reset_offsets(
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Move a group to other offsets. Without --execute it only shows what would change.
+    """Reset a group's offsets. Without --execute it only shows what would change.
 
-    The group must have no members meanwhile, as in Kafka: they would go on from where they are.
+    As in Kafka, the group must have no members: they would continue from their own positions.
     """
     how = _how(
         to_earliest=to_earliest,
@@ -131,12 +135,12 @@ def reset_offsets(
         from_file=from_file,
     )
     if export and (execute or json):
-        runner.usage("--export goes with neither --execute nor --json")
+        runner.usage("--export cannot be combined with --execute or --json.")
     if isinstance(how.value, dict):
         if topic or all_topics:
-            runner.usage("--from-file names the partitions itself: leave --topic out")
+            runner.usage("--from-file names the partitions; omit --topic and --all-topics.")
     elif bool(topic) == all_topics:
-        runner.usage("give --topic TOPIC (repeatable) or --all-topics")
+        runner.usage("Give either --topic TOPIC (repeatable) or --all-topics.")
 
     def run(cluster: Cluster) -> Any:
         return _reset(cluster, group, topic or [], how, is_executed=execute)
@@ -166,7 +170,7 @@ def _how(**given: Any) -> How:
     chosen = [name for name, value in given.items() if value is not None and value is not False]
     if len(chosen) != 1:
         flags = ", ".join("--" + name.replace("_", "-") for name in given)
-        runner.usage(f"give one of {flags}")
+        runner.usage(f"Give exactly one of {flags}.")
     way, value = chosen[0], given[chosen[0]]
     if way == "to_datetime":
         value = runner.checked("--to-datetime", values.time_ms, value)
@@ -188,17 +192,19 @@ def read_file(path: Path) -> dict[Place, int]:
             with path.open(encoding="utf-8") as file:
                 text = file.read(FILE_BYTES_MAX)
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"cannot be read: {error}") from None
+        raise ValueError(f"cannot read it: {error}") from None
     found: dict[Place, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
         parts = [part.strip().strip('"') for part in line.split(",")]
         if len(parts) != 3 or not all(p.isascii() and p.isdigit() for p in parts[1:]):
-            raise ValueError(f"line {number} is not topic,partition,offset: {line.strip()!r}")
+            raise ValueError(
+                f"line {number}: expected topic,partition,offset, got {line.strip()!r}"
+            )
         found[parts[0], int(parts[1])] = int(parts[2])
     if not found:
-        raise ValueError(f"{path} names no partition")
+        raise ValueError(f"{path} lists no partitions")
     return found
 
 
@@ -250,6 +256,7 @@ async def _refuse_active(cluster: Cluster, group: str) -> None:
     """A group with members is not ours to move; one that is not there yet may be given offsets."""
     from rockgate.cli.client.admin import groups
     from rockgate.cli.client.kafka.errors import Refused
+    from rockgate.cli.text.values import plural
     from rockgate.protocol.kafka.errors import ErrorCode
 
     try:
@@ -261,8 +268,8 @@ async def _refuse_active(cluster: Cluster, group: str) -> None:
     if found.is_active:
         raise Refused(
             ErrorCode.NON_EMPTY_GROUP,
-            f"offsets can be reset only while nobody is in the group; it is {found.state}"
-            f" with {len(found.members)} member{'s' * (len(found.members) != 1)}",
+            "offsets can only be reset while the group has no members;"
+            f" it is {found.state} with {plural(len(found.members), 'member')}",
             what=f"group {group}",
         )
 
@@ -291,7 +298,10 @@ async def _targets(
             return {place: how.value[place] for place in limits}
         case "shift_by":
             missing = [place for place in limits if place not in old]
-            errors += [Unusable(f"{t} {p} has no offset to shift") for t, p in missing]
+            errors += [
+                Unusable(f"Topic {t} partition {p} has no committed offset to shift")
+                for t, p in missing
+            ]
             return {place: old[place] + how.value for place in limits if place in old}
     time_ms = how.value
     if how.way == "by_duration":
@@ -315,13 +325,13 @@ def _show(moves: list[Move], *, is_executed: bool, is_export: bool, has_errors: 
             say(f"{move.place[0]},{move.place[1]},{move.new}")
         return
     if not moves:
-        tables.note("nothing to reset: the group has committed nothing there")
+        tables.note("Nothing to reset: the group has no committed offsets there.")
         return
     tables.table(
         ("topic", "partition", "old", "new", "new lag"),
         [(*move.place, move.old, move.new, move.end - move.new) for move in moves],
     )
     if not is_executed:
-        tables.note("nothing was changed; --execute does it")
+        tables.note("Nothing was changed; use --execute to apply.")
     elif not has_errors:
-        tables.note("done")
+        tables.note("Offsets reset.")

@@ -134,10 +134,12 @@ async def named(cluster: Cluster, names: list[str]) -> list[str]:
     if names and not any(set("*?[") & set(name) for name in names):
         return list(dict.fromkeys(names))
     known = [each.group_id for each in await groups.list_groups(cluster)]
-    meant = [each for each in known if not names or any(fnmatchcase(each, n) for n in names)]
-    if names and not meant:
-        raise Missed(f"group {', '.join(names)}", "none matches; rockgate groups list shows all")
-    return meant
+    matching = [each for each in known if not names or any(fnmatchcase(each, n) for n in names)]
+    if names and not matching:
+        raise Missed(
+            f"group {', '.join(names)}", "no match. List groups with `rockgate groups list`"
+        )
+    return matching
 
 
 def group_fields(group: Group) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import typer
 from rockgate.cli.commands.topics import changing, describing, listing, places
 
 app = typer.Typer(
-    help="Topics: list, create, describe, alter, delete.",
+    help="List, create, describe, alter and delete topics.",
     no_args_is_help=True,
     add_completion=False,
 )

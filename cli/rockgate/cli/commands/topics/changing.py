@@ -32,15 +32,17 @@ def create(
     names: options.Names,
     partitions: Annotated[
         int | None,
-        typer.Option("--partitions", "-p", min=1, show_default="the server's", help="How many."),
+        typer.Option(
+            "--partitions", "-p", min=1, show_default="server default", help="Number of partitions."
+        ),
     ] = None,
     replication_factor: Annotated[
         int | None,
-        typer.Option("--replication-factor", "-r", min=1, show_default="the server's"),
+        typer.Option("--replication-factor", "-r", min=1, show_default="server default"),
     ] = None,
     config: options.Configs = None,
     if_not_exists: Annotated[
-        bool, typer.Option("--if-not-exists", help="A topic that is there already is fine.")
+        bool, typer.Option("--if-not-exists", help="Ignore topics that already exist.")
     ] = False,
     dry_run: runner.DryRun = False,
     bootstrap_server: runner.Server = runner.SERVER,
@@ -87,12 +89,16 @@ def create(
     def show() -> None:
         for row in rows:
             if "partitions" not in row:
-                say(f"{row['name']} is there already")
+                say(f"Topic {row['name']} already exists.")
             else:
                 count = row["partitions"]
                 known = f" with {plural(count, 'partition')}" if count > 0 else ""
                 name = row["name"]
-                say(f"{name} could be created{known}" if dry_run else f"created {name}{known}")
+                say(
+                    f"Dry run: would create topic {name}{known}."
+                    if dry_run
+                    else f"Created topic {name}{known}."
+                )
 
     runner.finish({"topics": rows}, errors, is_json=json, show=show)
 
@@ -112,22 +118,22 @@ def alter(
     name: options.Name,
     partitions: Annotated[
         int | None,
-        typer.Option("--partitions", "-p", min=1, help="How many it shall have in all."),
+        typer.Option("--partitions", "-p", min=1, help="New total number of partitions."),
     ] = None,
     config: options.Configs = None,
     delete_config: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A config to set back to its default; repeatable."),
+        typer.Option(metavar="NAME", help="Config to reset to its default; repeatable."),
     ] = None,
     dry_run: runner.DryRun = False,
     bootstrap_server: runner.Server = runner.SERVER,
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Give a topic more partitions, or change its configs.
+    """Add partitions to a topic, or change its configs.
 
-    A topic can grow but not shrink. Records with the same key may go to another partition once it
-    has grown.
+    Partitions cannot be removed. After adding partitions, records with the same key may go to a
+    different one.
     """
     from rockgate.cli.client.admin import configs, topics
     from rockgate.cli.client.kafka.errors import Refused
@@ -139,7 +145,7 @@ def alter(
         *((key, configs.Change.DELETE, None) for key in delete_config or ()),
     ]
     if partitions is None and not changes:
-        runner.usage("nothing to alter: give --partitions, --config or --delete-config")
+        runner.usage("Nothing to alter: give --partitions, --config or --delete-config.")
 
     async def work(cluster: Cluster) -> list[Refused]:
         await cluster.topics([name])
@@ -158,7 +164,9 @@ def alter(
         errors,
         is_json=json,
         show=lambda: (
-            None if errors else say(f"{name} could be altered" if dry_run else f"altered {name}")
+            None
+            if errors
+            else say(f"Dry run: would alter topic {name}." if dry_run else f"Altered topic {name}.")
         ),
     )
 
@@ -175,18 +183,18 @@ rockgate topics delete orders payments --yes --if-exists
 def delete(
     names: options.Names,
     if_exists: Annotated[
-        bool, typer.Option("--if-exists", help="A topic that is not there is fine.")
+        bool, typer.Option("--if-exists", help="Ignore topics that do not exist.")
     ] = False,
     yes: runner.Yes = False,
     bootstrap_server: runner.Server = runner.SERVER,
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Delete topics and all that is in them. On a terminal it asks first."""
+    """Delete topics and all their records. Asks for confirmation on a terminal."""
     from rockgate.cli.client.admin import topics
     from rockgate.protocol.kafka.errors import ErrorCode
 
-    runner.confirm(f"Delete {', '.join(names)} and all that is in it?", is_sure=yes)
+    runner.confirm(f"Delete {', '.join(names)} and all records?", is_sure=yes)
     done = runner.run(
         lambda cluster: topics.delete(cluster, names),
         server=bootstrap_server,
@@ -204,6 +212,6 @@ def delete(
     def show() -> None:
         for row in rows:
             name = row["name"]
-            say(f"deleted {name}" if row["is_deleted"] else f"{name} is not there")
+            say(f"Deleted topic {name}." if row["is_deleted"] else f"Topic {name} does not exist.")
 
     runner.finish({"topics": rows}, errors, is_json=json, show=show)

@@ -44,7 +44,7 @@ def describe(
         list[str] | None,
         typer.Argument(
             metavar="TOPIC",
-            help="Names, or patterns with * and ?.",
+            help="Topic names, or patterns with * and ?.",
             autocompletion=completion.topics,
         ),
     ] = None,
@@ -52,9 +52,9 @@ def describe(
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Describe topics: partitions, leaders, offsets, sizes, and the configs that somebody set.
+    """Describe topics: partitions, leaders, offsets, sizes and configs set on the topic.
 
-    Without a name it describes all topics but the server's own.
+    Without a name it describes all topics except internal ones.
     """
     found = runner.run(
         lambda cluster: _described(cluster, names or []),
@@ -171,10 +171,10 @@ def _show(topic: Topic, found: Described) -> None:
     sizes = [p["size_bytes"] for p in parts if p["size_bytes"] is not None]
     say(f"topic        {topic.name}")
     say(f"id           {fields['topic_id']}")
-    say(f"partitions   {len(parts)}, {plural(topic.replication_factor, 'replica')} each")
-    say(f"records      {sum(counts)}" + (f", {size_text(sum(sizes))}" if sizes else ""))
+    say(f"partitions   {len(parts):,}, {plural(topic.replication_factor, 'replica')} each")
+    say(f"records      {sum(counts):,}" + (f", {size_text(sum(sizes))}" if sizes else ""))
     settings = [f"{name}={value}" for name, value in fields["configs"].items()]
-    say(f"configs      {settings[0] if settings else 'all at their defaults'}")
+    say(f"configs      {settings[0] if settings else 'all defaults'}")
     for each in settings[1:]:
         say(f"             {each}")
     has_sizes = bool(sizes)

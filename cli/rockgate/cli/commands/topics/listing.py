@@ -28,18 +28,16 @@ def list_(
         str,
         typer.Argument(
             metavar="PATTERN",
-            help="A name, or a pattern with * and ?.",
+            help="Topic name, or pattern with * and ?.",
             autocompletion=completion.topics,
         ),
     ] = "*",
-    internal: Annotated[
-        bool, typer.Option("--internal", help="The server's own topics, too.")
-    ] = False,
+    internal: Annotated[bool, typer.Option("--internal", help="Include internal topics.")] = False,
     bootstrap_server: runner.Server = runner.SERVER,
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """List the topics with their partitions and replicas."""
+    """List topics with their partition counts and replication factors."""
     from fnmatch import fnmatchcase
 
     from rockgate.cli.text import tables

@@ -14,5 +14,5 @@ Name = Annotated[
 ]
 Configs = Annotated[
     list[str] | None,
-    typer.Option("--config", "-c", metavar="NAME=VALUE", help="A topic config; repeatable."),
+    typer.Option("--config", "-c", metavar="NAME=VALUE", help="Topic config; repeatable."),
 ]

@@ -44,7 +44,7 @@ def offsets(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="The first record at or after a time; or earliest, latest, max-timestamp.",
+            help="First record at or after a time; or earliest, latest, max-timestamp.",
         ),
     ] = None,
     read_committed: Annotated[
@@ -107,32 +107,32 @@ def delete_records(
         list[str], typer.Argument(metavar="TOPIC[:PARTITION,...]", autocompletion=completion.topics)
     ],
     before_offset: Annotated[
-        int | None, typer.Option(min=0, metavar="OFFSET", help="Delete what lies before it.")
+        int | None, typer.Option(min=0, metavar="OFFSET", help="Delete records before this offset.")
     ] = None,
     before_time: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Delete up to the first record at or after it."),
+        typer.Option(metavar="TIME", help="Delete records up to the first at or after this time."),
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Delete everything there is now.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Delete all current records.")] = False,
     yes: runner.Yes = False,
     bootstrap_server: runner.Server = runner.SERVER,
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Delete the oldest records of partitions. On a terminal it asks first."""
+    """Delete the oldest records of partitions. Asks for confirmation on a terminal."""
     from rockgate.cli.client.admin import offsets as wire
     from rockgate.cli.client.kafka.errors import Refused
     from rockgate.cli.text import tables, values
 
     if [before_offset is not None, before_time is not None, all_].count(True) != 1:
-        runner.usage("give one of --before-offset, --before-time and --all")
+        runner.usage("Give exactly one of --before-offset, --before-time and --all.")
     wanted = runner.checked("TOPIC", values.topic_partitions, names)
     time = (
         None
         if before_time is None
         else runner.checked("--before-time", values.time_ms, before_time)
     )
-    runner.confirm(f"Delete records of {', '.join(names)}?", is_sure=yes)
+    runner.confirm(f"Delete records from {', '.join(names)}?", is_sure=yes)
 
     async def work(cluster: Cluster) -> dict[Place, int | Refused]:
         places = await chosen(cluster, wanted)

@@ -5,7 +5,7 @@ import typer
 from rockgate.cli.commands.transactions import hanging, listing, resolving
 
 app = typer.Typer(
-    help="Transactions of both kinds: list, show, resolve, find-hanging, abort.",
+    help="List and resolve half messages and Kafka transactions.",
     no_args_is_help=True,
     add_completion=False,
 )

@@ -36,7 +36,7 @@ def find_hanging(
         list[str] | None,
         typer.Option(
             metavar="TOPIC[:PARTITION,...]",
-            help="Where to look; repeatable. Without it, everywhere.",
+            help="Partitions to search; repeatable. Default: all.",
             autocompletion=completion.topics,
         ),
     ] = None,
@@ -44,14 +44,14 @@ def find_hanging(
         str,
         typer.Option(
             metavar="DURATION",
-            help="How long its producer must have been silent: the largest timeout allowed.",
+            help="Minimum time since the producer's last write; exceed its transaction timeout.",
         ),
     ] = "15m",
     bootstrap_server: runner.Server = runner.SERVER,
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Find transactions that a partition has open and no coordinator will end."""
+    """Find open transactions that no coordinator will complete."""
     from time import time
 
     from rockgate.cli.client.admin import transactions as wire
@@ -90,22 +90,24 @@ def abort(
         str, typer.Argument(metavar="TOPIC:PARTITION", autocompletion=completion.topics)
     ],
     start_offset: Annotated[
-        int | None, typer.Option(min=0, help="Where the transaction begins in the partition.")
+        int | None, typer.Option(min=0, help="First offset of the transaction.")
     ] = None,
-    producer_id: Annotated[int | None, typer.Option(min=0, help="Whose it is.")] = None,
+    producer_id: Annotated[
+        int | None, typer.Option(min=0, help="Producer id of the transaction.")
+    ] = None,
     yes: runner.Yes = False,
     bootstrap_server: runner.Server = runner.SERVER,
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """End a transaction in one partition by an abort marker, whatever its coordinator thinks.
+    """Abort a transaction in one partition, bypassing its coordinator.
 
-    For those that `find-hanging` shows; of any other the records in this partition are lost to
-    readers of committed ones, though the transaction may still commit elsewhere.
+    Use it for transactions listed by `find-hanging`. For any other, read-committed consumers lose
+    its records in this partition, even if the transaction commits in others.
     """
     wanted = _one_place(place)
     if (start_offset is None) == (producer_id is None):
-        runner.usage("say which: --start-offset or --producer-id")
+        runner.usage("Give either --start-offset or --producer-id.")
     found = runner.run(
         lambda cluster: _find_open(cluster, wanted, start_offset, producer_id),
         server=bootstrap_server,
@@ -125,7 +127,7 @@ def abort(
         {"transactions": [row]},
         [error] if error else [],
         is_json=json,
-        show=lambda: None if error else say(f"aborted {text}"),
+        show=lambda: None if error else say(f"Aborted {text}."),
     )
 
 
@@ -151,7 +153,7 @@ async def _find_open(
     others = ", ".join(f"{each.start_offset} (producer {each.producer_id})" for each in found)
     raise Missed(
         f"{place[0]}:{place[1]}",
-        "no such transaction is open there; " + (f"open: {others}" if others else "none is"),
+        "no such open transaction. " + (f"Open at offsets: {others}" if others else "None is open"),
     )
 
 
@@ -170,7 +172,9 @@ def _one_place(text: str) -> Place:
     found = runner.checked("TOPIC:PARTITION", values.topic_partitions, [text])
     [(name, indexes)] = found.items()
     if indexes is None or len(indexes) != 1:
-        runner.usage(f"TOPIC:PARTITION wants one partition such as orders:3, not {text!r}")
+        runner.usage(
+            f"Invalid TOPIC:PARTITION: expected one partition such as orders:3, got {text!r}."
+        )
     return name, indexes[0]
 
 
@@ -187,11 +191,11 @@ def _show(found: list[Hanging]) -> None:
     from rockgate.cli.text import tables, values
 
     if not found:
-        tables.note("nothing hangs")
+        tables.note("No hanging transactions found.")
         return
     now_ms = int(time() * 1000)
     tables.table(
-        ("topic", "partition", "producer", "epoch", "start offset", "silent for", "id", "why"),
+        ("topic", "partition", "producer", "epoch", "start offset", "idle for", "id", "reason"),
         [
             (
                 *each.open.place,
@@ -207,8 +211,8 @@ def _show(found: list[Hanging]) -> None:
     )
     first = found[0].open
     tables.note(
-        f"rockgate transactions abort {first.place[0]}:{first.place[1]}"
-        f" --start-offset {first.start_offset} ends the first"
+        f"To abort the first, run: rockgate transactions abort {first.place[0]}:{first.place[1]}"
+        f" --start-offset {first.start_offset}"
     )
 
 

@@ -37,27 +37,29 @@ rockgate transactions show half:17
 rockgate transactions show payments-writer-1 --json
 """
 
-Kind = Annotated[str, typer.Option(metavar="KIND", help="half, kafka or all.")]
+Kind = Annotated[str, typer.Option(metavar="KIND", help="Which to list: half, kafka or all.")]
 
 
 def list_(
     kind: Kind = "all",
     open_longer_than: Annotated[
-        str, typer.Option(metavar="DURATION", help="Only those open for at least so long.")
+        str, typer.Option(metavar="DURATION", help="Only those open at least this long.")
     ] = "0s",
     group: Annotated[
-        str | None, typer.Option(metavar="GROUP", help="Half messages of one producer group.")
+        str | None, typer.Option(metavar="GROUP", help="Only half messages of this producer group.")
     ] = None,
     all_: Annotated[
-        bool, typer.Option("--all", help="Kafka's transactional ids without a transaction, too.")
+        bool, typer.Option("--all", help="Include transactional ids without an open transaction.")
     ] = False,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Half messages at most.")] = 100,
+    limit: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Maximum number of half messages.")
+    ] = 100,
     broker: runner.Broker = None,
     bootstrap_server: runner.Server = runner.SERVER,
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """List undecided half messages and Kafka's open transactions, the oldest first."""
+    """List undecided half messages and open Kafka transactions, oldest first."""
     from rockgate.cli.client.kafka.errors import BrokerUnreachable, NotServed
     from rockgate.cli.client.remoting import halves as half_wire
     from rockgate.cli.text import values
@@ -117,15 +119,17 @@ async def _kafka(cluster: Cluster, open_ms: int, *, is_all: bool) -> list[Transa
 def show(
     ids: Annotated[
         list[str],
-        typer.Argument(metavar="ID", help="half:OFFSET, a transactional id, or a message id."),
+        typer.Argument(metavar="ID", help="half:OFFSET, transactional id or message id."),
     ],
-    preview: Annotated[int, typer.Option(min=0, max=65_536, help="Bytes of the body.")] = 512,
+    preview: Annotated[
+        int, typer.Option(min=0, max=65_536, help="Bytes of the body to print.")
+    ] = 512,
     broker: runner.Broker = None,
     bootstrap_server: runner.Server = runner.SERVER,
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Show transactions of either kind."""
+    """Show half messages and Kafka transactions."""
     from rockgate.cli.client.kafka.errors import Missed
 
     async def work(
@@ -138,7 +142,7 @@ def show(
     )
     halves, others = _parted(found)
     missing: list[ClientError] = [
-        Missed(id_, "no transaction has this id; rockgate transactions list shows what is open")
+        Missed(id_, "not found. List open transactions with `rockgate transactions list`")
         for id_, each in found.items()
         if each is None
     ]
@@ -179,7 +183,7 @@ async def find(
 def checked_kind(kind: str) -> None:
     """End the command if a kind is none."""
     if kind not in names.KINDS:
-        runner.usage(f"--kind wants half, kafka or all, not {kind!r}")
+        runner.usage(f"Invalid --kind: expected half, kafka or all, got {kind!r}.")
 
 
 # What is printed
@@ -202,28 +206,28 @@ def _show(kind: str, halves: Halves | ClientError, found: list[Transaction]) -> 
     from rockgate.cli.text import tables
 
     if not isinstance(halves, Halves):
-        tables.note(f"half messages are not shown: {halves}")
+        tables.note(f"Half messages are not available: {halves}")
     elif halves.found:
         tables.table(
             ("id", "group", "topic", "age", "checks", "next check", "producers", "message id"),
             [_half_row(each, halves.now_ms) for each in halves.found],
-            title=f"half messages ({halves.undecided} undecided)",
+            title=f"Half messages ({halves.undecided:,} undecided)",
         )
         if halves.has_more:
-            tables.note("there are more; --limit shows them")
+            tables.note("More half messages follow; raise --limit to list them.")
     elif kind != "kafka":
-        tables.note("no half message is undecided")
+        tables.note("No undecided half messages.")
     if kind == "half":
         return
     if not found:
-        tables.note("Kafka's transactions: none is open")
+        tables.note("No open Kafka transactions.")
         return
     if isinstance(halves, Halves) and halves.found:
         say()
     tables.table(
         ("id", "state", "producer", "epoch", "open for", "timeout", "partitions"),
         [_row(each) for each in found],
-        title="Kafka's transactions",
+        title="Kafka transactions",
     )
 
 

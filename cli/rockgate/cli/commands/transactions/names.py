@@ -17,7 +17,7 @@ KINDS: Final = ("all", "half", "kafka")
 
 
 def half_id(id_: str) -> str | None:
-    """The offset that an id names, as the server takes it; None if it is no such id."""
+    """The offset in the id of a half message; None for any other id."""
     rest = id_[len(HALF) :]
     return rest if id_.startswith(HALF) and rest.isascii() and rest.isdecimal() else None
 
@@ -39,7 +39,7 @@ def half_fields(half: HalfView, *, is_whole: bool = False) -> dict[str, Any]:
 
 
 def transaction_fields(each: Transaction) -> dict[str, Any]:
-    """A transaction of Kafka's as programs see it."""
+    """A Kafka transaction as JSON fields."""
     return {
         "id": each.id,
         "state": each.state,

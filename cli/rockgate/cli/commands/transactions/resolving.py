@@ -24,18 +24,21 @@ rockgate transactions resolve half:17 --commit
 
 rockgate transactions resolve half:17 --rollback --yes
 
-rockgate transactions resolve payments-writer-1 --rollback   # one of Kafka's
+rockgate transactions resolve payments-writer-1 --rollback   # a Kafka transaction
 """
 
 
 def resolve(
     id_: Annotated[
         str,
-        typer.Argument(metavar="ID", help="half:OFFSET, a transactional id, or a message id."),
+        typer.Argument(metavar="ID", help="half:OFFSET, transactional id or message id."),
     ],
-    commit: Annotated[bool, typer.Option("--commit", help="Deliver a half message.")] = False,
+    commit: Annotated[bool, typer.Option("--commit", help="Deliver the half message.")] = False,
     rollback: Annotated[
-        bool, typer.Option("--rollback", help="Never deliver it; abort a transaction of Kafka's.")
+        bool,
+        typer.Option(
+            "--rollback", help="Discard the half message, or abort the Kafka transaction."
+        ),
     ] = False,
     yes: runner.Yes = False,
     broker: runner.Broker = None,
@@ -43,13 +46,13 @@ def resolve(
     timeout: runner.Timeout = runner.TIMEOUT,
     json: runner.Json = False,
 ) -> None:
-    """Decide one transaction in its producer's place. On a terminal it asks first.
+    """Commit or roll back a transaction for its producer. Asks for confirmation on a terminal.
 
-    The first decision wins: one that comes later changes nothing, and is told so. Of Kafka's
-    transactions only the producer can commit one, so there is --rollback alone.
+    The first decision wins; a later one changes nothing and fails. A Kafka transaction can only be
+    committed by its producer, so for these only --rollback works.
     """
     if commit == rollback:
-        runner.usage("say --commit or --rollback")
+        runner.usage("Give either --commit or --rollback.")
     # Two runs, so that the question comes between them and no connection waits for a person.
     found = runner.run_both(
         lambda cluster, remoting: _found(cluster, remoting, id_, is_commit=commit),
@@ -72,7 +75,7 @@ def resolve(
         {"transactions": [row]},
         [error] if error else [],
         is_json=json,
-        show=lambda: None if error else say(f"{done} {_text(found)}"),
+        show=lambda: None if error else say(f"{done.capitalize()} {_text(found)}."),
     )
 
 
@@ -85,13 +88,13 @@ async def _found(
 
     found = await find(cluster, remoting, id_)
     if found is None:
-        raise Missed(id_, "it is decided, or was never there; nothing was changed")
+        raise Missed(id_, "already decided, or never existed. Nothing was changed")
     if isinstance(found, HalfView):
         return found
     if is_commit:
-        raise Missed(id_, "only its producer can commit a transaction of Kafka's")
+        raise Missed(id_, "a Kafka transaction can only be committed by its producer")
     if not found.is_open:
-        raise Missed(id_, f"it has nothing open ({found.state}); nothing was changed")
+        raise Missed(id_, f"no open transaction ({found.state}). Nothing was changed")
     return found
 
 
@@ -113,7 +116,7 @@ async def _resolve(
     done = await halves.resolve(remoting, str(found.offset), is_commit=is_commit)
     if done.is_resolved:
         return None
-    return Missed(_id(found), "it was decided before; nothing was changed")
+    return Missed(_id(found), "already decided. Nothing was changed")
 
 
 def _id(found: HalfView | Transaction) -> str:
@@ -123,8 +126,9 @@ def _id(found: HalfView | Transaction) -> str:
 
 
 def _text(found: HalfView | Transaction) -> str:
+    from rockgate.cli.text.values import plural
     from rockgate.protocol.remoting.bodies.operating import HalfView
 
     if isinstance(found, HalfView):
         return f"{_id(found)} (group {found.group}, topic {found.message.topic})"
-    return f"{found.id} ({len(found.places)} partitions, producer {found.producer_id})"
+    return f"{found.id} ({plural(len(found.places), 'partition')}, producer {found.producer_id})"
