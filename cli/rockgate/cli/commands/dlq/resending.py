@@ -37,19 +37,22 @@ class Outcome(NamedTuple):
     error: ClientError | None = None
 
 
+Group = Annotated[
+    str | None,
+    typer.Option(
+        metavar="GROUP",
+        help="Group whose dead letters to resend.",
+        autocompletion=completion.groups,
+    ),
+]
+
+
 def resend(
     ids: Annotated[
         list[str] | None,
         typer.Argument(metavar="[ID]", help="GROUP/QUEUE/OFFSET, as printed by `list`."),
     ] = None,
-    group: Annotated[
-        str | None,
-        typer.Option(
-            metavar="GROUP",
-            help="Group whose dead letters to resend.",
-            autocompletion=completion.groups,
-        ),
-    ] = None,
+    group: Group = None,
     all_: Annotated[bool, typer.Option("--all", help="All dead letters of the group.")] = False,
     topic: filters.Topic = None,
     key: filters.Key = None,

@@ -28,18 +28,22 @@ rockgate topics create reminders --config message.type=DELAY
 """
 
 
+Partitions = Annotated[
+    int | None,
+    typer.Option(
+        "--partitions", "-p", min=1, show_default="server default", help="Number of partitions."
+    ),
+]
+ReplicationFactor = Annotated[
+    int | None,
+    typer.Option("--replication-factor", "-r", min=1, show_default="server default"),
+]
+
+
 def create(
     names: options.Names,
-    partitions: Annotated[
-        int | None,
-        typer.Option(
-            "--partitions", "-p", min=1, show_default="server default", help="Number of partitions."
-        ),
-    ] = None,
-    replication_factor: Annotated[
-        int | None,
-        typer.Option("--replication-factor", "-r", min=1, show_default="server default"),
-    ] = None,
+    partitions: Partitions = None,
+    replication_factor: ReplicationFactor = None,
     config: options.Configs = None,
     if_not_exists: Annotated[
         bool, typer.Option("--if-not-exists", help="Ignore topics that already exist.")
