@@ -13,6 +13,9 @@ from rockgate.store.half.fold import HalfMessages
 from rockgate.store.store import Store
 
 API = ROOT / "store/rockgate/store/api"
+QUEUE = ROOT / "store/rockgate/store/queues/view.py"
+OWN = {"visible_end"}
+"""What of a queue only the store's reader asks for; what it is given is what it gave out."""
 COMPOSE = ROOT / "gateway/rockgate/gateway/compose"
 MODULES = sorted(path for path in API.glob("*.py") if path.name != "__init__.py")
 
@@ -30,7 +33,7 @@ def half_messages_are_some(concrete: HalfMessages) -> half.HalfMessages:
     return concrete
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", (*MODULES, QUEUE), ids=lambda path: path.stem)
 def test_the_interface_knows_neither_wire(path: Path) -> None:
     assert re.findall(r"kafka|rocketmq|remoting", path.read_text(encoding="utf-8"), re.I) == []
 
@@ -49,8 +52,10 @@ def test_the_interface_promises_nothing_that_nobody_asks_for() -> None:
         for node in ast.walk(parse(path))
         if isinstance(node, ast.Attribute)
     }
-    promised = {(path.stem, name): name for path in MODULES for name in promised_by(parse(path))}
-    assert {where for where, name in promised.items() if name not in asked} == set()
+    promised = {
+        (path.stem, name): name for path in (*MODULES, QUEUE) for name in promised_by(parse(path))
+    }
+    assert {where for where, name in promised.items() if name not in asked | OWN} == set()
 
 
 def test_what_a_protocol_promises_is_found() -> None:

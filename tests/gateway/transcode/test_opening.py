@@ -27,6 +27,7 @@ from rockgate.store.config import StoreConfig
 from rockgate.store.log.commitlog import Draft
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queueruns import Indexes
+from rockgate.store.queues.view import QueueView
 
 ZLIB = Compression.ZLIB
 LARGE = bytes(4 * INFLATED_BYTES_MAX)
@@ -77,7 +78,7 @@ async def test_a_small_body_is_opened_at_once(threads: Threads) -> None:
 async def test_a_large_body_and_one_that_becomes_large_are_opened_by_a_thread(
     threads: Threads, data: bytes
 ) -> None:
-    told: list[Queue] = []
+    told: list[QueueView] = []
     opening = Opening(told.append)
     assert opening.body(QUEUE, 7, data, ZLIB) is None
     await until(lambda: told, "it is open")
@@ -87,7 +88,7 @@ async def test_a_large_body_and_one_that_becomes_large_are_opened_by_a_thread(
 
 
 async def test_a_body_is_opened_once_however_often_it_is_asked_for(threads: Threads) -> None:
-    told: list[Queue] = []
+    told: list[QueueView] = []
     opening = Opening(told.append)
     threads.may_go.clear()
     for _ in range(100):
@@ -98,7 +99,7 @@ async def test_a_body_is_opened_once_however_often_it_is_asked_for(threads: Thre
 
 
 async def test_a_large_body_that_cannot_be_opened_says_so(threads: Threads) -> None:
-    told: list[Queue] = []
+    told: list[QueueView] = []
     opening = Opening(told.append)
     assert opening.body(QUEUE, 7, bytes(COMPRESSED_BYTES_MAX), ZLIB) is None
     await until(lambda: told, "it was tried")
@@ -109,7 +110,7 @@ async def test_a_large_body_that_cannot_be_opened_says_so(threads: Threads) -> N
 
 
 async def test_a_few_threads_open_many_bodies_one_after_the_other(threads: Threads) -> None:
-    told: list[Queue] = []
+    told: list[QueueView] = []
     opening = Opening(told.append)
     threads.may_go.clear()
     for position in range(10):
@@ -124,7 +125,7 @@ async def test_a_few_threads_open_many_bodies_one_after_the_other(threads: Threa
 async def test_opened_bodies_are_kept_within_a_bound_the_last_one_always(
     threads: Threads,
 ) -> None:
-    told: list[Queue] = []
+    told: list[QueueView] = []
     opening = Opening(told.append, kept_bytes_max=len(LARGE) // 2)
     for position in range(3):
         opening.body(QUEUE, position, BOMB, ZLIB)

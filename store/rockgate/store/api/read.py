@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Protocol
+
+from rockgate.store.api.log import Place
+from rockgate.store.api.queues import Queue, Unit
 from rockgate.store.keys.entrykeys import Found
 from rockgate.store.keys.keyindex import FOREVER_MS
-from rockgate.store.keys.keyloading import no_batch_keys
-from rockgate.store.read.lookup import Lookup
-from rockgate.store.read.reader import BATCHES_MAX, Reader
-from rockgate.store.read.slices import UNUSUAL, Alike, Slice
+from rockgate.store.keys.keyloading import BatchKeys, no_batch_keys
+from rockgate.store.read.reader import BATCHES_MAX
+from rockgate.store.read.slices import UNUSUAL, Alike, Batches, MessageRun, Slice
 from rockgate.store.write.dispatch import EPOCH, MAX_MS, TOPIC_ID
 
 __all__ = [
@@ -18,9 +22,104 @@ __all__ = [
     "TOPIC_ID",
     "UNUSUAL",
     "Alike",
+    "Batches",
+    "EntryReader",
     "Found",
     "Lookup",
+    "MessageRun",
     "Reader",
     "Slice",
     "no_batch_keys",
 ]
+
+
+class EntryReader(Protocol):
+    """Reads single entries, as far as they are visible."""
+
+    def high_watermark(self, queue: Queue) -> int:
+        """Return the offset behind the last one that is visible."""
+
+    def entry(self, queue: Queue, unit: Unit) -> Slice:
+        """Return the entry of a unit; OffsetOutOfRange if it is not visible yet."""
+
+
+class Reader(EntryReader, Protocol):
+    """Reads runs of entries, never beyond what is visible, whatever end is asked for.
+
+    Entries that are cold are added to `cold` and not touched, unless that is None.
+    """
+
+    def batches(
+        self,
+        queue: Queue,
+        offset: int,
+        end: int,
+        size_max: int,
+        *,
+        at_least_one: bool,
+        cold: list[Place] | None,
+    ) -> Batches:
+        """Return the bodies of batch entries from the one that holds `offset` on.
+
+        Whole ones, of at most `size_max` bytes together and before the offset `end`; with
+        `at_least_one` the first may be larger.
+        """
+
+    def messages(
+        self,
+        queue: Queue,
+        offset: int,
+        end: int,
+        size_max: int,
+        *,
+        at_least_one: bool,
+        cold: list[Place] | None,
+    ) -> list[Slice]:
+        """Return message entries from the one at `offset` on, up to a batch entry; as `batches`."""
+
+    def alike(
+        self, queue: Queue, offset: int, end: int, size_max: int, *, may_be_cold: bool
+    ) -> Alike | None:
+        """Return what `messages` does if these are many, none cold, and alike; None otherwise."""
+
+    def message_run(
+        self,
+        queue: Queue,
+        offset: int,
+        end: int,
+        *,
+        count_max: int,
+        size_max: int,
+        accepts_code: Callable[[int], bool] | None = None,
+        accepts: Callable[[memoryview], bool | None] | None = None,
+        cold: list[Place] | None = None,
+    ) -> MessageRun:
+        """Return message entries as they lie, in as few slices as possible.
+
+        `accepts_code` is asked of tag codes and `accepts` of entries; None ends the run there.
+        """
+
+
+class Lookup(Protocol):
+    """Finds entries by position or by key: only what a reader of their queue would be given."""
+
+    def entry(self, position: int) -> tuple[Queue, Slice] | None:
+        """Return the entry that starts at a position, and its queue; None if none is visible."""
+
+    def stored_ms(self, position: int) -> int | None:
+        """Return when the entry at a position was stored, whatever it is; None if there is none."""
+
+    def by_key(
+        self,
+        topic: bytes,
+        key: bytes,
+        *,
+        limit: int,
+        begin_ms: int = 0,
+        end_ms: int = FOREVER_MS,
+        batch_keys: BatchKeys | None = None,
+    ) -> list[int]:
+        """Return positions of entries with a key, newest first.
+
+        `batch_keys` tells the keys of a batch at a position; else it is opened here and now.
+        """

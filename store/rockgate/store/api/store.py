@@ -8,13 +8,12 @@ from typing import Protocol
 from rockgate.store.api.append import Appender
 from rockgate.store.api.clock import Clock
 from rockgate.store.api.delay import Delays, Deliveries
-from rockgate.store.api.log import Epochs, Flushing, Log
+from rockgate.store.api.log import Epochs, Flushing, Log, Warmth
 from rockgate.store.api.progress import Progress
 from rockgate.store.api.queues import Queue, Queues
 from rockgate.store.api.read import Lookup, Reader
 from rockgate.store.api.topics import Topic, Topics
 from rockgate.store.config import StoreConfig
-from rockgate.store.log.page_residency import Warmth
 
 __all__ = ["Store"]
 

@@ -23,6 +23,7 @@ from rockgate.store.problem_log import Complaint, Remembered
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queueindex import Unit, UnitFields
 from rockgate.store.queues.queuetable import QueueTable
+from rockgate.store.queues.view import QueueView
 from rockgate.store.read.slices import Slice, entry_of
 from rockgate.store.workers import Jobs
 from rockgate.store.write.append import Appended, Appender, Intake
@@ -102,14 +103,16 @@ class Deliveries:
         next_ms = self._delay.next_due_ms
         return 1 << 62 if next_ms is None else max(0, next_ms - self._clock.day_ms())
 
-    def append(self, queue: Queue, draft: Draft, waits: Sequence[tuple[int, int]]) -> Appended:
+    def append(self, queue: QueueView, draft: Draft, waits: Sequence[tuple[int, int]]) -> Appended:
         """Append an entry of which offsets wait, given as (index in the entry, due time).
 
         StoreFull, and nothing appended, if there is no room for it or its schedule.
         """
         return self._appender.group(self.intakes(queue, draft, waits))[0]
 
-    def intakes(self, queue: Queue, draft: Draft, waits: Sequence[tuple[int, int]]) -> list[Intake]:
+    def intakes(
+        self, queue: QueueView, draft: Draft, waits: Sequence[tuple[int, int]]
+    ) -> list[Intake]:
         """Return entry and schedule, to be appended at once and first in their group."""
         self._delay.units.reserve(len(waits))
         base = queue.next_offset

@@ -13,8 +13,8 @@ from itertools import islice
 
 from rockgate.protocol.entry import CHECKSUM_SIZE, HEAD_SIZE_V4, MAGIC_V1, places
 from rockgate.store.log.commitlog import CommitLog
-from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queueindex import Unit
+from rockgate.store.queues.view import QueueView
 from rockgate.store.read.slices import UNUSUAL, Alike
 
 MESSAGES_MAX = 500
@@ -28,7 +28,7 @@ IsCold = Callable[[int, int], bool]
 
 
 def read_alike(
-    log: CommitLog, queue: Queue, offset: int, end: int, size_max: int, is_cold: IsCold | None
+    log: CommitLog, queue: QueueView, offset: int, end: int, size_max: int, is_cold: IsCold | None
 ) -> Alike | None:
     """Return messages before `end` if they are many, none cold, and alike; None otherwise."""
     walked = queue.walk(offset)

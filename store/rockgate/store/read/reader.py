@@ -32,6 +32,7 @@ from rockgate.store.log.flusher import Flusher
 from rockgate.store.log.page_residency import Place, Warmth
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queueindex import Unit, UnitFields
+from rockgate.store.queues.view import QueueView
 from rockgate.store.read.alike import MESSAGES_MAX, read_alike
 from rockgate.store.read.slices import Alike, Batches, MessageRun, Slice, entry_of, misplaced
 
@@ -56,19 +57,20 @@ class Reader:
         self._flusher = flusher
         self._warmth = warmth
 
-    def high_watermark(self, queue: Queue) -> int:
+    def high_watermark(self, queue: QueueView) -> int:
         """Return the offset behind the last one that is visible."""
         if not queue.is_sync:
             return queue.next_offset
         visible_end = queue.visible_end
         if visible_end < queue.next_offset:
-            visible_end = max(visible_end, queue.end_before(self._flusher.flushed))
-            queue.visible_end = visible_end
+            own: Queue = queue  # type: ignore[assignment]  # the store gave it out itself
+            visible_end = max(visible_end, own.end_before(self._flusher.flushed))
+            own.visible_end = visible_end
         return visible_end
 
     def batches(
         self,
-        queue: Queue,
+        queue: QueueView,
         offset: int,
         end: int,
         size_max: int,
@@ -129,7 +131,7 @@ class Reader:
 
     def messages(
         self,
-        queue: Queue,
+        queue: QueueView,
         offset: int,
         end: int,
         size_max: int,
@@ -177,7 +179,7 @@ class Reader:
         return found
 
     def alike(
-        self, queue: Queue, offset: int, end: int, size_max: int, *, may_be_cold: bool
+        self, queue: QueueView, offset: int, end: int, size_max: int, *, may_be_cold: bool
     ) -> Alike | None:
         """Return what `messages` does if these are many, none cold, and alike; None otherwise."""
         if queue.is_sync and end > queue.visible_end:
@@ -192,7 +194,7 @@ class Reader:
 
     def message_run(
         self,
-        queue: Queue,
+        queue: QueueView,
         offset: int,
         end: int,
         *,
@@ -261,11 +263,11 @@ class Reader:
             count += 1
         return MessageRun(buffers, size, count, following, batch)
 
-    def _is_batch(self, queue: Queue, fields: UnitFields) -> bool:
+    def _is_batch(self, queue: QueueView, fields: UnitFields) -> bool:
         entry = entry_of(self._log, queue, Unit._make(fields)).entry
         return places(entry, 0)[1] == MAGIC_BATCH
 
-    def entry(self, queue: Queue, unit: Unit) -> Slice:
+    def entry(self, queue: QueueView, unit: Unit) -> Slice:
         """Return the entry of a unit; OffsetOutOfRange if it is not visible yet.
 
         StoreCorrupt if there is another one.

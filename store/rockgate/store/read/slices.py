@@ -18,8 +18,8 @@ from rockgate.protocol.entry import (
 )
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.log.commitlog import CommitLog
-from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queueindex import Unit
+from rockgate.store.queues.view import QueueView
 
 UNUSUAL = COMPRESSED | MOVED | BORN_HOST_V6 | STORE_HOST_V6
 """Flags of a message that is not to be handed out as it is, or has another head."""
@@ -68,7 +68,7 @@ class MessageRun(NamedTuple):
     """The batch entry that ended the run."""
 
 
-def entry_of(log: CommitLog, queue: Queue, unit: Unit) -> Slice:
+def entry_of(log: CommitLog, queue: QueueView, unit: Unit) -> Slice:
     """Return the entry of a unit, whether visible or not; StoreCorrupt if there is another one.
 
     Sealed units are read without a checksum, so each is compared with what it points to.
@@ -82,7 +82,7 @@ def entry_of(log: CommitLog, queue: Queue, unit: Unit) -> Slice:
     return Slice(unit, view)
 
 
-def misplaced(queue: Queue, offset: int, position: int) -> StoreCorrupt:
+def misplaced(queue: QueueView, offset: int, position: int) -> StoreCorrupt:
     """Return the error of a unit that points to no entry of its own."""
     return StoreCorrupt(
         f"the index of queue {queue.queue_id} of {queue.topic.decode()}",

@@ -19,6 +19,7 @@ from rockgate.store.log.commitlog import NO_HOST, CommitLog, Draft, Stamp, Writt
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queuetable import QueueTable
 from rockgate.store.queues.tags import tag_code
+from rockgate.store.queues.view import QueueView
 from rockgate.store.state.fold import Change, Journal, State
 
 A = TypeVar("A")
@@ -52,7 +53,7 @@ class AppendedMessages(NamedTuple):
 class Intake(NamedTuple):
     """One entry of a group: for a queue, whose next offset it takes, or a state change."""
 
-    queue: Queue | None
+    queue: QueueView | None
     draft: Draft
 
 
@@ -83,7 +84,7 @@ class Appender:
         """Told when the reserve was touched: others are to be refused now."""
         self.upkeep: Journal = _UpkeepJournal(self)
         """Takes changes as long as there is any room at all."""
-        self.on_append: Callable[[Queue], None] = lambda queue: None
+        self.on_append: Callable[[QueueView], None] = lambda queue: None
         """Told of every queue that got something: long polls hang on it."""
 
     def fail(self, failure: StoreError) -> None:
@@ -94,7 +95,7 @@ class Appender:
 
     def batch(
         self,
-        queue: Queue,
+        queue: QueueView,
         body: Buffer,
         *,
         count: int,
@@ -107,6 +108,7 @@ class Appender:
         """Append a batch entry that takes `count` offsets; `stamp` may write into its body."""
         if self.refusal is not None:
             raise self.refusal.with_traceback(None)
+        own: Queue = queue  # type: ignore[assignment]  # the store gave it out itself
         offset = queue.next_offset
         if stamp is None or properties or sys_flag or born_host is not NO_HOST:
             draft = Draft(
@@ -126,26 +128,26 @@ class Appender:
             if sys_flag & INDEXED and self._keys is not None:
                 self._keys.put_batch(queue.topic, memoryview(body), position, store_ms)
         else:
-            frame = queue.frame
+            frame = own.frame
             if offset >= frame[2]:
-                frame = queue.frame = envelope.batch_frame(queue.topic, offset)
+                frame = own.frame = envelope.batch_frame(queue.topic, offset)
             position, size, store_ms = self._log.append_batch(
                 frame, queue.topic, queue.queue_id, offset, body, count, record_ms, stamp
             )
-        queue.add(position, size, count, store_ms, record_ms)
-        if not queue.is_dirty:
-            self._queues.note(queue)
+        own.add(position, size, count, store_ms, record_ms)
+        if not own.is_dirty:
+            self._queues.note(own)
         self.on_append(queue)
         return _new(Appended, (offset, position, position + size, store_ms))
 
-    def message(self, queue: Queue, draft: Draft) -> Appended:
+    def message(self, queue: QueueView, draft: Draft) -> Appended:
         """Append a message entry; topic, queue and offset of the draft are set here."""
         return self.placed(
             queue,
             draft._replace(topic=queue.topic, queue_id=queue.queue_id, offset=queue.next_offset),
         )
 
-    def placed(self, queue: Queue, draft: Draft) -> Appended:
+    def placed(self, queue: QueueView, draft: Draft) -> Appended:
         """Append a message entry whose draft names the queue, and its next offset, already."""
         if self.refusal is not None:
             raise self.refusal.with_traceback(None)
@@ -155,7 +157,7 @@ class Appender:
         place = (draft.offset, position, position + size, store_ms, queue.queue_id)
         return _new(Appended, place)
 
-    def placed_with(self, queue: Queue, draft: Draft, topic: bytes, body: bytes) -> Appended:
+    def placed_with(self, queue: QueueView, draft: Draft, topic: bytes, body: bytes) -> Appended:
         """Append a placed message and a change of a fold, of which a restart finds both or neither.
 
         What `group` does, for two of that kind; it ends where the change does.
@@ -173,7 +175,7 @@ class Appender:
 
     def messages(
         self,
-        queue: Queue,
+        queue: QueueView,
         contents: Contents,
         *,
         born_ms: int,
@@ -187,6 +189,7 @@ class Appender:
         """
         if self.refusal is not None:
             raise self.refusal.with_traceback(None)
+        own: Queue = queue  # type: ignore[assignment]  # the store gave it out itself
         properties = contents.properties
         assert properties, "there are messages"
         assert not sys_flag & TRANSACTION_ROLLBACK, "no part of a transaction"
@@ -202,9 +205,9 @@ class Appender:
         )
         end = positions.pop()
         codes = [_code(each) for each in properties] if _has_tags(properties) else [0] * len(sizes)
-        queue.add_messages(positions, sizes, store_ms, born_ms, codes)
-        if not queue.is_dirty:
-            self._queues.note(queue)
+        own.add_messages(positions, sizes, store_ms, born_ms, codes)
+        if not own.is_dirty:
+            self._queues.note(own)
         if self._keys is not None:
             self._keys.put_messages(topic, properties, positions, store_ms)
         self.on_append(queue)
@@ -220,7 +223,7 @@ class Appender:
         if refused is not None:
             raise refused.with_traceback(None)
         next_offsets: dict[int, int] = {}
-        touched: dict[int, Queue] = {}
+        touched: dict[int, QueueView] = {}
         drafts: list[Draft] = []
         for queue, draft in intakes:
             if queue is None:
@@ -253,16 +256,17 @@ class Appender:
             self.on_append(queue)
         return appended
 
-    def _feed(self, queue: Queue, draft: Draft, written: Written) -> None:
+    def _feed(self, queue: QueueView, draft: Draft, written: Written) -> None:
         self._enter(queue, draft, written)
         self._index(draft, written)
 
-    def _enter(self, queue: Queue, draft: Draft, written: Written) -> None:
+    def _enter(self, queue: QueueView, draft: Draft, written: Written) -> None:
+        own: Queue = queue  # type: ignore[assignment]  # the store gave it out itself
         position, size, store_ms = written
         code = _code(draft.properties)
-        queue.add(position, size, draft.batch_count or 1, store_ms, draft.born_ms, code)
-        if not queue.is_dirty:
-            self._queues.note(queue)
+        own.add(position, size, draft.batch_count or 1, store_ms, draft.born_ms, code)
+        if not own.is_dirty:
+            self._queues.note(own)
 
     def _index(self, draft: Draft, written: Written) -> None:
         """Index an entry's keys, if it has any."""

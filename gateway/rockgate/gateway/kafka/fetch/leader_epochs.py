@@ -14,7 +14,7 @@ from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.records.batch import read_header
 from rockgate.store.api.log import Epochs
 from rockgate.store.api.queues import Queue, Unit
-from rockgate.store.api.read import EPOCH, Reader
+from rockgate.store.api.read import EPOCH, EntryReader
 
 
 class EpochEnd(NamedTuple):
@@ -30,7 +30,7 @@ UNDEFINED: Final = EpochEnd(-1, -1)
 class LeaderEpochs:
     """Answers questions of epochs for Kafka's side."""
 
-    def __init__(self, epochs: Epochs, reader: Reader) -> None:
+    def __init__(self, epochs: Epochs, reader: EntryReader) -> None:
         self._epochs = epochs
         self._reader = reader
         self.current = epochs.current

@@ -30,7 +30,7 @@ from rockgate.protocol.kafka.records.bounds import LIGHT, Bounds, is_heavy
 from rockgate.protocol.kafka.records.record import open_records
 from rockgate.protocol.kafka.records.skimming import skim_times
 from rockgate.store.api.queues import Queue, Unit
-from rockgate.store.api.read import Reader, Slice
+from rockgate.store.api.read import EntryReader, Slice
 
 WALK_UNITS: Final = 256
 
@@ -50,7 +50,7 @@ class TimeSearch:
 
     def __init__(
         self,
-        reader: Reader,
+        reader: EntryReader,
         epochs: LeaderEpochs,
         warming: Warming,
         threads: BatchThreads | None = None,

@@ -99,7 +99,9 @@ class OffsetForLeaderEpoch:
         """Return what will be looked at first and is cold: the last entry of each queue."""
         queues = (self._queue(name, asked.partition) for name, asked in part)
         return self._warming.cold(
-            queue.find(queue.next_offset - 1) for queue in queues if isinstance(queue, Queue)
+            queue.find(queue.next_offset - 1)
+            for queue in queues
+            if not isinstance(queue, ErrorCode)
         )
 
     def _queue(self, name: str, index: int) -> Queue | ErrorCode:

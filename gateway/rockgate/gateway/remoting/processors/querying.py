@@ -32,7 +32,7 @@ from rockgate.protocol.remoting.headers.querying import (
     ViewMessageHeader,
 )
 from rockgate.store.api.queues import Queue, Queues, Unit
-from rockgate.store.api.read import FOREVER_MS, Reader
+from rockgate.store.api.read import FOREVER_MS, EntryReader
 
 COUNT_MAX = 64
 """Messages of one answer, as in RocketMQ."""
@@ -50,7 +50,7 @@ class Queries:
         topics: TopicBook,
         lookup: MessageLookup,
         queues: Queues,
-        reader: Reader,
+        reader: EntryReader,
         puller: Puller,
         clients: Clients,
     ) -> None:
