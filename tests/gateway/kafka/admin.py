@@ -19,6 +19,7 @@ from rockgate.gateway.kafka.configs.altering import (
 from rockgate.gateway.kafka.configs.loggers import LoggerLevels
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
+from rockgate.gateway.kafka.embedded.placement import SingleNode
 from rockgate.gateway.kafka.quotas.config import QuotasConfig
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.topics.advertised import Advertised
@@ -50,20 +51,26 @@ class Admin(KafkaWorld):
         self.throttling = Throttling(kept=self.quotas, config=QuotasConfig(), clock=self.hand)
         topics = self.store.topics
         self.catalog = StoreCatalog(topics, self.topics_config.partitions_max)
-        self.metadata_cache = MetadataCache(NODE_ID, self.store.epochs.current)
+        self.advertised = Advertised(configured=Address("here", 9092), bound=Address("b", 1))
+        self.placement = SingleNode(
+            node_id=NODE_ID, leader_epoch=self.store.epochs.current, advertised=self.advertised
+        )
+        self.metadata_cache = MetadataCache(self.placement)
         topics.on_deleted.append(self.metadata_cache.forget)
         self.durability = Durability(self.store)
-        self.advertised = Advertised(configured=Address("here", 9092), bound=Address("b", 1))
 
     def alterable(self, **more: Any) -> Alterable:
         resources: dict[ResourceType, Resources] = {
-            ResourceType.TOPIC: TopicResources(
-                topics=self.store.topics, catalog=self.catalog, defaults=self.defaults
-            ),
+            ResourceType.TOPIC: TopicResources(catalog=self.catalog, defaults=self.defaults),
             ResourceType.GROUP: GroupResources(self.configs),
             ResourceType.BROKER_LOGGER: LoggerLevels(),
         }
-        given = {"node_id": NODE_ID, "broker_configs": {}, "resources": resources}
+        given = {
+            "catalog": self.catalog,
+            "node_id": NODE_ID,
+            "broker_configs": {},
+            "resources": resources,
+        }
         return Alterable(**{**given, **more})
 
     def names(self) -> list[str]:

@@ -20,6 +20,8 @@ from rockgate.gateway.delay.levels import read_levels
 from rockgate.gateway.kafka.configs.stored import ResourceConfigs
 from rockgate.gateway.kafka.configs.topic_settings import SettingsCache
 from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
+from rockgate.gateway.kafka.embedded.placement import SingleNode
+from rockgate.gateway.kafka.embedded.progress import StoreProgress
 from rockgate.gateway.kafka.groups.expiry import Expiry
 from rockgate.gateway.kafka.groups.fold import SavedGroups
 from rockgate.gateway.kafka.groups.groups import Groups, new_member_id
@@ -125,6 +127,7 @@ class KafkaAssembly:
         self.defaults = topic_defaults(config)
         self.settings = SettingsCache(self.defaults)
         store.topics.on_deleted.append(self.settings.forget)
+        self.catalog = StoreCatalog(store.topics, config.topics.partitions_max)
         self.delays, self.scheduling = self._delays()
         self.coordinator = self._coordinator()
 
@@ -149,7 +152,7 @@ class KafkaAssembly:
         self.telemetry.sources += [
             RequestSource(stats=stats, connections=connections, throttling=throttling),
             TopicSource(
-                catalog=services.catalog, store=self.store, traffic=traffic, config=config.metrics
+                catalog=self.catalog, store=self.store, traffic=traffic, config=config.metrics
             ),
             GroupSource(
                 groups=groups, store=self.store, empty=self.folds.empty, config=config.metrics
@@ -227,7 +230,12 @@ class KafkaAssembly:
         broker = broker_configs(
             config, self.identity.node_id, self.defaults, bound=bound, given=self.given
         )
-        metadata_cache = MetadataCache(self.identity.node_id, store.epochs.current)
+        placement = SingleNode(
+            node_id=self.identity.node_id,
+            leader_epoch=store.epochs.current,
+            advertised=advertised,
+        )
+        metadata_cache = MetadataCache(placement)
         store.topics.on_deleted.append(metadata_cache.forget)
         return Services(
             identity=self.identity,
@@ -246,7 +254,9 @@ class KafkaAssembly:
             defaults=self.defaults,
             broker_configs=broker,
             settings=self.settings,
-            catalog=StoreCatalog(store.topics, config.topics.partitions_max),
+            catalog=self.catalog,
+            placement=placement,
+            progress=StoreProgress(store.progress),
             metadata_cache=metadata_cache,
             waiting=self.waiting,
             groups=groups,
@@ -262,7 +272,7 @@ class KafkaAssembly:
         groups = Groups(
             config=config,
             saved=saved,
-            progress=store.progress,
+            progress=StoreProgress(store.progress),
             durability=Durability(store),
             new_id=new_member_id,
             pending=self.folds.transactions.pending,

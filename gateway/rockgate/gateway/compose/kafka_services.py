@@ -19,13 +19,13 @@ from rockgate.gateway.kafka.configs.broker import BrokerConfig
 from rockgate.gateway.kafka.configs.stored import ResourceConfigs
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 from rockgate.gateway.kafka.configs.topic_settings import SettingsCache
-from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.fetch.leader_epochs import LeaderEpochs
 from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
 from rockgate.gateway.kafka.fetch.sessions import FetchSessions
 from rockgate.gateway.kafka.fetch.time_search import TimeSearch
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.groups import Groups
+from rockgate.gateway.kafka.groups.progress import GroupProgress
 from rockgate.gateway.kafka.handlers.describe_log_dirs import DescribeLogDirs
 from rockgate.gateway.kafka.handlers.fetch import Fetch
 from rockgate.gateway.kafka.handlers.list_offsets import ListOffsets
@@ -37,7 +37,9 @@ from rockgate.gateway.kafka.quotas.stored import KeptQuotas
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.server.config import KafkaConfig
 from rockgate.gateway.kafka.topics.advertised import Advertised
+from rockgate.gateway.kafka.topics.catalog import TopicCatalog
 from rockgate.gateway.kafka.topics.metadata_cache import MetadataCache
+from rockgate.gateway.kafka.topics.placement import Placement
 from rockgate.gateway.kafka.topics.replicas import Replicas
 from rockgate.gateway.kafka.topics.sizes import QueueSizes
 from rockgate.gateway.kafka.transactions.config import TransactionsConfig
@@ -75,7 +77,9 @@ class Services:
     defaults: TopicDefaults
     broker_configs: Mapping[str, BrokerConfig]
     settings: SettingsCache
-    catalog: StoreCatalog
+    catalog: TopicCatalog
+    placement: Placement
+    progress: GroupProgress
     metadata_cache: MetadataCache
     waiting: Waiting
     groups: Groups
@@ -93,12 +97,11 @@ def replicas(services: Services) -> Replicas:
 def alterable(services: Services, **more: Resources) -> Alterable:
     """Return what configs can be altered, and more by its type."""
     resources: dict[ResourceType, Resources] = {
-        ResourceType.TOPIC: TopicResources(
-            topics=services.store.topics, catalog=services.catalog, defaults=services.defaults
-        ),
+        ResourceType.TOPIC: TopicResources(catalog=services.catalog, defaults=services.defaults),
         ResourceType.GROUP: GroupResources(services.configs),
     }
     return Alterable(
+        catalog=services.catalog,
         resources=resources | {ResourceType[name]: each for name, each in more.items()},
         node_id=services.identity.node_id,
         broker_configs=services.broker_configs,

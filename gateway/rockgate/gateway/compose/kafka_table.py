@@ -78,11 +78,10 @@ HANDLERS: tuple[Row[Services], ...] = (
     row(
         ApiKey.METADATA,
         lambda s: Metadata(
-            topics=s.store.topics,
             catalog=s.catalog,
+            placement=s.placement,
             metadata_cache=s.metadata_cache,
-            identity=s.identity,
-            advertised=s.advertised,
+            cluster_id=s.identity.cluster_id,
             config=s.topics_config,
             durability=Durability(s.store),
         ),
@@ -90,21 +89,23 @@ HANDLERS: tuple[Row[Services], ...] = (
     row(
         ApiKey.OFFSET_COMMIT,
         lambda s: OffsetCommit(
-            store=s.store,
+            catalog=s.catalog,
+            progress=s.progress,
             groups=s.groups,
             durability=Durability(s.store),
+            now_ms=s.store.clock.now_ms,
             metadata_bytes_max=s.groups_config.metadata_bytes_max,
         ),
     ),
     row(
         ApiKey.OFFSET_FETCH,
         lambda s: OffsetFetch(
-            topics=s.store.topics, progress=s.store.progress, transactions=s.transactions
+            catalog=s.catalog, progress=s.progress, pending=s.transactions.pending
         ),
     ),
     row(
         ApiKey.FIND_COORDINATOR,
-        lambda s: FindCoordinator(identity=s.identity, advertised=s.advertised),
+        lambda s: FindCoordinator(s.placement),
     ),
     row(
         ApiKey.JOIN_GROUP,
@@ -129,7 +130,6 @@ HANDLERS: tuple[Row[Services], ...] = (
     row(
         ApiKey.CREATE_TOPICS,
         lambda s: CreateTopics(
-            topics=s.store.topics,
             catalog=s.catalog,
             replicas=kafka_services.replicas(s),
             defaults=s.defaults,
@@ -141,7 +141,6 @@ HANDLERS: tuple[Row[Services], ...] = (
     row(
         ApiKey.DELETE_TOPICS,
         lambda s: DeleteTopics(
-            topics=s.store.topics,
             catalog=s.catalog,
             durability=Durability(s.store),
             throttling=s.throttling,
@@ -204,7 +203,6 @@ HANDLERS: tuple[Row[Services], ...] = (
     row(
         ApiKey.CREATE_PARTITIONS,
         lambda s: CreatePartitions(
-            topics=s.store.topics,
             catalog=s.catalog,
             replicas=kafka_services.replicas(s),
             durability=Durability(s.store),
@@ -230,7 +228,12 @@ HANDLERS: tuple[Row[Services], ...] = (
     row(ApiKey.LIST_PARTITION_REASSIGNMENTS, lambda _: ListPartitionReassignments()),
     row(
         ApiKey.OFFSET_DELETE,
-        lambda s: OffsetDelete(store=s.store, groups=s.groups, durability=Durability(s.store)),
+        lambda s: OffsetDelete(
+            catalog=s.catalog,
+            progress=s.progress,
+            groups=s.groups,
+            durability=Durability(s.store),
+        ),
     ),
     row(
         ApiKey.DESCRIBE_CLIENT_QUOTAS,
@@ -253,7 +256,7 @@ HANDLERS: tuple[Row[Services], ...] = (
     row(ApiKey.UPDATE_FEATURES, lambda _: UpdateFeatures(FEATURES)),
     row(
         ApiKey.DESCRIBE_CLUSTER,
-        lambda s: DescribeCluster(identity=s.identity, advertised=s.advertised),
+        lambda s: DescribeCluster(placement=s.placement, cluster_id=s.identity.cluster_id),
     ),
     row(
         ApiKey.DESCRIBE_PRODUCERS,
@@ -275,10 +278,6 @@ HANDLERS: tuple[Row[Services], ...] = (
     ),
     row(
         ApiKey.DESCRIBE_TOPIC_PARTITIONS,
-        lambda s: DescribeTopicPartitions(
-            catalog=s.catalog,
-            node_id=s.identity.node_id,
-            leader_epoch=s.store.epochs.current,
-        ),
+        lambda s: DescribeTopicPartitions(catalog=s.catalog, placement=s.placement),
     ),
 )

@@ -7,6 +7,7 @@ from tests.gateway.kafka.admin import Admin
 from tests.gateway.kafka.fakes import Script
 
 from rockgate.gateway.compose.metrics.kafka import GroupSource, RequestSource, TopicSource
+from rockgate.gateway.kafka.embedded.progress import StoreProgress
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.groups import Groups, new_member_id
 from rockgate.gateway.kafka.server.config import KafkaConfig
@@ -83,7 +84,7 @@ def group_source(admin: Admin, groups_max: int) -> GroupSource:
     groups = Groups(
         config=GroupsConfig(),
         saved=admin.folds.groups,
-        progress=admin.store.progress,
+        progress=StoreProgress(admin.store.progress),
         durability=Durability(admin.store),
         new_id=new_member_id,
     )

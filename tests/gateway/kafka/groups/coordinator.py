@@ -9,6 +9,8 @@ from typing import Any, TypeVar, cast
 
 from tests.gateway.kafka.world import KafkaWorld, call
 
+from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
+from rockgate.gateway.kafka.embedded.progress import StoreProgress
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.expiry import Expiry
 from rockgate.gateway.kafka.groups.groups import Groups
@@ -60,7 +62,7 @@ class Coordinator(KafkaWorld):
         self.groups = Groups(
             config=self.groups_config,
             saved=self.folds.groups,
-            progress=self.store.progress,
+            progress=StoreProgress(self.store.progress),
             durability=self.durability,
             new_id=lambda prefix: f"{prefix}-{self.store.epochs.current}-{next(ids)}",
             clock=self.hand,
@@ -75,23 +77,28 @@ class Coordinator(KafkaWorld):
             now_ms=self.clock.now_ms,
         )
         store, groups, durability = self.store, self.groups, self.durability
+        catalog, progress = StoreCatalog(store.topics, 1_000_000), StoreProgress(store.progress)
         self.handlers: dict[str, Any] = {
             "JoinGroup": JoinGroup(groups),
             "SyncGroup": SyncGroup(groups),
             "Heartbeat": Heartbeat(groups),
             "LeaveGroup": LeaveGroup(groups),
             "OffsetCommit": OffsetCommit(
-                store=store,
+                catalog=catalog,
+                progress=progress,
                 groups=groups,
                 durability=durability,
+                now_ms=store.clock.now_ms,
                 metadata_bytes_max=self.groups_config.metadata_bytes_max,
             ),
             "OffsetFetch": OffsetFetch(
-                topics=store.topics,
-                progress=store.progress,
-                transactions=self.folds.transactions,
+                catalog=catalog,
+                progress=progress,
+                pending=self.folds.transactions.pending,
             ),
-            "OffsetDelete": OffsetDelete(store=store, groups=groups, durability=durability),
+            "OffsetDelete": OffsetDelete(
+                catalog=catalog, progress=progress, groups=groups, durability=durability
+            ),
             "ListGroups": ListGroups(groups),
             "DescribeGroups": DescribeGroups(groups),
             "DeleteGroups": DeleteGroups(groups=groups, durability=durability),

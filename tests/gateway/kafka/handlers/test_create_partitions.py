@@ -32,7 +32,6 @@ class World(Admin):
         super().__init__(store)
         self.topic("a", 3)
         self.handler = CreatePartitions(
-            topics=self.store.topics,
             catalog=self.catalog,
             replicas=Replicas(NODE_ID, is_strict=False),
             durability=self.durability,

@@ -39,7 +39,6 @@ class World(Admin):
         self.topics_config = topics_config or TopicsConfig()
         super().__init__(store)
         self.handler = CreateTopics(
-            topics=self.store.topics,
             catalog=self.catalog,
             replicas=Replicas(NODE_ID, is_strict=self.topics_config.replication_strict),
             defaults=defaults or TopicDefaults(),

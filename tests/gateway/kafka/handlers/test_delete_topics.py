@@ -25,7 +25,6 @@ class World(Admin):
         for name in names:
             self.topic(name, 2)
         self.handler = DeleteTopics(
-            topics=self.store.topics,
             catalog=self.catalog,
             durability=self.durability,
             throttling=self.throttling,

@@ -13,7 +13,7 @@ from rockgate.protocol.kafka.messages.describe_cluster import (
 
 
 async def ask(request: DescribeClusterRequest, version: int) -> DescribeClusterResponse:
-    handler = DescribeCluster(identity=IDENTITY, advertised=Admin().advertised)
+    handler = DescribeCluster(placement=Admin().placement, cluster_id=IDENTITY.cluster_id)
     response: DescribeClusterResponse = await seen(handler.handle(request, call(version)), version)
     return response
 
@@ -51,6 +51,6 @@ async def test_only_brokers_are_here(version: int, endpoint_type: int, code: Err
 
 
 async def test_a_refusal_has_no_cluster() -> None:
-    handler = DescribeCluster(identity=IDENTITY, advertised=Admin().advertised)
+    handler = DescribeCluster(placement=Admin().placement, cluster_id=IDENTITY.cluster_id)
     refused = handler.refuse(DescribeClusterRequest(), ErrorCode.INVALID_REQUEST)
     assert (await seen(refused, 0)).error_code == 42

@@ -26,9 +26,7 @@ class World(Admin):
         super().__init__()
         for name, partitions in topics.items():
             self.topic(name, partitions)
-        self.handler = DescribeTopicPartitions(
-            catalog=self.catalog, node_id=NODE_ID, leader_epoch=self.store.epochs.current
-        )
+        self.handler = DescribeTopicPartitions(catalog=self.catalog, placement=self.placement)
 
     async def ask(
         self, *topics: str, limit: int = 2000, cursor: tuple[str, int] | None = None

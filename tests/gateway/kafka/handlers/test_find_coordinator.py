@@ -6,10 +6,10 @@ import pytest
 from tests.gateway.kafka.groups.coordinator import read
 from tests.gateway.kafka.world import call
 
+from rockgate.gateway.kafka.embedded.placement import SingleNode
 from rockgate.gateway.kafka.handlers.find_coordinator import FindCoordinator
 from rockgate.gateway.kafka.topics.advertised import Advertised
 from rockgate.gateway.net.address import Address
-from rockgate.gateway.runtime.identity import Identity
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.find_coordinator import (
     FindCoordinatorRequest,
@@ -17,8 +17,11 @@ from rockgate.protocol.kafka.messages.find_coordinator import (
 )
 
 HANDLER = FindCoordinator(
-    identity=Identity(node_id=7, cluster_id="c"),
-    advertised=Advertised(configured=Address("broker", 9), bound=Address("0.0.0.0", 1)),
+    SingleNode(
+        node_id=7,
+        leader_epoch=0,
+        advertised=Advertised(configured=Address("broker", 9), bound=Address("0.0.0.0", 1)),
+    )
 )
 
 

@@ -37,11 +37,10 @@ class World(Admin):
         self.topics_config = topics_config or TopicsConfig()
         super().__init__(store)
         self.handler = Metadata(
-            topics=self.store.topics,
             catalog=self.catalog,
+            placement=self.placement,
             metadata_cache=self.metadata_cache,
-            identity=IDENTITY,
-            advertised=self.advertised,
+            cluster_id=IDENTITY.cluster_id,
             config=self.topics_config,
             durability=self.durability,
         )

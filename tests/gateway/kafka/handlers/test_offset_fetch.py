@@ -9,6 +9,8 @@ import pytest
 from tests.gateway.kafka.groups.coordinator import Coordinator
 from tests.gateway.kafka.world import call
 
+from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
+from rockgate.gateway.kafka.embedded.progress import StoreProgress
 from rockgate.gateway.kafka.handlers.offset_fetch import SLICE_COUNT, OffsetFetch, _merged
 from rockgate.gateway.kafka.request.chunked import Room, at_once
 from rockgate.gateway.kafka.request.errors import RequestError
@@ -210,9 +212,9 @@ async def test_an_answer_that_would_be_too_large_is_refused_as_a_whole(
     monkeypatch.setattr(Room.__init__, "__defaults__", (1_000,))
     world = Coordinator()
     handler = OffsetFetch(
-        topics=world.store.topics,
-        progress=world.store.progress,
-        transactions=world.folds.transactions,
+        catalog=StoreCatalog(world.store.topics, 1000),
+        progress=StoreProgress(world.store.progress),
+        pending=world.folds.transactions.pending,
     )
     topics = [
         OffsetFetchRequestTopics(name=f"t-{at}", partition_indexes=[0])

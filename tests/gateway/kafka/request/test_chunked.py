@@ -171,7 +171,7 @@ async def test_a_failure_in_a_later_slice_is_the_request_s() -> None:
 def _steps(count: int, log: list[int]) -> Steps[int]:
     for number in range(count):
         log.append(number)
-        yield
+        yield None
     return count
 
 

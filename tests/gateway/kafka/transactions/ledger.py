@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 from tests.gateway.kafka.world import KafkaWorld, call
 from tests.world import NOW_MS
 
+from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
+from rockgate.gateway.kafka.embedded.progress import StoreProgress
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.handlers.add_offsets_to_txn import AddOffsetsToTxn
@@ -116,7 +118,7 @@ class Ledger(KafkaWorld):
         self.groups = Groups(
             config=GroupsConfig(),
             saved=folds.groups,
-            progress=store.progress,
+            progress=StoreProgress(store.progress),
             durability=durability,
             new_id=lambda prefix: f"{prefix}-1",
             clock=self.hand,
@@ -152,7 +154,9 @@ class Ledger(KafkaWorld):
                 metadata_bytes_max=4096,
             ),
             ApiKey.OFFSET_FETCH: OffsetFetch(
-                topics=store.topics, progress=store.progress, transactions=folds.transactions
+                catalog=StoreCatalog(store.topics, 1000),
+                progress=StoreProgress(store.progress),
+                pending=folds.transactions.pending,
             ),
             ApiKey.WRITE_TXN_MARKERS: WriteTxnMarkers(
                 topics=store.topics,

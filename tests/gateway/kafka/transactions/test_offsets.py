@@ -8,6 +8,8 @@ from __future__ import annotations
 import pytest
 from tests.gateway.kafka.transactions.ledger import Ledger
 
+from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
+from rockgate.gateway.kafka.embedded.progress import StoreProgress
 from rockgate.gateway.kafka.handlers.delete_groups import DeleteGroups
 from rockgate.gateway.kafka.handlers.offset_commit import OffsetCommit
 from rockgate.gateway.kafka.handlers.offset_delete import OffsetDelete
@@ -36,11 +38,20 @@ class Offsets(Ledger):
     def open(self) -> None:
         super().open()
         durability = self.handlers[ApiKey.END_TXN]._durability
+        catalog, progress = (
+            StoreCatalog(self.store.topics, 1000),
+            StoreProgress(self.store.progress),
+        )
         self.handlers[ApiKey.OFFSET_COMMIT] = OffsetCommit(
-            store=self.store, groups=self.groups, durability=durability, metadata_bytes_max=4096
+            catalog=catalog,
+            progress=progress,
+            groups=self.groups,
+            durability=durability,
+            now_ms=self.store.clock.now_ms,
+            metadata_bytes_max=4096,
         )
         self.handlers[ApiKey.OFFSET_DELETE] = OffsetDelete(
-            store=self.store, groups=self.groups, durability=durability
+            catalog=catalog, progress=progress, groups=self.groups, durability=durability
         )
         self.handlers[ApiKey.DELETE_GROUPS] = DeleteGroups(
             groups=self.groups, durability=durability

@@ -7,7 +7,7 @@ settings are read when it starts, and whoever tries to change one is told which 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import IntEnum
 from operator import attrgetter
@@ -17,11 +17,17 @@ from rockgate.gateway.kafka.configs.broker import BrokerConfig
 from rockgate.gateway.kafka.configs.checks import GROUPS, TOPICS, ConfigTable
 from rockgate.gateway.kafka.configs.stored import ResourceConfigs
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
-from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.errors import RequestError, explain
+from rockgate.gateway.kafka.request.now import Now
+from rockgate.gateway.kafka.topics.catalog import (
+    NO_REFUSALS,
+    Refusal,
+    Refusals,
+    TopicCatalog,
+    TopicView,
+)
 from rockgate.protocol.kafka.errors import ErrorCode
-from rockgate.store.api.topics import Topic, Topics
 from rockgate.store.errors import StoreError
 
 CHANGE_COST = 5
@@ -87,8 +93,8 @@ class Resources(Protocol):
         """How much work it is to change one of them."""
         ...
 
-    def put(self, configs: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace what is set for some of them."""
+    def put(self, configs: Mapping[str, Mapping[str, str]]) -> Now[Refusals]:
+        """Replace what is set for some of them; RequestError if none of it can be."""
         ...
 
 
@@ -102,8 +108,7 @@ class TopicResources:
 
     table = TOPICS
 
-    def __init__(self, *, topics: Topics, catalog: StoreCatalog, defaults: TopicDefaults) -> None:
-        self._topics = topics
+    def __init__(self, *, catalog: TopicCatalog, defaults: TopicDefaults) -> None:
         self._catalog = catalog
         self._defaults = defaults
 
@@ -119,11 +124,11 @@ class TopicResources:
         """More for topics of many partitions."""
         return CHANGE_COST + self._find(name).queue_count // _PARTITIONS_PER_COST
 
-    def put(self, configs: Mapping[str, Mapping[str, str]]) -> None:
+    def put(self, configs: Mapping[str, Mapping[str, str]]) -> Now[Refusals]:
         """Alter topics, all of them at once."""
-        self._topics.set_config({self._find(name): config for name, config in configs.items()})
+        return self._catalog.alter(configs)
 
-    def _find(self, name: str) -> Topic:
+    def _find(self, name: str) -> TopicView:
         if not name:
             raise RequestError(ErrorCode.INVALID_REQUEST, "a topic resource has a name")
         topic = self._catalog.find(name)
@@ -164,9 +169,10 @@ class GroupResources:
         """The same for all."""
         return CHANGE_COST
 
-    def put(self, configs: Mapping[str, Mapping[str, str]]) -> None:
+    def put(self, configs: Mapping[str, Mapping[str, str]]) -> Refusals:
         """Keep what is set."""
         self._configs.put(ResourceType.GROUP, configs)
+        return NO_REFUSALS
 
 
 class Alterable:
@@ -175,13 +181,22 @@ class Alterable:
     def __init__(
         self,
         *,
+        catalog: TopicCatalog,
         resources: Mapping[ResourceType, Resources],
         node_id: int,
         broker_configs: Mapping[str, BrokerConfig],
     ) -> None:
+        self._catalog = catalog
         self._resources: dict[int, Resources] = dict(resources.items())
         self._node_id = node_id
         self._broker_configs = broker_configs
+
+    def learn(self, asked: Iterable[NamedResource]) -> Awaitable[None] | None:
+        """Get to know the topics among these, if some of them must be asked for."""
+        topic = ResourceType.TOPIC
+        return self._catalog.learn(
+            each.resource_name for each in asked if each.resource_type == topic
+        )
 
     def of(self, asked: Resource) -> Resources:
         """The resources that one belongs to, or RequestError."""
@@ -254,17 +269,35 @@ class Altering(Generic[Asked, Result]):
         _check_once(asked.configs)
         return self._plan(resources, config, asked)
 
-    def finish(self) -> Sequence[Result]:
+    def finish(self) -> Now[Sequence[Result]]:
         """Alter all that passed."""
-        failed: dict[int, tuple[ErrorCode, str]] = {}
-        if not self._is_dry:
-            for type_, (resources, configs) in self._planned.items():
-                try:
-                    resources.put(configs)
-                except (RequestError, StoreError) as error:
-                    failed[type_] = explain(error)
+        refusals: dict[int, Refusals] = {}
+        waiting: dict[int, Awaitable[Refusals]] = {}
+        for type_, (resources, configs) in () if self._is_dry else self._planned.items():
+            try:
+                outcome = resources.put(configs)
+            except (RequestError, StoreError) as error:
+                outcome = dict.fromkeys(configs, Refusal(*explain(error)))
+            if isinstance(outcome, Awaitable):
+                waiting[type_] = outcome
+            else:
+                refusals[type_] = outcome
+        return self._finish_after(refusals, waiting) if waiting else self._answered(refusals)
+
+    async def _finish_after(
+        self, refusals: dict[int, Refusals], waiting: Mapping[int, Awaitable[Refusals]]
+    ) -> Sequence[Result]:
+        for type_, outcome in waiting.items():
+            refusals[type_] = await outcome
+        return self._answered(refusals)
+
+    def _answered(self, refusals: Mapping[int, Refusals]) -> Sequence[Result]:
+        done: tuple[ErrorCode, None] = (ErrorCode.NONE, None)
         return [
-            self._answer(asked, *failed.get(asked.resource_type, (ErrorCode.NONE, None)))
+            self._answer(
+                asked,
+                *refusals.get(asked.resource_type, NO_REFUSALS).get(asked.resource_name, done),
+            )
             if refused is None
             else self._answer(asked, *refused)
             for asked, refused in self._outcomes

@@ -14,6 +14,7 @@ from rockgate.gateway.kafka.configs.checks import ConfigTable
 from rockgate.gateway.kafka.configs.topic import one_of
 from rockgate.gateway.kafka.configs.types import ConfigType
 from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.topics.catalog import NO_REFUSALS, Refusals
 from rockgate.protocol.kafka.errors import ErrorCode
 
 ROOT = "root"
@@ -81,7 +82,7 @@ class LoggerLevels:
         """How much work a change is."""
         return 1
 
-    def put(self, configs: Mapping[str, Mapping[str, str]]) -> None:
+    def put(self, configs: Mapping[str, Mapping[str, str]]) -> Refusals:
         """Set levels; loggers that are not named have the level of the one above them."""
         for config in configs.values():
             if ROOT not in config:
@@ -90,6 +91,7 @@ class LoggerLevels:
                 )
             for name in names():
                 _logger(name).setLevel(_LEVELS[config[name]] if name in config else logging.NOTSET)
+        return NO_REFUSALS
 
 
 def _ours() -> Iterator[str]:

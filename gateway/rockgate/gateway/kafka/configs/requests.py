@@ -11,8 +11,8 @@ from typing import Generic, Protocol, TypeVar
 from rockgate.gateway.kafka.configs.altering import KEY, Alterable, Altering, Asked, Plan, Result
 from rockgate.gateway.kafka.request.chunked import Slicing, Steps, in_slices
 from rockgate.gateway.kafka.request.dedup import once_in_steps
+from rockgate.gateway.kafka.request.now import Durable
 from rockgate.gateway.kafka.request.peer import Call
-from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.schema import Encoded
 
@@ -39,7 +39,7 @@ class ConfigRequests(Generic[Asked, Result, Response]):
         self,
         *,
         alterable: Alterable,
-        durability: Durability,
+        durability: Durable,
         response: type[Response],
         result: type[Result],
         plan: Plan[Asked],
@@ -57,6 +57,8 @@ class ConfigRequests(Generic[Asked, Result, Response]):
 
     def _steps(self, request: ConfigsRequest[Asked], call: Call) -> Steps[Response]:
         asked, repeated = yield from once_in_steps(request.resources, KEY)
+        if (learning := self._alterable.learn(asked)) is not None:
+            yield learning
 
         def begin() -> Altering[Asked, Result]:
             return Altering(

@@ -2,17 +2,22 @@
 
 A client names a topic as Kafka would; a topic whose name cannot be said on Kafka's wire is not
 there for it, under any name or id. How many partitions there are in all is counted here too.
+
+All of it is known at once. A change is one entry of the log: it is made as a whole, or refused.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rockgate.gateway.kafka.request import names
-from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.request.errors import RequestError, explain
+from rockgate.gateway.kafka.topics.catalog import NO_REFUSALS, NewTopic, Refusal, Refusals
 from rockgate.protocol.kafka.errors import ErrorCode
-from rockgate.store.api.topics import Topic, Topics
+from rockgate.store.api import topics as store
+from rockgate.store.api.topics import QUEUE_COUNT_MAX, Topic, Topics
+from rockgate.store.errors import StoreError
 
 _DEAD_MIN = 1_000
 
@@ -23,6 +28,7 @@ class StoreCatalog:
     def __init__(self, topics: Topics, partitions_max: int) -> None:
         self._topics = topics
         self._partitions_max = partitions_max
+        self.topic_partitions_max = QUEUE_COUNT_MAX
         # None once most of it was of topics that are gone: it is made anew for who asks.
         self._sorted: list[str] | None = None
         self._unsorted_count = 0
@@ -47,6 +53,9 @@ class StoreCatalog:
                 f"{self._partitions_max}: there are {self.partition_count}",
             )
 
+    def learn(self, names: Iterable[str | None] | None) -> None:
+        """Nothing has to be asked for."""
+
     def find(self, name: str) -> Topic | None:
         """A topic by the name that Kafka clients know it by."""
         return self._topics.find(names.to_store(name)) if names.is_legal(name) else None
@@ -66,6 +75,48 @@ class StoreCatalog:
         if found is None or self._unsorted_count:
             found = self._sorted = self._sort()
         return (found[at] for at in range(bisect_left(found, name), len(found)))
+
+    def create(self, news: Sequence[NewTopic]) -> Refusals:
+        """Create topics."""
+        try:
+            self._topics.create_many(
+                [
+                    store.NewTopic(
+                        name=new.name, queue_count=new.partition_count, config=new.config
+                    )
+                    for new in news
+                ]
+            )
+        except StoreError as error:
+            return _refused([new.name for new in news], error)
+        return NO_REFUSALS
+
+    def grow(self, counts: Mapping[str, int]) -> Refusals:
+        """Give topics more partitions."""
+        try:
+            self._topics.grow({self._get(name): count for name, count in counts.items()})
+        except StoreError as error:
+            return _refused(counts, error)
+        return NO_REFUSALS
+
+    def delete(self, names: Sequence[str]) -> Refusals:
+        """Delete topics with all they hold."""
+        try:
+            self._topics.delete([self._get(name) for name in names])
+        except StoreError as error:
+            return _refused(names, error)
+        return NO_REFUSALS
+
+    def alter(self, configs: Mapping[str, Mapping[str, str]]) -> Refusals:
+        """Replace all that is set for topics."""
+        try:
+            self._topics.set_config({self._get(name): config for name, config in configs.items()})
+        except StoreError as error:
+            return _refused(configs, error)
+        return NO_REFUSALS
+
+    def _get(self, name: str) -> Topic:
+        return self._topics.get(names.to_store(name))
 
     def _sort(self) -> list[str]:
         # What was sorted stays a sorted run, which makes this little more than a merge. The list
@@ -95,3 +146,8 @@ class StoreCatalog:
 
     def _grown(self, topic: Topic, had: int) -> None:
         self.partition_count += topic.queue_count - had
+
+
+def _refused(names: Iterable[str], error: StoreError) -> Refusals:
+    refusal = Refusal(*explain(error))
+    return dict.fromkeys(names, refusal)

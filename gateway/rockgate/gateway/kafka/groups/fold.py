@@ -15,11 +15,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
 from rockgate.gateway.kafka.groups.classic.group_record import SavedGroup, pack, unpack
+from rockgate.gateway.kafka.groups.memory import Record
 from rockgate.store.api.folds import (
     CHANGE_SIZE_MAX,
     Change,
@@ -44,14 +45,6 @@ class Kind(IntEnum):
 
     SAVE = 1
     REMOVE = 2
-
-
-class Record(NamedTuple):
-    """What is known of a group that was written down."""
-
-    store_ms: int
-    """When."""
-    group: SavedGroup
 
 
 class _Held:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 from rockgate.gateway.groups.ownership import GroupType
@@ -39,14 +39,13 @@ from rockgate.gateway.kafka.groups.classic.group import Group
 from rockgate.gateway.kafka.groups.classic.group_record import CLASSIC, SavedGroup, SavedMember
 from rockgate.gateway.kafka.groups.classic.members import Member
 from rockgate.gateway.kafka.groups.config import GroupsConfig
-from rockgate.gateway.kafka.groups.fold import SavedGroups
-from rockgate.gateway.kafka.groups.pending import PendingGroups
+from rockgate.gateway.kafka.groups.memory import GroupMemory
+from rockgate.gateway.kafka.groups.progress import GroupProgress, PendingOffsets
 from rockgate.gateway.kafka.groups.waiters import Waiter
+from rockgate.gateway.kafka.request.now import Durable, Now
 from rockgate.gateway.net.clock import Clock, Timer
-from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.store.api.clock import Complaint
-from rockgate.store.api.progress import Progress
 from rockgate.store.errors import StoreError
 
 A = TypeVar("A")
@@ -83,12 +82,12 @@ class Groups:
         self,
         *,
         config: GroupsConfig,
-        saved: SavedGroups,
-        progress: Progress,
-        durability: Durability,
+        saved: GroupMemory,
+        progress: GroupProgress,
+        durability: Durable,
         new_id: Callable[[str], str],
         clock: Clock | None = None,
-        pending: PendingGroups | None = None,
+        pending: PendingOffsets | None = None,
     ) -> None:
         self._config = config
         self._saved = saved
@@ -242,8 +241,8 @@ class Groups:
             seen.update(dict.fromkeys(self._pending.groups()))
         return iter(seen)
 
-    def delete(self, names: Iterable[str]) -> list[ErrorCode]:
-        """Delete groups without members, with their offsets."""
+    def delete(self, names: Iterable[str]) -> Now[list[ErrorCode]]:
+        """Delete groups without members, with their offsets; a code for each."""
         codes, gone = [], []
         for name in names:
             shown = self.shown(name)
@@ -255,16 +254,29 @@ class Groups:
                 codes.append(ErrorCode.NONE)
                 gone.append(name)
         if gone:
-            self._progress.delete_groups(gone)
-            self._saved.remove(gone)
-            for name in gone:
-                self._retire(name)
+            deleting = self._progress.delete(gone)
+            if deleting is not None:
+                return self._delete_after(deleting, gone, codes)
+            self._forget(gone)
         return codes
+
+    async def _delete_after(
+        self, deleting: Awaitable[None], gone: list[str], codes: list[ErrorCode]
+    ) -> list[ErrorCode]:
+        await deleting
+        # Who has joined meanwhile stays, without the offsets of before.
+        self._forget([name for name in gone if not self.shown_members(name)])
+        return codes
+
+    def _forget(self, gone: list[str]) -> None:
+        self._saved.remove(gone)
+        for name in gone:
+            self._retire(name)
 
     def _has_offsets(self, name: str) -> bool:
         if self._pending is not None and self._pending.has(name):
             return True
-        return next(self._progress.fetch_group(name), None) is not None
+        return self._progress.has(name)
 
     # Other kinds
 

@@ -23,8 +23,8 @@ from collections.abc import Awaitable, Mapping
 from rockgate.gateway.kafka.configs.altering import Alterable, Resources
 from rockgate.gateway.kafka.configs.requests import ConfigRequests
 from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.request.now import Durable
 from rockgate.gateway.kafka.request.peer import Call
-from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.alter_configs import (
     AlterConfigsRequest,
@@ -37,7 +37,7 @@ from rockgate.protocol.kafka.messages.alter_configs import (
 class AlterConfigs:
     """Replaces the configs of topics and groups."""
 
-    def __init__(self, *, alterable: Alterable, durability: Durability) -> None:
+    def __init__(self, *, alterable: Alterable, durability: Durable) -> None:
         self._requests = ConfigRequests(
             alterable=alterable,
             durability=durability,

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 
-from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.request.chunked import Steps, in_slices
 from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.topics.catalog import TopicCatalog, TopicView
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -25,13 +25,12 @@ from rockgate.protocol.kafka.messages.alter_partition_reassignments import (
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
-from rockgate.store.api.topics import Topic
 
 
 class AlterPartitionReassignments:
     """Takes moves to where everything is, and no others."""
 
-    def __init__(self, *, catalog: StoreCatalog, node_id: int) -> None:
+    def __init__(self, *, catalog: TopicCatalog, node_id: int) -> None:
         self._catalog = catalog
         self._node_id = node_id
 
@@ -56,7 +55,7 @@ class AlterPartitionReassignments:
             )
             for each in asked.partitions:
                 partitions.append(self._partition(self._catalog.find(asked.name), each))
-                yield
+                yield None
         return response
 
     def refuse(
@@ -66,7 +65,7 @@ class AlterPartitionReassignments:
         return AlterPartitionReassignmentsResponse(error_code=code, error_message=code.meaning)
 
     def _partition(
-        self, topic: Topic | None, asked: ReassignablePartition
+        self, topic: TopicView | None, asked: ReassignablePartition
     ) -> ReassignablePartitionResponse:
         code, reason = self._check(topic, asked)
         return ReassignablePartitionResponse(
@@ -74,7 +73,7 @@ class AlterPartitionReassignments:
         )
 
     def _check(
-        self, topic: Topic | None, asked: ReassignablePartition
+        self, topic: TopicView | None, asked: ReassignablePartition
     ) -> tuple[ErrorCode, str | None]:
         if topic is None or not 0 <= asked.partition_index < topic.queue_count:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.request.chunked import Steps, in_slices
 from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.topics.catalog import TopicCatalog
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -37,7 +37,7 @@ class Asked(NamedTuple):
 class AlterReplicaLogDirs:
     """Moves nothing, as there is one place."""
 
-    def __init__(self, *, catalog: StoreCatalog, path: str) -> None:
+    def __init__(self, *, catalog: TopicCatalog, path: str) -> None:
         self._catalog = catalog
         self._path = path
 
@@ -60,7 +60,7 @@ class AlterReplicaLogDirs:
                     partitions.append(
                         AlterReplicaLogDirPartitionResult(partition_index=index, error_code=code)
                     )
-                    yield
+                    yield None
         return response
 
     def refuse(

@@ -16,14 +16,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
 
-from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.request.chunked import Slicing, Steps, in_slices
 from rockgate.gateway.kafka.request.dedup import once_in_steps
-from rockgate.gateway.kafka.request.errors import RequestError, explain
+from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.request.now import Durable, Now
 from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.topics.catalog import NO_REFUSALS, Refusals, TopicCatalog, TopicView
 from rockgate.gateway.kafka.topics.replicas import Replicas
-from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -32,8 +32,6 @@ from rockgate.protocol.kafka.messages.create_partitions import (
     CreatePartitionsTopicResult,
 )
 from rockgate.protocol.kafka.schema import Encoded
-from rockgate.store.api.topics import QUEUE_COUNT_MAX, Topic, Topics
-from rockgate.store.errors import StoreError
 
 CHANGE_COST = 5
 STRICT_SINCE = 3
@@ -47,13 +45,11 @@ class CreatePartitions:
     def __init__(
         self,
         *,
-        topics: Topics,
-        catalog: StoreCatalog,
+        catalog: TopicCatalog,
         replicas: Replicas,
-        durability: Durability,
+        durability: Durable,
         throttling: Throttling,
     ) -> None:
-        self._topics = topics
         self._throttling = throttling
         self._catalog = catalog
         self._replicas = replicas
@@ -72,6 +68,8 @@ class CreatePartitions:
         self, request: CreatePartitionsRequest, call: Call
     ) -> Steps[CreatePartitionsResponse]:
         asked, repeated = yield from once_in_steps(request.topics, NAME)
+        if (learning := self._catalog.learn(map(NAME, asked))) is not None:
+            yield learning
 
         def begin() -> Growing:
             return Growing(self, repeated, call, is_dry=request.validate_only)
@@ -92,7 +90,7 @@ class CreatePartitions:
 
     # For the slices
 
-    def plan(self, asked: CreatePartitionsTopic, planned_count: int) -> Topic:
+    def plan(self, asked: CreatePartitionsTopic, planned_count: int) -> TopicView:
         """The topic that shall grow, or RequestError; so many partitions are planned."""
         topic = self._catalog.find(asked.name)
         if topic is None:
@@ -104,11 +102,11 @@ class CreatePartitions:
                 ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"topic {topic.name} is the server's own"
             )
         had, count = topic.queue_count, asked.count
-        if not had < count <= QUEUE_COUNT_MAX:
+        most = self._catalog.topic_partitions_max
+        if not had < count <= most:
             raise RequestError(
                 ErrorCode.INVALID_PARTITIONS,
-                f"the topic has {had} partitions and can only get more, up to {QUEUE_COUNT_MAX},"
-                f" not {count}",
+                f"the topic has {had} partitions and can only get more, up to {most}, not {count}",
             )
         if asked.assignments is not None:
             if len(asked.assignments) != count - had:
@@ -125,9 +123,9 @@ class CreatePartitions:
         """Count partitions that shall come; RequestError if the client's quota is used up."""
         self._throttling.take_partitions(call, count, is_strict=call.version >= STRICT_SINCE)
 
-    def grow(self, counts: Mapping[Topic, int]) -> None:
+    def grow(self, counts: Mapping[str, int]) -> Now[Refusals]:
         """Let topics grow."""
-        self._topics.grow(counts)
+        return self._catalog.grow(counts)
 
 
 class Growing:
@@ -146,7 +144,7 @@ class Growing:
         self._repeated = repeated
         self._is_dry = is_dry
         self._planned_count = 0
-        self._grown: dict[Topic, int] = {}
+        self._grown: dict[str, int] = {}
         self._outcomes: list[str | CreatePartitionsTopicResult] = []
 
     def take(self, asked: CreatePartitionsTopic, /) -> int:
@@ -161,21 +159,30 @@ class Growing:
         except RequestError as error:
             self._outcomes.append(_refused(asked.name, error.code, error.reason))
             return 0
-        self._grown[topic] = asked.count
+        self._grown[asked.name] = asked.count
         self._outcomes.append(asked.name)
         self._planned_count += more
         return CHANGE_COST + more
 
-    def finish(self) -> Sequence[CreatePartitionsTopicResult]:
+    def finish(self) -> Now[Sequence[CreatePartitionsTopicResult]]:
         """Let all grow that passed."""
-        code, reason = ErrorCode.NONE, None
-        if not self._is_dry:
-            try:
-                self._handler.grow(self._grown)
-            except StoreError as error:
-                code, reason = explain(error)
+        refusals: Now[Refusals] = NO_REFUSALS
+        if self._grown and not self._is_dry:
+            refusals = self._handler.grow(self._grown)
+        if isinstance(refusals, Awaitable):
+            return self._finish_after(refusals)
+        return self._answered(refusals)
+
+    async def _finish_after(
+        self, refusals: Awaitable[Refusals]
+    ) -> Sequence[CreatePartitionsTopicResult]:
+        return self._answered(await refusals)
+
+    def _answered(self, refusals: Refusals) -> Sequence[CreatePartitionsTopicResult]:
         return [
-            _refused(each, code, reason) if isinstance(each, str) else each
+            _refused(each, *refusals.get(each, (ErrorCode.NONE, None)))
+            if isinstance(each, str)
+            else each
             for each in self._outcomes
         ]
 

@@ -36,15 +36,21 @@ from rockgate.gateway.kafka.configs.checks import TOPICS
 from rockgate.gateway.kafka.configs.sources import source_of
 from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
-from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Slicing, Steps, in_slices
 from rockgate.gateway.kafka.request.dedup import once_in_steps
-from rockgate.gateway.kafka.request.errors import RequestError, explain
+from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.request.now import Durable, Now
 from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.topics.catalog import (
+    NO_REFUSALS,
+    NewTopic,
+    Refusal,
+    Refusals,
+    TopicCatalog,
+)
 from rockgate.gateway.kafka.topics.replicas import REPLICATION_FACTOR, Replicas, check_numbering
-from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.create_topics import (
@@ -55,8 +61,6 @@ from rockgate.protocol.kafka.messages.create_topics import (
     CreateTopicsResponse,
 )
 from rockgate.protocol.kafka.schema import ZERO_UUID, Encoded, encode_part, join
-from rockgate.store.api.topics import QUEUE_COUNT_MAX, NewTopic, Topics
-from rockgate.store.errors import StoreError
 
 CREATION_COST = 5
 CONFIGS_SINCE = 5
@@ -74,15 +78,13 @@ class CreateTopics:
     def __init__(
         self,
         *,
-        topics: Topics,
-        catalog: StoreCatalog,
+        catalog: TopicCatalog,
         replicas: Replicas,
         defaults: TopicDefaults,
         config: TopicsConfig,
-        durability: Durability,
+        durability: Durable,
         throttling: Throttling,
     ) -> None:
-        self._topics = topics
         self._throttling = throttling
         self._catalog = catalog
         self._replicas = replicas
@@ -99,7 +101,8 @@ class CreateTopics:
 
     def _steps(self, request: CreateTopicsRequest, call: Call) -> Steps[CreateTopicsResponse]:
         asked, repeated = yield from once_in_steps(request.topics, NAME)
-
+        if (learning := self._catalog.learn(map(NAME, asked))) is not None:
+            yield learning
         lists = iter(range(CONFIG_LISTS_MAX))
 
         def begin() -> Creating:
@@ -130,7 +133,7 @@ class CreateTopics:
         count = self._partition_count(asked)
         self._catalog.check_room(planned_count + count)
         given = ((config.name, config.value) for config in asked.configs)
-        return NewTopic(name=name, queue_count=count, config=TOPICS.read_all(given))
+        return NewTopic(name=name, partition_count=count, config=TOPICS.read_all(given))
 
     def _partition_count(self, asked: CreatableTopic) -> int:
         count = asked.num_partitions
@@ -145,11 +148,11 @@ class CreateTopics:
             count = len(asked.assignments)
         elif count == SERVER_S_CHOICE:
             count = self._partitions
-        if not 1 <= count <= QUEUE_COUNT_MAX:
+        most = self._catalog.topic_partitions_max
+        if not 1 <= count <= most:
             raise RequestError(
                 ErrorCode.INVALID_PARTITIONS,
-                f"a topic has 1 to {QUEUE_COUNT_MAX} partitions (-1: {self._partitions}), "
-                f"not {count}",
+                f"a topic has 1 to {most} partitions (-1: {self._partitions}), not {count}",
             )
         if not asked.assignments:
             self._replicas.check_factor(asked.replication_factor)
@@ -159,14 +162,15 @@ class CreateTopics:
         """Count partitions that shall come; RequestError if the client's quota is used up."""
         self._throttling.take_partitions(call, count, is_strict=call.version >= STRICT_SINCE)
 
-    def create(self, news: Sequence[NewTopic]) -> Mapping[str, bytes]:
-        """Create topics; return their ids."""
-        return {topic.name: topic.id for topic in self._topics.create_many(news)}
+    def create(self, news: Sequence[NewTopic]) -> Now[Refusals]:
+        """Create topics."""
+        return self._catalog.create(news)
 
     def created(
-        self, new: NewTopic, topic_id: bytes, version: int, lists: Iterator[int]
+        self, new: NewTopic, version: int, lists: Iterator[int], *, is_dry: bool
     ) -> CreatableTopicResult:
         """What is said of a topic that was created, or could be, while there are config lists."""
+        topic = None if is_dry else self._catalog.find(new.name)
         configs: list[CreatableTopicConfigs | Encoded] = []
         code = ErrorCode.NONE
         if version >= CONFIGS_SINCE:
@@ -176,9 +180,9 @@ class CreateTopics:
                 configs = [self._configs.of(new.config, version)]
         return CreatableTopicResult(
             name=new.name,
-            topic_id=topic_id,
+            topic_id=ZERO_UUID if topic is None else topic.id,
             error_message=None,
-            num_partitions=new.queue_count,
+            num_partitions=new.partition_count,
             replication_factor=REPLICATION_FACTOR,
             topic_config_error_code=code,
             configs=configs,
@@ -212,35 +216,37 @@ class Creating:
                 raise RequestError(ErrorCode.INVALID_REQUEST, "the topic is named more than once")
             new = self._handler.plan(asked, self._planned_count)
             if not self._is_dry:
-                self._handler.charge(self._call, new.queue_count)
+                self._handler.charge(self._call, new.partition_count)
         except RequestError as error:
             self._outcomes.append(_refused(asked.name, error.code, error.reason))
             return 0
-        self._planned_count += new.queue_count
+        self._planned_count += new.partition_count
         self._outcomes.append(new)
-        return CREATION_COST + new.queue_count
+        return CREATION_COST + new.partition_count
 
-    def finish(self) -> Sequence[CreatableTopicResult]:
+    def finish(self) -> Now[Sequence[CreatableTopicResult]]:
         """Create all that passed."""
         news = [each for each in self._outcomes if isinstance(each, NewTopic)]
-        ids: Mapping[str, bytes] = {}
+        refusals: Now[Refusals] = NO_REFUSALS
         if news and not self._is_dry:
-            try:
-                ids = self._handler.create(news)
-            except StoreError as error:
-                code, reason = explain(error)
-                return [
-                    _refused(each.name, code, reason) if isinstance(each, NewTopic) else each
-                    for each in self._outcomes
-                ]
+            refusals = self._handler.create(news)
+        if isinstance(refusals, Awaitable):
+            return self._finish_after(refusals)
+        return self._answered(refusals)
+
+    async def _finish_after(self, refusals: Awaitable[Refusals]) -> Sequence[CreatableTopicResult]:
+        return self._answered(await refusals)
+
+    def _answered(self, refusals: Refusals) -> Sequence[CreatableTopicResult]:
         return [
-            self._handler.created(
-                each, ids.get(each.name, ZERO_UUID), self._call.version, self._lists
-            )
-            if isinstance(each, NewTopic)
-            else each
+            self._answer(each, refusals.get(each.name)) if isinstance(each, NewTopic) else each
             for each in self._outcomes
         ]
+
+    def _answer(self, new: NewTopic, refusal: Refusal | None) -> CreatableTopicResult:
+        if refusal is not None:
+            return _refused(new.name, *refusal)
+        return self._handler.created(new, self._call.version, self._lists, is_dry=self._is_dry)
 
 
 class ConfigList:

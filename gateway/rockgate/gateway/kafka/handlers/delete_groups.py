@@ -16,8 +16,8 @@ from typing import Final
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.request.chunked import Steps, in_slices
 from rockgate.gateway.kafka.request.errors import coordinator_code
+from rockgate.gateway.kafka.request.now import Durable
 from rockgate.gateway.kafka.request.peer import Call
-from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.delete_groups import (
     DeletableGroupResult,
@@ -32,7 +32,7 @@ PIECE_COUNT: Final = 20
 class DeleteGroups:
     """Deletes groups."""
 
-    def __init__(self, *, groups: Groups, durability: Durability) -> None:
+    def __init__(self, *, groups: Groups, durability: Durable) -> None:
         self._groups = groups
         self._durability = durability
 
@@ -46,11 +46,14 @@ class DeleteGroups:
         response = DeleteGroupsResponse(results=[])
         for at in range(0, len(names), PIECE_COUNT):
             some = names[at : at + PIECE_COUNT]
+            codes = self._groups.delete(some)
+            if isinstance(codes, Awaitable):
+                codes = yield codes
             response.results += [
                 DeletableGroupResult(group_id=name, error_code=code)
-                for name, code in zip(some, self._groups.delete(some), strict=True)
+                for name, code in zip(some, codes, strict=True)
             ]
-            yield
+            yield None
         return self._durability.after_changes(response)
 
     def refuse(self, request: DeleteGroupsRequest, code: ErrorCode) -> DeleteGroupsResponse:

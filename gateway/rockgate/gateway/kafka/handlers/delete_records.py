@@ -76,9 +76,9 @@ class DeleteRecords:
                 if len(answers) >= PIECE_COUNT:
                     self._move(answers)
                     answers, has_changes = [], True
-                    yield
+                    yield None
                 elif not answers:
-                    yield
+                    yield None
         self._move(answers)
         is_changed = has_changes or bool(answers)
         return self._durability.after_changes(response) if is_changed else response

@@ -17,16 +17,22 @@ from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from operator import attrgetter
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Slicing, Steps, in_slices
 from rockgate.gateway.kafka.request.dedup import once_in_steps
-from rockgate.gateway.kafka.request.errors import RequestError, explain
+from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.request.now import Durable, Now
 from rockgate.gateway.kafka.request.peer import Call
-from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.kafka.topics.catalog import (
+    NO_REFUSALS,
+    Refusal,
+    Refusals,
+    TopicCatalog,
+    TopicView,
+)
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.delete_topics import (
     DeletableTopicResult,
@@ -35,8 +41,6 @@ from rockgate.protocol.kafka.messages.delete_topics import (
     DeleteTopicState,
 )
 from rockgate.protocol.kafka.schema import ZERO_UUID, Encoded
-from rockgate.store.api.topics import Topic, Topics
-from rockgate.store.errors import StoreError
 
 IDS_SINCE = 6
 STRICT_SINCE = 5
@@ -45,6 +49,7 @@ _PIECE_COUNT = 500
 _PARTITIONS_PER_COST = 8
 Key: TypeAlias = tuple[str | None, bytes]
 KEY: Callable[[DeleteTopicState], Key] = attrgetter("name", "topic_id")
+NAME: Callable[[DeleteTopicState], str | None] = attrgetter("name")
 
 
 class DeleteTopics:
@@ -53,12 +58,10 @@ class DeleteTopics:
     def __init__(
         self,
         *,
-        topics: Topics,
-        catalog: StoreCatalog,
-        durability: Durability,
+        catalog: TopicCatalog,
+        durability: Durable,
         throttling: Throttling,
     ) -> None:
-        self._topics = topics
         self._throttling = throttling
         self._catalog = catalog
         self._durability = durability
@@ -72,6 +75,8 @@ class DeleteTopics:
 
     def _steps(self, request: DeleteTopicsRequest, call: Call) -> Steps[DeleteTopicsResponse]:
         asked, repeated = yield from once_in_steps(_asked(request, call.version), KEY)
+        if (learning := self._catalog.learn(map(NAME, asked))) is not None:
+            yield learning
         repeated |= yield from self._named_both_ways(asked)
 
         def begin() -> Deleting:
@@ -93,7 +98,7 @@ class DeleteTopics:
 
     # For the slices
 
-    def find(self, asked: DeleteTopicState, repeated: AbstractSet[Key]) -> Topic:
+    def find(self, asked: DeleteTopicState, repeated: AbstractSet[Key]) -> TopicView:
         """The topic that shall go, or RequestError."""
         if asked.name is not None and asked.topic_id != ZERO_UUID:
             raise RequestError(ErrorCode.INVALID_REQUEST, "a topic has both a name and an id")
@@ -121,9 +126,9 @@ class DeleteTopics:
         """Count partitions that shall go; RequestError if the client's quota is used up."""
         self._throttling.take_partitions(call, count, is_strict=call.version >= STRICT_SINCE)
 
-    def delete(self, topics: Sequence[Topic]) -> None:
+    def delete(self, names: Sequence[str]) -> Now[Refusals]:
         """Delete topics that are there."""
-        self._topics.delete(topics)
+        return self._catalog.delete(names)
 
     def _named_both_ways(
         self, asked: Collection[DeleteTopicState]
@@ -145,6 +150,20 @@ class DeleteTopics:
         return found
 
 
+class Found(NamedTuple):
+    """A topic that shall go."""
+
+    asked: DeleteTopicState
+    name: str
+    id: bytes
+
+    def answer(self, refusal: Refusal | None) -> DeletableTopicResult:
+        """What is said of it in the end."""
+        if refusal is not None:
+            return _refused(self.asked, *refusal)
+        return DeletableTopicResult(name=self.name, topic_id=self.id)
+
+
 class Deleting:
     """A slice of topics to be deleted."""
 
@@ -152,7 +171,7 @@ class Deleting:
         self._handler = handler
         self._call = call
         self._repeated = repeated
-        self._outcomes: list[tuple[DeleteTopicState, Topic] | DeletableTopicResult] = []
+        self._outcomes: list[Found | DeletableTopicResult] = []
 
     def take(self, asked: DeleteTopicState, /) -> int:
         """Look for a topic."""
@@ -162,19 +181,24 @@ class Deleting:
         except RequestError as error:
             self._outcomes.append(_refused(asked, error.code, error.reason))
             return 0
-        self._outcomes.append((asked, topic))
+        self._outcomes.append(Found(asked, names.to_kafka(topic.name), topic.id))
         return DELETION_COST + topic.queue_count // _PARTITIONS_PER_COST
 
-    def finish(self) -> Sequence[DeletableTopicResult]:
+    def finish(self) -> Now[Sequence[DeletableTopicResult]]:
         """Delete all that were found."""
-        found = [each[1] for each in self._outcomes if isinstance(each, tuple)]
-        failure: tuple[ErrorCode, str] | None = None
-        try:
-            self._handler.delete(found)
-        except StoreError as error:
-            failure = explain(error)
+        found = [each.name for each in self._outcomes if isinstance(each, Found)]
+        refusals = self._handler.delete(found) if found else NO_REFUSALS
+        if isinstance(refusals, Awaitable):
+            return self._finish_after(refusals)
+        return self._answered(refusals)
+
+    async def _finish_after(self, refusals: Awaitable[Refusals]) -> Sequence[DeletableTopicResult]:
+        return self._answered(await refusals)
+
+    def _answered(self, refusals: Refusals) -> Sequence[DeletableTopicResult]:
         return [
-            _done(*each, failure) if isinstance(each, tuple) else each for each in self._outcomes
+            each.answer(refusals.get(each.name)) if isinstance(each, Found) else each
+            for each in self._outcomes
         ]
 
 
@@ -182,14 +206,6 @@ def _asked(request: DeleteTopicsRequest, version: int) -> Sequence[DeleteTopicSt
     if version >= IDS_SINCE:
         return request.topics
     return [DeleteTopicState(name=name) for name in request.topic_names]
-
-
-def _done(
-    asked: DeleteTopicState, topic: Topic, failure: tuple[ErrorCode, str] | None
-) -> DeletableTopicResult:
-    if failure is not None:
-        return _refused(asked, *failure)
-    return DeletableTopicResult(name=names.to_kafka(topic.name), topic_id=topic.id)
 
 
 def _refused(asked: DeleteTopicState, code: ErrorCode, reason: str) -> DeletableTopicResult:

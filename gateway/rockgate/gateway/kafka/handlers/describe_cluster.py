@@ -1,7 +1,7 @@
 """DescribeCluster: v0-2.
 
 Behaviour
-- The cluster is this node, which is its controller too; it is never fenced.
+- Every node of the deployment, of which one is named as the controller; none is ever fenced.
 - A client that asks for controllers (v1+, endpoint type 2) has come to a broker:
   MISMATCHED_ENDPOINT_TYPE. Any other type is UNSUPPORTED_ENDPOINT_TYPE.
 
@@ -12,9 +12,8 @@ Versions
 from __future__ import annotations
 
 from rockgate.gateway.kafka.request.peer import Call
-from rockgate.gateway.kafka.topics.advertised import Advertised
 from rockgate.gateway.kafka.topics.metadata_cache import CLUSTER_OPERATIONS, NOT_ASKED
-from rockgate.gateway.runtime.identity import Identity
+from rockgate.gateway.kafka.topics.placement import Placement
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -29,22 +28,21 @@ CONTROLLERS = 2
 class DescribeCluster:
     """Describes the cluster."""
 
-    def __init__(self, *, identity: Identity, advertised: Advertised) -> None:
-        self._identity = identity
-        self._advertised = advertised
+    def __init__(self, *, placement: Placement, cluster_id: str) -> None:
+        self._placement = placement
+        self._cluster_id = cluster_id
 
     def handle(self, request: DescribeClusterRequest, call: Call) -> DescribeClusterResponse:
-        """Describe this node."""
+        """Describe the nodes."""
         if call.version >= 1 and request.endpoint_type != BROKERS:
             return _wrong_endpoint(request.endpoint_type)
-        address = self._advertised.address_for(call.peer)
-        node_id = self._identity.node_id
         with_operations = request.include_cluster_authorized_operations
         return DescribeClusterResponse(
-            cluster_id=self._identity.cluster_id,
-            controller_id=node_id,
+            cluster_id=self._cluster_id,
+            controller_id=self._placement.controller_id,
             brokers=[
-                DescribeClusterBroker(broker_id=node_id, host=address.host, port=address.port)
+                DescribeClusterBroker(broker_id=node.id, host=node.host, port=node.port)
+                for node in self._placement.nodes(call.peer)
             ],
             cluster_authorized_operations=CLUSTER_OPERATIONS if with_operations else NOT_ASKED,
         )

@@ -40,12 +40,12 @@ from rockgate.gateway.kafka.configs.sources import ConfigSource, source_of
 from rockgate.gateway.kafka.configs.stored import ResourceConfigs
 from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
-from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Each, Slicing, Steps, at_once, in_slices
 from rockgate.gateway.kafka.request.dedup import once_in_steps
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.topics.catalog import TopicCatalog
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -80,7 +80,7 @@ class DescribeConfigs:
     def __init__(
         self,
         *,
-        catalog: StoreCatalog,
+        catalog: TopicCatalog,
         defaults: TopicDefaults,
         node_id: int,
         broker_configs: Mapping[str, BrokerConfig],
@@ -101,6 +101,13 @@ class DescribeConfigs:
 
     def _steps(self, request: DescribeConfigsRequest, call: Call) -> Steps[DescribeConfigsResponse]:
         form = Form(call.version, request.include_synonyms, request.include_documentation)
+        topics = (
+            each.resource_name
+            for each in request.resources
+            if each.resource_type == ResourceType.TOPIC
+        )
+        if (learning := self._catalog.learn(topics)) is not None:
+            yield learning
         asked_for = yield from _merged(request.resources)
         return self._slicing.work(
             asked_for,

@@ -17,10 +17,10 @@ import asyncio
 import shutil
 from collections.abc import Iterable
 
-from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.dedup import merged
 from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.topics.catalog import TopicCatalog
 from rockgate.gateway.kafka.topics.sizes import QueueSizes
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_log_dirs import (
@@ -40,7 +40,7 @@ class DescribeLogDirs:
     """Measures partitions."""
 
     def __init__(
-        self, *, catalog: StoreCatalog, queues: Queues, path: str, sizes: QueueSizes
+        self, *, catalog: TopicCatalog, queues: Queues, path: str, sizes: QueueSizes
     ) -> None:
         self._catalog = catalog
         self._queues = queues

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
-from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.produce.producers import Producer, Producers
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Steps, in_slices
 from rockgate.gateway.kafka.request.dedup import merged
 from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.topics.catalog import TopicCatalog, TopicView
 from rockgate.gateway.visibility.stable_offsets import Unstable
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_producers import (
@@ -31,7 +31,6 @@ from rockgate.protocol.kafka.messages.describe_producers import (
     ProducerState,
     TopicResponse,
 )
-from rockgate.store.api.topics import Topic
 
 NO_COORDINATOR = NO_OFFSET = -1
 
@@ -39,7 +38,7 @@ NO_COORDINATOR = NO_OFFSET = -1
 class DescribeProducers:
     """Describes who has written."""
 
-    def __init__(self, *, catalog: StoreCatalog, producers: Producers, unstable: Unstable) -> None:
+    def __init__(self, *, catalog: TopicCatalog, producers: Producers, unstable: Unstable) -> None:
         self._catalog = catalog
         self._producers = producers
         self._unstable = unstable
@@ -58,7 +57,7 @@ class DescribeProducers:
             for index in indexes:
                 # A topic may go between two slices: it is looked up for each.
                 partitions.append(self._partition(name, self._catalog.find(name), index))
-                yield
+                yield None
         return response
 
     def refuse(
@@ -72,7 +71,7 @@ class DescribeProducers:
             ]
         )
 
-    def _partition(self, name: str, topic: Topic | None, index: int) -> PartitionResponse:
+    def _partition(self, name: str, topic: TopicView | None, index: int) -> PartitionResponse:
         if topic is None and not names.is_legal(name):
             return _refused(index, ErrorCode.INVALID_TOPIC_EXCEPTION)
         if topic is None or not 0 <= index < topic.queue_count:

@@ -21,13 +21,14 @@ from heapq import merge
 from itertools import groupby, islice
 from typing import NamedTuple
 
-from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Each, Slicing, Steps, in_slices
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.topics.catalog import TopicCatalog, TopicView
 from rockgate.gateway.kafka.topics.metadata_cache import TOPIC_OPERATIONS
-from rockgate.gateway.kafka.topics.partition_runs import PartitionRun
+from rockgate.gateway.kafka.topics.partition_runs import PlacedPartitions
+from rockgate.gateway.kafka.topics.placement import NOBODY, Placement
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_topic_partitions import (
     Cursor,
@@ -37,7 +38,6 @@ from rockgate.protocol.kafka.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponseTopic,
 )
 from rockgate.protocol.kafka.schema import Encoded
-from rockgate.store.api.topics import Topic
 
 PAGE_MAX = 2_000
 """Partitions in one response at the most, as in Kafka."""
@@ -48,7 +48,7 @@ class Entry(NamedTuple):
     """What a page shows of one topic."""
 
     name: str
-    topic: Topic | None
+    topic: TopicView | None
     first: int
     end: int
 
@@ -58,7 +58,7 @@ class Page:
 
     def __init__(
         self,
-        catalog: StoreCatalog,
+        catalog: TopicCatalog,
         request: DescribeTopicPartitionsRequest,
         pieces: Sequence[Sequence[str]],
     ) -> None:
@@ -112,11 +112,9 @@ def _has(piece: Sequence[str], name: str) -> bool:
 class DescribeTopicPartitions:
     """Describes topics page by page."""
 
-    def __init__(self, *, catalog: StoreCatalog, node_id: int, leader_epoch: int) -> None:
+    def __init__(self, *, catalog: TopicCatalog, placement: Placement) -> None:
         self._catalog = catalog
-        self._node_id = node_id
-        self._leader_epoch = leader_epoch
-        self._run = PartitionRun(DescribeTopicPartitionsResponse, self._partition, 0)
+        self._partitions = PlacedPartitions(DescribeTopicPartitionsResponse, _partition, placement)
         self._slicing = Slicing(
             DescribeTopicPartitionsResponse, DescribeTopicPartitionsResponseTopic
         )
@@ -137,7 +135,10 @@ class DescribeTopicPartitions:
         for at in range(0, len(request.topics), PIECE_COUNT):
             some = request.topics[at : at + PIECE_COUNT]
             pieces.append(sorted({topic.name for topic in some}))
-            yield
+            yield None
+        wanted = (topic.name for topic in request.topics) if request.topics else None
+        if (learning := self._catalog.learn(wanted)) is not None:
+            yield learning
         page = Page(self._catalog, request, pieces)
 
         def respond(
@@ -174,18 +175,20 @@ class DescribeTopicPartitions:
             name=name,
             topic_id=topic.id,
             is_internal=topic.is_internal,
-            partitions=[self._run.between(first, end)],
+            partitions=self._partitions.between(topic, first, end, 0),
             topic_authorized_operations=TOPIC_OPERATIONS,
         )
 
-    def _partition(self, index: int) -> DescribeTopicPartitionsResponsePartition:
-        nodes = [self._node_id]
-        return DescribeTopicPartitionsResponsePartition(
-            partition_index=index,
-            leader_id=self._node_id,
-            leader_epoch=self._leader_epoch,
-            replica_nodes=nodes,
-            isr_nodes=nodes,
-            eligible_leader_replicas=[],
-            last_known_elr=[],
-        )
+
+def _partition(index: int, node_id: int, epoch: int) -> DescribeTopicPartitionsResponsePartition:
+    nodes = [] if node_id == NOBODY else [node_id]
+    return DescribeTopicPartitionsResponsePartition(
+        error_code=ErrorCode.NONE if nodes else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=node_id,
+        leader_epoch=epoch,
+        replica_nodes=nodes,
+        isr_nodes=nodes,
+        eligible_leader_replicas=[],
+        last_known_elr=[],
+    )

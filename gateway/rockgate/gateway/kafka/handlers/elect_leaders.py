@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable
 
-from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Each, Slicing
 from rockgate.gateway.kafka.request.dedup import merged
 from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.topics.catalog import TopicCatalog
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -38,7 +38,7 @@ _KINDS = (0, 1)
 class ElectLeaders:
     """Tells that the right one leads."""
 
-    def __init__(self, catalog: StoreCatalog) -> None:
+    def __init__(self, catalog: TopicCatalog) -> None:
         self._catalog = catalog
         self._slicing = Slicing(ElectLeadersResponse, ReplicaElectionResult)
 

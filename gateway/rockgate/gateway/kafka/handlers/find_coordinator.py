@@ -1,7 +1,7 @@
 """FindCoordinator: v0-6.
 
 Behaviour
-- There is one node, so it coordinates every group and every transactional id.
+- The placement says which node coordinates a group or a transactional id: on one node, that one.
 - A key that is named twice is answered once; many keys are answered in slices.
 - Share groups have no coordinator here until they exist: INVALID_REQUEST, with the reason as the
   error message, so that a client stops at once instead of asking on.
@@ -18,11 +18,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from rockgate.gateway.kafka.request.chunked import Each, Slicing, Steps, in_slices
+from rockgate.gateway.kafka.request.chunked import EachNow, Slicing, Steps, in_slices
 from rockgate.gateway.kafka.request.dedup import distinct_in_steps
-from rockgate.gateway.kafka.request.peer import Call
-from rockgate.gateway.kafka.topics.advertised import Advertised
-from rockgate.gateway.runtime.identity import Identity
+from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.request.now import Now
+from rockgate.gateway.kafka.request.peer import Call, Peer
+from rockgate.gateway.kafka.topics.placement import CoordinatorType, Node, Placement
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.find_coordinator import (
     Coordinator,
@@ -30,50 +31,53 @@ from rockgate.protocol.kafka.messages.find_coordinator import (
     FindCoordinatorResponse,
 )
 
-GROUP = 0
-TRANSACTION = 1
+MANY_SINCE = 4
+_TYPES = {type_.value: type_ for type_ in CoordinatorType}
 _REFUSALS = {
     2: "share groups are not supported by this server",
 }
 
 
 class FindCoordinator:
-    """Names this node."""
+    """Names the coordinators of groups and transactional ids."""
 
-    def __init__(self, *, identity: Identity, advertised: Advertised) -> None:
-        self._node_id = identity.node_id
-        self._advertised = advertised
+    def __init__(self, placement: Placement) -> None:
+        self._placement = placement
         self._slicing = Slicing(FindCoordinatorResponse, Coordinator)
 
     def handle(
         self, request: FindCoordinatorRequest, call: Call
     ) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
-        """Name this node, once for each key."""
-        if request.key_type not in (GROUP, TRANSACTION):
+        """Name a node for each key."""
+        type_ = _TYPES.get(request.key_type)
+        if type_ is None:
             reason = _REFUSALS.get(request.key_type, f"there is no key type {request.key_type}")
             return self._refuse(request, call, reason)
-        address = self._advertised.address_for(call.peer)
-        node_id, host, port = self._node_id, address.host, address.port
 
-        def answer(key: str) -> Coordinator:
-            return Coordinator(key=key, node_id=node_id, host=host, port=port)
+        def answer(key: str) -> Now[Coordinator]:
+            return self._find(type_, key, call.peer)
 
-        def respond(coordinators: list[Any]) -> FindCoordinatorResponse:
-            return FindCoordinatorResponse(
-                node_id=node_id, host=host, port=port, coordinators=coordinators
-            )
+        if call.version < MANY_SINCE:
+            found = answer(request.key)
+            return _respond_one(found) if isinstance(found, Coordinator) else _wait_for_one(found)
+        return in_slices(self._steps(request, call, answer, _respond_many))
 
-        return in_slices(self._steps(request, call, answer, respond))
+    def _find(self, type_: CoordinatorType, key: str, peer: Peer) -> Now[Coordinator]:
+        try:
+            node = self._placement.coordinator(type_, key, peer)
+        except RequestError as error:
+            return _refusing(error.code, error.reason)(key)
+        return _found(key, node) if isinstance(node, Node) else _find_later(key, node)
 
     def _steps(
         self,
         request: FindCoordinatorRequest,
         call: Call,
-        answer: Callable[[str], Coordinator],
+        answer: Callable[[str], Now[Coordinator]],
         respond: Callable[[list[Any]], FindCoordinatorResponse],
     ) -> Steps[FindCoordinatorResponse]:
         keys = yield from distinct_in_steps(request.coordinator_keys)
-        return self._slicing.work(keys, lambda: Each(answer), respond, call.version)
+        return self._slicing.work(keys, lambda: EachNow(Coordinator, answer), respond, call.version)
 
     def refuse(self, request: FindCoordinatorRequest, code: ErrorCode) -> FindCoordinatorResponse:
         """The same error for every key."""
@@ -89,6 +93,36 @@ class FindCoordinator:
             return _refused(code, reason, coordinators)
 
         return in_slices(self._steps(request, call, _refusing(code, reason), respond))
+
+
+def _found(key: str, node: Node) -> Coordinator:
+    return Coordinator(key=key, node_id=node.id, host=node.host, port=node.port)
+
+
+async def _find_later(key: str, node: Awaitable[Node]) -> Coordinator:
+    try:
+        return _found(key, await node)
+    except RequestError as error:
+        return _refusing(error.code, error.reason)(key)
+
+
+async def _wait_for_one(found: Awaitable[Coordinator]) -> FindCoordinatorResponse:
+    return _respond_one(await found)
+
+
+def _respond_one(found: Coordinator) -> FindCoordinatorResponse:
+    return FindCoordinatorResponse(
+        error_code=found.error_code,
+        error_message=found.error_message,
+        node_id=found.node_id,
+        host=found.host,
+        port=found.port,
+        coordinators=[],
+    )
+
+
+def _respond_many(coordinators: list[Any]) -> FindCoordinatorResponse:
+    return FindCoordinatorResponse(node_id=-1, port=-1, coordinators=coordinators)
 
 
 def _refusing(code: ErrorCode, reason: str) -> Callable[[str], Coordinator]:

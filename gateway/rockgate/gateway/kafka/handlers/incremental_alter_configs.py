@@ -28,8 +28,8 @@ from rockgate.gateway.kafka.configs.altering import Alterable, Resources
 from rockgate.gateway.kafka.configs.requests import ConfigRequests
 from rockgate.gateway.kafka.configs.types import items_of
 from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.request.now import Durable
 from rockgate.gateway.kafka.request.peer import Call
-from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -52,7 +52,7 @@ class Operation(IntEnum):
 class IncrementalAlterConfigs:
     """Changes single configs of topics, groups and loggers."""
 
-    def __init__(self, *, alterable: Alterable, durability: Durability) -> None:
+    def __init__(self, *, alterable: Alterable, durability: Durable) -> None:
         self._requests = ConfigRequests(
             alterable=alterable,
             durability=durability,

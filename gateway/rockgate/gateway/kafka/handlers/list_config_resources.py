@@ -20,10 +20,10 @@ from collections.abc import Set as AbstractSet
 
 from rockgate.gateway.kafka.configs.altering import ResourceType
 from rockgate.gateway.kafka.configs.stored import ResourceConfigs
-from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Each, Slicing
 from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.topics.catalog import TopicCatalog
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.list_config_resources import (
     ConfigResource,
@@ -37,7 +37,7 @@ _TYPES: AbstractSet[int] = frozenset(ResourceType)
 class ListConfigResources:
     """Lists what has configs."""
 
-    def __init__(self, *, catalog: StoreCatalog, node_id: int, configs: ResourceConfigs) -> None:
+    def __init__(self, *, catalog: TopicCatalog, node_id: int, configs: ResourceConfigs) -> None:
         self._catalog = catalog
         self._node_id = node_id
         self._configs = configs

@@ -24,25 +24,29 @@ Departs from Kafka
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from operator import attrgetter
 from typing import TypeAlias
 
-from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Each, Slicing, Steps, in_slices
 from rockgate.gateway.kafka.request.dedup import once_in_steps
-from rockgate.gateway.kafka.request.errors import RequestError, explain
+from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.request.now import Durable, Now
 from rockgate.gateway.kafka.request.peer import Call
-from rockgate.gateway.kafka.topics.advertised import Advertised
+from rockgate.gateway.kafka.topics.catalog import (
+    NO_REFUSALS,
+    NewTopic,
+    Refusals,
+    TopicCatalog,
+    TopicView,
+)
 from rockgate.gateway.kafka.topics.metadata_cache import (
     CLUSTER_OPERATIONS,
     NOT_ASKED,
     MetadataCache,
 )
-from rockgate.gateway.runtime.identity import Identity
-from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.kafka.topics.placement import Placement
 from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.metadata import (
@@ -53,38 +57,35 @@ from rockgate.protocol.kafka.messages.metadata import (
     MetadataResponseTopic,
 )
 from rockgate.protocol.kafka.schema import ZERO_UUID, Encoded, join
-from rockgate.store.api.topics import NewTopic, Topic, Topics
-from rockgate.store.errors import StoreError
 
 AUTO_CREATE_MAX = 1_000
 """Topics created by one request at the most: what is left over is created when asked for again."""
 CREATION_COST = 5
 BY_ID_SINCE = 12
 KEY: Callable[[MetadataRequestTopic], tuple[bytes, str | None]] = attrgetter("topic_id", "name")
+NAME: Callable[[MetadataRequestTopic], str | None] = attrgetter("name")
 
 Shown: TypeAlias = MetadataResponseTopic | Encoded
-Show: TypeAlias = Callable[[Topic], Encoded]
+Show: TypeAlias = Callable[[TopicView], Encoded]
 
 
 class Metadata:
-    """Describes the cluster, which is this node, and its topics."""
+    """Describes the cluster and its topics."""
 
     def __init__(
         self,
         *,
-        topics: Topics,
-        catalog: StoreCatalog,
+        catalog: TopicCatalog,
+        placement: Placement,
         metadata_cache: MetadataCache,
-        identity: Identity,
-        advertised: Advertised,
+        cluster_id: str,
         config: TopicsConfig,
-        durability: Durability,
+        durability: Durable,
     ) -> None:
-        self._topics = topics
         self._catalog = catalog
+        self._placement = placement
         self._cache = metadata_cache
-        self._identity = identity
-        self._advertised = advertised
+        self._cluster_id = cluster_id
         self._config = config
         self._durability = durability
         self._slicing = Slicing(MetadataResponse, MetadataResponseTopic)
@@ -94,6 +95,7 @@ class Metadata:
     ) -> MetadataResponse | Awaitable[MetadataResponse]:
         """Describe what was asked for, in slices if it is much."""
         asked, version = request.topics, call.version
+        self._cache.renew()
         if asked is None or (not asked and version == 0):
             return self._describe_all(request, call)
         if version < BY_ID_SINCE and any(
@@ -106,15 +108,17 @@ class Metadata:
         self, request: MetadataRequest, asked: Sequence[MetadataRequestTopic], call: Call
     ) -> Steps[MetadataResponse]:
         distinct, _ = yield from once_in_steps(asked, KEY)
+        if (learning := self._catalog.learn(map(NAME, distinct))) is not None:
+            yield learning
         allowance = Allowance(
             AUTO_CREATE_MAX if request.allow_auto_topic_creation and self._config.auto_create else 0
         )
         show = self._showing(request, call)
 
         def begin() -> Named:
-            return Named(self._topics, self._catalog, show, self._config.partitions, allowance)
+            return Named(self._catalog, show, self._config.partitions, allowance)
 
-        def respond(topics: list[Shown]) -> MetadataResponse | asyncio.Future[MetadataResponse]:
+        def respond(topics: list[Shown]) -> Now[MetadataResponse]:
             response = self._respond(request, call, topics)
             return self._durability.after_changes(response) if allowance.used else response
 
@@ -131,9 +135,22 @@ class Metadata:
     def _describe_all(
         self, request: MetadataRequest, call: Call
     ) -> MetadataResponse | Awaitable[MetadataResponse]:
-        version, metadata_cache, listed = call.version, self._cache, self._catalog.version
+        if (learning := self._catalog.learn(None)) is not None:
+            return self._describe_all_after(learning, request, call)
+        return self._describe_known(request, call)
+
+    async def _describe_all_after(
+        self, learning: Awaitable[None], request: MetadataRequest, call: Call
+    ) -> MetadataResponse:
+        await learning
+        response = self._describe_known(request, call)
+        return await response if isinstance(response, Awaitable) else response
+
+    def _describe_known(self, request: MetadataRequest, call: Call) -> Now[MetadataResponse]:
+        version, cache = call.version, self._cache
+        listed, placed = self._catalog.version, self._placement.version
         with_operations = request.include_topic_authorized_operations
-        kept = metadata_cache.all_topics(listed, version, with_operations=with_operations)
+        kept = cache.all_topics(listed, version, with_operations=with_operations)
         if kept is not None:
             return self._respond(request, call, [kept])
         show = self._showing(request, call)
@@ -141,12 +158,12 @@ class Metadata:
         def respond(topics: list[Shown]) -> MetadataResponse:
             encoded = [topic for topic in topics if isinstance(topic, Encoded)]
             whole = join(MetadataResponseTopic, version, encoded)
-            if self._catalog.version == listed:
-                metadata_cache.keep_all(listed, whole, with_operations=with_operations)
+            if self._catalog.version == listed and self._placement.version == placed:
+                cache.keep_all(listed, whole, with_operations=with_operations)
             return self._respond(request, call, [whole])
 
         return self._slicing.work(
-            self._catalog, lambda: Each[Topic, MetadataResponseTopic](show), respond, version
+            self._catalog, lambda: Each[TopicView, MetadataResponseTopic](show), respond, version
         )
 
     def _showing(self, request: MetadataRequest, call: Call) -> Show:
@@ -157,13 +174,14 @@ class Metadata:
     def _respond(
         self, request: MetadataRequest, call: Call, topics: list[Shown]
     ) -> MetadataResponse:
-        address = self._advertised.address_for(call.peer)
-        node_id = self._identity.node_id
         with_operations = request.include_cluster_authorized_operations
         return MetadataResponse(
-            brokers=[MetadataResponseBroker(node_id=node_id, host=address.host, port=address.port)],
-            cluster_id=self._identity.cluster_id,
-            controller_id=node_id,
+            brokers=[
+                MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port)
+                for node in self._placement.nodes(call.peer)
+            ],
+            cluster_id=self._cluster_id,
+            controller_id=self._placement.controller_id,
             topics=topics,
             cluster_authorized_operations=CLUSTER_OPERATIONS if with_operations else NOT_ASKED,
         )
@@ -191,13 +209,11 @@ class Named:
 
     def __init__(
         self,
-        topics: Topics,
-        catalog: StoreCatalog,
+        catalog: TopicCatalog,
         show: Show,
         partitions: int,
         allowance: Allowance,
     ) -> None:
-        self._topics = topics
         self._catalog = catalog
         self._show = show
         self._partitions = partitions
@@ -227,37 +243,46 @@ class Named:
         )
         return 0
 
-    def finish(self) -> Sequence[Shown]:
+    def finish(self) -> Now[Sequence[Shown]]:
         """Create what is missing, and describe it."""
         missing = [each for each in self._shown if isinstance(each, str)]
         if not missing:
             return self._shown  # type: ignore[return-value]  # no name is among them
-        errors = self._create(missing)
+        errors, news = self._planned(missing)
+        refusals = self._catalog.create(news) if news else NO_REFUSALS
+        if isinstance(refusals, Awaitable):
+            return self._finish_after(refusals, errors)
+        return self._described(refusals, errors)
+
+    async def _finish_after(
+        self, refusals: Awaitable[Refusals], errors: dict[str, ErrorCode]
+    ) -> Sequence[Shown]:
+        return self._described(await refusals, errors)
+
+    def _described(self, refusals: Refusals, errors: dict[str, ErrorCode]) -> Sequence[Shown]:
+        errors.update((name, refusal.code) for name, refusal in refusals.items())
         return [
             self._describe_new(each, errors) if isinstance(each, str) else each
             for each in self._shown
         ]
 
-    def _create(self, missing: list[str]) -> dict[str, ErrorCode]:
-        """Create what may be; say of the others why not."""
+    def _planned(self, missing: list[str]) -> tuple[dict[str, ErrorCode], list[NewTopic]]:
+        """Say of each why it cannot be created, or what shall be."""
         errors: dict[str, ErrorCode] = {}
         news: list[NewTopic] = []
         for name in missing:
             try:
                 names.check_new(name)
                 self._catalog.check_room((len(news) + 1) * self._partitions)
-                news.append(NewTopic(name=name, queue_count=self._partitions))
+                news.append(NewTopic(name=name, partition_count=self._partitions))
             except RequestError as error:
                 errors[name] = error.code
-        try:
-            self._topics.create_many(news)
-        except StoreError as error:
-            code, _ = explain(error)
-            errors.update((new.name, code) for new in news)
-        return errors
+        return errors, news
 
     def _describe_new(self, name: str, errors: dict[str, ErrorCode]) -> Shown:
         topic = self._catalog.find(name)
         if topic is None:
-            return MetadataResponseTopic(error_code=errors[name], name=name)
+            # Without an error it was deleted again before it could be described.
+            code = errors.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return MetadataResponseTopic(error_code=code, name=name)
         return self._show(topic)

@@ -24,16 +24,18 @@ Departs from Kafka
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from operator import attrgetter
 from typing import Final
 
 from rockgate.gateway.kafka.groups.classic import events
 from rockgate.gateway.kafka.groups.groups import Groups
+from rockgate.gateway.kafka.groups.progress import GroupProgress, NewOffset
 from rockgate.gateway.kafka.groups.waiters import Waiter
-from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.errors import coordinator_code
+from rockgate.gateway.kafka.request.now import Durable, Now
 from rockgate.gateway.kafka.request.peer import Call
-from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.kafka.topics.catalog import TopicCatalog, TopicView
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.offset_commit import (
     OffsetCommitRequest,
@@ -43,26 +45,30 @@ from rockgate.protocol.kafka.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from rockgate.store.api.clock import Clock
-from rockgate.store.api.progress import Commit
-from rockgate.store.api.store import Store
-from rockgate.store.api.topics import Topic
 
 SLICE_COUNT: Final = 500
 """Partitions committed before others get their turn."""
 _IDS = 10
 _FOR_EVER_MS = 2**63 - 1
+NAME: Callable[[OffsetCommitRequestTopic], str] = attrgetter("name")
 
 
 class OffsetCommit:
     """Commits offsets."""
 
     def __init__(
-        self, *, store: Store, groups: Groups, durability: Durability, metadata_bytes_max: int
+        self,
+        *,
+        catalog: TopicCatalog,
+        progress: GroupProgress,
+        groups: Groups,
+        durability: Durable,
+        now_ms: Callable[[], int],
+        metadata_bytes_max: int,
     ) -> None:
-        self._topics = store.topics
-        self._progress = store.progress
-        self._clock: Clock = store.clock
+        self._catalog = catalog
+        self._progress = progress
+        self._now_ms = now_ms
         self._groups = groups
         self._durability = durability
         self._metadata_bytes_max = metadata_bytes_max
@@ -71,13 +77,28 @@ class OffsetCommit:
         self, request: OffsetCommitRequest, call: Call
     ) -> OffsetCommitResponse | Awaitable[OffsetCommitResponse]:
         """Commit what can be, if the one who asks may."""
+        learning = self._catalog.learn(map(NAME, request.topics))
+        if learning is not None:
+            return self._commit_after(learning, request, call)
+        return self._commit_known(request, call)
+
+    async def _commit_after(
+        self, learning: Awaitable[None], request: OffsetCommitRequest, call: Call
+    ) -> OffsetCommitResponse:
+        await learning
+        response = self._commit_known(request, call)
+        return await response if isinstance(response, Awaitable) else response
+
+    def _commit_known(
+        self, request: OffsetCommitRequest, call: Call
+    ) -> OffsetCommitResponse | Awaitable[OffsetCommitResponse]:
         expire_ms = -1
         if request.retention_time_ms >= 0:
-            expire_ms = min(self._clock.now_ms() + request.retention_time_ms, _FOR_EVER_MS)
+            expire_ms = min(self._now_ms() + request.retention_time_ms, _FOR_EVER_MS)
         if sum(len(topic.partitions) for topic in request.topics) > SLICE_COUNT:
             return self._commit_slices(request, call.version, expire_ms)
         allowed = self._allowed(request)
-        commits: list[Commit] = []
+        commits: list[NewOffset] = []
         topics = [
             self._take(each, each.partitions, call.version, allowed, expire_ms, commits)
             for each in request.topics
@@ -85,14 +106,25 @@ class OffsetCommit:
         response = OffsetCommitResponse(topics=topics)
         if not commits:
             return response
-        self._progress.commit(request.group_id, commits)
-        return self._durability.after_changes(response)
+        codes = self._progress.commit(request.group_id, commits)
+        if codes is None:
+            return self._durability.after_changes(response)
+        return self._finish(response, codes)
+
+    async def _finish(
+        self, response: OffsetCommitResponse, codes: Now[Sequence[ErrorCode] | None]
+    ) -> OffsetCommitResponse:
+        codes = await codes if isinstance(codes, Awaitable) else codes
+        _put_codes([each for topic in response.topics for each in topic.partitions], codes)
+        answer = self._durability.after_changes(response)
+        return await answer if isinstance(answer, Awaitable) else answer
 
     async def _commit_slices(
         self, request: OffsetCommitRequest, version: int, expire_ms: int
     ) -> OffsetCommitResponse:
         response = OffsetCommitResponse(topics=[])
-        commits: list[Commit] = []
+        commits: list[NewOffset] = []
+        taken: list[OffsetCommitResponsePartition] = []
         left, has_changes, allowed = SLICE_COUNT, False, self._allowed(request)
         for asked in request.topics:
             whole = OffsetCommitResponseTopic(
@@ -100,25 +132,30 @@ class OffsetCommit:
             )
             response.topics.append(whole)
             for part in _pieces(asked.partitions):
-                taken = self._take(asked, part, version, allowed, expire_ms, commits)
-                whole.partitions += taken.partitions
+                some = self._take(asked, part, version, allowed, expire_ms, commits)
+                whole.partitions += some.partitions
+                taken += some.partitions
                 left -= len(part)
                 if left > 0:
                     continue
-                has_changes |= self._commit(request.group_id, commits)
+                has_changes |= bool(commits)
+                await self._commit(request.group_id, commits, taken)
                 await asyncio.sleep(0)
-                commits = []
+                commits, taken = [], []
                 left, allowed = SLICE_COUNT, self._allowed(request)
-        has_changes |= self._commit(request.group_id, commits)
+        has_changes |= bool(commits)
+        await self._commit(request.group_id, commits, taken)
         if not has_changes:
             return response
         answer = self._durability.after_changes(response)
         return await answer if isinstance(answer, Awaitable) else answer
 
-    def _commit(self, group: str, commits: list[Commit]) -> bool:
+    async def _commit(
+        self, group: str, commits: list[NewOffset], taken: list[OffsetCommitResponsePartition]
+    ) -> None:
         if commits:
-            self._progress.commit(group, commits)
-        return bool(commits)
+            codes = self._progress.commit(group, commits)
+            _put_codes(taken, await codes if isinstance(codes, Awaitable) else codes)
 
     def _allowed(self, request: OffsetCommitRequest) -> ErrorCode:
         """Whether the one who asks may commit now; it counts as a heartbeat."""
@@ -159,21 +196,21 @@ class OffsetCommit:
         version: int,
         allowed: ErrorCode,
         expire_ms: int,
-        commits: list[Commit],
+        commits: list[NewOffset],
     ) -> OffsetCommitResponseTopic:
         """Look at some offsets of one topic; add those that can be committed."""
         if version >= _IDS:
-            topic = self._topics.find_id(asked.topic_id)
+            topic = self._catalog.find_id(asked.topic_id)
             unknown = ErrorCode.UNKNOWN_TOPIC_ID
         else:
-            topic = self._topics.find(names.to_store(asked.name))
+            topic = self._catalog.find(asked.name)
             unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         partitions = []
         for each in wanted:
             code = unknown if topic is None else self._check(topic, each) or allowed
             if topic is not None and not code:
                 commits.append(
-                    Commit(
+                    NewOffset(
                         topic.id,
                         each.partition_index,
                         each.committed_offset,
@@ -189,13 +226,23 @@ class OffsetCommit:
             name=asked.name, topic_id=asked.topic_id, partitions=partitions
         )
 
-    def _check(self, topic: Topic, asked: OffsetCommitRequestPartition) -> ErrorCode:
+    def _check(self, topic: TopicView, asked: OffsetCommitRequestPartition) -> ErrorCode:
         if not 0 <= asked.partition_index < topic.queue_count:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         metadata = asked.committed_metadata
         if metadata and len(metadata.encode("utf-8", "surrogatepass")) > self._metadata_bytes_max:
             return ErrorCode.OFFSET_METADATA_TOO_LARGE
         return ErrorCode.OFFSET_OUT_OF_RANGE if asked.committed_offset < 0 else ErrorCode.NONE
+
+
+def _put_codes(
+    taken: Sequence[OffsetCommitResponsePartition], codes: Sequence[ErrorCode] | None
+) -> None:
+    """Say what became of the offsets that were not refused before."""
+    if codes is not None:
+        committed = [each for each in taken if not each.error_code]
+        for each, code in zip(committed, codes, strict=True):
+            each.error_code = code
 
 
 def _pieces(

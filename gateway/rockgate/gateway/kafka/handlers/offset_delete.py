@@ -14,12 +14,13 @@ from collections.abc import Awaitable
 from typing import Final
 
 from rockgate.gateway.kafka.groups.groups import Groups
+from rockgate.gateway.kafka.groups.progress import GroupProgress
 from rockgate.gateway.kafka.groups.subscription import subscribed
-from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Steps, in_slices
 from rockgate.gateway.kafka.request.errors import RequestError, coordinator_code
+from rockgate.gateway.kafka.request.now import Durable, Now
 from rockgate.gateway.kafka.request.peer import Call
-from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.kafka.topics.catalog import TopicCatalog
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -27,8 +28,6 @@ from rockgate.protocol.kafka.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
-from rockgate.store.api.progress import Key
-from rockgate.store.api.store import Store
 
 PIECE_COUNT: Final = 200
 """Offsets that are forgotten as one change; more of them with other requests in between."""
@@ -37,9 +36,16 @@ PIECE_COUNT: Final = 200
 class OffsetDelete:
     """Forgets offsets."""
 
-    def __init__(self, *, store: Store, groups: Groups, durability: Durability) -> None:
-        self._topics = store.topics
-        self._progress = store.progress
+    def __init__(
+        self,
+        *,
+        catalog: TopicCatalog,
+        progress: GroupProgress,
+        groups: Groups,
+        durability: Durable,
+    ) -> None:
+        self._catalog = catalog
+        self._progress = progress
         self._groups = groups
         self._durability = durability
 
@@ -59,7 +65,9 @@ class OffsetDelete:
         self, request: OffsetDeleteRequest, read: frozenset[str]
     ) -> Steps[OffsetDeleteResponse]:
         response = OffsetDeleteResponse(topics=[])
-        keys: list[Key] = []
+        if (learning := self._catalog.learn(topic.name for topic in request.topics)) is not None:
+            yield learning
+        found: list[tuple[bytes, int]] = []
         has_changes = False
         for asked in request.topics:
             partitions: list[OffsetDeleteResponsePartition] = []
@@ -67,29 +75,28 @@ class OffsetDelete:
                 OffsetDeleteResponseTopic(name=asked.name, partitions=partitions)
             )
             for each in asked.partitions:
-                partitions.append(
-                    self._take(request.group_id, asked.name, each.partition_index, read, keys)
-                )
-                if len(keys) >= PIECE_COUNT:
-                    self._progress.remove(keys)
-                    keys, has_changes = [], True
-                yield
-        if keys:
-            self._progress.remove(keys)
-        return self._durability.after_changes(response) if keys or has_changes else response
+                partitions.append(self._take(asked.name, each.partition_index, read, found))
+                removing: Now[None] = None
+                if len(found) >= PIECE_COUNT:
+                    removing = self._progress.remove(request.group_id, found)
+                    found, has_changes = [], True
+                yield removing
+        if found:
+            yield self._progress.remove(request.group_id, found)
+        return self._durability.after_changes(response) if found or has_changes else response
 
     def refuse(self, request: OffsetDeleteRequest, code: ErrorCode) -> OffsetDeleteResponse:
         """One error for all of it."""
         return OffsetDeleteResponse(error_code=coordinator_code(code))
 
     def _take(
-        self, group: str, name: str, index: int, read: frozenset[str], keys: list[Key]
+        self, name: str, index: int, read: frozenset[str], found: list[tuple[bytes, int]]
     ) -> OffsetDeleteResponsePartition:
-        topic, code = self._topics.find(names.to_store(name)), ErrorCode.NONE
+        topic, code = self._catalog.find(name), ErrorCode.NONE
         if topic is None or not 0 <= index < topic.queue_count:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         elif name in read:
             code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
         else:
-            keys.append(Key(group, topic.id, index))
+            found.append((topic.id, index))
         return OffsetDeleteResponsePartition(partition_index=index, error_code=code)

@@ -22,13 +22,15 @@ Departs from Kafka
 from __future__ import annotations
 
 from collections.abc import Awaitable, Generator, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+from rockgate.gateway.kafka.groups.progress import CommittedOffset, GroupProgress, PendingOffsets
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Growing, Room, Steps, Turn, in_slices
 from rockgate.gateway.kafka.request.errors import coordinator_code
+from rockgate.gateway.kafka.request.now import Now
 from rockgate.gateway.kafka.request.peer import Call
-from rockgate.gateway.kafka.transactions.fold import Transactions
+from rockgate.gateway.kafka.topics.catalog import TopicCatalog
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -42,8 +44,6 @@ from rockgate.protocol.kafka.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from rockgate.protocol.kafka.schema import ZERO_UUID
-from rockgate.store.api.progress import Committed, Progress
-from rockgate.store.api.topics import Topics
 
 SLICE_COUNT = 500
 """Partitions that are looked up at once; more of them in slices."""
@@ -52,12 +52,24 @@ PIECE_COUNT = 100
 _Asked = OffsetFetchRequestTopic | OffsetFetchRequestTopics
 _Topics = Sequence[_Asked] | None
 _Ask = tuple[str, _Topics]
+_Places = Iterable[tuple[bytes, Sequence[int]]]
+"""Topics that a group has committed in, by id, with their partitions."""
 _Told = OffsetFetchResponseTopic | OffsetFetchResponseTopics
 _GROUPS = 8
 _IDS = 10
-_NOTHING = Committed(-1, -1, "", 0, -1)
-_UNSTABLE = Committed(-1, -1, "", 0, -2)
-"""Stands for an offset that is not told, because a transaction is about to commit another."""
+
+
+class _Offset(NamedTuple):
+    """Stands for an offset that is not there, or not told."""
+
+    offset: int = -1
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+_NOTHING = _Offset()
+_UNSTABLE = _Offset()
+"""Of one that is not told, because a transaction is about to commit another."""
 
 
 class _Found(NamedTuple):
@@ -65,12 +77,12 @@ class _Found(NamedTuple):
 
     name: str
     topic_id: bytes
-    offsets: list[tuple[int, Committed]]
+    offsets: list[tuple[int, CommittedOffset]]
     code: ErrorCode = ErrorCode.NONE
     is_first: bool = True
     """Whether it is not more of the topic before it."""
 
-    def code_of(self, committed: Committed) -> ErrorCode:
+    def code_of(self, committed: CommittedOffset) -> ErrorCode:
         """The error of one of its offsets."""
         return ErrorCode.UNSTABLE_OFFSET_COMMIT if committed is _UNSTABLE else self.code
 
@@ -202,10 +214,12 @@ def _merged(asks: Iterable[_Ask]) -> Generator[None, None, list[_Ask]]:
 class OffsetFetch:
     """Tells what groups have committed."""
 
-    def __init__(self, *, topics: Topics, progress: Progress, transactions: Transactions) -> None:
-        self._topics = topics
+    def __init__(
+        self, *, catalog: TopicCatalog, progress: GroupProgress, pending: PendingOffsets
+    ) -> None:
+        self._catalog = catalog
         self._progress = progress
-        self._transactions = transactions
+        self._pending = pending
 
     def handle(
         self, request: OffsetFetchRequest, call: Call
@@ -218,13 +232,22 @@ class OffsetFetch:
         if call.version >= _GROUPS:
             asked = ((each.group_id, each.topics) for each in request.groups)
         asks = yield from _merged(asked)
+        if (learning := self._catalog.learn(_names(asks))) is not None:
+            yield learning
         looking = _Looking(call.version, request.require_stable)
         if self._is_large(asks):
             return self._in_turns(asks, looking)
-        answers = [
-            (group, [looking.told(found) for found in self._fetch(group, topics, looking)])
-            for group, topics in asks
-        ]
+        answers = []
+        for group, topics in asks:
+            places: Now[_Places] = () if topics is not None else self._progress.partitions_of(group)
+            if isinstance(places, Awaitable):
+                places = cast(_Places, (yield places))
+            told = []
+            for found in self._fetch(group, topics, places, looking):
+                if not isinstance(found, _Found):
+                    found = yield found  # what was promised
+                told.append(looking.told(found))
+            answers.append((group, told))
         return looking.response(answers)
 
     def _is_large(self, asks: list[_Ask]) -> bool:
@@ -244,8 +267,11 @@ class OffsetFetch:
         turn, telling = Turn(), _Telling(looking)
         for group, topics in asks:
             telling.begin(group)
-            for found in self._fetch(group, topics, looking):
-                telling.add(found)
+            places: Now[_Places] = () if topics is not None else self._progress.partitions_of(group)
+            if isinstance(places, Awaitable):
+                places = await places
+            for found in self._fetch(group, topics, places, looking):
+                telling.add(found if isinstance(found, _Found) else await found)
                 if turn.is_over:
                     await turn.next()
             telling.end()
@@ -264,60 +290,102 @@ class OffsetFetch:
             ],
         )
 
-    def _fetch(self, group: str, asked: _Topics, looking: _Looking) -> Iterator[_Found]:
+    def _fetch(
+        self, group: str, asked: _Topics, places: _Places, looking: _Looking
+    ) -> Iterator[Now[_Found]]:
         """What was found, at most so many offsets of a topic at a time."""
         if asked is None:
-            yield from self._fetch_all(group, looking.is_stable)
+            yield from self._fetch_all(group, places, looking)
             return
         for each in asked:
             for at in range(0, len(each.partition_indexes) or 1, PIECE_COUNT):
                 indexes = each.partition_indexes[at : at + PIECE_COUNT]
-                yield self._find(group, each, indexes, looking)._replace(is_first=at == 0)
+                yield self._find(group, each, indexes, looking, is_first=at == 0)
 
     def _find(
         self,
         group: str,
         asked: _Asked,
-        indexes: Iterable[int],
+        indexes: Sequence[int],
         looking: _Looking,
-    ) -> _Found:
+        *,
+        is_first: bool,
+    ) -> Now[_Found]:
         topic_id, unknown = ZERO_UUID, ErrorCode.NONE
         if looking.version >= _IDS and isinstance(asked, OffsetFetchRequestTopics):
             topic_id, unknown = asked.topic_id, ErrorCode.UNKNOWN_TOPIC_ID
-            topic = self._topics.find_id(topic_id)
+            topic = self._catalog.find_id(topic_id)
         else:
-            topic = self._topics.find(names.to_store(asked.name))
+            topic = self._catalog.find(asked.name)
         if topic is None:
-            return _Found(asked.name, topic_id, [(at, _NOTHING) for at in indexes], unknown)
-        fetch, key = self._progress.fetch, topic.id
-        offsets = [(at, fetch(group, key, at) or _NOTHING) for at in indexes]
-        if looking.is_stable:
-            offsets = self._stable(group, key, offsets)
-        return _Found(asked.name, topic_id, offsets)
+            nothing: list[tuple[int, CommittedOffset]] = [(at, _NOTHING) for at in indexes]
+            return _Found(asked.name, topic_id, nothing, unknown, is_first)
+        found = _Found(asked.name, topic_id, [], ErrorCode.NONE, is_first)
+        return self._look_up(found, group, topic.id, indexes, looking.is_stable, _NOTHING)
 
-    def _stable(
-        self, group: str, topic_id: bytes, offsets: list[tuple[int, Committed]]
-    ) -> list[tuple[int, Committed]]:
-        """Put a mark in place of offsets that are about to change."""
-        is_pending = self._transactions.pending.has_at
-        return [
-            (at, _UNSTABLE if is_pending(group, topic_id, at) else committed)
-            for at, committed in offsets
-        ]
-
-    def _fetch_all(self, group: str, stable: bool) -> Iterator[_Found]:
-        fetch = self._progress.fetch
-        for topic_id in self._progress.topics_of(group):
-            topic = self._topics.find_id(topic_id)
-            if topic is None or not names.is_visible(topic.name):
+    def _fetch_all(self, group: str, places: _Places, looking: _Looking) -> Iterator[Now[_Found]]:
+        for topic_id, partitions in places:
+            topic = self._catalog.find_id(topic_id)
+            if topic is None:
                 continue
             name = names.to_kafka(topic.name)
-            indexes = sorted(self._progress.queues_of(group, topic_id))
-            for at in range(0, len(indexes), PIECE_COUNT):
-                offsets = [
-                    (index, committed)
-                    for index in indexes[at : at + PIECE_COUNT]
-                    if (committed := fetch(group, topic_id, index)) is not None
-                ]
-                offsets = self._stable(group, topic_id, offsets) if stable else offsets
-                yield _Found(name, topic_id, offsets, is_first=at == 0)
+            for at in range(0, len(partitions), PIECE_COUNT):
+                indexes = partitions[at : at + PIECE_COUNT]
+                found = _Found(name, topic_id, [], ErrorCode.NONE, at == 0)
+                yield self._look_up(found, group, topic_id, indexes, looking.is_stable, None)
+
+    def _look_up(
+        self,
+        found: _Found,
+        group: str,
+        topic_id: bytes,
+        indexes: Sequence[int],
+        is_stable: bool,
+        missing: _Offset | None,
+    ) -> Now[_Found]:
+        """Fill in what a group has committed; `missing` stands for what it has not."""
+        committed = self._progress.fetch(group, topic_id, indexes)
+        if not isinstance(committed, list):
+            return self._fill_later(found, group, topic_id, indexes, is_stable, missing, committed)
+        return self._fill(found, group, topic_id, indexes, is_stable, missing, committed)
+
+    def _fill(
+        self,
+        found: _Found,
+        group: str,
+        topic_id: bytes,
+        indexes: Sequence[int],
+        is_stable: bool,
+        missing: _Offset | None,
+        committed: list[CommittedOffset | None],
+    ) -> _Found:
+        is_pending = self._pending.has_at
+        for at, each in zip(indexes, committed, strict=True):
+            told = each or missing
+            if told is not None:
+                if is_stable and is_pending(group, topic_id, at):
+                    told = _UNSTABLE
+                found.offsets.append((at, told))
+        return found
+
+    async def _fill_later(
+        self,
+        found: _Found,
+        group: str,
+        topic_id: bytes,
+        indexes: Sequence[int],
+        is_stable: bool,
+        missing: _Offset | None,
+        committed: Awaitable[list[CommittedOffset | None]],
+    ) -> _Found:
+        offsets = await committed
+        return self._fill(found, group, topic_id, indexes, is_stable, missing, offsets)
+
+
+def _names(asks: Iterable[_Ask]) -> Iterator[str | None]:
+    """The topics that are asked for; those of a null are known by their ids."""
+    for _, topics in asks:
+        if topics is None:
+            yield None
+        else:
+            yield from (topic.name for topic in topics)

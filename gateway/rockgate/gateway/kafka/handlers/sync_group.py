@@ -51,7 +51,7 @@ class SyncGroup:
             for each in request.assignments[at : at + PIECE_COUNT]:
                 size += len(each.assignment)
                 assignments[each.member_id] = bytes(each.assignment)
-            yield
+            yield None
         if size > ASSIGNMENTS_BYTES_MAX:
             return self.refuse(request, TOO_LARGE)
         waiter: Waiter[Synced] = Waiter()

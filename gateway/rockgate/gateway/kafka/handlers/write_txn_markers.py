@@ -78,7 +78,7 @@ class WriteTxnMarkers:
                 result.topics.append(WritableTxnMarkerTopicResult(name=named.name, partitions=told))
                 for index in named.partition_indexes:
                     told.append(_result(index, self._write_one(each, named.name, index)))
-                    yield
+                    yield None
         return self._durability.after_changes(response)
 
     def refuse(self, request: WriteTxnMarkersRequest, code: ErrorCode) -> WriteTxnMarkersResponse:

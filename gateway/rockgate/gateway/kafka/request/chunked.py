@@ -19,6 +19,7 @@ from time import perf_counter
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.request.now import Now
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.schema import Encoded, encode_part, join
 
@@ -37,8 +38,11 @@ Given = TypeVar("Given")
 Part = TypeVar("Part")
 Result = TypeVar("Result", covariant=True)
 Response = TypeVar("Response")
-Steps: TypeAlias = Generator[None, None, Response | Awaitable[Response]]
-"""Work that lets go of the loop wherever it yields, and returns its response."""
+Steps: TypeAlias = Generator[Awaitable[Any] | None, Any, Response | Awaitable[Response]]
+"""Work that lets go of the loop wherever it yields, and returns its response.
+
+It may yield what it has to wait for, and is sent what comes of it.
+"""
 
 
 class Turn:
@@ -70,13 +74,15 @@ def in_slices(work: Steps[Response]) -> Response | Awaitable[Response]:
     try:
         # A few steps never wait for others, however long the machine makes us wait.
         for _ in range(SURE_STEPS):
-            next(work)
+            if (waits_for := next(work)) is not None:
+                return _take_steps(work, turn, waits_for)
         while not turn.is_over:
-            next(work)
+            if (waits_for := next(work)) is not None:
+                return _take_steps(work, turn, waits_for)
     except StopIteration as done:
         outcome: Response | Awaitable[Response] = done.value
         return outcome
-    return _take_steps(work, turn)
+    return _take_steps(work, turn, None)
 
 
 def at_once(work: Generator[None, None, Part]) -> Part:
@@ -89,12 +95,23 @@ def at_once(work: Generator[None, None, Part]) -> Part:
         return outcome
 
 
-async def _take_steps(work: Steps[Response], turn: Turn) -> Response:
+async def _take_steps(
+    work: Steps[Response], turn: Turn, waits_for: Awaitable[Any] | None
+) -> Response:
     try:
         while True:
-            await turn.next()
-            while not turn.is_over:
-                next(work)
+            if waits_for is None:
+                await turn.next()
+                waits_for = next(work)
+            else:
+                try:
+                    found = await waits_for
+                except Exception as error:  # noqa: BLE001 # the work's own, to deal with or to raise
+                    waits_for = work.throw(error)
+                else:
+                    waits_for = work.send(found)
+            while waits_for is None and not turn.is_over:
+                waits_for = next(work)
     except StopIteration as done:
         outcome: Response | Awaitable[Response] = done.value
     return await outcome if isinstance(outcome, Awaitable) else outcome
@@ -156,7 +173,7 @@ class Slice(Protocol[Item, Result]):
         """Look at an item; return what acting on it will cost."""
         ...
 
-    def finish(self) -> Sequence[Result | Encoded]:
+    def finish(self) -> Now[Sequence[Result | Encoded]]:
         """Act; return the results of all items taken, in their order."""
         ...
 
@@ -175,6 +192,37 @@ class Each(Generic[Given, Part]):
 
     def finish(self) -> Sequence[Part | Encoded]:
         """Return the answers."""
+        return self._results
+
+
+class EachNow(Generic[Given, Part]):
+    """The same, for items of which some may have to be asked for: those are, all at once."""
+
+    def __init__(self, part: type[Part], answer: Callable[[Given], Now[Part]]) -> None:
+        self._part = part
+        self._answer = answer
+        self._results: list[Any] = []
+        self._promised: dict[int, Any] = {}
+
+    def take(self, item: Given, /) -> int:
+        """Answer it, or begin to."""
+        result = self._answer(item)
+        if not isinstance(result, self._part):
+            self._promised[len(self._results)] = result
+        self._results.append(result)
+        return 0
+
+    def finish(self) -> Now[Sequence[Part]]:
+        """Return the answers, at once if they are there."""
+        if self._promised:
+            return self._wait()
+        results: list[Part] = self._results
+        return results
+
+    async def _wait(self) -> Sequence[Part]:
+        kept = await asyncio.gather(*self._promised.values())
+        for index, result in zip(self._promised, kept, strict=True):
+            self._results[index] = result
         return self._results
 
 
@@ -205,9 +253,9 @@ class Slicing(Generic[Part]):
         """Take all items, slice by slice, and respond with their results."""
         left = iter(items)
         results, is_last = self._next(left, begin())
-        if is_last:
+        if is_last and not isinstance(results, Awaitable):
             return respond(list(results))
-        return self._rest(left, begin, respond, version, results)
+        return self._rest(left, begin, respond, version, results, is_last=is_last)
 
     async def _rest(
         self,
@@ -215,21 +263,24 @@ class Slicing(Generic[Part]):
         begin: Callable[[], Slice[Item, Part]],
         respond: Callable[[list[Part | Encoded]], Response | Awaitable[Response]],
         version: int,
-        results: Sequence[Part | Encoded],
+        results: Now[Sequence[Part | Encoded]],
+        *,
+        is_last: bool,
     ) -> Response:
         room = Room()
-        done: list[Part | Encoded] = [self._encoded(results, version, room)]
-        is_last = False
+        found = await results if isinstance(results, Awaitable) else results
+        done: list[Part | Encoded] = [self._encoded(found, version, room)]
         while not is_last:
             await asyncio.sleep(0)
             results, is_last = self._next(left, begin())
-            done.append(self._encoded(results, version, room))
+            found = await results if isinstance(results, Awaitable) else results
+            done.append(self._encoded(found, version, room))
         response = respond(done)
         return await response if isinstance(response, Awaitable) else response
 
     def _next(
         self, left: Iterator[Item], slice_: Slice[Item, Part]
-    ) -> tuple[Sequence[Part | Encoded], bool]:
+    ) -> tuple[Now[Sequence[Part | Encoded]], bool]:
         """Work on the next slice; say whether it was the last."""
         until = self._now() + SLICE_SECONDS
         cost = 0

@@ -12,11 +12,13 @@ A client cannot create a topic under a reserved name; everything else is the sam
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.protocol.kafka.errors import ErrorCode
 
 NAME_SIZE_MAX = 249
+_CACHED_MAX = 10_000
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 _ALIASES = (("rmq.retry.", "%RETRY%"), ("rmq.dlq.", "%DLQ%"))
 
@@ -46,7 +48,12 @@ def is_visible(name: str) -> bool:
 
 def is_legal(name: str) -> bool:
     """Whether Kafka lets a topic have this name."""
-    return len(name) <= NAME_SIZE_MAX and bool(_LEGAL.fullmatch(name)) and name not in (".", "..")
+    return len(name) <= NAME_SIZE_MAX and _has_legal_letters(name)
+
+
+@lru_cache(_CACHED_MAX)
+def _has_legal_letters(name: str) -> bool:
+    return bool(_LEGAL.fullmatch(name)) and name not in (".", "..")
 
 
 def check_new(name: str) -> None:

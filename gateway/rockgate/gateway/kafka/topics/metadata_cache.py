@@ -1,20 +1,23 @@
 """The topics as Metadata shows them, kept ready to send.
 
-A topic is encoded once for each version that clients ask in, and again only after it has changed;
-so is the list of all of them. A poll of ten thousand topics is then little more than joining bytes.
+A topic is encoded once for each version that clients ask in, and again only after it has changed
+or the leaders have; so is the list of all of them. A poll of ten thousand topics is then little
+more than joining bytes.
 """
 
 from __future__ import annotations
 
 from rockgate.gateway.kafka.request import names
-from rockgate.gateway.kafka.topics.partition_runs import PartitionRun
+from rockgate.gateway.kafka.topics.catalog import TopicView
+from rockgate.gateway.kafka.topics.partition_runs import PlacedPartitions
+from rockgate.gateway.kafka.topics.placement import NOBODY, Placement
+from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.metadata import (
     MetadataResponse,
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
 from rockgate.protocol.kafka.schema import Encoded, encode_part
-from rockgate.store.api.topics import Topic
 
 TOPIC_OPERATIONS = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
 """Everything a client may do to a topic, as bits: read, write, create, delete, alter, describe and
@@ -32,14 +35,21 @@ _Form = tuple[int, bool]
 class MetadataCache:
     """Encoded topics by form and id."""
 
-    def __init__(self, node_id: int, leader_epoch: int) -> None:
-        self._node_id = node_id
-        self._leader_epoch = leader_epoch
-        self._runs: dict[int, PartitionRun] = {}
+    def __init__(self, placement: Placement) -> None:
+        self._placement = placement
+        self._partitions = PlacedPartitions(MetadataResponse, _partition, placement)
+        self._placed = placement.version
         self._kept: dict[_Form, dict[bytes, tuple[int, Encoded]]] = {}
         self._all: dict[_Form, tuple[int, Encoded]] = {}
 
-    def topic(self, topic: Topic, version: int, *, with_operations: bool) -> Encoded:
+    def renew(self) -> None:
+        """Drop everything if the leaders have changed; to be called before a response is made."""
+        if self._placed != self._placement.version:
+            self._placed = self._placement.version
+            self._kept.clear()
+            self._all.clear()
+
+    def topic(self, topic: TopicView, version: int, *, with_operations: bool) -> Encoded:
         """Return a topic ready for a response, from the shelf if it has not changed."""
         shelf = self._kept.setdefault((version, with_operations), {})
         kept = shelf.get(topic.id)
@@ -60,30 +70,31 @@ class MetadataCache:
         """Keep the list of all topics until something changes."""
         self._all[topics.version, with_operations] = (listed, topics)
 
-    def forget(self, topic: Topic) -> None:
+    def forget(self, topic: TopicView) -> None:
         """Let go of a deleted topic."""
         self._all.clear()
         for shelf in self._kept.values():
             shelf.pop(topic.id, None)
 
-    def _describe(self, topic: Topic, version: int, with_operations: bool) -> MetadataResponseTopic:
-        run = self._runs.get(version)
-        if run is None:
-            run = self._runs[version] = PartitionRun(MetadataResponse, self._partition, version)
+    def _describe(
+        self, topic: TopicView, version: int, with_operations: bool
+    ) -> MetadataResponseTopic:
         return MetadataResponseTopic(
             name=names.to_kafka(topic.name),
             topic_id=topic.id,
             is_internal=topic.is_internal,
-            partitions=[run.between(0, topic.queue_count)],
+            partitions=self._partitions.between(topic, 0, topic.queue_count, version),
             topic_authorized_operations=TOPIC_OPERATIONS if with_operations else NOT_ASKED,
         )
 
-    def _partition(self, index: int) -> MetadataResponsePartition:
-        nodes = [self._node_id]
-        return MetadataResponsePartition(
-            partition_index=index,
-            leader_id=self._node_id,
-            leader_epoch=self._leader_epoch,
-            replica_nodes=nodes,
-            isr_nodes=nodes,
-        )
+
+def _partition(index: int, node_id: int, epoch: int) -> MetadataResponsePartition:
+    nodes = [] if node_id == NOBODY else [node_id]
+    return MetadataResponsePartition(
+        error_code=ErrorCode.NONE if nodes else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=node_id,
+        leader_epoch=epoch,
+        replica_nodes=nodes,
+        isr_nodes=nodes,
+    )

@@ -1,4 +1,4 @@
-"""Partitions as bytes: on one node they differ from each other in their number and nothing else.
+"""Partitions as bytes: with one leader they differ from each other in their number alone.
 
 So a topic of a hundred thousand partitions is not encoded but cut out of a run that is made once
 for all topics, by copying one encoded partition and writing the numbers into the copies.
@@ -11,6 +11,8 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
+from rockgate.gateway.kafka.topics.catalog import TopicView
+from rockgate.gateway.kafka.topics.placement import Placement
 from rockgate.protocol.kafka.schema import Encoded, encode_part
 
 _COUNT_MIN = 64
@@ -54,3 +56,31 @@ class PartitionRun:
         for byte in range(_NUMBER_SIZE):
             run[self._at + byte :: size] = digits[byte::_NUMBER_SIZE]
         self._run, self._count = bytes(run), count
+
+
+class PlacedPartitions:
+    """The encoded partitions of topics, each with its leader."""
+
+    def __init__(
+        self, message: type[Any], describe: Callable[[int, int, int], Any], placement: Placement
+    ) -> None:
+        """`describe` makes the struct of a partition by its number, its leader and the epoch."""
+        self._message = message
+        self._describe = describe
+        self._placement = placement
+        self._runs: dict[tuple[int, int, int], PartitionRun] = {}
+
+    def between(self, topic: TopicView, first: int, end: int, version: int) -> list[Any]:
+        """The partitions of a topic from one up to another."""
+        return [
+            self._run(version, led.node_id, led.epoch).between(led.first, led.end)
+            for led in self._placement.leaders(topic, first, end)
+        ]
+
+    def _run(self, version: int, node_id: int, epoch: int) -> PartitionRun:
+        run = self._runs.get((version, node_id, epoch))
+        if run is None:
+            run = self._runs[version, node_id, epoch] = PartitionRun(
+                self._message, lambda index: self._describe(index, node_id, epoch), version
+            )
+        return run

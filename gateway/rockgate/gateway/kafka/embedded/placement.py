@@ -1,0 +1,41 @@
+"""One node, which leads every partition and coordinates everything."""
+
+from __future__ import annotations
+
+from rockgate.gateway.kafka.request.peer import Peer
+from rockgate.gateway.kafka.topics.advertised import Advertised
+from rockgate.gateway.kafka.topics.catalog import TopicView
+from rockgate.gateway.kafka.topics.placement import CoordinatorType, LeaderRun, Node
+from rockgate.gateway.net.address import Address
+
+
+class SingleNode:
+    """This node, as all there is."""
+
+    def __init__(self, *, node_id: int, leader_epoch: int, advertised: Advertised) -> None:
+        self.version = 0
+        self.controller_id = node_id
+        self._leader_epoch = leader_epoch
+        self._advertised = advertised
+        # The last node that a client was told: nearly always the next is told the same.
+        self._address: Address | None = None
+        self._node = Node(node_id, "", -1)
+
+    def nodes(self, peer: Peer) -> tuple[Node]:
+        """This node alone."""
+        return (self._node_for(peer),)
+
+    def leaders(self, topic: TopicView, first: int, end: int) -> tuple[LeaderRun]:
+        """This node for all of them."""
+        return (LeaderRun(first, end, self.controller_id, self._leader_epoch),)
+
+    def coordinator(self, type_: CoordinatorType, key: str, peer: Peer) -> Node:
+        """This node, whatever the key."""
+        return self._node_for(peer)
+
+    def _node_for(self, peer: Peer) -> Node:
+        address = self._advertised.address_for(peer)
+        if address is not self._address:
+            self._address = address
+            self._node = Node(self.controller_id, address.host, address.port)
+        return self._node

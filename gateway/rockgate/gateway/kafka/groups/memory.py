@@ -1,0 +1,36 @@
+"""What is remembered of groups while nobody is in them, and over a restart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
+
+from rockgate.gateway.kafka.groups.classic.group_record import SavedGroup
+
+
+class Record(NamedTuple):
+    """What is known of a group that was written down."""
+
+    store_ms: int
+    """When."""
+    group: SavedGroup
+
+
+class GroupMemory(Protocol):
+    """Groups as they were last written down."""
+
+    def names(self) -> Iterable[str]:
+        """All names; read it before the next change."""
+        ...
+
+    def find(self, name: str) -> Record | None:
+        """What was written down of a group, or None."""
+        ...
+
+    def save(self, name: str, group: SavedGroup) -> None:
+        """Write a group down; StoreError if it cannot be."""
+        ...
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Forget groups."""
+        ...

@@ -1,0 +1,105 @@
+"""How far groups have come, as Kafka's handlers and the coordinator see and change it.
+
+A partition is named by its topic's id. Offsets may lie with other servers, and then are asked for
+and committed there; which groups have any is known without asking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from rockgate.gateway.kafka.request.now import Now
+from rockgate.protocol.kafka.errors import ErrorCode
+
+
+class NewOffset(NamedTuple):
+    """An offset to be committed."""
+
+    topic_id: bytes
+    partition: int
+    offset: int
+    leader_epoch: int
+    metadata: str
+    expire_ms: int
+    """When it expires; -1 goes by the server's setting."""
+
+
+class CommittedOffset(Protocol):
+    """What a group has committed in a partition."""
+
+    @property
+    def offset(self) -> int:
+        """Where it goes on."""
+        ...
+
+    @property
+    def leader_epoch(self) -> int:
+        """The epoch of the last record before; -1 if that was not said."""
+        ...
+
+    @property
+    def metadata(self) -> str:
+        """The text beside it."""
+        ...
+
+
+class GroupProgress(Protocol):
+    """The offsets of all groups."""
+
+    # Which groups have any, as far as is known
+
+    def has(self, group: str) -> bool:
+        """Whether a group has committed anything."""
+        ...
+
+    def groups(self) -> Iterable[str]:
+        """The groups that have committed anything; read it before the next change."""
+        ...
+
+    def count(self, group: str, count_max: int) -> int:
+        """About how many offsets a group has; it stops to count above `count_max`.
+
+        It decides how an answer is cut, and nothing else.
+        """
+        ...
+
+    # Offsets
+
+    def fetch(
+        self, group: str, topic_id: bytes, partitions: Sequence[int]
+    ) -> Now[list[CommittedOffset | None]]:
+        """What a group has committed in partitions of a topic, in their order."""
+        ...
+
+    def partitions_of(self, group: str) -> Now[Iterable[tuple[bytes, Sequence[int]]]]:
+        """The topics that a group has committed in, each with its partitions in order."""
+        ...
+
+    def commit(self, group: str, offsets: Sequence[NewOffset]) -> Now[Sequence[ErrorCode] | None]:
+        """Commit offsets; an error code for each of them, or None if all are committed."""
+        ...
+
+    def remove(self, group: str, partitions: Sequence[tuple[bytes, int]]) -> Now[None]:
+        """Forget what a group has committed in partitions, by topic id and number."""
+        ...
+
+    def delete(self, groups: Sequence[str]) -> Now[None]:
+        """Forget all that groups have committed."""
+        ...
+
+
+class PendingOffsets(Protocol):
+    """Offsets that open transactions would commit."""
+
+    def has(self, group: str) -> bool:
+        """Whether a group has any."""
+        ...
+
+    def groups(self) -> Iterable[str]:
+        """The groups that have any; read it before the next change."""
+        ...
+
+    def has_at(self, group: str, topic_id: bytes, partition: int, /) -> bool:
+        """Whether a group has one in a partition."""
+        ...

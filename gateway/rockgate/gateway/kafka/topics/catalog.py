@@ -1,0 +1,136 @@
+"""The topics of a deployment, as Kafka's handlers see and change them.
+
+One deployment keeps its topics in the store of this process (`kafka.embedded`); another would ask
+servers for them. What is known is read without asking: a handler first lets the catalog `learn` the
+topics that a request names, and then finds them one by one at no cost.
+
+Changes are made many at a time. A change says of each topic that it refused why, and nothing of the
+others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+from rockgate.gateway.kafka.request.now import Now
+from rockgate.protocol.kafka.errors import ErrorCode
+
+
+class TopicView(Protocol):
+    """A topic as it is now; whoever holds it sees it change."""
+
+    @property
+    def name(self) -> str:
+        """The deployment's name for it, which `request.names` makes Kafka's."""
+        ...
+
+    @property
+    def id(self) -> bytes:
+        """Its 16 bytes."""
+        ...
+
+    @property
+    def queue_count(self) -> int:
+        """How many partitions it has."""
+        ...
+
+    @property
+    def is_internal(self) -> bool:
+        """Whether it is the server's own, which clients cannot change."""
+        ...
+
+    @property
+    def config(self) -> Mapping[str, str]:
+        """What is set for it."""
+        ...
+
+    @property
+    def position(self) -> int:
+        """A number that is another after each change of it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTopic:
+    """A topic to be created, by the name that Kafka clients shall know it by."""
+
+    name: str
+    partition_count: int
+    config: Mapping[str, str] = field(default_factory=dict)
+
+
+class Refusal(NamedTuple):
+    """Why one of many changes was not made."""
+
+    code: ErrorCode
+    reason: str
+
+
+Refusals: TypeAlias = Mapping[str, Refusal]
+"""Refusals by name; what is not among them was done."""
+NO_REFUSALS: Final[Refusals] = MappingProxyType({})
+
+
+class TopicCatalog(Protocol):
+    """All topics of a deployment that Kafka clients may see, by the names they know them by."""
+
+    @property
+    def version(self) -> int:
+        """Another number after every change that a list of topics could show."""
+        ...
+
+    @property
+    def topic_partitions_max(self) -> int:
+        """The most partitions that a topic can have."""
+        ...
+
+    # Reading
+
+    def learn(self, names: Iterable[str | None] | None) -> Awaitable[None] | None:
+        """Get to know the topics of these names, if some of them must be asked for.
+
+        A topic that a request names by its id has no name here: then, as without names, all topics
+        are meant.
+        """
+        ...
+
+    def find(self, name: str) -> TopicView | None:
+        """A topic by name, as far as it is known."""
+        ...
+
+    def find_id(self, topic_id: bytes) -> TopicView | None:
+        """A topic by id, as far as it is known."""
+        ...
+
+    def __iter__(self) -> Iterator[TopicView]:
+        """All that are known; the walk may pause while topics come and go."""
+        ...
+
+    def names_from(self, name: str) -> Iterator[str]:
+        """The names from one on, in order; a few may be of topics that are gone."""
+        ...
+
+    def check_room(self, count: int) -> None:
+        """POLICY_VIOLATION if so many partitions more would be too many."""
+        ...
+
+    # Changing
+
+    def create(self, news: Sequence[NewTopic]) -> Now[Refusals]:
+        """Create topics; those that are there afterwards are found by name."""
+        ...
+
+    def grow(self, counts: Mapping[str, int]) -> Now[Refusals]:
+        """Let topics have so many partitions."""
+        ...
+
+    def delete(self, names: Sequence[str]) -> Now[Refusals]:
+        """Delete topics with all they hold."""
+        ...
+
+    def alter(self, configs: Mapping[str, Mapping[str, str]]) -> Now[Refusals]:
+        """Replace all that is set for topics."""
+        ...

@@ -1,0 +1,67 @@
+"""Who serves what: the nodes of a deployment, the leaders of partitions, the coordinators.
+
+On one node it is always that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+from typing import NamedTuple, Protocol
+
+from rockgate.gateway.kafka.request.now import Now
+from rockgate.gateway.kafka.request.peer import Peer
+from rockgate.gateway.kafka.topics.catalog import TopicView
+
+NOBODY = -1
+"""In place of the leader of a partition that has none."""
+
+
+class CoordinatorType(IntEnum):
+    """What is coordinated, as Kafka numbers it."""
+
+    GROUP = 0
+    TRANSACTION = 1
+
+
+class Node(NamedTuple):
+    """A node, and where a client shall dial it."""
+
+    id: int
+    host: str
+    port: int
+
+
+class LeaderRun(NamedTuple):
+    """Partitions of a topic, in a row, that have one leader."""
+
+    first: int
+    end: int
+    node_id: int
+    epoch: int
+
+
+class Placement(Protocol):
+    """The nodes of a deployment, and what each of them serves."""
+
+    @property
+    def version(self) -> int:
+        """Another number after every change of leaders."""
+        ...
+
+    @property
+    def controller_id(self) -> int:
+        """The node that clients send administration to."""
+        ...
+
+    def nodes(self, peer: Peer) -> Sequence[Node]:
+        """All nodes, as the client at the other end of a connection shall dial them."""
+        ...
+
+    def leaders(self, topic: TopicView, first: int, end: int) -> Iterable[LeaderRun]:
+        """Who leads a topic's partitions from one up to another, in order."""
+        ...
+
+    def coordinator(self, type_: CoordinatorType, key: str, peer: Peer) -> Now[Node]:
+        """Who coordinates a group or a transactional id; RequestError if nobody does."""
+        ...
