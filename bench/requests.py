@@ -52,9 +52,9 @@ from bench.procfs import anonymous_bytes, thread_seconds
 from bench.requests_world import (
     FULL,
     QUICK,
+    Loaded,
     Request,
     Size,
-    World,
     kafka_frame,
     load,
     read_command,
@@ -216,7 +216,7 @@ def _reader(listener: str, outcome: Outcome) -> Callable[[socket.socket], int]:
     return _read_page if listener == "http" else read_frame
 
 
-def ask(world: World, request: Request, bystander: Bystander) -> Outcome:
+def ask(world: Loaded, request: Request, bystander: Bystander) -> Outcome:
     """Send the frames of a request, as often as it may be repeated."""
     outcome = Outcome()
     for _ in range(1 if request.is_changing else ROUNDS):
@@ -247,7 +247,7 @@ def ask(world: World, request: Request, bystander: Bystander) -> Outcome:
 
 
 def _half_send(
-    world: World, request: Request, frame: bytes, bystander: Bystander, outcome: Outcome
+    world: Loaded, request: Request, frame: bytes, bystander: Bystander, outcome: Outcome
 ) -> None:
     """Send it many times at once and never to its end; there is no answer."""
     bystander.take_ms()

@@ -10,7 +10,7 @@ import selectors
 import socket
 
 from bench.peers.answers import Address
-from bench.requests_world import Request, World, kafka_frame
+from bench.requests_world import Loaded, Request, kafka_frame
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages import join_group as joining
 
@@ -43,7 +43,7 @@ def send_half(address: Address, frame: bytes, count: int) -> int:
     return closed
 
 
-def _frame(world: World) -> list[bytes]:
+def _frame(world: Loaded) -> list[bytes]:
     """The frame of a JoinGroup, as large as one may be on a server of full size."""
     size = SIZE * world.size.items // 100_000
     protocol = joining.JoinGroupRequestProtocol(name="range", metadata=bytes(size))

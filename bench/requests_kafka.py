@@ -8,7 +8,14 @@ stands for it. What an API can have of these has a row each. Those that change s
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from bench.requests_world import GROUP_OF_ALL, TRANSACTION_OF_ALL, WIDE, Request, World, kafka_frame
+from bench.requests_world import (
+    GROUP_OF_ALL,
+    TRANSACTION_OF_ALL,
+    WIDE,
+    Loaded,
+    Request,
+    kafka_frame,
+)
 from rockgate.protocol.kafka.api import APIS
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages import describe_client_quotas as limits
@@ -39,7 +46,7 @@ REPEATS = 100
 def row(
     key: ApiKey,
     what: str,
-    make: Callable[[World], Any],
+    make: Callable[[Loaded], Any],
     *,
     version: int | None = None,
     is_changing: bool = False,
@@ -54,17 +61,17 @@ def row(
     )
 
 
-def _offset_fetch_all(world: World, times: int) -> offsets.OffsetFetchRequest:
+def _offset_fetch_all(world: Loaded, times: int) -> offsets.OffsetFetchRequest:
     group = offsets.OffsetFetchRequestGroup(group_id=GROUP_OF_ALL, topics=None)
     return offsets.OffsetFetchRequest(groups=[group] * times)
 
 
-def all_topics(world: World) -> list[str]:
+def all_topics(world: Loaded) -> list[str]:
     """All topics that there are, and as many that are not as a request may name."""
     return world.many(world.topics)
 
 
-def all_indexes(world: World) -> list[int]:
+def all_indexes(world: Loaded) -> list[int]:
     """The partitions of the wide topic, and as many that are not there as a request may name."""
     return list(range(world.size.items))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from bench import requests_kafka_single
 from bench.requests_kafka import TOPIC_RESOURCE, all_indexes, all_topics, row
-from bench.requests_world import GROUP_OF_ALL, WIDE, Request, World
+from bench.requests_world import GROUP_OF_ALL, WIDE, Loaded, Request
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages import add_partitions_to_txn as adding
 from rockgate.protocol.kafka.messages import alter_client_quotas as quotas
@@ -156,7 +156,7 @@ def _transacting() -> Iterator[Request]:
     )
 
 
-def _commit_wide(world: World) -> committing.OffsetCommitRequest:
+def _commit_wide(world: Loaded) -> committing.OffsetCommitRequest:
     return committing.OffsetCommitRequest(
         group_id="committer",
         topics=[
@@ -174,7 +174,7 @@ def _commit_wide(world: World) -> committing.OffsetCommitRequest:
 
 
 def _add_partitions(
-    world: World, number: int, indexes: list[int]
+    world: Loaded, number: int, indexes: list[int]
 ) -> adding.AddPartitionsToTxnRequest:
     producer_id, producer_epoch = world.producers[number]
     return adding.AddPartitionsToTxnRequest(
@@ -185,7 +185,7 @@ def _add_partitions(
     )
 
 
-def _txn_commit(world: World) -> pending.TxnOffsetCommitRequest:
+def _txn_commit(world: Loaded) -> pending.TxnOffsetCommitRequest:
     producer_id, producer_epoch = world.producers[3]
     return pending.TxnOffsetCommitRequest(
         transactional_id=world.transactions[3],
@@ -206,7 +206,7 @@ def _txn_commit(world: World) -> pending.TxnOffsetCommitRequest:
     )
 
 
-def _produce(world: World, indexes: list[int], records: bytes) -> writing.ProduceRequest:
+def _produce(world: Loaded, indexes: list[int], records: bytes) -> writing.ProduceRequest:
     return writing.ProduceRequest(
         acks=1,
         timeout_ms=30_000,

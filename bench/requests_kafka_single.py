@@ -11,8 +11,8 @@ from bench.requests_kafka import row
 from bench.requests_world import (
     COMMIT_VERSION,
     TRANSACTION_OF_ALL,
+    Loaded,
     Request,
-    World,
     commit,
     kafka_frame,
 )
@@ -87,7 +87,7 @@ def _transactions() -> Iterator[Request]:
     )
 
 
-def _commits_together(world: World) -> list[bytes]:
+def _commits_together(world: Loaded) -> list[bytes]:
     asked = [commit(f"together-{number}", world.topics[:1]) for number in range(TOGETHER)]
     frames = [kafka_frame(ApiKey.OFFSET_COMMIT, each, COMMIT_VERSION) for each in asked]
     return [b"".join(frames)]

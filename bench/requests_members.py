@@ -8,7 +8,7 @@ import socket
 
 from bench.requests_messages import heavy_id
 from bench.requests_remoting import TEXT, frame, registration, row
-from bench.requests_world import GROUP_OF_ALL, SECONDS_MAX, WIDE, Request, World, tell
+from bench.requests_world import GROUP_OF_ALL, SECONDS_MAX, WIDE, Loaded, Request, tell
 from rockgate.protocol.remoting.codes import RequestCode
 
 R = RequestCode
@@ -28,7 +28,7 @@ def _beat(number: object) -> bytes:
     return frame(R.HEART_BEAT, {}, json.dumps(beat).encode())
 
 
-def _crowd(world: World) -> None:
+def _crowd(world: Loaded) -> None:
     """Very many clients in one group; each is a connection."""
     count = MEMBERS * world.size.topics // 10_000 if world.listeners else 0
     for number in range(len(world.members), count):
@@ -38,7 +38,7 @@ def _crowd(world: World) -> None:
 
 
 def _among(code: RequestCode, fields: dict[str, object]) -> Request:
-    def make(world: World) -> list[bytes]:
+    def make(world: Loaded) -> list[bytes]:
         _crowd(world)
         return [frame(code, fields)]
 
@@ -48,7 +48,7 @@ def _among(code: RequestCode, fields: dict[str, object]) -> Request:
 def _asked(code: RequestCode) -> Request:
     """What is passed on to a client: the one that asks, which is the last of very many."""
 
-    def make(world: World) -> list[bytes]:
+    def make(world: Loaded) -> list[bytes]:
         _crowd(world)
         fields = {"consumerGroup": CROWD, "clientId": "client-asked", "msgId": heavy_id(world)}
         return [_beat("asked"), frame(code, fields)]
@@ -56,13 +56,13 @@ def _asked(code: RequestCode) -> Request:
     return Request(name=f"{int(code)} {code.name}, 4,000 members", listener="remoting", make=make)
 
 
-def _check(world: World) -> list[bytes]:
+def _check(world: Loaded) -> list[bytes]:
     subscription = {"topic": WIDE, "subString": RULES, "expressionType": "SQL92"}
     body = {"clientId": "c", "group": "g", "subscriptionData": subscription}
     return [frame(R.CHECK_CLIENT_CONFIG, {}, json.dumps(body).encode())]
 
 
-def _put(world: World) -> list[bytes]:
+def _put(world: Loaded) -> list[bytes]:
     fields = {"namespace": "n", "key": "0", "value": TEXT}
     return [frame(R.PUT_KV_CONFIG, fields)]
 

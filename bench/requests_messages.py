@@ -7,7 +7,7 @@ opens: the last of them. Delayed, half and dead messages are in `bench.requests_
 from collections.abc import Mapping
 
 from bench.requests_remoting import frame, row
-from bench.requests_world import GROUP_OF_ALL, WIDE, Request, World, kafka_frame
+from bench.requests_world import GROUP_OF_ALL, WIDE, Loaded, Request, kafka_frame
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages import produce as writing
 from rockgate.protocol.kafka.records.batch import Compression
@@ -66,7 +66,7 @@ def _large(code: RequestCode) -> Request:
     )
 
 
-def heavy_place(world: World) -> int:
+def heavy_place(world: Loaded) -> int:
     """Where the last record of a batch of very many lies; whoever asks first has it written."""
     asked = {"topic": WIDE, "queueId": HEAVY_QUEUE, "index": 0, "count": 1}
     look = frame(R.QUERY_CONSUME_QUEUE, asked)
@@ -83,7 +83,7 @@ def heavy_place(world: World) -> int:
     return record_place(place or 0, count - 1)
 
 
-def _first_place(world: World, look: bytes) -> int | None:
+def _first_place(world: Loaded, look: bytes) -> int | None:
     for answer in world.tell(look):
         found: list[Mapping[str, int]] = world.body_of(answer).get("queueData") or []
         if found:
@@ -91,21 +91,21 @@ def _first_place(world: World, look: bytes) -> int | None:
     return None
 
 
-def _view(world: World) -> list[bytes]:
+def _view(world: Loaded) -> list[bytes]:
     return [frame(R.VIEW_MESSAGE_BY_ID, {"offset": heavy_place(world)})]
 
 
-def _give_back(world: World) -> list[bytes]:
+def _give_back(world: Loaded) -> list[bytes]:
     fields = {"offset": heavy_place(world), "group": "back", "delayLevel": 3}
     return [frame(R.CONSUMER_SEND_MSG_BACK, fields)]
 
 
-def heavy_id(world: World) -> str:
+def heavy_id(world: Loaded) -> str:
     """The id of that record, as consumers know it."""
     return offset_message_id(b"\x7f\0\0\x01", 10911, heavy_place(world))
 
 
-def _same_keys(world: World) -> list[bytes]:
+def _same_keys(world: Loaded) -> list[bytes]:
     """Very many messages with one key, none of which was stored when it was asked for."""
     properties = f"KEYS\x01{SAME_KEY}\x02".encode()
     count = max(10, 4_096 * world.size.topics // 10_000)
@@ -115,7 +115,7 @@ def _same_keys(world: World) -> list[bytes]:
     return [frame(R.SEND_BATCH_MESSAGE, fields, body)] * 5
 
 
-def _by_key(world: World, begin_ms: int, end_ms: int) -> list[bytes]:
+def _by_key(world: Loaded, begin_ms: int, end_ms: int) -> list[bytes]:
     asked = {
         "topic": KEYED,
         "key": SAME_KEY,
@@ -129,7 +129,7 @@ def _by_key(world: World, begin_ms: int, end_ms: int) -> list[bytes]:
 def _queue(code: RequestCode, more: Mapping[str, object], what: str) -> Request:
     """A request about the queue with the batch of very many records."""
 
-    def make(world: World) -> list[bytes]:
+    def make(world: Loaded) -> list[bytes]:
         heavy_place(world)
         return [frame(code, {"topic": WIDE, "queueId": HEAVY_QUEUE, **more})]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from bench.requests_messages import heavy_place, sent_v2
 from bench.requests_remoting import frame
-from bench.requests_world import Request, World
+from bench.requests_world import Loaded, Request
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.command import Command
 
@@ -22,11 +22,11 @@ _HALF_FLAG = 4
 _COMMIT = 8
 
 
-def _scaled(world: World, count: int) -> int:
+def _scaled(world: Loaded, count: int) -> int:
     return max(10, count * world.size.topics // 10_000)
 
 
-def _delays(world: World) -> list[Command]:
+def _delays(world: Loaded) -> list[Command]:
     """Very many messages that wait for an hour, sent when they are first asked for."""
     if "delays" not in world.kept:
         due = "TIMER_DELAY_MS\x013600000\x02UNIQ_KEY\x01%032d\x02"
@@ -37,7 +37,7 @@ def _delays(world: World) -> list[Command]:
     return world.kept["delays"]
 
 
-def _halves(world: World) -> list[Command]:
+def _halves(world: Loaded) -> list[Command]:
     """Half messages that nobody has decided, sent when they are first asked for."""
     if "halves" not in world.kept:
         count = _scaled(world, HALVES_COUNT)
@@ -52,7 +52,7 @@ def _half(properties: str) -> bytes:
     return frame(R.SEND_MESSAGE_V2, {**fields, "j": 0, "k": "false"}, BODY)
 
 
-def _dead(world: World) -> None:
+def _dead(world: Loaded) -> None:
     """Dead letters of one group, and very many groups that could have some."""
     if "dead" not in world.kept:
         sends = (sent_v2("letters", BODY) for _ in range(_scaled(world, DEAD_COUNT)))
@@ -75,33 +75,33 @@ def _one(answers: list[Command], index: int) -> str:
     return answers[index].fields.get("msgId", "none") if answers else "none"
 
 
-def _scan(world: World) -> list[bytes]:
+def _scan(world: Loaded) -> list[bytes]:
     _delays(world)
     return [frame(R.SCAN_DELAYS, {"limit": 1_000, "byTarget": "true"})]
 
 
-def _describe_delays(world: World) -> list[bytes]:
+def _describe_delays(world: Loaded) -> list[bytes]:
     ids = _ids(_delays(world))
     return [frame(R.DESCRIBE_DELAYS, {"preview": 1 << 16, "withDue": "true"}, ids)]
 
 
-def _recall(world: World) -> list[bytes]:
+def _recall(world: Loaded) -> list[bytes]:
     answers = _delays(world)
     handle = answers[0].fields.get("recallHandle", "none") if answers else "none"
     fields = {"producerGroup": "producers", "topic": DELAYED, "recallHandle": handle}
     return [frame(R.RECALL_MESSAGE, fields)]
 
 
-def _list_halves(world: World) -> list[bytes]:
+def _list_halves(world: Loaded) -> list[bytes]:
     _halves(world)
     return [frame(R.LIST_HALVES, {"limit": 10_000, "group": "none-of-theirs"})]
 
 
-def _describe_halves(world: World) -> list[bytes]:
+def _describe_halves(world: Loaded) -> list[bytes]:
     return [frame(R.DESCRIBE_HALVES, {"preview": 1 << 16}, _ids(_halves(world)))]
 
 
-def _end(world: World) -> list[bytes]:
+def _end(world: Loaded) -> list[bytes]:
     answers = _halves(world)
     told = answers[1].fields if answers else {}
     fields = {
@@ -116,7 +116,7 @@ def _end(world: World) -> list[bytes]:
 
 
 def _letters(code: RequestCode, fields: dict[str, object]) -> Request:
-    def make(world: World) -> list[bytes]:
+    def make(world: Loaded) -> list[bytes]:
         _dead(world)
         return [frame(code, fields)]
 
@@ -124,14 +124,18 @@ def _letters(code: RequestCode, fields: dict[str, object]) -> Request:
     return Request(name=f"{int(code)} {code.name}, {what}", listener="remoting", make=make)
 
 
-def _count_empty(world: World) -> list[bytes]:
+def _count_empty(world: Loaded) -> list[bytes]:
     heavy_place(world)
     ranges = [[world.topic_ids[-1].hex(), 1, 0, 1 << 60]] * 1_000
     return [frame(R.COUNT_EMPTY_OFFSETS, {}, json.dumps(ranges).encode())]
 
 
 def _of(
-    code: RequestCode, what: str, make: Callable[[World], list[bytes]], *, is_changing: bool = False
+    code: RequestCode,
+    what: str,
+    make: Callable[[Loaded], list[bytes]],
+    *,
+    is_changing: bool = False,
 ) -> Request:
     return Request(
         name=f"{int(code)} {code.name}, {what}",

@@ -7,7 +7,7 @@ listener "namesrv", those for the broker "remoting".
 import json
 from collections.abc import Mapping
 
-from bench.requests_world import GROUP_OF_ALL, WIDE, Request, World
+from bench.requests_world import GROUP_OF_ALL, WIDE, Loaded, Request
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.command import Command, encode
 from rockgate.protocol.remoting.message import encode_batch
@@ -123,11 +123,11 @@ def _batch(count: int) -> bytes:
 LARGE_FILTER = " OR ".join(f"p7 = {number}" for number in range(1_000, 1_990))
 
 
-def _filtered(world: World) -> list[bytes]:
+def _filtered(world: Loaded) -> list[bytes]:
     return [_batch(2_000), _pull(LARGE_FILTER)]
 
 
-def _values(world: World) -> list[bytes]:
+def _values(world: Loaded) -> list[bytes]:
     puts = [
         frame(RequestCode.PUT_KV_CONFIG, {"namespace": "n", "key": str(number), "value": TEXT})
         for number in range(30)
@@ -135,7 +135,7 @@ def _values(world: World) -> list[bytes]:
     return [*puts, frame(RequestCode.GET_KVLIST_BY_NAMESPACE, {"namespace": "n"})]
 
 
-def _route(world: World) -> list[bytes]:
+def _route(world: Loaded) -> list[bytes]:
     brokers = [
         {"brokerName": f"b{number}", "cluster": "c", "brokerAddrs": {"0": "h:1"}}
         for number in range(200)
@@ -144,7 +144,7 @@ def _route(world: World) -> list[bytes]:
     return [frame(RequestCode.REGISTER_TOPIC_IN_NAMESRV, {"topic": "t"}, body)]
 
 
-def registration(world: World) -> list[bytes]:
+def registration(world: Loaded) -> list[bytes]:
     """Another broker registers itself, with very many topics."""
     config = {"perm": 6, "readQueueNums": 4, "writeQueueNums": 4}
     names = [f"theirs-{number}" for number in range(40_000 * len(world.topics) // 10_000)]
@@ -160,7 +160,7 @@ def registration(world: World) -> list[bytes]:
     return [frame(RequestCode.REGISTER_BROKER, fields, body[: 8 << 20])]
 
 
-def _reset(world: World) -> list[bytes]:
+def _reset(world: Loaded) -> list[bytes]:
     fields = {"topic": WIDE, "group": GROUP_OF_ALL, "timestamp": 1, "isForce": "true"}
     return [frame(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, fields)]
 

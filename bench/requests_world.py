@@ -72,7 +72,7 @@ QUICK = Size(topics=100, groups=500, transactions=10, partitions=100, items=1_00
 
 
 @dataclass(slots=True, kw_only=True)
-class World:
+class Loaded:
     """What was loaded, for those who make requests of it."""
 
     listeners: dict[str, Address]
@@ -124,7 +124,7 @@ class Request:
     """What is asked, and how much of it."""
     listener: str
     """kafka, remoting, namesrv or http."""
-    make: Callable[[World], Iterable[bytes]]
+    make: Callable[[Loaded], Iterable[bytes]]
     """The frames, with their lengths; only the last is measured."""
     is_changing: bool = False
     """Whether it can be asked only once."""
@@ -200,9 +200,9 @@ class Loader:
         self._socket.close()
 
 
-def load(listeners: dict[str, Address], size: Size) -> World:
+def load(listeners: dict[str, Address], size: Size) -> Loaded:
     """Bring everything into a server."""
-    world = World(listeners=listeners, size=size)
+    world = Loaded(listeners=listeners, size=size)
     loader = Loader(listeners["kafka"])
     _load_topics(loader, world)
     _load_groups(loader, world)
@@ -211,7 +211,7 @@ def load(listeners: dict[str, Address], size: Size) -> World:
     return world
 
 
-def _load_topics(loader: Loader, world: World) -> None:
+def _load_topics(loader: Loader, world: Loaded) -> None:
     size = world.size
     names = [f"topic-{number:05d}" for number in range(size.topics - 1)]
     news = [CreatableTopic(name=name, num_partitions=1, replication_factor=1) for name in names]
@@ -238,7 +238,7 @@ def commit(group: str, topics: Iterable[str], metadata: str = "") -> OffsetCommi
     )
 
 
-def _load_groups(loader: Loader, world: World) -> None:
+def _load_groups(loader: Loader, world: Loaded) -> None:
     names = [f"group-{number:05d}" for number in range(world.size.groups - 1)]
     for at in range(0, len(names), CHUNK):
         some = (commit(name, world.topics[:1]) for name in names[at : at + CHUNK])
@@ -247,7 +247,7 @@ def _load_groups(loader: Loader, world: World) -> None:
     world.groups = [*names, GROUP_OF_ALL]
 
 
-def _load_transactions(loader: Loader, world: World) -> None:
+def _load_transactions(loader: Loader, world: Loaded) -> None:
     world.transactions = [f"txn-{number}" for number in range(world.size.transactions)]
     asked = (
         InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=600_000)

@@ -7,7 +7,7 @@ from unittest.mock import MagicMock
 
 import pytest
 from bench.requests import REQUESTS, read_frame
-from bench.requests_world import QUICK, Request, World
+from bench.requests_world import QUICK, Loaded, Request
 
 from rockgate.gateway.compose.kafka_table import HANDLERS
 from rockgate.gateway.compose.remoting_table import table as broker_table
@@ -15,8 +15,8 @@ from rockgate.gateway.remoting.nameserver.processors import table as name_table
 from rockgate.protocol.remoting.codes import RequestCode
 
 
-def _world() -> World:
-    return World(
+def _world() -> Loaded:
+    return Loaded(
         listeners={},
         size=QUICK,
         topics=[f"topic-{number}" for number in range(QUICK.topics)],

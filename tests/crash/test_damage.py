@@ -8,14 +8,14 @@ from random import Random
 
 import pytest
 from tests.budget import budget
-from tests.crash.workload import CONFIG, Model, Workload, World, open_store, visible, world_of
+from tests.crash.workload import CONFIG, Holdings, Model, Workload, open_store, visible, world_of
 from tests.seeds import seeded
+from tests.world import World
 
 from rockgate.protocol.entry import EntryError
 from rockgate.store.clock import ManualClock
 from rockgate.store.errors import FormatTooNew, SettingChanged, StoreCorrupt
 from rockgate.store.files.interface import Directory
-from rockgate.store.store import Store
 from rockgate.store.testing.memory_files import MemoryDisk
 
 STEPS = 120
@@ -23,7 +23,7 @@ FOLDERS = ("", "commitlog", "queueindex", "snapshots")
 Refused = (StoreCorrupt, FormatTooNew)
 
 
-def stopped(random: Random) -> tuple[MemoryDisk, World]:
+def stopped(random: Random) -> tuple[MemoryDisk, Holdings]:
     """A store that did some work and stopped cleanly, and what it held."""
     disk, clock, model = MemoryDisk(), ManualClock(), Model()
     store = open_store(disk.root(), clock)
@@ -48,7 +48,7 @@ def flip(directory: Directory, name: str, at: int, bit: int) -> None:
     file.close()
 
 
-def brief(world: World) -> object:
+def brief(world: Holdings) -> object:
     """A world in a form that shows differences; bodies repeat a serial number."""
     return (
         {
@@ -132,6 +132,6 @@ def test_a_segment_size_that_changed_is_refused_by_name() -> None:
     disk, _ = stopped(seeded())
     config = replace(CONFIG, segment_bytes=2 * CONFIG.segment_bytes)
     with pytest.raises(SettingChanged, match="segment_bytes 8192, the setting is 16384 now") as no:
-        Store(disk.killed().root(), config, ManualClock())
+        World(config, disk.killed())
     assert "damaged" not in str(no.value)
     assert "set store.segment_bytes to 8192" in str(no.value)

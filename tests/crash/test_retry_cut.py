@@ -61,7 +61,7 @@ class Run:
         values = [b"%02d" % number for number in range(10)]
         world.batch([Record(at, BORN_MS, b"k", value) for at, value in enumerate(values)])
         for number in range(10, 16):
-            world.message(b"%02d" % number)
+            world.published(b"%02d" % number)
         world.store.flush()
         levels = self.random.sample(LEVELS, len(LEVELS))
         for _ in range(20):

@@ -56,14 +56,14 @@ class TopicModel:
 
 
 @dataclass
-class World:
+class Holdings:
     """What a store holds, in the plainest form."""
 
     topics: dict[str, TopicModel] = field(default_factory=dict)
     progress: dict[tuple[str, str, int], int] = field(default_factory=dict)
 
 
-Effect = Callable[[World], None]
+Effect = Callable[[Holdings], None]
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,9 @@ class Model:
         self.pending = None
         self.steps.append(Step(start, end, effect))
 
-    def world_at(self, end: int) -> World:
+    def world_at(self, end: int) -> Holdings:
         """The world after every step that ends at or before a position."""
-        world = World()
+        world = Holdings()
         for step in self.steps:
             if step.end <= end:
                 step.effect(world)
@@ -164,7 +164,7 @@ class Workload:
             return
         name, count = self.random.choice(free), self.random.randint(1, 3)
 
-        def effect(world: World) -> None:
+        def effect(world: Holdings) -> None:
             world.topics[name] = TopicModel([[] for _ in range(count)])
 
         new = NewTopic(name=name, queue_count=count, config=NAMES[name])
@@ -176,7 +176,7 @@ class Workload:
             return
         topic = self.random.choice(topics)
 
-        def effect(world: World) -> None:
+        def effect(world: Holdings) -> None:
             del world.topics[topic.name]
             world.progress = {k: v for k, v in world.progress.items() if k[1] != topic.name}
 
@@ -189,7 +189,7 @@ class Workload:
         topic = self.random.choice(topics)
         count = topic.queue_count + 1
 
-        def effect(world: World) -> None:
+        def effect(world: Holdings) -> None:
             world.topics[topic.name].queues.append([])
 
         self._do(effect, lambda: self.store.topics.grow({topic: count}))
@@ -229,7 +229,7 @@ class Workload:
             taken[id(queue)] = taken.get(id(queue), 0) + (count or 1)
             effects.append(_append(queue, count or 1, body, base))
 
-        def effect(world: World) -> None:
+        def effect(world: Holdings) -> None:
             for each in effects:
                 each(world)
 
@@ -244,7 +244,7 @@ class Workload:
         base = queue.next_offset
         effects = [_append(queue, 1, body, base + at) for at, body in enumerate(bodies)]
 
-        def effect(world: World) -> None:
+        def effect(world: Holdings) -> None:
             for each in effects:
                 each(world)
 
@@ -258,7 +258,7 @@ class Workload:
         group = self.random.choice(GROUPS)
         name, offset = queue.topic.decode(), self.random.randint(0, 100)
 
-        def effect(world: World) -> None:
+        def effect(world: Holdings) -> None:
             world.progress[group, name, queue.queue_id] = offset
 
         commit = Commit(queue.topic_id, queue.queue_id, offset)
@@ -275,7 +275,7 @@ class Workload:
     def advance_log_starts(self, starts: Mapping[Topic, Mapping[int, int]]) -> None:
         moved = {topic.name: dict(offsets) for topic, offsets in starts.items()}
 
-        def effect(world: World) -> None:
+        def effect(world: Holdings) -> None:
             for name, offsets in moved.items():
                 world.topics[name].log_starts.update(offsets)
 
@@ -296,7 +296,7 @@ def _append(queue: Queue, count: int, body: bytes, base: int | None = None) -> E
     name, queue_id = queue.topic.decode(), queue.queue_id
     at = queue.next_offset if base is None else base
 
-    def effect(world: World) -> None:
+    def effect(world: Holdings) -> None:
         world.topics[name].queues[queue_id].append((at, count, body))
 
     return effect
@@ -305,9 +305,9 @@ def _append(queue: Queue, count: int, body: bytes, base: int | None = None) -> E
 # What a store holds
 
 
-def world_of(store: Store) -> World:
+def world_of(store: Store) -> Holdings:
     """Read everything back through the store's own reading side."""
-    world = World()
+    world = Holdings()
     names = {}
     for topic in store.topics:
         names[topic.id] = topic.name
@@ -337,9 +337,9 @@ def _read_all(store: Store, queue: Queue) -> Iterator[tuple[int, int, bytes]]:
         offset = slices[-1].unit.base + slices[-1].unit.offset_count
 
 
-def visible(world: World) -> World:
+def visible(world: Holdings) -> Holdings:
     """The part of a world that readers can see: what lies at or behind the log starts."""
-    shown = World(progress=world.progress)
+    shown = Holdings(progress=world.progress)
     for name, topic in world.topics.items():
         queues = [
             [item for item in queue if item[0] + item[1] > topic.log_starts.get(queue_id, 0)]

@@ -48,15 +48,11 @@ class RocketmqListener(DelayWorld):
     def put_off(self, body: bytes, marks: Mapping[str, str]) -> None:
         self.send(marks, body)
 
-    def came(self) -> list[bytes]:
-        return self.bodies()
-
     def restart(self, how: str) -> None:
         if how == "kill":
             self.kill()
         else:
-            self.store.close()
-            self.open()
+            self.reopen()
 
 
 class KafkaConnections(Postponing):

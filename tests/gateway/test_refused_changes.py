@@ -13,7 +13,8 @@ from typing import Any, NoReturn
 
 import pytest
 from tests.gateway.kafka.transactions.ledger import Ledger
-from tests.gateway.remoting.halfworld import SYSTEM, FakeCaller
+from tests.gateway.remoting.halfworld import SYSTEM
+from tests.gateway.remoting.world import FakeCaller, send_header
 
 from rockgate.gateway.compose.remoting import RemotingFolds
 from rockgate.gateway.kafka.groups.classic.group_record import CLASSIC, SavedGroup
@@ -24,7 +25,6 @@ from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.remoting.bodies.clients import SubscriptionGroupConfig
-from rockgate.protocol.remoting.headers.sending import SendHeaderV2
 from rockgate.store.errors import StoreFull
 from rockgate.store.half.fold import Half
 from rockgate.store.log.commitlog import Draft
@@ -96,22 +96,12 @@ class Everything(Ledger):
 
     def prepare(self) -> int:
         """Send a half message; its offset."""
-        header = SendHeaderV2(
-            producer_group="payers",
-            topic="orders",
-            default_topic="TBW102",
-            default_topic_queue_nums=4,
-            queue_id=3,
-            sys_flag=4,
-            born_timestamp=5,
-            flag=9,
-        )
         pairs = {"TRAN_MSG": "true", "PGROUP": "payers", "UNIQ_KEY": "u1"}
         topic = self.store.topics.get("orders")
         incoming = Incoming(
             topic,
             self.store.queue(topic, 3),
-            header,
+            send_header(queue_id=3, sys_flag=4),
             b"half",
             pack_properties(pairs.items()),
             FakeCaller(0),  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 import pytest
+from tests.world import World
 
 from rockgate.gateway.compose.kafka import KafkaFolds
 from rockgate.gateway.compose.remoting import RemotingFolds
@@ -26,12 +27,9 @@ from rockgate.gateway.kafka.transactions.transaction import Offset, Producer
 from rockgate.gateway.remoting.admin import resent
 from rockgate.gateway.remoting.groups import settings as groupsettings
 from rockgate.gateway.remoting.processors.groups import SETTINGS_BYTES_MAX
-from rockgate.gateway.transcode.keys import record_keys
 from rockgate.gateway.visibility import empty_offsets as emptyoffsets
 from rockgate.gateway.visibility.stable_offsets import Unstable
 from rockgate.protocol.kafka.records.batch import BatchHeader
-from rockgate.store.clock import ManualClock
-from rockgate.store.config import StoreConfig
 from rockgate.store.delay import held as delayheld
 from rockgate.store.delay.changes import DELAY_TOPIC, encode_schedule
 from rockgate.store.half import changes
@@ -59,7 +57,6 @@ from rockgate.store.state.topicchanges import (
 )
 from rockgate.store.state.topics import Topics
 from rockgate.store.store import Store
-from rockgate.store.testing.memory_files import MemoryDisk
 
 LONG: Final = (1 << 62) - 1
 OVERHEAD: Final = 64
@@ -240,17 +237,11 @@ LARGEST: Final = {
 """Of folds in which one item may pass what a slice should take: it is a slice of its own."""
 
 
-def a_store() -> Store:
-    def folds(journal: Journal, topics: Topics) -> Sequence[Fold]:
-        return [*KafkaFolds.make(journal, topics).all(), *RemotingFolds.make(journal).all()]
+class Folding(World):
+    """A store with every fold of both wires."""
 
-    return Store(
-        MemoryDisk().root(),
-        StoreConfig(segment_bytes=1 << 20),
-        ManualClock(),
-        folds=folds,
-        record_keys=record_keys,
-    )
+    def make_folds(self, journal: Journal, topics: Topics) -> Sequence[Fold]:
+        return [*KafkaFolds.make(journal, topics).all(), *RemotingFolds.make(journal).all()]
 
 
 def fold_of(store: Store, wanted: str) -> Fold:
@@ -259,7 +250,7 @@ def fold_of(store: Store, wanted: str) -> Fold:
 
 
 def filled(wanted: str) -> Fold:
-    fold = fold_of(a_store(), wanted)
+    fold = fold_of(Folding().store, wanted)
     position = 1_000
     for topic, body in FILL[wanted](fold):
         assert len(body) <= CHANGE_SIZE_MAX
@@ -278,7 +269,7 @@ def timed(slices: Iterator[bytes]) -> Iterator[tuple[float, bytes]]:
 
 
 def test_every_fold_of_a_server_is_filled_here() -> None:
-    assert {fold.name for fold in a_store().state.folds} == set(FILL)
+    assert {fold.name for fold in Folding().store.state.folds} == set(FILL)
 
 
 @pytest.mark.parametrize("wanted", FILL)
@@ -301,7 +292,7 @@ def test_no_slice_of_the_largest_items_takes_long(wanted: str) -> None:
 @pytest.mark.parametrize("wanted", FILL)
 def test_what_was_cut_into_slices_comes_back_whole(wanted: str) -> None:
     slices = list(filled(wanted).snapshot())
-    again = fold_of(a_store(), wanted)
+    again = fold_of(Folding().store, wanted)
     again.restore(slices)
     # Sets have no order: what is in them may lie in other pieces, and takes as much.
     first, second = (Counter(b"".join(each)) for each in (slices, again.snapshot()))

@@ -68,7 +68,7 @@ def million() -> bytes:
     return bombs.many_records(MILLION)
 
 
-class World:
+class Target:
     """A server, and what is done to a topic of its own."""
 
     def __init__(self, server: RunningServer) -> None:
@@ -132,8 +132,8 @@ class World:
 
 
 @pytest.fixture
-def world(server: RunningServer) -> Iterator[World]:
-    world = World(server)
+def world(server: RunningServer) -> Iterator[Target]:
+    world = Target(server)
     world.rocketmq.pull("nothing")
     forget_peak(server.pid)
     before = peak_bytes(server.pid)
@@ -172,7 +172,7 @@ def too_large_count(server: RunningServer) -> int:
     ],
 )
 def test_a_plain_topic_takes_a_bomb_and_a_pull_passes_over_it(
-    world: World, bomb: Callable[[], bytes]
+    world: Target, bomb: Callable[[], bytes]
 ) -> None:
     world.make()
     batch = bomb()
@@ -196,7 +196,7 @@ def test_a_plain_topic_takes_a_bomb_and_a_pull_passes_over_it(
 
 @pytest.mark.parametrize("lie", [bombs.snappy_that_lies, bombs.lz4_that_lies])
 def test_a_batch_that_lies_about_its_size_is_passed_over(
-    world: World, lie: Callable[[int], bytes]
+    world: Target, lie: Callable[[int], bytes]
 ) -> None:
     world.make()
     world.produce(lie(2_000_000_000 if lie is bombs.snappy_that_lies else 1 << 20))
@@ -206,7 +206,7 @@ def test_a_batch_that_lies_about_its_size_is_passed_over(
 
 
 def test_a_million_records_are_pulled_anywhere_without_a_stall(
-    world: World, million: bytes
+    world: Target, million: bytes
 ) -> None:
     world.make()
     assert world.produce(million).error_code == 0
@@ -221,7 +221,7 @@ def test_a_million_records_are_pulled_anywhere_without_a_stall(
 
 @pytest.mark.parametrize("is_headers", [True, False])
 def test_a_search_by_time_is_done_beside_the_loop(
-    world: World, million: bytes, is_headers: bool
+    world: Target, million: bytes, is_headers: bool
 ) -> None:
     world.make()
     bomb = bombs.many_headers(2 * MILLION) if is_headers else million
@@ -234,7 +234,7 @@ def test_a_search_by_time_is_done_beside_the_loop(
     assert stall_seconds(world.server, work) < STALL_SECONDS_MAX
 
 
-def test_a_search_by_time_passes_over_what_is_too_large(world: World) -> None:
+def test_a_search_by_time_passes_over_what_is_too_large(world: Target) -> None:
     world.make()
     world.produce(bombs.many_bytes(200 << 20, Compression.ZSTD))
     world.produce(small())
@@ -256,7 +256,7 @@ OPENING = {
 
 @pytest.mark.parametrize("config", OPENING.values(), ids=OPENING)
 def test_a_topic_that_opens_batches_takes_a_million_records_without_a_stall(
-    world: World, million: bytes, config: dict[str, str]
+    world: Target, million: bytes, config: dict[str, str]
 ) -> None:
     world.make(**config)
     codes: list[int] = []
@@ -269,7 +269,7 @@ def test_a_topic_that_opens_batches_takes_a_million_records_without_a_stall(
 
 @pytest.mark.parametrize("config", OPENING.values(), ids=OPENING)
 def test_a_topic_that_opens_batches_refuses_a_bomb_by_its_name(
-    world: World, config: dict[str, str]
+    world: Target, config: dict[str, str]
 ) -> None:
     world.make(**config)
     bomb = bombs.many_headers(2 * MILLION, b"DELAY")
@@ -282,7 +282,7 @@ def test_a_topic_that_opens_batches_refuses_a_bomb_by_its_name(
     assert world.produce(small()).base_offset == 0
 
 
-def test_an_index_follows_a_million_records_without_a_stall(world: World) -> None:
+def test_an_index_follows_a_million_records_without_a_stall(world: Target) -> None:
     world.make(message_index="true")
     batch = bombs.many_records(MILLION // 2, b"same")
 
@@ -300,7 +300,7 @@ def test_an_index_follows_a_million_records_without_a_stall(world: World) -> Non
 
 
 def test_a_delayed_record_of_sixty_megabytes_is_delivered_as_small_as_it_came(
-    world: World,
+    world: Target,
 ) -> None:
     world.make(message_type="DELAY")
     headers = bombs.varint(1) + bombs.varint(14) + b"TIMER_DELAY_MS" + bombs.varint(1) + b"1"

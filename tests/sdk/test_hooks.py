@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.sdk.memorynet import run, settle
-from tests.sdk.test_producer import World, refusing
+from tests.sdk.test_producer import ProducerWorld, refusing
 from tests.sdk.test_transaction import Checked, check_for
 
 from rockgate.protocol.entry import parse_properties
@@ -47,7 +47,7 @@ class Noting(SendHook):
 @pytest.mark.row("P-24")
 def test_hooks_see_every_send_before_and_after_with_its_kind() -> None:
     async def scenario() -> None:
-        world, hook = World(), Noting()
+        world, hook = ProducerWorld(), Noting()
         async with world.producer(hooks=[hook], checker=Checked()) as producer:
             await producer.send(Message("t", b"x"))
             await producer.send(Message("t", b"x", delay=3))
@@ -78,7 +78,7 @@ def test_hooks_see_every_send_before_and_after_with_its_kind() -> None:
 @pytest.mark.parametrize("how", ["refused", "cancelled", "invalid"])
 def test_hooks_are_told_of_what_failed(how: str) -> None:
     async def scenario() -> None:
-        world, hook = World(), Noting()
+        world, hook = ProducerWorld(), Noting()
         world.brokers["a"].script[310] = refusing(13) if how == "refused" else lambda _: None
         async with world.producer(hooks=[hook]) as producer:
             message = Message("t", b"" if how == "invalid" else b"x")
@@ -107,7 +107,7 @@ def test_a_hook_may_forbid_a_send_and_those_before_it_are_told() -> None:
             raise PermissionError("not today")
 
     async def scenario() -> None:
-        world, before, behind = World(), Noting(), Noting()
+        world, before, behind = ProducerWorld(), Noting(), Noting()
         async with world.producer(hooks=[before, Forbidding(), behind]) as producer:
             with pytest.raises(PermissionError, match="not today"):
                 await producer.send(Message("t", b"x"))
@@ -129,7 +129,7 @@ def test_a_hook_that_fails_behind_a_send_is_logged_and_no_more(
             raise ZeroDivisionError
 
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         async with world.producer(hooks=[Failing()], checker=Checked()) as producer:
             async with producer.transaction(Message("t", b"x")) as tx:
                 pass
@@ -142,7 +142,7 @@ def test_a_hook_that_fails_behind_a_send_is_logged_and_no_more(
 
 def test_the_answer_to_a_check_is_told_too() -> None:
     async def scenario() -> None:
-        world, hook = World(), Noting()
+        world, hook = ProducerWorld(), Noting()
         async with world.producer(hooks=[hook], checker=Checked(Outcome.COMMIT)) as producer:
             await producer.send(Message("t", b"x"))
             check_for(world, "shop")
@@ -175,7 +175,7 @@ class Signing:
 @pytest.mark.row("D-09")
 def test_an_rpc_hook_sees_every_request_and_adds_to_it() -> None:
     async def scenario() -> None:
-        world, hook = World(), Signing()
+        world, hook = ProducerWorld(), Signing()
         async with (
             Client("n:1", dial=world.net.dial, rpc_hooks=[hook]) as client,
             Producer(client=client, group="shop") as producer,

@@ -48,7 +48,7 @@ def stored(request: Command) -> Command:
     return Command(0, {**SENT, "queueId": request.fields["e"]})
 
 
-class World:
+class ProducerWorld:
     def __init__(self, *brokers: str) -> None:
         self.net = MemoryNet()
         self.routes = {"t": route({name: f"{name}:1" for name in brokers or ("a",)})}
@@ -85,7 +85,7 @@ def refusing(code: int) -> Callable[[Command], Command]:
 @pytest.mark.row("P-19")
 def test_a_send_carries_what_a_broker_needs_and_returns_where_it_lies() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         async with world.producer() as producer:
             message = Message("t", b"hello", tag="T", keys=["k"], flag=7)
             result = await producer.send(message)
@@ -119,7 +119,7 @@ def test_a_send_carries_what_a_broker_needs_and_returns_where_it_lies() -> None:
 
 def test_every_message_has_an_id_of_its_own() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         async with world.producer() as producer:
             results = [await producer.send(Message("t", b"x")) for _ in range(50)]
             results += await producer.send_batch([Message("t", b"x")] * 50)
@@ -131,7 +131,7 @@ def test_every_message_has_an_id_of_its_own() -> None:
 @pytest.mark.row("P-10")
 def test_without_a_choice_queues_take_turns() -> None:
     async def scenario() -> None:
-        world = World("a", "b")
+        world = ProducerWorld("a", "b")
         async with world.producer() as producer:
             results = [await producer.send(Message("t", b"x")) for _ in range(8)]
         places = [(result.queue.broker, result.queue.id) for result in results]
@@ -143,7 +143,7 @@ def test_without_a_choice_queues_take_turns() -> None:
 
 def test_a_queue_is_chosen_by_itself_by_key_or_by_a_selector() -> None:
     async def scenario() -> None:
-        world = World("a", "b")
+        world = ProducerWorld("a", "b")
         message = Message("t", b"x")
         async with world.producer() as producer:
             queues = await producer.queues("t")
@@ -162,7 +162,7 @@ def test_a_queue_is_chosen_by_itself_by_key_or_by_a_selector() -> None:
 @pytest.mark.row("P-11")
 def test_what_a_selector_does_wrong_reaches_the_caller() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
 
         def raising(_: Any) -> Queue:
             raise ZeroDivisionError
@@ -183,7 +183,7 @@ def test_what_a_selector_does_wrong_reaches_the_caller() -> None:
 @pytest.mark.row("P-20")
 def test_a_large_body_travels_compressed_and_a_dense_one_as_it_is() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         body, dense = b"abc" * 2000, Random(1).randbytes(5000)
         async with world.producer() as producer:
             await producer.send(Message("t", b"x" * 4095))
@@ -204,7 +204,7 @@ def test_a_large_body_travels_compressed_and_a_dense_one_as_it_is() -> None:
 @pytest.mark.row("PRD-5")
 def test_a_failed_send_is_tried_on_another_broker() -> None:
     async def scenario() -> None:
-        world = World("a", "b")
+        world = ProducerWorld("a", "b")
         world.brokers["a"].is_down = True
         async with world.producer() as producer:
             results = [await producer.send(Message("t", b"x")) for _ in range(8)]
@@ -218,7 +218,7 @@ def test_a_failed_send_is_tried_on_another_broker() -> None:
 @pytest.mark.parametrize("code", [1, 14, 16, 17, 204, 205])
 def test_an_answer_that_another_broker_may_give_otherwise_is_tried_there(code: int) -> None:
     async def scenario() -> None:
-        world = World("a", "b")
+        world = ProducerWorld("a", "b")
         world.brokers["a"].script[310] = refusing(code)
         async with world.producer() as producer:
             for _ in range(4):
@@ -236,7 +236,7 @@ def test_an_answer_that_another_broker_may_give_otherwise_is_tried_there(code: i
 @pytest.mark.parametrize("code", [2, 13, 215])
 def test_any_other_answer_is_an_error_at_once(code: int) -> None:
     async def scenario() -> None:
-        world = World("a", "b")
+        world = ProducerWorld("a", "b")
         for peer in world.brokers.values():
             peer.script[310] = refusing(code)
         async with world.producer() as producer:
@@ -251,7 +251,7 @@ def test_any_other_answer_is_an_error_at_once(code: int) -> None:
 @pytest.mark.row("PRD-6")
 def test_all_tries_share_one_time_budget() -> None:
     async def scenario() -> None:
-        world = World("a", "b")
+        world = ProducerWorld("a", "b")
         for peer in world.brokers.values():
             peer.script[310] = lambda _: None
         async with world.producer() as producer:
@@ -265,7 +265,7 @@ def test_all_tries_share_one_time_budget() -> None:
 
 def test_a_broker_that_comes_back_within_the_budget_gets_the_message() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         async with world.producer() as producer:
             await producer.send(Message("t", b"x"))
             broker = world.brokers["a"]
@@ -289,7 +289,7 @@ def test_a_broker_that_comes_back_within_the_budget_gets_the_message() -> None:
 @pytest.mark.parametrize("retries", [False, True])
 def test_a_weaker_status_is_returned_or_tried_again_if_asked_for(retries: bool) -> None:
     async def scenario() -> None:
-        world = World("a", "b")
+        world = ProducerWorld("a", "b")
         for peer in world.brokers.values():
             peer.script[310] = lambda _: Command(10, SENT)
         async with world.producer(retry_not_ok=retries) as producer:
@@ -302,7 +302,7 @@ def test_a_weaker_status_is_returned_or_tried_again_if_asked_for(retries: bool) 
 
 def test_what_was_stored_weakly_counts_if_nothing_better_comes() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         answers = iter([refusing(1), lambda _: Command(10, SENT), refusing(1)])
         world.brokers["a"].script[310] = lambda request: next(answers)(request)
         async with world.producer(retry_not_ok=True) as producer:
@@ -316,7 +316,7 @@ def test_what_was_stored_weakly_counts_if_nothing_better_comes() -> None:
 @pytest.mark.row("P-15")
 def test_a_queue_of_an_unknown_broker_is_looked_for_once_more() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         async with world.producer() as producer:
             await producer.send(Message("t", b"x"))
             world.routes["t"] = route({"new": "new:1"})
@@ -333,7 +333,7 @@ def test_a_queue_of_an_unknown_broker_is_looked_for_once_more() -> None:
 @pytest.mark.row("P-39")
 def test_a_oneway_send_waits_for_nothing() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         async with world.producer() as producer:
             world.brokers["a"].script[310] = refusing(1)
             await producer.send_oneway(Message("t", b"x"))
@@ -347,7 +347,7 @@ def test_a_oneway_send_waits_for_nothing() -> None:
 @pytest.mark.row("M-08")
 def test_oneway_sends_without_end_are_held_back_by_the_transport() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         broker = world.brokers["a"]
         dense = Random(1).randbytes(300_000)
         async with world.producer(compress_over=1 << 20) as producer:
@@ -379,7 +379,7 @@ def test_oneway_sends_without_end_are_held_back_by_the_transport() -> None:
 @pytest.mark.row("P-39")
 def test_a_batch_is_split_by_size_and_stays_in_one_queue() -> None:
     async def scenario() -> None:
-        world = World("a", "b")
+        world = ProducerWorld("a", "b")
         count = 0
 
         def take(request: Command) -> Command:
@@ -410,7 +410,7 @@ def test_a_batch_is_split_by_size_and_stays_in_one_queue() -> None:
 
 def test_a_batch_that_stops_half_way_says_what_was_sent() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         answers = iter([stored, refusing(13)])
         world.brokers["a"].script[320] = lambda request: next(answers)(request)
         async with world.producer(body_size_max=1000) as producer:
@@ -432,7 +432,7 @@ def test_a_batch_that_stops_half_way_says_what_was_sent() -> None:
 )
 def test_a_batch_that_no_broker_would_take_is_refused(messages: list[Message], why: str) -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         async with world.producer(body_size_max=1000) as producer:
             with pytest.raises(InvalidMessage, match=why):
                 await producer.send_batch(messages)
@@ -445,7 +445,7 @@ def test_a_batch_that_no_broker_would_take_is_refused(messages: list[Message], w
 @pytest.mark.row("P-04")
 def test_a_producer_is_opened_once_and_sends_only_while_open() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         async with Client("n:1", dial=world.net.dial) as client:
             producer = Producer(client=client, group="shop")
             with pytest.raises(Closed, match="is not open"):
@@ -478,7 +478,7 @@ def test_a_producer_is_given_name_servers_or_a_client() -> None:
 
 def test_an_answer_that_cannot_be_read_is_an_error_of_its_broker() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         world.brokers["a"].script[310] = lambda _: Command(0, {"msgId": "x"})
         async with world.producer() as producer:
             with pytest.raises(Refused, match="the answer cannot be read"):
@@ -490,7 +490,7 @@ def test_an_answer_that_cannot_be_read_is_an_error_of_its_broker() -> None:
 @pytest.mark.row("PRD-10")
 def test_a_cancelled_send_ends_at_once_and_blames_nobody() -> None:
     async def scenario() -> None:
-        world = World("a", "b")
+        world = ProducerWorld("a", "b")
         for peer in world.brokers.values():
             peer.script[310] = lambda _: None
         async with world.producer(avoid_slow=True) as producer:
@@ -527,7 +527,7 @@ def answering_after(seconds: float, peer: Peer) -> Callable[[Command], None]:
 )
 def test_a_slow_broker_is_passed_over_for_its_penalty(latency_s: float, over_s: float) -> None:
     async def scenario() -> None:
-        world = World("a", "b")
+        world = ProducerWorld("a", "b")
         slow = world.brokers["a"]
         slow.script[310] = answering_after(latency_s, slow) if latency_s else refusing(1)
         async with world.producer(avoid_slow=True) as producer:
@@ -552,7 +552,7 @@ def test_a_slow_broker_is_passed_over_for_its_penalty(latency_s: float, over_s: 
 def test_slow_brokers_are_used_where_there_are_no_others_and_unless_it_is_asked_for() -> None:
     async def scenario() -> None:
         for is_asked_for in (False, True):
-            world = World("a", "b")
+            world = ProducerWorld("a", "b")
             for name, latency_s in (("a", 0.6), ("b", 0.6 if is_asked_for else 0)):
                 peer = world.brokers[name]
                 peer.script[310] = answering_after(latency_s, peer)
@@ -565,7 +565,7 @@ def test_slow_brokers_are_used_where_there_are_no_others_and_unless_it_is_asked_
 
 def test_a_message_without_a_handle_cannot_be_taken_back() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         async with world.producer() as producer:
             result = await producer.send(Message("t", b"x"))
             with pytest.raises(InvalidMessage, match="no recall handle"):
@@ -577,7 +577,7 @@ def test_a_message_without_a_handle_cannot_be_taken_back() -> None:
 @pytest.mark.row("P-23")
 def test_the_counts_of_a_message_of_a_retry_topic_move_into_the_header() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         world.routes["%RETRY%g"] = route({"a": "a:1"})
         counts = {"RECONSUME_TIME": "3", "MAX_RECONSUME_TIMES": "16"}
         async with world.producer() as producer:
@@ -600,7 +600,7 @@ def test_the_counts_of_a_message_of_a_retry_topic_move_into_the_header() -> None
 def test_a_broker_is_dialled_at_its_second_port_only_if_that_is_asked_for() -> None:
     async def scenario() -> None:
         for is_vip in (False, True):
-            world = World()
+            world = ProducerWorld()
             world.routes["t"] = route({"a": "a:11"})
             ports = {False: world.net.listen("a:11"), True: world.net.listen("a:9")}
             ports[is_vip].script[310] = stored
@@ -625,7 +625,7 @@ def version(number: int) -> Callable[[Command], Command]:
 @pytest.mark.parametrize("delay", [timedelta(minutes=1), datetime(2040, 1, 1, tzinfo=UTC)])
 def test_a_time_is_not_sent_to_a_broker_that_does_not_know_it(delay: timedelta | datetime) -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         broker = world.brokers["a"]
         broker.script[34] = version(407)
         broker.script[310] = lambda request: Command(0, SENT, version=407)
@@ -657,7 +657,7 @@ def test_a_delayed_half_message_is_not_sent_to_a_broker_that_would_lose_it(
         return Outcome.UNKNOWN
 
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         world.brokers["a"].script[34] = lambda _: Command(0, language="JAVA")
         async with world.producer(checker=checker) as producer:
             with pytest.raises(NotSupported, match="a is Apache RocketMQ, which loses"):
@@ -671,7 +671,7 @@ def test_a_delayed_half_message_is_not_sent_to_a_broker_that_would_lose_it(
 @pytest.mark.row("PRD-11")
 def test_the_final_error_has_a_code_that_tells_what_failed() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         async with world.producer(timeout_s=0.5) as producer:
             broker = world.brokers["a"]
             broker.script[310] = refusing(1)
@@ -703,7 +703,7 @@ async def code_of(
 @pytest.mark.row("P-02")
 def test_the_defaults_are_rocketmqs() -> None:
     async def scenario() -> None:
-        world = World("a", "b")
+        world = ProducerWorld("a", "b")
         for peer in world.brokers.values():
             peer.script[310] = refusing(1)
         async with world.producer() as producer:
@@ -737,7 +737,7 @@ def test_the_defaults_are_rocketmqs() -> None:
 @pytest.mark.row("PRD-7")
 def test_a_send_returns_when_its_broker_has_answered_and_with_its_status() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         broker = world.brokers["a"]
         held: list[Command] = []
         broker.script[310] = lambda request: held.append(request)
@@ -758,7 +758,7 @@ def test_a_send_returns_when_its_broker_has_answered_and_with_its_status() -> No
 @pytest.mark.row("PRD-13")
 def test_a_send_is_tried_three_times_a_chosen_queue_and_a_oneway_send_once() -> None:
     async def scenario() -> None:
-        world = World("a", "b")
+        world = ProducerWorld("a", "b")
         for peer in world.brokers.values():
             peer.script[310] = breaking(peer)
         async with world.producer() as producer:
@@ -783,7 +783,7 @@ def breaking(peer: Peer) -> Callable[[Command], None]:
 @pytest.mark.row("PRD-14")
 def test_many_sends_at_once_share_a_connection_and_wait_for_their_turn() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         broker = world.brokers["a"]
         held: list[Command] = []
         broker.script[310] = lambda request: held.append(request)
@@ -811,7 +811,7 @@ def test_many_sends_at_once_share_a_connection_and_wait_for_their_turn() -> None
 
 def test_without_a_loop_of_its_own_it_has_no_thread() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         before = threading.active_count()
         async with world.producer(checker=None) as producer:
             await asyncio.gather(*(producer.send(Message("t", b"x" * 5000)) for _ in range(50)))
@@ -822,7 +822,7 @@ def test_without_a_loop_of_its_own_it_has_no_thread() -> None:
     run(scenario())
 
 
-async def go_away_after(world: World, producer: Producer, last: Queue) -> None:
+async def go_away_after(world: ProducerWorld, producer: Producer, last: Queue) -> None:
     """All brokers are away from now on, and the queues behind this one have the next turns."""
     while (await producer.send(Message("t", b"x"))).queue != last:
         pass
@@ -840,7 +840,7 @@ def test_brokers_that_are_all_away_are_waited_for_and_not_tried_without_end(last
     """Each send may find one of them away, and know it of the other by another's send."""
 
     async def scenario() -> None:
-        world = World("a", "b")
+        world = ProducerWorld("a", "b")
         find = world.name_server.script[105]
 
         def answer(request: Command) -> Command | None:
@@ -863,7 +863,7 @@ def test_a_broker_that_another_found_away_is_waited_for_and_not_tried_around() -
     """The next hundred turns are the other broker's, so the send never tries this one itself."""
 
     async def scenario() -> None:
-        world = World("a", "b")
+        world = ProducerWorld("a", "b")
         world.routes["t"] = route({"a": "a:1", "b": "b:1"}, queues=100)
         async with world.producer(timeout_s=3) as producer:
             await go_away_after(world, producer, Queue("t", "a", 99))
@@ -879,7 +879,7 @@ def test_a_broker_that_another_found_away_is_waited_for_and_not_tried_around() -
 
 def test_a_chosen_broker_that_is_away_is_waited_for_though_there_are_others() -> None:
     async def scenario() -> None:
-        world = World("a", "b")
+        world = ProducerWorld("a", "b")
         async with world.producer(timeout_s=3) as producer:
             world.brokers["a"].is_down = True
             with pytest.raises(Unreachable):

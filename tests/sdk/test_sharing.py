@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from tests.sdk.memorynet import now, pass_time, run, settle
 from tests.sdk.test_client import groups
-from tests.sdk.test_producer import World, stored
+from tests.sdk.test_producer import ProducerWorld, stored
 
 from rockgate.protocol.remoting.command import Command
 from rockgate.sdk import (
@@ -25,9 +25,9 @@ from rockgate.sdk import (
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProducerWorld]:
     """Clients that are made by sharing dial into this world."""
-    made = World()
+    made = ProducerWorld()
 
     def client(addresses: list[str], instance: str | None) -> Client:
         return Client(addresses, instance=instance, dial=made.net.dial)
@@ -38,7 +38,9 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 @pytest.mark.row("P-05")
 @pytest.mark.row("PRD-1")
-def test_producers_of_the_same_servers_share_connections_and_heartbeats(world: World) -> None:
+def test_producers_of_the_same_servers_share_connections_and_heartbeats(
+    world: ProducerWorld,
+) -> None:
     async def scenario() -> None:
         async with (
             Producer("n:1;n:2", group="one") as one,
@@ -57,7 +59,7 @@ def test_producers_of_the_same_servers_share_connections_and_heartbeats(world: W
     run(scenario())
 
 
-def test_a_client_is_closed_with_its_last_producer(world: World) -> None:
+def test_a_client_is_closed_with_its_last_producer(world: ProducerWorld) -> None:
     async def scenario() -> None:
         first = await Producer("n:1", group="one").open()
         second = await Producer("n:1", group="two").open()
@@ -80,7 +82,9 @@ def test_a_client_is_closed_with_its_last_producer(world: World) -> None:
 
 @pytest.mark.row("P-04")
 @pytest.mark.row("PRD-1")
-def test_a_group_is_there_once_in_a_process_unless_an_instance_is_named(world: World) -> None:
+def test_a_group_is_there_once_in_a_process_unless_an_instance_is_named(
+    world: ProducerWorld,
+) -> None:
     async def scenario() -> None:
         async with Producer("n:1", group="shop") as producer:
             second = Producer("n:1", group="shop")
@@ -96,7 +100,7 @@ def test_a_group_is_there_once_in_a_process_unless_an_instance_is_named(world: W
     run(scenario())
 
 
-def test_each_loop_has_a_client_of_its_own(world: World) -> None:
+def test_each_loop_has_a_client_of_its_own(world: ProducerWorld) -> None:
     async def scenario() -> Client:
         async with Producer("n:1", group="shop") as producer:
             return producer.client
@@ -104,7 +108,7 @@ def test_each_loop_has_a_client_of_its_own(world: World) -> None:
     assert run(scenario()) is not run(scenario())
 
 
-def test_what_a_loop_left_behind_is_forgotten(world: World) -> None:
+def test_what_a_loop_left_behind_is_forgotten(world: ProducerWorld) -> None:
     async def careless() -> None:
         await Producer("n:1", group="shop").open()
 
@@ -113,7 +117,9 @@ def test_what_a_loop_left_behind_is_forgotten(world: World) -> None:
     assert len([loop for loop in sharing._held if loop.is_closed()]) == 1
 
 
-def test_closing_waits_for_what_is_under_way_and_tells_what_came_of_it(world: World) -> None:
+def test_closing_waits_for_what_is_under_way_and_tells_what_came_of_it(
+    world: ProducerWorld,
+) -> None:
     async def scenario() -> None:
         broker = world.brokers["a"]
         held: list[Command] = []
@@ -137,7 +143,9 @@ def test_closing_waits_for_what_is_under_way_and_tells_what_came_of_it(world: Wo
     run(scenario())
 
 
-def test_what_is_not_answered_in_time_fails_when_the_last_producer_closes(world: World) -> None:
+def test_what_is_not_answered_in_time_fails_when_the_last_producer_closes(
+    world: ProducerWorld,
+) -> None:
     async def scenario() -> None:
         world.brokers["a"].script[310] = lambda _: None
         client = Client("n:1", dial=world.net.dial, settings=LinkSettings(silence_max_s=100))
@@ -162,7 +170,7 @@ def test_what_is_not_answered_in_time_fails_when_the_last_producer_closes(world:
     run(scenario())
 
 
-def test_closing_ends_a_wait_for_a_broker_that_is_away(world: World) -> None:
+def test_closing_ends_a_wait_for_a_broker_that_is_away(world: ProducerWorld) -> None:
     async def scenario() -> None:
         world.brokers["a"].is_down = True
         producer = await Producer("n:1", group="shop").open()
@@ -179,7 +187,9 @@ def test_closing_ends_a_wait_for_a_broker_that_is_away(world: World) -> None:
 
 
 @pytest.mark.parametrize("when", ["while it drains", "while it takes leave"])
-def test_a_cancelled_close_leaves_nothing_open_and_can_be_repeated(world: World, when: str) -> None:
+def test_a_cancelled_close_leaves_nothing_open_and_can_be_repeated(
+    world: ProducerWorld, when: str
+) -> None:
     async def scenario() -> None:
         broker = world.brokers["a"]
         producer = await Producer("n:1", group="shop").open()
@@ -209,7 +219,7 @@ def test_a_cancelled_close_leaves_nothing_open_and_can_be_repeated(world: World,
     run(scenario())
 
 
-def test_a_second_close_waits_for_the_first(world: World) -> None:
+def test_a_second_close_waits_for_the_first(world: ProducerWorld) -> None:
     async def scenario() -> None:
         world.brokers["a"].script[310] = lambda _: None
         producer = await Producer("n:1", group="shop").open()
@@ -224,7 +234,7 @@ def test_a_second_close_waits_for_the_first(world: World) -> None:
     run(scenario())
 
 
-def test_a_peer_that_does_not_read_holds_closing_up_for_a_second(world: World) -> None:
+def test_a_peer_that_does_not_read_holds_closing_up_for_a_second(world: ProducerWorld) -> None:
     async def scenario() -> None:
         broker = world.brokers["a"]
         producer = await Producer("n:1", group="shop").open()
@@ -239,7 +249,7 @@ def test_a_peer_that_does_not_read_holds_closing_up_for_a_second(world: World) -
 
 
 def test_a_trace_that_cannot_be_written_holds_closing_up_no_longer_than_anything(
-    world: World,
+    world: ProducerWorld,
 ) -> None:
     async def scenario() -> None:
         producer = await Producer("n:1", group="shop", trace=True).open()
@@ -253,7 +263,7 @@ def test_a_trace_that_cannot_be_written_holds_closing_up_no_longer_than_anything
     run(scenario())
 
 
-def test_who_waits_for_a_reply_is_told_when_the_client_closes(world: World) -> None:
+def test_who_waits_for_a_reply_is_told_when_the_client_closes(world: ProducerWorld) -> None:
     async def scenario() -> None:
         producer = await Producer("n:1", group="shop").open()
         asking = asyncio.create_task(producer.request(Message("t", b"x"), timeout_s=600))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.sdk.memorynet import pass_time, run, settle
-from tests.sdk.test_producer import SENT, World, stored
+from tests.sdk.test_producer import SENT, ProducerWorld, stored
 
 from rockgate.protocol.entry import pack_host, pack_properties, parse_properties
 from rockgate.protocol.remoting.command import Command
@@ -48,12 +48,14 @@ class Checked:
 
 
 @asynccontextmanager
-async def producing(world: World, checker: Checked | None = None) -> AsyncIterator[Producer]:
+async def producing(
+    world: ProducerWorld, checker: Checked | None = None
+) -> AsyncIterator[Producer]:
     async with world.producer(checker=checker or Checked()) as producer:
         yield producer
 
 
-def ends(world: World) -> list[Command]:
+def ends(world: ProducerWorld) -> list[Command]:
     return world.brokers["a"].of(37)
 
 
@@ -61,7 +63,7 @@ def ends(world: World) -> list[Command]:
 @pytest.mark.row("P-35")
 def test_leaving_the_block_commits_and_the_half_message_went_before() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         async with producing(world) as producer:
             message = Message("t", b"x")
             async with producer.transaction(message, check_after=timedelta(seconds=9)) as tx:
@@ -85,7 +87,7 @@ def test_leaving_the_block_commits_and_the_half_message_went_before() -> None:
 @pytest.mark.parametrize("how", ["raised", "called", "called and raised"])
 def test_rolling_back(how: str) -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         async with producing(world) as producer:
             with suppress(ZeroDivisionError):
                 async with producer.transaction(Message("t", b"x")) as tx:
@@ -102,7 +104,7 @@ def test_rolling_back(how: str) -> None:
 
 def test_any_other_exception_leaves_it_unknown_and_goes_on() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         async with producing(world) as producer:
             tx: Transaction | None = None
             with pytest.raises(ZeroDivisionError):
@@ -118,7 +120,7 @@ def test_any_other_exception_leaves_it_unknown_and_goes_on() -> None:
 
 def test_a_cancellation_leaves_it_unknown() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         async with producing(world) as producer:
 
             async def work() -> None:
@@ -139,7 +141,7 @@ def test_a_cancellation_leaves_it_unknown() -> None:
 @pytest.mark.row("P-33")
 def test_a_half_message_that_is_not_safe_is_rolled_back_and_the_block_does_not_run() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         world.brokers["a"].script[310] = lambda _: Command(10, SENT)
         ran = False
         async with producing(world) as producer:
@@ -155,7 +157,7 @@ def test_a_half_message_that_is_not_safe_is_rolled_back_and_the_block_does_not_r
 @pytest.mark.row("P-34")
 def test_an_end_that_is_not_heard_is_no_error_of_the_block_and_a_later_check_settles_it() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         world.brokers["a"].script[37] = lambda _: None
         checker = Checked(Outcome.COMMIT)
         async with producing(world, checker) as producer:
@@ -179,7 +181,7 @@ def test_an_end_that_is_not_heard_is_no_error_of_the_block_and_a_later_check_set
 @pytest.mark.row("P-34")
 def test_the_result_of_a_transaction_says_where_its_half_lies_and_how_it_ended() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         told = {**SENT, "transactionId": "of the broker"}
         world.brokers["a"].script[310] = lambda request: Command(
             0, {**told, "queueId": request.fields["e"]}
@@ -203,14 +205,14 @@ def test_the_result_of_a_transaction_says_where_its_half_lies_and_how_it_ended()
 
 def test_a_transaction_needs_a_checker() -> None:
     async def scenario() -> None:
-        async with World().producer() as producer:
+        async with ProducerWorld().producer() as producer:
             with pytest.raises(InvalidMessage, match="a producer with a checker"):
                 producer.transaction(Message("t", b"x"))
 
     run(scenario())
 
 
-def check_for(world: World, group: str, topic: str = "t") -> None:
+def check_for(world: ProducerWorld, group: str, topic: str = "t") -> None:
     """The broker asks how a transaction of this group ended."""
     world.brokers["a"].ask(39, CHECK, half(group, topic))
 
@@ -238,7 +240,7 @@ CHECK = {"tranStateTableOffset": "5", "commitLogOffset": "255", "msgId": "u", "t
 @pytest.mark.parametrize("outcome", [Outcome.COMMIT, Outcome.ROLLBACK])
 def test_a_check_is_answered_by_the_checker(outcome: Outcome) -> None:
     async def scenario() -> None:
-        world, checker = World(), Checked(outcome)
+        world, checker = ProducerWorld(), Checked(outcome)
         async with producing(world, checker) as producer:
             await producer.send(Message("t", b"x"))
             world.brokers["a"].ask(39, CHECK, half())
@@ -256,7 +258,7 @@ def test_a_check_is_answered_by_the_checker(outcome: Outcome) -> None:
 @pytest.mark.row("P-37")
 def test_a_check_that_finds_nothing_out_is_not_answered_and_sending_goes_on() -> None:
     async def scenario() -> None:
-        world, checker = World(), Checked()
+        world, checker = ProducerWorld(), Checked()
         async with producing(world, checker) as producer:
             await producer.send(Message("t", b"x"))
             broker = world.brokers["a"]
@@ -274,14 +276,14 @@ def test_a_check_that_finds_nothing_out_is_not_answered_and_sending_goes_on() ->
     run(scenario())
 
 
-def check_of(world: World, tx: Transaction) -> None:
+def check_of(world: ProducerWorld, tx: Transaction) -> None:
     """The broker asks for this transaction's message."""
     world.brokers["a"].ask(39, CHECK, half(message_id=tx.result.message_id))
 
 
 def test_a_block_that_runs_is_not_asked_of_a_checker_and_one_that_ended_unknown_is() -> None:
     async def scenario() -> None:
-        world, checker = World(), Checked(Outcome.ROLLBACK)
+        world, checker = ProducerWorld(), Checked(Outcome.ROLLBACK)
         async with producing(world, checker) as producer:
             async with producer.transaction(Message("t", b"x")) as tx:
                 check_of(world, tx)
@@ -304,7 +306,11 @@ def test_a_block_is_known_before_its_half_message_leaves_and_by_every_client() -
     """A check may come before the send's answer, and to another client of the group."""
 
     async def scenario() -> None:
-        world, checker, other = World(), Checked(Outcome.ROLLBACK), Checked(Outcome.ROLLBACK)
+        world, checker, other = (
+            ProducerWorld(),
+            Checked(Outcome.ROLLBACK),
+            Checked(Outcome.ROLLBACK),
+        )
         broker = world.brokers["a"]
         held: list[Command] = []
         async with (
@@ -340,7 +346,7 @@ def test_a_block_is_known_before_its_half_message_leaves_and_by_every_client() -
 
 def test_a_decision_that_comes_after_the_opposite_one_is_not_confirmed() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         world.brokers["a"].script[37] = lambda _: Command(1, remark="rolled back before")
         async with producing(world) as producer:
             async with producer.transaction(Message("t", b"x")) as tx:
@@ -355,7 +361,7 @@ def test_a_decision_that_comes_after_the_opposite_one_is_not_confirmed() -> None
 @pytest.mark.parametrize("place", ["", "no hex", "00", "7F00000100002A9FFFFFFFFFFFFFFFFF"])
 def test_a_half_message_whose_place_cannot_be_read_ends_before_the_local_work(place: str) -> None:
     async def scenario() -> None:
-        world, is_done = World(), False
+        world, is_done = ProducerWorld(), False
         world.brokers["a"].script[310] = lambda _: Command(0, {**SENT, "msgId": place})
         async with producing(world) as producer:
             with pytest.raises(SendFailed, match="was stored, but cannot be ended"):
@@ -378,7 +384,7 @@ def test_nothing_is_raised_after_the_local_work() -> None:
             pass
 
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         async with (
             Client("n:1", dial=world.net.dial, rpc_hooks=[Forbidding()]) as client,
             Producer(client=client, group="shop", checker=Checked()) as producer,

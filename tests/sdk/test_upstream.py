@@ -8,7 +8,7 @@ import socket
 
 import pytest
 from tests.sdk.memorynet import run, settle
-from tests.sdk.test_producer import World, refusing, stored
+from tests.sdk.test_producer import ProducerWorld, refusing, stored
 from tests.sdk.test_transaction import CHECK, half
 
 from rockgate.sdk import Client, Message, Outcome, Received
@@ -19,7 +19,7 @@ from rockgate.sdk.transaction import CHECKS_MAX
 @pytest.mark.row("U-08")
 def test_a_send_is_tried_twice_more_each_time_with_a_new_number() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         world.brokers["a"].script[310] = refusing(1)
         async with world.producer() as producer:
             sending = asyncio.create_task(producer.send(Message("t", b"x")))
@@ -35,7 +35,7 @@ def test_a_send_is_tried_twice_more_each_time_with_a_new_number() -> None:
 @pytest.mark.row("U-08")
 def test_bodies_of_4096_bytes_and_more_are_compressed_and_batches_are_not() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         async with world.producer() as producer:
             for size in (4095, 4096, 4097):
                 await producer.send(Message("t", b"x" * size))
@@ -57,7 +57,7 @@ def test_checks_run_side_by_side_up_to_a_bound_and_a_further_one_is_left_to_the_
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         asked: list[Received] = []
         known = asyncio.Event()
 
@@ -84,7 +84,7 @@ def test_checks_run_side_by_side_up_to_a_bound_and_a_further_one_is_left_to_the_
 @pytest.mark.row("TRAP-15")
 def test_an_instance_that_is_not_named_is_the_process_and_a_number() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         here = socket.gethostname()
         one, other = (Client("n:1", dial=world.net.dial) for _ in range(2))
         for client in (one, other):

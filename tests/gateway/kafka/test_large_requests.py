@@ -24,10 +24,10 @@ from bench.requests_world import (
     QUICK,
     TRANSACTION_OF_ALL,
     WIDE,
+    Loaded,
     Request,
     Size,
 )
-from bench.requests_world import World as Loaded
 from tests.gateway.kafka.admin import IDENTITY
 from tests.gateway.kafka.world import KafkaWorld, call
 

@@ -1,4 +1,4 @@
-"""Pulls over a store in memory, with a clock by hand: everything of them but the wire."""
+"""A world in which a client pulls: everything of it but the wire."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from tests.gateway.fakes import HandClock, turns
-from tests.gateway.remoting.halfworld import FakeCaller
+from tests.gateway.remoting.world import Everybody, FakeCaller, RemotingWorld
 
 from rockgate.gateway.remoting.groups.clients import Clients
 from rockgate.gateway.remoting.groups.offsets import Offsets
@@ -18,80 +18,59 @@ from rockgate.gateway.remoting.messages.long_polls import LongPolls
 from rockgate.gateway.remoting.messages.pulling import Puller
 from rockgate.gateway.remoting.processors.pulling import Pulls
 from rockgate.gateway.remoting.server.dispatch import Dispatcher
-from rockgate.gateway.remoting.topics.topic_registry import TopicBook
 from rockgate.gateway.storage.long_poll import Waiting
-from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.gateway.transcode.transcoder import Transcoder
 from rockgate.gateway.visibility.stable_offsets import Unstable
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.connection import Connection
-from rockgate.store.clock import ManualClock
-from rockgate.store.config import StoreConfig
-from rockgate.store.log.commitlog import Draft
 from rockgate.store.state.fold import Fold, Journal
 from rockgate.store.state.topics import Topics
-from rockgate.store.store import Store
-from rockgate.store.testing.memory_files import MemoryDisk
-
-CONFIG = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=1 << 16, key_index=False)
-TOPIC = "orders"
 
 
-class _Everybody:
-    def take(self, group: str) -> bool:
-        return True
-
-    def give_back(self, group: str) -> None:
-        pass
-
-    def is_foreign(self, group: str) -> bool:
-        return False
-
-
-class PullWorld:
+class PullWorld(RemotingWorld):
     """One topic, and one client that pulls from it."""
 
     def __init__(
         self, *, suspend_ms_max: int = 60_000, now: Callable[[], float] = perf_counter
     ) -> None:
-        def folds(journal: Journal, topics: Topics) -> Sequence[Fold]:
-            self.settings = GroupSettings(journal)
-            return [self.settings.fold]
-
         self.hand = HandClock()
-        self.store = Store(MemoryDisk().root(), CONFIG, ManualClock(), folds=folds)
-        book = TopicBook(self.store.topics, TopicsConfig(), broker_name="b", cluster_name="c")
-        book.ensure(TOPIC, 1, 6)
-        self.queue = self.store.queue(self.store.topics.get(TOPIC), 0)
+        self._suspend_ms_max, self._now = suspend_ms_max, now
+        self._client = Connection()
+        super().__init__()
+
+    def make_folds(self, journal: Journal, topics: Topics) -> Sequence[Fold]:
+        self.settings = GroupSettings(journal)
+        return [self.settings.fold]
+
+    def open(self) -> None:
+        super().open()
         self.waiting = Waiting(self.hand)
         self.waiting.follow(self.store)
         self.puller = Puller(
             store=self.store,
             unstable=Unstable(self.store.topics),
             transcoder=Transcoder(cache_bytes_max=1 << 20, message_bytes_max=1 << 24),
-            now=now,
+            now=self._now,
         )
         self.pulls = Pulls(
             puller=self.puller,
-            topics=book,
+            topics=self.book,
             queues=self.store.queues,
-            clients=Clients(_Everybody(), 10**9),
+            clients=Clients(Everybody(), 10**9),
             settings=self.settings,
-            offsets=Offsets(self.store.progress, _Everybody(), Resets(self.waiting.wake_changed)),
+            offsets=Offsets(self.store.progress, Everybody(), Resets(self.waiting.wake_changed)),
             waiting=self.waiting,
             count_max=32,
             size_max=1 << 20,
-            suspend_ms_max=suspend_ms_max,
+            suspend_ms_max=self._suspend_ms_max,
             polls=LongPolls(connection_max=100, bytes_max=1 << 20),
         )
         self._dispatcher = Dispatcher({RequestCode.PULL_MESSAGE: self.pulls.pull})
-        self._client = Connection()
 
     def put(self, body: bytes, tag: str | None = None) -> None:
         """Store a message."""
-        properties = b"" if tag is None else b"TAGS\x01" + tag.encode() + b"\x02"
-        self.store.appender.message(self.queue, Draft(b"", 0, 0, body, properties))
+        self.message(body=body, properties={} if tag is None else {"TAGS": tag})
 
     async def begin(self, offset: int, **more: Any) -> asyncio.Future[Command]:
         """Send a pull; its answer, which is there at once unless the pull is held."""
@@ -103,7 +82,7 @@ class PullWorld:
         """Send a pull, and let nothing happen after it."""
         fields = {
             "consumerGroup": "group",
-            "topic": TOPIC,
+            "topic": "orders",
             "queueId": 0,
             "queueOffset": offset,
             "maxMsgNums": 32,

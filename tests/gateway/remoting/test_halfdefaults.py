@@ -2,7 +2,8 @@
 
 import pytest
 from tests.gateway.remoting.client import Client, messages
-from tests.gateway.remoting.halfworld import SECOND, HalfWorld
+from tests.gateway.remoting.halfworld import HalfWorld
+from tests.world import SECOND
 
 from rockgate.gateway.remoting.server.config import RemotingConfig
 from rockgate.protocol.remoting.codes import ResponseCode

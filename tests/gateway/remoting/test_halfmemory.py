@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.gateway.remoting.halfworld import SECOND, SYSTEM, HalfWorld
+from tests.gateway.remoting.halfworld import SYSTEM, HalfWorld
+from tests.world import SECOND
 
 from rockgate.store.half.changes import Outcome
 from rockgate.store.half.fold import MESSAGES

@@ -6,19 +6,17 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import pytest
 from tests.gateway.fakes import turns
 from tests.gateway.remoting.client import Client, messages, properties
-from tests.gateway.remoting.halfworld import FakeCaller
+from tests.gateway.remoting.world import FakeCaller, RemotingWorld
+from tests.world import CONFIG
 
 from rockgate.gateway.remoting.messages.sending import Sender
 from rockgate.gateway.remoting.processors.sending import Sends
 from rockgate.gateway.remoting.server.dispatch import Dispatcher
-from rockgate.gateway.remoting.topics.topic_registry import TopicBook
-from rockgate.gateway.storage.durability import Durability
-from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.protocol.entry import read
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Command
@@ -26,10 +24,6 @@ from rockgate.protocol.remoting.connection import Connection
 from rockgate.protocol.remoting.ids import parse_offset_message_id
 from rockgate.protocol.remoting.message import encode_batch
 from rockgate.store import errors
-from rockgate.store.clock import ManualClock
-from rockgate.store.config import StoreConfig
-from rockgate.store.store import Store
-from rockgate.store.testing.memory_files import MemoryDisk
 
 BORN_MS = 1_700_000_000_123
 SHORT = {"producerGroup": "a", "topic": "b", "defaultTopic": "c", "defaultTopicQueueNums": "d"}
@@ -112,20 +106,16 @@ def test_one_message_a_batch_and_one_given_back_are_told_apart(broker: Client) -
 # Statuses
 
 
-class SendWorld:
+class SendWorld(RemotingWorld):
     """Sends over a store in memory."""
 
-    def __init__(self, *, flush: str = "async") -> None:
-        config = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=1 << 16, key_index=False)
-        config = replace(config, flush=cast(Any, flush), flush_timeout_ms=1)
-        self.store = Store(MemoryDisk().root(), config, ManualClock())
-        book = TopicBook(self.store.topics, TopicsConfig(), broker_name="b", cluster_name="c")
-        book.ensure("orders", 1, 6)
+    def __init__(self, *, flush: Literal["async", "sync"] = "async") -> None:
+        super().__init__(replace(CONFIG, flush=flush, flush_timeout_ms=1))
         self.sender = Sender(
             appender=self.store.appender,
             queues=self.store.queues,
-            topics=book,
-            durability=Durability(self.store),
+            topics=self.book,
+            durability=self.durability,
             body_bytes_max=1 << 16,
         )
         sends = Sends(

@@ -10,8 +10,9 @@ import pytest
 from tests.gateway.fakes import turns
 from tests.gateway.remoting.client import Client, messages
 from tests.gateway.remoting.fakes import Line
-from tests.gateway.remoting.retryworld import SECOND, RetryWorld
+from tests.gateway.remoting.retryworld import RetryWorld
 from tests.gateway.server import RunningServer
+from tests.world import SECOND
 
 from rockgate.gateway.net.limits import Limits
 from rockgate.gateway.remoting.server.config import RemotingConfig
@@ -46,7 +47,7 @@ def test_members_are_asked_of_the_broker_and_the_name_server_knows_none(
 @pytest.mark.row("TRAP-8")
 def test_what_is_sent_back_comes_again_and_is_not_done() -> None:
     world = RetryWorld()
-    world.give_back(world.message(b"fails"))
+    world.give_back(world.published(b"fails"))
     assert world.consumed("%RETRY%g") == []
     world.pass_time(10 * SECOND)
     assert [message.body for message in world.consumed("%RETRY%g")] == [b"fails"]
@@ -84,7 +85,7 @@ def test_the_queues_of_a_topic_are_all_of_them_whoever_has_some(
 @pytest.mark.row("TRAP-12")
 def test_dead_letters_are_a_topic_like_any_other() -> None:
     world = RetryWorld()
-    world.give_back(world.message(b"poison"), level=-1)
+    world.give_back(world.published(b"poison"), level=-1)
     dead, plain = (world.store.topics.get(name) for name in ("%DLQ%g", "orders"))
     assert [message.body for message in world.consumed("%DLQ%g")] == [b"poison"]
     assert (dead.permission, dead.is_internal, dead.queue_count) == (6, False, 1)

@@ -1,7 +1,8 @@
 """Which half messages are asked about, after a restart and beside others that fail."""
 
 import pytest
-from tests.gateway.remoting.halfworld import SECOND, SYSTEM, HalfWorld
+from tests.gateway.remoting.halfworld import SYSTEM, HalfWorld
+from tests.world import SECOND
 
 from rockgate.gateway.remoting.messages.check_back import RETRY_MS
 from rockgate.gateway.remoting.messages.halves import Lying

@@ -8,7 +8,7 @@ import zlib
 import pytest
 from tests.sdk.memorynet import now, run, settle
 from tests.sdk.test_client import route
-from tests.sdk.test_producer import World, stored
+from tests.sdk.test_producer import ProducerWorld, stored
 
 from rockgate.protocol.entry import pack_properties, parse_properties
 from rockgate.protocol.remoting.command import Command
@@ -29,12 +29,12 @@ PUSHED = {
 }
 
 
-def push(world: World, number: str, body: bytes, **more: str) -> None:
+def push(world: ProducerWorld, number: str, body: bytes, **more: str) -> None:
     properties = pack_properties({"CORRELATION_ID": number, "color": "blue"}.items()).decode()
     world.brokers["a"].ask(326, {**PUSHED, "properties": properties, **more}, body)
 
 
-def asked(world: World) -> dict[str, str]:
+def asked(world: ProducerWorld) -> dict[str, str]:
     [(_, request)] = world.sent()
     return parse_properties(request.fields["i"].encode())
 
@@ -42,7 +42,7 @@ def asked(world: World) -> dict[str, str]:
 @pytest.mark.parametrize("is_compressed", [False, True])
 def test_a_request_waits_for_the_reply_of_its_number(is_compressed: bool) -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         async with world.producer() as producer:
             asking = asyncio.create_task(producer.request(Message("t", b"?"), timeout_s=5))
             await settle()
@@ -65,7 +65,7 @@ def test_a_request_waits_for_the_reply_of_its_number(is_compressed: bool) -> Non
 
 def test_a_request_without_a_reply_ends_in_time() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         async with world.producer() as producer:
             began = now()
             with pytest.raises(TimedOut, match="no reply from t in 3 s"):
@@ -80,7 +80,7 @@ def test_a_request_without_a_reply_ends_in_time() -> None:
 
 def test_a_request_that_cannot_be_sent_fails_as_a_send_does() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         world.brokers["a"].script[310] = lambda _: Command(13, remark="no")
         async with world.producer() as producer:
             with pytest.raises(Refused):
@@ -92,7 +92,7 @@ def test_a_request_that_cannot_be_sent_fails_as_a_send_does() -> None:
 @pytest.mark.parametrize("fields", [{}, {**PUSHED, "sysFlag": str(1 | 3 << 8)}])
 def test_a_reply_that_cannot_be_read_is_refused(fields: dict[str, str]) -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         async with world.producer() as producer:
             await producer.send(Message("t", b"x"))
             world.brokers["a"].ask(326, fields, b"no zlib")
@@ -104,7 +104,7 @@ def test_a_reply_that_cannot_be_read_is_refused(fields: dict[str, str]) -> None:
 
 def test_a_reply_goes_to_the_reply_topic_of_the_cluster_with_the_number() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         world.routes["c_REPLY_TOPIC"] = route({"a": "a:1"})
         world.brokers["a"].script[325] = stored
         wanted = {"CORRELATION_ID": "n", "REPLY_TO_CLIENT": "c1", "TTL": "3000"}

@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from tests.sdk.memorynet import run
-from tests.sdk.test_producer import World, refusing
+from tests.sdk.test_producer import ProducerWorld, refusing
 from tests.sdk.test_transaction import Checked
 
 from rockgate.protocol.entry import parse_properties
@@ -39,7 +39,7 @@ def attributes(span: ReadableSpan) -> dict[str, Any]:
 
 def test_a_send_is_a_span_and_its_context_travels() -> None:
     async def scenario() -> None:
-        world, spans = World(), Spans()
+        world, spans = ProducerWorld(), Spans()
         async with world.producer(tracer_provider=spans.provider) as producer:
             with spans.provider.get_tracer("shop").start_as_current_span("order") as order:
                 result = await producer.send(Message("t", b"tea", tag="new", keys=["o-1"]))
@@ -77,7 +77,7 @@ def test_a_send_is_a_span_and_its_context_travels() -> None:
 
 def test_kinds_delays_and_batches_are_told() -> None:
     async def scenario() -> None:
-        world, spans = World(), Spans()
+        world, spans = ProducerWorld(), Spans()
         when = datetime(2040, 1, 1, tzinfo=UTC)
         async with world.producer(tracer_provider=spans.provider, checker=Checked()) as producer:
             await producer.send(Message("t", b"x", delay=3))
@@ -101,7 +101,7 @@ def test_kinds_delays_and_batches_are_told() -> None:
 
 def test_a_send_that_failed_is_a_span_with_its_error() -> None:
     async def scenario() -> None:
-        world, spans = World(), Spans()
+        world, spans = ProducerWorld(), Spans()
         world.brokers["a"].script[310] = refusing(13)
         async with world.producer(tracer_provider=spans.provider) as producer:
             with pytest.raises(Refused):

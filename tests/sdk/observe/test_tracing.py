@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.sdk.memorynet import pass_time, run, settle
 from tests.sdk.test_client import route
-from tests.sdk.test_producer import NOW_MS, World, refusing
+from tests.sdk.test_producer import NOW_MS, ProducerWorld, refusing
 from tests.sdk.test_transaction import Checked, check_for
 
 from rockgate.protocol.entry import parse_properties
@@ -19,7 +19,7 @@ from rockgate.sdk.observe.tracing import MESSAGE_RECORDS_MAX, RECORDS_MAX
 PLACE = "7F00000100002A9F00000000000000FF"
 
 
-class Traced(World):
+class Traced(ProducerWorld):
     """A world whose broker has the trace topic."""
 
     def __init__(self, topic: str = "RMQ_SYS_TRACE_TOPIC") -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.sdk.memorynet import run
-from tests.sdk.test_producer import World, answering_after, refusing
+from tests.sdk.test_producer import ProducerWorld, answering_after, refusing
 
 from rockgate.sdk import Message
 from rockgate.sdk.routing.faults import FAILED_S, Faults, penalty_s
@@ -45,7 +45,7 @@ def test_an_error_counts_as_thirty_seconds_and_nothing_is_noted_unless_it_is_on(
 def test_where_all_are_passed_over_the_better_half_takes_turns() -> None:
     async def scenario() -> None:
         latencies = {"a": 3.1, "b": 0.6, "c": 2.1, "d": 1.1}
-        world = World(*latencies)
+        world = ProducerWorld(*latencies)
         for name, latency_s in latencies.items():
             peer = world.brokers[name]
             peer.script[310] = answering_after(latency_s, peer)
@@ -62,7 +62,7 @@ def test_where_all_are_passed_over_the_better_half_takes_turns() -> None:
 @pytest.mark.row("D-05")
 def test_a_retry_avoids_the_broker_that_failed_even_where_all_are_passed_over() -> None:
     async def scenario() -> None:
-        world = World("a", "b")
+        world = ProducerWorld("a", "b")
         for name, latency_s in (("a", 0.6), ("b", 1.1)):
             peer = world.brokers[name]
             peer.script[310] = answering_after(latency_s, peer)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from tests.sdk.memorynet import run, settle
 from tests.sdk.test_client import groups, route
-from tests.sdk.test_producer import World
+from tests.sdk.test_producer import ProducerWorld
 from tests.sdk.test_transaction import Checked, check_for
 
 from rockgate.protocol.entry import parse_properties
@@ -35,7 +35,7 @@ def test_names_are_wrapped_once_and_come_back(plain: str, wrapped: str) -> None:
 @pytest.mark.row("P-21")
 def test_a_namespace_is_on_the_wire_and_not_in_what_the_caller_reads() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         world.routes["ns%t"] = world.routes.pop("t")
         seen: list[Queue] = []
         checker = Checked(Outcome.COMMIT)
@@ -76,7 +76,7 @@ def test_a_namespace_is_on_the_wire_and_not_in_what_the_caller_reads() -> None:
 @pytest.mark.row("P-21")
 def test_a_moved_topic_of_a_namespace_is_found_again() -> None:
     async def scenario() -> None:
-        world = World()
+        world = ProducerWorld()
         world.routes["ns%t"] = world.routes.pop("t")
         async with (
             Client("n:1", dial=world.net.dial) as client,

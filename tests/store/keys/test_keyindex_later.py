@@ -14,7 +14,7 @@ from rockgate.store.testing.memory_files import MemoryDisk
 Work = Callable[[], None]
 
 
-class World:
+class Turned:
     """An index whose loop has to be turned by hand."""
 
     def __init__(self) -> None:
@@ -47,11 +47,11 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def world() -> Turned:
+    return Turned()
 
 
-def test_the_next_turn_puts_what_waits(world: World) -> None:
+def test_the_next_turn_puts_what_waits(world: Turned) -> None:
     world.put(b"a", b"b")
     last = world.put(b"c")
     assert world.index.last_position == -1
@@ -60,12 +60,12 @@ def test_the_next_turn_puts_what_waits(world: World) -> None:
     assert world.index.last_position == last[0]
 
 
-def test_a_query_finds_what_waits(world: World) -> None:
+def test_a_query_finds_what_waits(world: Turned) -> None:
     first, second = world.put(b"a", b"a")
     assert world.found(b"a") == [second, first]
 
 
-def test_a_turn_that_comes_late_puts_nothing_twice(world: World) -> None:
+def test_a_turn_that_comes_late_puts_nothing_twice(world: Turned) -> None:
     positions = world.put(b"a")
     assert world.found(b"a") == positions
     world.turn()
@@ -73,14 +73,16 @@ def test_a_turn_that_comes_late_puts_nothing_twice(world: World) -> None:
     assert world.found(b"a") == positions
 
 
-def test_a_single_key_comes_behind_those_that_wait(world: World) -> None:
+def test_a_single_key_comes_behind_those_that_wait(world: Turned) -> None:
     positions = world.put(b"a")
     position = world.log.append(b"orders", [b"a"])
     world.index.put(b"orders", [b"a"], position, world.log.store_ms)
     assert world.found(b"a") == [position, *positions]
 
 
-def test_messages_that_come_one_by_one_are_put_in_the_next_turn_together(world: World) -> None:
+def test_messages_that_come_one_by_one_are_put_in_the_next_turn_together(
+    world: Turned,
+) -> None:
     positions = []
     for number in range(9):
         key = b"%d" % (number % 2)
@@ -95,7 +97,7 @@ def test_messages_that_come_one_by_one_are_put_in_the_next_turn_together(world: 
     assert world.found(b"1") == positions[-2::-2]
 
 
-def test_a_batch_does_not_wait_as_long_as_single_messages_before_it(world: World) -> None:
+def test_a_batch_does_not_wait_as_long_as_single_messages_before_it(world: Turned) -> None:
     in_time: list[Work] = []
     world.index.later = in_time.append
     position = world.log.append(b"orders", [b"a"])
@@ -109,7 +111,7 @@ def test_a_batch_does_not_wait_as_long_as_single_messages_before_it(world: World
     assert len(world.asked_for) == 1, "the next one has a turn of its own"
 
 
-def test_those_of_one_and_those_of_many_keep_their_order(world: World) -> None:
+def test_those_of_one_and_those_of_many_keep_their_order(world: Turned) -> None:
     found = []
     for turn in range(3):
         position = world.log.append(b"orders", [b"a"])
@@ -118,14 +120,14 @@ def test_those_of_one_and_those_of_many_keep_their_order(world: World) -> None:
     assert world.index.query(b"orders", b"a", load=world.log.load, limit=99) == found[::-1]
 
 
-def test_a_rollback_and_a_message_without_keys_are_passed_over(world: World) -> None:
+def test_a_rollback_and_a_message_without_keys_are_passed_over(world: Turned) -> None:
     world.index.put_entry(b"orders", b"KEYS\x01a\x02", 10, 1, TRANSACTION_ROLLBACK)
     world.index.put_entry(b"orders", b"WAIT\x01true\x02", 20, 1)
     world.turn()
     assert world.index.last_position == -1
 
 
-def test_a_checkpoint_counts_what_waits(world: World) -> None:
+def test_a_checkpoint_counts_what_waits(world: Turned) -> None:
     positions = world.put(b"a")
     world.index.reached(world.log.end)
     world.index.flush()
@@ -133,7 +135,7 @@ def test_a_checkpoint_counts_what_waits(world: World) -> None:
     assert world.opened().query(b"orders", b"a", load=world.log.load, limit=9) == positions
 
 
-def test_what_waits_is_not_counted_as_on_disk(world: World) -> None:
+def test_what_waits_is_not_counted_as_on_disk(world: Turned) -> None:
     kept = world.put(b"a")
     world.turn()
     waits = world.put(b"b")
@@ -143,7 +145,9 @@ def test_what_waits_is_not_counted_as_on_disk(world: World) -> None:
     assert index.query(b"orders", b"b", load=world.log.load, limit=9) == []
 
 
-def test_a_large_batch_is_put_over_several_turns_in_the_order_of_the_log(world: World) -> None:
+def test_a_large_batch_is_put_over_several_turns_in_the_order_of_the_log(
+    world: Turned,
+) -> None:
     keys = [b"k%d" % number for number in range(2 * WAITING_MAX + 5)]
     positions = world.put(*keys)
     reached = []
@@ -154,7 +158,7 @@ def test_a_large_batch_is_put_over_several_turns_in_the_order_of_the_log(world: 
     assert [world.found(key) for key in keys] == [[position] for position in positions]
 
 
-def test_what_is_put_behind_a_batch_under_way_comes_behind_it(world: World) -> None:
+def test_what_is_put_behind_a_batch_under_way_comes_behind_it(world: Turned) -> None:
     positions = world.put(*(b"k%d" % number for number in range(WAITING_MAX + 2)))
     world.turn()
     behind = world.log.append(b"orders", [b"z"])
@@ -165,7 +169,7 @@ def test_what_is_put_behind_a_batch_under_way_comes_behind_it(world: World) -> N
     assert world.found(b"z") == [behind]
 
 
-def test_batches_that_wait_are_bounded(world: World) -> None:
+def test_batches_that_wait_are_bounded(world: Turned) -> None:
     positions: list[int] = []
     while len(positions) < BATCHED_MAX:
         positions += world.put(*(b"k%d" % number for number in range(1_000)))

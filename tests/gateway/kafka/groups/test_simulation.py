@@ -57,7 +57,7 @@ class Waiting:
         self.client, self.life, self.told = client, life, told
 
 
-class World:
+class Simulated:
     """Time, the server with its one group, and what every generation was assigned."""
 
     def __init__(self, random: Random) -> None:
@@ -160,7 +160,7 @@ class World:
 class Client:
     """A consumer of few words: joins, syncs, sends heartbeats, joins again when told to."""
 
-    def __init__(self, world: World, number: int) -> None:
+    def __init__(self, world: Simulated, number: int) -> None:
         self.world = world
         self.instance = f"i{number}" if number % 3 == 0 else None
         self.is_up = False
@@ -317,7 +317,7 @@ class Client:
         )
 
 
-def storm(world: World, clients: list[Client]) -> None:
+def storm(world: Simulated, clients: list[Client]) -> None:
     random = world.random
     while world.now_ms < STORM_MS:
         world.run(world.now_ms + random.choice((10, 100, 1_000, 10_000)))
@@ -338,7 +338,7 @@ def storm(world: World, clients: list[Client]) -> None:
 @pytest.mark.parametrize("round_number", range(budget("group_storms")))
 def test_a_group_comes_to_rest_after_whatever_happened(round_number: int) -> None:
     random = seeded()
-    world = World(random)
+    world = Simulated(random)
     clients = [Client(world, number) for number in range(random.randint(1, 9))]
     storm(world, clients)
     for client in clients[: random.randint(0, len(clients))]:

@@ -19,7 +19,7 @@ PRODUCE, FETCH = "producer_byte_rate", "consumer_byte_rate"
 CLIENT = [("client-id", "c")]
 
 
-class World(Admin):
+class AlteringQuotas(Admin):
     async def alter(
         self, *entries: tuple[Parts, Ops], version: int = 1, dry: bool = False
     ) -> list[int]:
@@ -47,7 +47,7 @@ class World(Admin):
 
 @pytest.mark.parametrize("version", [0, 1])
 async def test_quotas_are_set_and_removed_one_by_one(version: int) -> None:
-    world = World()
+    world = AlteringQuotas()
     assert await world.alter((CLIENT, [(PRODUCE, 500.0), (FETCH, 600.0)]), version=version) == [0]
     assert await world.alter((CLIENT, [(PRODUCE, 700.0), (FETCH, None)]), version=version) == [0]
     assert dict(world.quotas.items()) == {(("client-id", "c"),): {PRODUCE: 700.0}}
@@ -56,7 +56,7 @@ async def test_quotas_are_set_and_removed_one_by_one(version: int) -> None:
 
 
 async def test_each_entity_succeeds_or_fails_alone() -> None:
-    world = World()
+    world = AlteringQuotas()
     invalid = ErrorCode.INVALID_REQUEST
     codes = await world.alter(
         (CLIENT, [(PRODUCE, 500.0)]),
@@ -75,7 +75,7 @@ async def test_each_entity_succeeds_or_fails_alone() -> None:
 
 
 async def test_an_entity_that_is_named_twice_stays_as_it_is() -> None:
-    world = World()
+    world = AlteringQuotas()
     both = (CLIENT, [(PRODUCE, 500.0)]), (CLIENT, [(PRODUCE, 600.0)])
     assert await world.alter(*both) == [ErrorCode.INVALID_REQUEST]
     assert len(world.quotas) == 0
@@ -85,7 +85,7 @@ async def test_an_entity_that_is_named_twice_stays_as_it_is() -> None:
 
 
 async def test_only_to_validate_changes_nothing() -> None:
-    world = World()
+    world = AlteringQuotas()
     wrong = ([("client-id", "")], [(PRODUCE, 500.0)])
     codes = await world.alter((CLIENT, [(PRODUCE, 500.0)]), wrong, dry=True)
     assert codes == [0, ErrorCode.INVALID_REQUEST]
@@ -93,7 +93,7 @@ async def test_only_to_validate_changes_nothing() -> None:
 
 
 async def test_a_refusal_names_every_entity() -> None:
-    world = World()
+    world = AlteringQuotas()
     handler = AlterClientQuotas(quotas=world.quotas, durability=world.durability)
     request = AlterClientQuotasRequest(entries=[EntryData(entity=[], ops=[])])
     response = await seen(handler.refuse(request, ErrorCode.KAFKA_STORAGE_ERROR), 1)

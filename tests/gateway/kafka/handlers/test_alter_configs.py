@@ -29,7 +29,7 @@ TOPIC, BROKER, GROUP = 2, 4, 32
 Pairs = Sequence[tuple[str, str | None]]
 
 
-class World(Admin):
+class AlteringAll(Admin):
     def __init__(self, store: StoreConfig = CONFIG) -> None:
         super().__init__(store)
         self.topic("a", segment_ms="5")
@@ -66,7 +66,7 @@ def resource(type_: int, name: str, pairs: Pairs) -> AlterConfigsResource:
 
 @pytest.mark.parametrize("version", range(LATEST + 1))
 async def test_a_topic_s_configs_become_those_that_are_given(version: int) -> None:
-    world = World()
+    world = AlteringAll()
     pairs = [("retention.ms", " 9 "), ("cleanup.policy", "compact, delete")]
     assert await world.alter((TOPIC, "a", pairs), version=version) == [("a", 0, None)]
     assert world.current == {"retention.ms": "9", "cleanup.policy": "compact,delete"}
@@ -75,7 +75,7 @@ async def test_a_topic_s_configs_become_those_that_are_given(version: int) -> No
 
 
 async def test_what_other_protocols_keep_with_a_topic_stays() -> None:
-    world = World()
+    world = AlteringAll()
     world.store.topics.set_config({world.get("a"): {"order": "true", "segment.ms": "7"}})
     await world.alter((TOPIC, "a", [("retention.ms", "9")]))
     assert world.current == {"order": "true", "retention.ms": "9"}
@@ -121,7 +121,7 @@ async def test_what_other_protocols_keep_with_a_topic_stays() -> None:
 async def test_what_cannot_be_is_refused_and_changes_nothing(
     asked: tuple[int, str, Pairs], code: ErrorCode, reason: str, dry: bool
 ) -> None:
-    world = World()
+    world = AlteringAll()
     world.store.topics.create(NewTopic(name="own", queue_count=1, is_internal=True))
     world.topic("b")
     wrong, right = await world.alter(asked, (TOPIC, "b", [("flush.ms", "1")]), dry=dry)
@@ -133,20 +133,20 @@ async def test_what_cannot_be_is_refused_and_changes_nothing(
 
 
 async def test_a_resource_that_is_named_twice_stays_as_it_is() -> None:
-    world = World()
+    world = AlteringAll()
     ((name, code, _),) = await world.alter((TOPIC, "a", []), (TOPIC, "a", [("flush.ms", "1")]))
     assert (name, code) == ("a", ErrorCode.INVALID_REQUEST)
     assert world.current == {"segment.ms": "5"}
 
 
 async def test_only_to_validate_changes_nothing() -> None:
-    world = World()
+    world = AlteringAll()
     assert await world.alter((TOPIC, "a", [("flush.ms", "1")]), dry=True) == [("a", 0, None)]
     assert world.current == {"segment.ms": "5"}
 
 
 async def test_producers_feel_a_change_at_once() -> None:
-    world = World()
+    world = AlteringAll()
     settings = SettingsCache(TopicDefaults())
     assert settings.of(world.get("a")).message_bytes_max == 1_048_588
     pairs = [("max.message.bytes", "77"), ("flush.messages", "1")]
@@ -156,7 +156,7 @@ async def test_producers_feel_a_change_at_once() -> None:
 
 
 async def test_a_change_is_there_after_a_restart() -> None:
-    world = World()
+    world = AlteringAll()
     await world.alter((TOPIC, "a", [("retention.ms", "9")]))
     world.reopen()
     assert world.current == {"retention.ms": "9"}
@@ -164,7 +164,7 @@ async def test_a_change_is_there_after_a_restart() -> None:
 
 @pytest.mark.usefixtures("unhurried")
 async def test_under_sync_a_change_is_told_once_it_is_on_disk() -> None:
-    world = World(SYNC)
+    world = AlteringAll(SYNC)
     world.store.flush()
     request = AlterConfigsRequest(resources=[resource(TOPIC, "a", [("flush.ms", "1")])])
     response = world.handler.handle(request, call(LATEST))
@@ -174,7 +174,7 @@ async def test_under_sync_a_change_is_told_once_it_is_on_disk() -> None:
 
 
 async def test_many_topics_are_altered_in_slices() -> None:
-    world = World()
+    world = AlteringAll()
     names = [f"t{index}" for index in range(3000)]
     world.store.topics.create_many([NewTopic(name=name, queue_count=1) for name in names])
     found = await world.alter(*((TOPIC, name, [("flush.ms", "1")]) for name in names))
@@ -183,7 +183,7 @@ async def test_many_topics_are_altered_in_slices() -> None:
 
 
 async def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World()
+    world = AlteringAll()
 
     def full(configs: Mapping[Topic, Mapping[str, str]]) -> None:
         raise StoreFull("no room on disk")
@@ -196,14 +196,14 @@ async def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_refusal_is_said_of_every_resource() -> None:
-    world = World()
+    world = AlteringAll()
     request = AlterConfigsRequest(resources=[resource(TOPIC, "a", [])])
     refused: Any = await seen(world.handler.refuse(request, ErrorCode.NOT_CONTROLLER), LATEST)
     assert [(each.resource_name, each.error_code) for each in refused.responses] == [("a", 41)]
 
 
 async def test_a_group_s_configs_become_those_that_are_given() -> None:
-    world = World()
+    world = AlteringAll()
     pairs = [("consumer.session.timeout.ms", "46000"), ("share.isolation.level", "read_committed")]
     assert await world.alter((GROUP, "g", pairs)) == [("g", 0, None)]
     assert world.configs.of(GROUP, "g") == dict(pairs)

@@ -24,7 +24,7 @@ from rockgate.store.state.topicchanges import QUEUE_COUNT_MAX, NewTopic
 LATEST = 3
 
 
-class World(Admin):
+class Growing(Admin):
     def __init__(
         self, topics_config: TopicsConfig | None = None, store: StoreConfig = CONFIG
     ) -> None:
@@ -62,7 +62,7 @@ def topic(
 
 @pytest.mark.parametrize("version", range(LATEST + 1))
 async def test_a_topic_grows(version: int) -> None:
-    world = World()
+    world = Growing()
     world.append("a", 2)
     (result,) = await world.grow(topic("a", 5), version=version)
     assert (result.name, result.error_code, result.error_message) == ("a", 0, None)
@@ -77,7 +77,7 @@ async def test_a_topic_grows(version: int) -> None:
 
 
 async def test_an_assignment_names_this_node_for_each_new_partition() -> None:
-    world = World()
+    world = Growing()
     (result,) = await world.grow(topic("a", 5, [[NODE_ID], [NODE_ID]]))
     assert result.error_code == 0
     assert world.get("a").queue_count == 5
@@ -106,7 +106,7 @@ async def test_an_assignment_names_this_node_for_each_new_partition() -> None:
 async def test_what_cannot_be_is_refused(
     asked: CreatePartitionsTopic, code: ErrorCode, dry: bool
 ) -> None:
-    world = World()
+    world = Growing()
     world.store.topics.create(NewTopic(name="own", queue_count=1, is_internal=True))
     (result,) = await world.grow(asked, dry=dry)
     assert (result.name, result.error_code) == (asked.name, code)
@@ -115,7 +115,7 @@ async def test_what_cannot_be_is_refused(
 
 
 async def test_a_topic_that_is_named_twice_stays_as_it_is_and_the_others_grow() -> None:
-    world = World()
+    world = Growing()
     world.topic("b", 1)
     results = await world.grow(topic("a", 5), topic("b", 2), topic("a", 6))
     assert [(result.name, result.error_code) for result in results] == [
@@ -126,14 +126,14 @@ async def test_a_topic_that_is_named_twice_stays_as_it_is_and_the_others_grow() 
 
 
 async def test_only_to_validate_changes_nothing() -> None:
-    world = World()
+    world = Growing()
     (result,) = await world.grow(topic("a", 5), dry=True)
     assert result.error_code == 0
     assert world.get("a").queue_count == 3
 
 
 async def test_partitions_of_all_topics_together_are_bounded() -> None:
-    world = World(TopicsConfig(partitions_max=6))
+    world = Growing(TopicsConfig(partitions_max=6))
     world.topic("b", 1)
     results = await world.grow(topic("a", 4), topic("b", 3))
     assert [result.error_code for result in results] == [0, ErrorCode.POLICY_VIOLATION]
@@ -141,7 +141,7 @@ async def test_partitions_of_all_topics_together_are_bounded() -> None:
 
 @pytest.mark.usefixtures("unhurried")
 async def test_under_sync_growth_is_told_once_it_is_on_disk() -> None:
-    world = World(store=SYNC)
+    world = Growing(store=SYNC)
     request = CreatePartitionsRequest(topics=[topic("a", 5)])
     response = world.handler.handle(request, call(LATEST))
     assert isinstance(response, asyncio.Future) and not response.done()
@@ -150,7 +150,7 @@ async def test_under_sync_growth_is_told_once_it_is_on_disk() -> None:
 
 
 async def test_many_topics_grow_in_slices() -> None:
-    world = World()
+    world = Growing()
     names = [f"t{index}" for index in range(2000)]
     world.store.topics.create_many([NewTopic(name=name, queue_count=1) for name in names])
     results = await world.grow(*(topic(name, 3) for name in names))
@@ -159,7 +159,7 @@ async def test_many_topics_grow_in_slices() -> None:
 
 
 async def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World()
+    world = Growing()
 
     def full(counts: Mapping[Topic, int]) -> None:
         raise StoreFull("no room on disk")
@@ -173,14 +173,14 @@ async def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_refusal_is_said_of_every_topic() -> None:
-    world = World()
+    world = Growing()
     request = CreatePartitionsRequest(topics=[topic("a", 5)])
     refused = await seen(world.handler.refuse(request, ErrorCode.NOT_CONTROLLER), LATEST)
     assert [(each.name, each.error_code) for each in refused.results] == [("a", 41)]
 
 
 async def test_partitions_beyond_the_client_s_quota_are_refused() -> None:
-    world = World()
+    world = Growing()
     world.topic("b", 1)
     world.quotas.put({(("client-id", None),): {"controller_mutation_rate": 1.0}})
     grown = await world.grow(topic("a", 15), topic("b", 2))

@@ -29,7 +29,7 @@ LATEST = 7
 ZERO = bytes(16)
 
 
-class World(Admin):
+class Creating(Admin):
     def __init__(
         self,
         topics_config: TopicsConfig | None = None,
@@ -94,7 +94,7 @@ def topic(
 
 @pytest.mark.parametrize("version", range(2, LATEST + 1))
 async def test_a_topic_is_created_as_asked_for(version: int) -> None:
-    world = World()
+    world = Creating()
     (result,) = await world.create(topic("a", 3, retention_ms=" 5000 "), version=version)
     made = world.get("a")
     assert (made.queue_count, made.config) == (3, {"retention.ms": "5000"})
@@ -107,7 +107,7 @@ async def test_a_topic_is_created_as_asked_for(version: int) -> None:
 
 
 async def test_the_answer_has_every_config_with_its_source() -> None:
-    world = World(defaults=TopicDefaults({"max.message.bytes": "7"}))
+    world = Creating(defaults=TopicDefaults({"max.message.bytes": "7"}))
     (result,) = await world.create(topic("a", retention_ms="5"))
     found = {config.name: config for config in result.configs}
     assert list(found) == list(TOPIC_CONFIGS)
@@ -124,7 +124,7 @@ async def test_the_answer_has_every_config_with_its_source() -> None:
 
 @pytest.mark.parametrize("version", range(2, LATEST + 1))
 async def test_the_server_chooses_where_the_client_does_not(version: int) -> None:
-    world = World(TopicsConfig(partitions=9))
+    world = Creating(TopicsConfig(partitions=9))
     (result,) = await world.create(topic("a", -1, -1), version=version)
     assert result.error_code == 0
     assert world.get("a").queue_count == 9
@@ -132,19 +132,19 @@ async def test_the_server_chooses_where_the_client_does_not(version: int) -> Non
 
 @pytest.mark.parametrize("factor", [1, 2, 3, -1])
 async def test_usual_replication_factors_are_taken_and_told_as_one(factor: int) -> None:
-    world = World()
+    world = Creating()
     (result,) = await world.create(topic("a", 1, factor))
     assert (result.error_code, result.replication_factor) == (0, 1)
 
 
 async def test_strictly_a_second_replica_is_refused() -> None:
-    world = World(TopicsConfig(replication_strict=True))
+    world = Creating(TopicsConfig(replication_strict=True))
     assert await world.refused(topic("a", 1, 2)) == ErrorCode.INVALID_REPLICATION_FACTOR
     assert (await world.create(topic("a", 1, 1)))[0].error_code == 0
 
 
 async def test_partitions_may_be_assigned_to_this_node() -> None:
-    world = World()
+    world = Creating()
     assigned = [(1, [NODE_ID]), (0, [NODE_ID])]
     (result,) = await world.create(topic("a", -1, -1, assigned))
     assert (result.error_code, result.num_partitions) == (0, 2)
@@ -184,13 +184,13 @@ async def test_partitions_may_be_assigned_to_this_node() -> None:
     ids=lambda value: value.name[:20] if isinstance(value, ErrorCode) else None,
 )
 async def test_what_cannot_be_is_refused(asked: CreatableTopic, code: ErrorCode) -> None:
-    world = World()
+    world = Creating()
     world.topic("there")
     assert await world.refused(asked) == code
 
 
 async def test_a_name_that_comes_twice_is_refused_once_and_the_others_are_created() -> None:
-    world = World()
+    world = Creating()
     results = await world.create(topic("a"), topic("b"), topic("a", 2))
     assert [(result.name, result.error_code) for result in results] == [
         ("a", ErrorCode.INVALID_REQUEST),
@@ -200,13 +200,13 @@ async def test_a_name_that_comes_twice_is_refused_once_and_the_others_are_create
 
 
 async def test_names_that_kafka_would_confuse_may_both_exist() -> None:
-    world = World()
+    world = Creating()
     results = await world.create(topic("a.b"), topic("a_b"))
     assert [result.error_code for result in results] == [0, 0]
 
 
 async def test_only_to_validate_creates_nothing_and_answers_the_same() -> None:
-    world = World()
+    world = Creating()
     (tried,) = await world.create(topic("a", 3, retention_ms="5"), dry=True)
     assert world.names() == []
     (done,) = await world.create(topic("a", 3, retention_ms="5"))
@@ -216,7 +216,7 @@ async def test_only_to_validate_creates_nothing_and_answers_the_same() -> None:
 
 
 async def test_partitions_of_all_topics_together_are_bounded() -> None:
-    world = World(TopicsConfig(partitions_max=10))
+    world = Creating(TopicsConfig(partitions_max=10))
     results = await world.create(topic("a", 6), topic("b", 5), topic("c", 4))
     assert [result.error_code for result in results] == [0, ErrorCode.POLICY_VIOLATION, 0]
     assert "partitions_max" in results[1].error_message
@@ -224,7 +224,7 @@ async def test_partitions_of_all_topics_together_are_bounded() -> None:
 
 
 async def test_a_name_is_free_again_after_delete_and_gives_another_topic() -> None:
-    world = World()
+    world = Creating()
     (first,) = await world.create(topic("a"))
     world.store.topics.delete([world.get("a")])
     (second,) = await world.create(topic("a"))
@@ -233,7 +233,7 @@ async def test_a_name_is_free_again_after_delete_and_gives_another_topic() -> No
 
 
 async def test_topics_are_there_after_a_restart() -> None:
-    world = World()
+    world = Creating()
     (result,) = await world.create(topic("a", 3, cleanup_policy="compact"))
     world.reopen()
     made = world.get("a")
@@ -246,7 +246,7 @@ async def test_topics_are_there_after_a_restart() -> None:
 
 @pytest.mark.usefixtures("unhurried")
 async def test_under_sync_a_topic_is_told_once_it_is_on_disk() -> None:
-    world = World(store=SYNC)
+    world = Creating(store=SYNC)
     request = CreateTopicsRequest(topics=[topic("a")])
     response = world.handler.handle(request, call(LATEST))
     assert isinstance(response, asyncio.Future) and not response.done()
@@ -257,7 +257,7 @@ async def test_under_sync_a_topic_is_told_once_it_is_on_disk() -> None:
 
 
 async def test_ten_thousand_topics_are_created_in_slices() -> None:
-    world = World()
+    world = Creating()
     names = [f"t{index:05}" for index in range(10_000)]
     world.topic("t00077")
     results = await world.create(*(topic(name) for name in names))
@@ -270,7 +270,7 @@ async def test_ten_thousand_topics_are_created_in_slices() -> None:
 
 
 async def test_a_topic_of_ten_thousand_partitions_is_ordinary() -> None:
-    world = World()
+    world = Creating()
     (result,) = await world.create(topic("wide", 10_000))
     assert (result.error_code, result.num_partitions) == (0, 10_000)
     assert len(world.store.queues.of(world.get("wide").id)) == 10_000
@@ -279,7 +279,7 @@ async def test_a_topic_of_ten_thousand_partitions_is_ordinary() -> None:
 async def test_a_full_disk_is_told_of_the_topics_that_it_kept_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    world = World()
+    world = Creating()
 
     def full(news: Sequence[NewTopic]) -> None:
         raise StoreFull("no room on disk")
@@ -293,14 +293,14 @@ async def test_a_full_disk_is_told_of_the_topics_that_it_kept_out(
 
 
 async def test_a_refusal_is_said_of_every_topic() -> None:
-    world = World()
+    world = Creating()
     request = CreateTopicsRequest(topics=[topic("a"), topic("b")])
     refused = await seen(world.handler.refuse(request, ErrorCode.NOT_CONTROLLER), LATEST)
     assert [(each.name, each.error_code) for each in refused.topics] == [("a", 41), ("b", 41)]
 
 
 async def test_partitions_beyond_the_client_s_quota_are_refused() -> None:
-    world = World()
+    world = Creating()
     world.quotas.put({(("client-id", None),): {"controller_mutation_rate": 1.0}})
     made = await world.create(topic("a", partitions=12), topic("b", partitions=1))
     assert [each.error_code for each in made] == [0, ErrorCode.THROTTLING_QUOTA_EXCEEDED]
@@ -317,7 +317,7 @@ async def test_the_configs_of_so_many_topics_are_told_and_the_rest_are_created_w
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(create_topics, "CONFIG_LISTS_MAX", 3)
-    world = World()
+    world = Creating()
     topics = [CreatableTopic(name=f"t-{at}", num_partitions=1) for at in range(5)]
     for topic in topics:
         topic.replication_factor = 1

@@ -19,7 +19,7 @@ LATEST = 6
 ZERO = bytes(16)
 
 
-class World(Admin):
+class Deleting(Admin):
     def __init__(self, *names: str, store: StoreConfig = CONFIG) -> None:
         super().__init__(store)
         for name in names:
@@ -52,7 +52,7 @@ def request(*asked: str | bytes | DeleteTopicState) -> DeleteTopicsRequest:
 
 @pytest.mark.parametrize("version", range(1, LATEST + 1))
 async def test_a_topic_is_deleted_by_name(version: int) -> None:
-    world = World("a", "b")
+    world = Deleting("a", "b")
     topic_id = world.get("a").id
     expected = topic_id if version >= 6 else ZERO
     assert await world.delete("a", version=version) == [("a", expected, 0)]
@@ -61,7 +61,7 @@ async def test_a_topic_is_deleted_by_name(version: int) -> None:
 
 
 async def test_a_topic_is_deleted_by_id_and_its_name_is_told() -> None:
-    world = World("a", "b")
+    world = Deleting("a", "b")
     topic_id = world.get("a").id
     assert await world.delete(topic_id) == [("a", topic_id, 0)]
     assert world.names() == ["b"]
@@ -69,7 +69,7 @@ async def test_a_topic_is_deleted_by_id_and_its_name_is_told() -> None:
 
 @pytest.mark.parametrize("version", range(1, LATEST + 1))
 async def test_a_name_that_is_not_there_is_unknown(version: int) -> None:
-    world = World("a")
+    world = Deleting("a")
     asked = ["none", "a b", "a"]
     found = await world.delete(*asked, version=version)
     assert [(name, code) for name, _, code in found] == [
@@ -80,11 +80,11 @@ async def test_a_name_that_is_not_there_is_unknown(version: int) -> None:
 
 
 async def test_an_id_that_is_not_there_is_unknown_and_has_no_name() -> None:
-    assert await World().delete(b"x" * 16) == [(None, b"x" * 16, ErrorCode.UNKNOWN_TOPIC_ID)]
+    assert await Deleting().delete(b"x" * 16) == [(None, b"x" * 16, ErrorCode.UNKNOWN_TOPIC_ID)]
 
 
 async def test_a_topic_that_is_named_twice_stays() -> None:
-    world = World("a", "b", "c")
+    world = Deleting("a", "b", "c")
     a, b, c = (world.get(name).id for name in "abc")
     found = await world.delete("a", b, "a", "c", b, c, "x", "x")
     assert found == [
@@ -98,7 +98,7 @@ async def test_a_topic_that_is_named_twice_stays() -> None:
 
 
 async def test_a_topic_has_either_a_name_or_an_id() -> None:
-    world = World("a")
+    world = Deleting("a")
     topic_id = world.get("a").id
     both, neither = DeleteTopicState(name="a", topic_id=topic_id), DeleteTopicState()
     assert await world.delete(both, neither) == [
@@ -109,7 +109,7 @@ async def test_a_topic_has_either_a_name_or_an_id() -> None:
 
 
 async def test_the_server_s_own_and_hidden_topics_are_not_deleted() -> None:
-    world = World()
+    world = Deleting()
     own = world.store.topics.create(NewTopic(name="own", queue_count=1, is_internal=True))
     hidden = world.topic("a|b")
     found = await world.delete("own", own.id, hidden.id, "a|b")
@@ -126,21 +126,21 @@ async def test_the_server_s_own_and_hidden_topics_are_not_deleted() -> None:
 
 
 async def test_a_retry_topic_is_deleted_under_the_name_that_kafka_clients_know() -> None:
-    world = World("%RETRY%g")
+    world = Deleting("%RETRY%g")
     ((name, _, code),) = await world.delete("rmq.retry.g")
     assert (name, code) == ("rmq.retry.g", 0)
     assert world.names() == []
 
 
 async def test_a_message_says_why_from_v5_on() -> None:
-    world = World()
+    world = Deleting()
     for version in (4, 5):
         response = await seen(world.handler.handle(request("x"), call(version)), version)
         assert bool(response.responses[0].error_message) == (version >= 5)
 
 
 async def test_others_are_written_and_read_on_while_a_topic_goes() -> None:
-    world = World("a", "b")
+    world = Deleting("a", "b")
     world.append("b")
     queue = world.queue("b")
     await world.delete("a")
@@ -150,7 +150,7 @@ async def test_others_are_written_and_read_on_while_a_topic_goes() -> None:
 
 
 async def test_a_name_is_free_at_once_and_what_was_there_does_not_come_back() -> None:
-    world = World("a")
+    world = Deleting("a")
     world.append("a")
     old = world.get("a")
     await world.delete("a")
@@ -164,7 +164,7 @@ async def test_a_name_is_free_at_once_and_what_was_there_does_not_come_back() ->
 
 @pytest.mark.usefixtures("unhurried")
 async def test_under_sync_a_deletion_is_told_once_it_is_on_disk() -> None:
-    world = World("a", store=SYNC)
+    world = Deleting("a", store=SYNC)
     world.store.flush()
     response = world.handler.handle(request("a"), call(LATEST))
     assert isinstance(response, asyncio.Future) and not response.done()
@@ -174,7 +174,7 @@ async def test_under_sync_a_deletion_is_told_once_it_is_on_disk() -> None:
 
 @pytest.mark.parametrize("by_id", [False, True])
 async def test_ten_thousand_topics_are_deleted_in_slices(by_id: bool) -> None:
-    world = World()
+    world = Deleting()
     made = world.store.topics.create_many(
         [NewTopic(name=f"t{index}", queue_count=1) for index in range(10_000)]
     )
@@ -184,7 +184,7 @@ async def test_ten_thousand_topics_are_deleted_in_slices(by_id: bool) -> None:
 
 
 async def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World("a")
+    world = Deleting("a")
 
     def full(topics: Iterable[Topic]) -> None:
         raise StoreFull("no room on disk")
@@ -195,14 +195,14 @@ async def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("version", [5, 6])
 async def test_a_refusal_is_said_of_every_topic(version: int) -> None:
-    world = World()
+    world = Deleting()
     asked = request("a") if version >= 6 else DeleteTopicsRequest(topic_names=["a"])
     refused = await seen(world.handler.refuse(asked, ErrorCode.NOT_CONTROLLER), version)
     assert [(each.name, each.error_code) for each in refused.responses] == [("a", 41)]
 
 
 async def test_partitions_beyond_the_client_s_quota_are_kept() -> None:
-    world = World("a", "b")
+    world = Deleting("a", "b")
     world.quotas.put({(("client-id", None),): {"controller_mutation_rate": 0.1}})
     codes = [code for _, _, code in await world.delete("a", "b")]
     assert codes == [0, ErrorCode.THROTTLING_QUOTA_EXCEEDED]

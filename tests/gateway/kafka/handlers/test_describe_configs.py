@@ -24,7 +24,7 @@ TOPIC, BROKER, LOGGER, GROUP = 2, 4, 8, 32
 Resource = tuple[int, str, Sequence[str] | None]
 
 
-class World(Admin):
+class DescribingConfigs(Admin):
     def __init__(self, *pairs: str) -> None:
         super().__init__()
         config = gather(from_pairs(pairs)).config
@@ -75,7 +75,7 @@ def told(config: Any) -> list[tuple[str, str, int]]:
 @pytest.mark.parametrize("version", range(1, LATEST + 1))
 @pytest.mark.parametrize("keys", [None, ()])
 async def test_a_topic_has_every_config(version: int, keys: Sequence[str] | None) -> None:
-    world = World()
+    world = DescribingConfigs()
     world.topic("a", retention_ms="5")
     found = await world.configs_of((TOPIC, "a", keys), version=version)
     assert list(found) == list(TOPIC_CONFIGS)
@@ -89,7 +89,7 @@ async def test_a_topic_has_every_config(version: int, keys: Sequence[str] | None
 
 
 async def test_only_the_keys_asked_for_are_described_and_unknown_ones_left_out() -> None:
-    world = World()
+    world = DescribingConfigs()
     world.topic("a", segment_ms="5")
     keys = ["segment.ms", "no.such", "flush.ms", "segment.ms"]
     assert list(await world.configs_of((TOPIC, "a", keys))) == ["segment.ms", "flush.ms"]
@@ -97,7 +97,7 @@ async def test_only_the_keys_asked_for_are_described_and_unknown_ones_left_out()
 
 
 async def test_synonyms_lead_from_the_topic_to_the_default() -> None:
-    world = World("log.retention.ms=77")
+    world = DescribingConfigs("log.retention.ms=77")
     world.topic("a", retention_ms="5", segment_bytes="2000000", message_type="DELAY")
     world.topic("b")
     found = await world.configs_of((TOPIC, "a", None), synonyms=True)
@@ -122,7 +122,7 @@ async def test_synonyms_lead_from_the_topic_to_the_default() -> None:
 
 @pytest.mark.parametrize("version", [3, 4])
 async def test_documentation_is_given_when_asked_for(version: int) -> None:
-    world = World()
+    world = DescribingConfigs()
     world.topic("a", cleanup_policy="compact")
     found = await world.configs_of((TOPIC, "a", None), version=version, documentation=True)
     for name, config in found.items():
@@ -133,7 +133,7 @@ async def test_documentation_is_given_when_asked_for(version: int) -> None:
 
 
 async def test_what_was_altered_is_described_as_it_is_now() -> None:
-    world = World()
+    world = DescribingConfigs()
     topic = world.topic("a")
     assert (await world.configs_of((TOPIC, "a", None)))["retention.ms"].config_source == 5
     world.store.topics.set_config({topic: {"retention.ms": "9"}})
@@ -160,7 +160,7 @@ async def test_what_was_altered_is_described_as_it_is_now() -> None:
 async def test_what_is_not_there_is_an_error_of_its_own(
     type_: int, name: str, code: ErrorCode
 ) -> None:
-    world = World()
+    world = DescribingConfigs()
     world.topic("a")
     wrong, right = await world.describe((type_, name, None), (TOPIC, "a", None))
     assert (wrong.resource_type, wrong.resource_name) == (type_, name)
@@ -170,7 +170,7 @@ async def test_what_is_not_there_is_an_error_of_its_own(
 
 
 async def test_a_resource_asked_for_twice_is_answered_once_with_all_keys() -> None:
-    world = World()
+    world = DescribingConfigs()
     world.topic("a")
     asked = [(TOPIC, "a", ["segment.ms"]), (TOPIC, "a", ["flush.ms", "segment.ms"])]
     (result,) = await world.describe(*asked)
@@ -184,7 +184,7 @@ async def test_a_resource_asked_for_twice_is_answered_once_with_all_keys() -> No
 
 @pytest.mark.parametrize("version", range(1, LATEST + 1))
 async def test_the_broker_has_the_server_s_settings_and_they_are_read_only(version: int) -> None:
-    world = World("num.partitions=9")
+    world = DescribingConfigs("num.partitions=9")
     found = await world.configs_of((BROKER, str(NODE_ID), None), version=version, synonyms=True)
     assert len(found) > 90
     assert all(config.read_only for config in found.values())
@@ -200,7 +200,7 @@ async def test_the_broker_has_the_server_s_settings_and_they_are_read_only(versi
 
 
 async def test_keys_and_documentation_of_the_broker() -> None:
-    world = World()
+    world = DescribingConfigs()
     keys = ["auto.create.topics.enable", "no.such", "log.cleanup.policy"]
     found = await world.configs_of((BROKER, str(NODE_ID), keys), documentation=True)
     assert list(found) == ["auto.create.topics.enable", "log.cleanup.policy"]
@@ -209,14 +209,14 @@ async def test_keys_and_documentation_of_the_broker() -> None:
 
 
 async def test_what_all_brokers_share_is_nothing() -> None:
-    assert await World().configs_of((BROKER, "", None)) == {}
+    assert await DescribingConfigs().configs_of((BROKER, "", None)) == {}
 
 
 # Many
 
 
 async def test_ten_thousand_topics_are_described_in_slices() -> None:
-    world = World()
+    world = DescribingConfigs()
     names = [f"t{index}" for index in range(10_000)]
     world.store.topics.create_many([NewTopic(name=name, queue_count=1) for name in names])
     results = await world.describe(*((TOPIC, name, ["retention.ms"]) for name in names))
@@ -225,14 +225,14 @@ async def test_ten_thousand_topics_are_described_in_slices() -> None:
 
 
 async def test_a_refusal_is_said_of_every_resource() -> None:
-    world = World()
+    world = DescribingConfigs()
     request = DescribeConfigsRequest(resources=[resource((TOPIC, "a", None))])
     refused = await seen(world.handler.refuse(request, ErrorCode.NOT_CONTROLLER), LATEST)
     assert [(each.resource_name, each.error_code) for each in refused.results] == [("a", 41)]
 
 
 async def test_a_group_has_every_config_with_its_source_and_synonyms() -> None:
-    world = World()
+    world = DescribingConfigs()
     session, heartbeat = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
     world.configs.put(GROUP, {"g": {session: "46000"}})
     found = await world.configs_of((GROUP, "g", None), synonyms=True, documentation=True)
@@ -246,7 +246,7 @@ async def test_a_group_has_every_config_with_its_source_and_synonyms() -> None:
 
 
 async def test_loggers_have_their_levels() -> None:
-    world = World()
+    world = DescribingConfigs()
     found = await world.configs_of((LOGGER, str(NODE_ID), None))
     assert {"root", "rockgate.gateway.kafka.server.session"} <= set(found)
     assert {config.config_source for config in found.values()} == {6}

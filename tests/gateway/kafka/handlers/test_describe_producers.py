@@ -15,7 +15,7 @@ from rockgate.protocol.kafka.records.batch import read_header
 from rockgate.protocol.kafka.records.record import Record, build_batch
 
 
-class World(Admin):
+class Describing(Admin):
     def __init__(self) -> None:
         super().__init__()
         self.topic("a", 2)
@@ -52,7 +52,7 @@ class World(Admin):
 
 
 async def test_those_who_wrote_are_told_with_their_last_sequence() -> None:
-    world = World()
+    world = Describing()
     world.wrote(7, 2, 0, 3, NOW_MS)
     world.wrote(7, 2, 3, 2, NOW_MS + 5)
     world.wrote(8, 0, 0, 1, NOW_MS)
@@ -70,7 +70,9 @@ async def test_those_who_wrote_are_told_with_their_last_sequence() -> None:
 
 async def test_what_is_not_there_has_no_producers() -> None:
     unknown, invalid = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION
-    response = await World().ask(("a", [9, -1, 9]), ("none", [0]), ("no name!", [0]), ("a", []))
+    response = await Describing().ask(
+        ("a", [9, -1, 9]), ("none", [0]), ("no name!", [0]), ("a", [])
+    )
     codes = {
         topic.name: [each.error_code for each in topic.partitions]  # type: ignore[union-attr] # decoded
         for topic in response.topics
@@ -79,7 +81,7 @@ async def test_what_is_not_there_has_no_producers() -> None:
 
 
 async def test_an_open_transaction_is_told_with_its_start() -> None:
-    world = World()
+    world = Describing()
     world.wrote(7, 0, 0, 1, NOW_MS)
     world.wrote(8, 0, 1, 1, NOW_MS)
     world.unstable.wrote(world.get("a").id, 0, 8, 55)

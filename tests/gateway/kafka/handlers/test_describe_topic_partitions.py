@@ -21,7 +21,7 @@ from rockgate.protocol.kafka.messages.describe_topic_partitions import (
 from rockgate.store.state.topicchanges import NewTopic
 
 
-class World(Admin):
+class DescribingPartitions(Admin):
     def __init__(self, **topics: int) -> None:
         super().__init__()
         for name, partitions in topics.items():
@@ -52,7 +52,7 @@ def page(response: Any) -> tuple[list[tuple[str, list[int]]], tuple[str, int] | 
 
 
 async def test_a_topic_is_described_whole() -> None:
-    world = World(a=2)
+    world = DescribingPartitions(a=2)
     response = await world.ask("a")
     (topic,) = response.topics
     assert topic.topic_id == world.get("a").id
@@ -74,13 +74,13 @@ async def test_a_topic_is_described_whole() -> None:
 
 
 async def test_topics_come_in_order_of_name_and_each_once() -> None:
-    world = World(b=1, a=1, c=1)
+    world = DescribingPartitions(b=1, a=1, c=1)
     assert page(await world.ask("c", "a", "c")) == ([("a", [0]), ("c", [0])], None)
     assert page(await world.ask()) == ([("a", [0]), ("b", [0]), ("c", [0])], None)
 
 
 async def test_unknown_and_impossible_names_are_answered_and_count_for_nothing() -> None:
-    world = World(p=5)
+    world = DescribingPartitions(p=5)
     response = await world.ask("p", "aaa", "zzz", "a b", limit=5)
     assert [(topic.name, topic.error_code) for topic in response.topics] == [
         ("a b", ErrorCode.INVALID_TOPIC_EXCEPTION),
@@ -108,12 +108,12 @@ async def test_unknown_and_impossible_names_are_answered_and_count_for_nothing()
 async def test_a_page_ends_at_its_limit_and_the_next_begins_there(
     asked: tuple[str, ...], limit: int, cursor: tuple[str, int] | None, expected: Any
 ) -> None:
-    world = World(p=5, q=5)
+    world = DescribingPartitions(p=5, q=5)
     assert page(await world.ask(*asked, limit=limit, cursor=cursor)) == expected
 
 
 async def test_the_server_bounds_a_page() -> None:
-    world = World(p=PAGE_MAX + 5)
+    world = DescribingPartitions(p=PAGE_MAX + 5)
     response = await world.ask("p", limit=1_000_000)
     assert len(response.topics[0].partitions) == PAGE_MAX
     assert page(response)[1] == ("p", PAGE_MAX)
@@ -125,20 +125,20 @@ async def test_the_server_bounds_a_page() -> None:
 
 @pytest.mark.parametrize("cursor", [("p", -1), ("other", 0)])
 async def test_a_cursor_that_leads_nowhere_is_an_invalid_request(cursor: tuple[str, int]) -> None:
-    world = World(p=5)
+    world = DescribingPartitions(p=5)
     with pytest.raises(RequestError) as caught:
         await world.ask("p", cursor=cursor)
     assert caught.value.code is ErrorCode.INVALID_REQUEST
 
 
 async def test_where_all_are_asked_for_a_cursor_s_topic_may_be_gone() -> None:
-    world = World(a=2, c=2)
+    world = DescribingPartitions(a=2, c=2)
     assert page(await world.ask(cursor=("b", 1))) == ([("c", [0, 1])], None)
     world.store.topics.delete([world.get("a")])
     assert page(await world.ask(limit=1)) == ([("c", [0])], ("c", 1))
 
 
-async def pages(world: World, limit: int) -> list[tuple[str, int]]:
+async def pages(world: DescribingPartitions, limit: int) -> list[tuple[str, int]]:
     """Every partition that a client which follows the cursor gets to see."""
     found: list[tuple[str, int]] = []
     cursor: tuple[str, int] | None = None
@@ -151,7 +151,7 @@ async def pages(world: World, limit: int) -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize("limit", [1, 7, 500, 2000])
 async def test_a_client_that_follows_the_cursor_sees_every_partition_once(limit: int) -> None:
-    world = World()
+    world = DescribingPartitions()
     world.store.topics.create_many(
         [NewTopic(name=f"t{index:03}", queue_count=1 + index % 5) for index in range(100)]
     )
@@ -166,14 +166,14 @@ async def test_a_client_that_follows_the_cursor_sees_every_partition_once(limit:
 
 
 async def test_many_names_are_answered_in_slices() -> None:
-    world = World(a=1)
+    world = DescribingPartitions(a=1)
     asked = [f"n{index:05}" for index in range(10_000)]
     expected = [("a", [0]), *((name, []) for name in asked)]
     assert page(await world.ask("a", *asked)) == (expected, None)
 
 
 async def test_a_refusal_is_said_of_every_topic() -> None:
-    world = World()
+    world = DescribingPartitions()
     request = DescribeTopicPartitionsRequest(topics=[TopicRequest(name="a")])
     refused = await seen(world.handler.refuse(request, ErrorCode.INVALID_REQUEST), 0)
     assert [(topic.name, topic.error_code) for topic in refused.topics] == [("a", 42)]

@@ -23,7 +23,7 @@ Change = tuple[str, int, str | None]
 POLICY = "cleanup.policy"
 
 
-class World(Admin):
+class AlteringSome(Admin):
     def __init__(self, store: StoreConfig = CONFIG, **config: str) -> None:
         super().__init__(store)
         self.topic("a", 1, **config)
@@ -67,7 +67,7 @@ def request(
 
 @pytest.mark.parametrize("version", range(LATEST + 1))
 async def test_single_configs_are_set_and_taken_away_and_the_others_stay(version: int) -> None:
-    world = World(segment_ms="5", flush_ms="6")
+    world = AlteringSome(segment_ms="5", flush_ms="6")
     changes = [("retention.ms", SET, " 9 "), ("flush.ms", DELETE, None)]
     assert await world.alter(*changes, version=version) == (0, None)
     assert world.current == {"segment.ms": "5", "retention.ms": "9"}
@@ -89,19 +89,19 @@ async def test_single_configs_are_set_and_taken_away_and_the_others_stay(version
 async def test_lists_are_added_to_and_taken_from(
     before: str | None, operation: int, value: str, after: str
 ) -> None:
-    world = World() if before is None else World(cleanup_policy=before)
+    world = AlteringSome() if before is None else AlteringSome(cleanup_policy=before)
     assert await world.alter((POLICY, operation, value)) == (0, None)
     assert world.current == {POLICY: after}
 
 
 async def test_to_take_away_what_is_not_there_is_done_already() -> None:
-    world = World(segment_ms="5")
+    world = AlteringSome(segment_ms="5")
     assert await world.alter(("flush.ms", DELETE, None), ("no.such", DELETE, "x")) == (0, None)
     assert world.current == {"segment.ms": "5"}
 
 
 async def test_what_other_protocols_keep_with_a_topic_stays() -> None:
-    world = World(order="true")
+    world = AlteringSome(order="true")
     assert await world.alter(("order", DELETE, None)) == (0, None)
     assert world.current == {"order": "true"}
     code, _ = await world.alter(("order", SET, "false"))
@@ -135,7 +135,7 @@ async def test_what_other_protocols_keep_with_a_topic_stays() -> None:
 async def test_one_wrong_change_and_nothing_of_the_topic_is_changed(
     changes: list[Change], code: ErrorCode, reason: str
 ) -> None:
-    world = World(retention_ms="5")
+    world = AlteringSome(retention_ms="5")
     found, message = await world.alter(("flush.ms", SET, "1"), *changes)
     assert found == code
     assert reason in (message or "")
@@ -143,7 +143,7 @@ async def test_one_wrong_change_and_nothing_of_the_topic_is_changed(
 
 
 async def test_configs_are_checked_together_with_those_that_stay() -> None:
-    world = World(min_compaction_lag_ms="9")
+    world = AlteringSome(min_compaction_lag_ms="9")
     code, _ = await world.alter(("max.compaction.lag.ms", SET, "8"))
     assert code == ErrorCode.INVALID_CONFIG
     changes = [("max.compaction.lag.ms", SET, "8"), ("min.compaction.lag.ms", DELETE, None)]
@@ -151,7 +151,7 @@ async def test_configs_are_checked_together_with_those_that_stay() -> None:
 
 
 async def test_an_unknown_topic_and_the_broker_are_not_altered() -> None:
-    world = World()
+    world = AlteringSome()
     code, _ = await world.alter(name="none")
     assert code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     code, reason = await world.alter(("x", SET, "1"), name=str(NODE_ID), type_=BROKER)
@@ -162,14 +162,14 @@ async def test_an_unknown_topic_and_the_broker_are_not_altered() -> None:
 
 
 async def test_only_to_validate_changes_nothing() -> None:
-    world = World()
+    world = AlteringSome()
     assert await world.alter(("flush.ms", SET, "1"), dry=True) == (0, None)
     assert world.current == {}
 
 
 @pytest.mark.usefixtures("unhurried")
 async def test_under_sync_a_change_is_told_once_it_is_on_disk() -> None:
-    world = World(SYNC)
+    world = AlteringSome(SYNC)
     world.store.flush()
     response = world.handler.handle(request([("flush.ms", SET, "1")]), call(LATEST))
     assert isinstance(response, asyncio.Future) and not response.done()
@@ -178,13 +178,13 @@ async def test_under_sync_a_change_is_told_once_it_is_on_disk() -> None:
 
 
 async def test_a_refusal_is_said_of_every_resource() -> None:
-    world = World()
+    world = AlteringSome()
     refused = await seen(world.handler.refuse(request([]), ErrorCode.NOT_CONTROLLER), LATEST)
     assert [(each.resource_name, each.error_code) for each in refused.responses] == [("a", 41)]
 
 
 async def test_a_group_s_configs_are_kept_whether_it_exists_or_not() -> None:
-    world = World()
+    world = AlteringSome()
     set_both = [("consumer.session.timeout.ms", SET, "46000"), ("share.isolation.level", SET, "x")]
     code, reason = await world.alter(*set_both, name="g", type_=GROUP)
     assert (code, "read_committed" in (reason or "")) == (ErrorCode.INVALID_CONFIG, True)
@@ -197,7 +197,7 @@ async def test_a_group_s_configs_are_kept_whether_it_exists_or_not() -> None:
 
 
 async def test_what_is_taken_away_from_a_group_leaves_nothing_behind() -> None:
-    world = World()
+    world = AlteringSome()
     change = ("consumer.heartbeat.interval.ms", SET, "6000")
     await world.alter(change, name="g", type_=GROUP)
     gone = [("consumer.heartbeat.interval.ms", DELETE, None), ("unknown", DELETE, None)]
@@ -209,7 +209,7 @@ async def test_what_is_taken_away_from_a_group_leaves_nothing_behind() -> None:
 
 async def test_the_level_of_a_logger_is_changed_at_once_and_taken_away_again() -> None:
     name = "rockgate.gateway.kafka.server.session"
-    logger, world = logging.getLogger(name), World()
+    logger, world = logging.getLogger(name), AlteringSome()
     node = str(NODE_ID)
     try:
         assert await world.alter((name, SET, "DEBUG"), name=node, type_=LOGGER) == (0, None)
@@ -236,5 +236,5 @@ async def test_a_logger_that_is_not_there_has_no_level(
     change: Change, node: str, code: ErrorCode
 ) -> None:
     level = logging.getLogger().level
-    assert (await World().alter(change, name=node, type_=LOGGER))[0] == code
+    assert (await AlteringSome().alter(change, name=node, type_=LOGGER))[0] == code
     assert logging.getLogger().level == level

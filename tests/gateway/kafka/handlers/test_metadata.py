@@ -32,7 +32,7 @@ LATEST = 13
 ZERO = bytes(16)
 
 
-class World(Admin):
+class Asking(Admin):
     def __init__(self, topics_config: TopicsConfig | None = None, store: StoreConfig = CONFIG):
         self.topics_config = topics_config or TopicsConfig()
         super().__init__(store)
@@ -71,14 +71,14 @@ def codes(response: Any) -> list[int]:
 
 @pytest.mark.parametrize("version", range(LATEST + 1))
 async def test_the_cluster_is_this_node(version: int) -> None:
-    response = await World().ask(["x"], version)
+    response = await Asking().ask(["x"], version)
     assert response.brokers == [MetadataResponseBroker(node_id=NODE_ID, host="here", port=9092)]
     assert response.cluster_id == (IDENTITY.cluster_id if version >= 2 else None)
     assert response.controller_id == (NODE_ID if version >= 1 else -1)
 
 
 async def test_in_v0_an_empty_list_asks_for_all_and_later_for_none() -> None:
-    world = World()
+    world = Asking()
     world.topic("a")
     assert names(await world.ask([], 0)) == ["a"]
     for version in range(1, LATEST + 1):
@@ -88,7 +88,7 @@ async def test_in_v0_an_empty_list_asks_for_all_and_later_for_none() -> None:
 
 @pytest.mark.parametrize("version", range(LATEST + 1))
 async def test_a_topic_is_described_with_its_partitions_and_their_leader(version: int) -> None:
-    world = World()
+    world = Asking()
     topic = world.topic("a", 3)
     (found,) = (await world.ask(["a"], version)).topics
     assert (found.error_code, found.name, found.is_internal) == (0, "a", False)
@@ -106,7 +106,7 @@ async def test_a_topic_is_described_with_its_partitions_and_their_leader(version
 
 
 async def test_an_unknown_topic_is_unknown_and_a_bad_name_is_invalid() -> None:
-    world = World()
+    world = Asking()
     asked = ["none", "a b", "", "..", "x" * 250, "%RETRY%g"]
     response = await world.ask(asked)
     assert names(response) == asked
@@ -117,13 +117,13 @@ async def test_an_unknown_topic_is_unknown_and_a_bad_name_is_invalid() -> None:
 
 
 async def test_a_topic_asked_for_twice_is_answered_once() -> None:
-    world = World()
+    world = Asking()
     world.topic("a")
     assert names(await world.ask(["a", "b", "a", "b"])) == ["a", "b"]
 
 
 async def test_topics_are_found_by_id() -> None:
-    world = World()
+    world = Asking()
     topic = world.topic("a")
     response = await world.ask_ids(topic.id, b"x" * 16)
     assert names(response) == ["a", None]
@@ -132,7 +132,7 @@ async def test_topics_are_found_by_id() -> None:
 
 
 async def test_after_delete_and_create_a_name_has_another_id_and_the_old_one_is_unknown() -> None:
-    world = World()
+    world = Asking()
     old = world.topic("a", 2)
     await world.ask(["a"])
     world.store.topics.delete([old])
@@ -154,7 +154,7 @@ async def test_after_delete_and_create_a_name_has_another_id_and_the_old_one_is_
 async def test_before_v12_an_id_is_an_invalid_request(
     version: int, asked: MetadataRequestTopic
 ) -> None:
-    world = World()
+    world = Asking()
     wrong = MetadataRequest(topics=[asked])
     with pytest.raises(RequestError) as caught:
         world.handler.handle(wrong, call(version))
@@ -165,12 +165,12 @@ async def test_before_v12_an_id_is_an_invalid_request(
 
 
 async def test_from_v13_a_refusal_is_said_of_the_whole_too() -> None:
-    refused = await seen(World().handler.refuse(request(["a"]), ErrorCode.NOT_CONTROLLER), LATEST)
+    refused = await seen(Asking().handler.refuse(request(["a"]), ErrorCode.NOT_CONTROLLER), LATEST)
     assert (refused.error_code, codes(refused)) == (41, [41])
 
 
 async def test_operations_are_told_only_when_asked_for() -> None:
-    world = World()
+    world = Asking()
     world.topic("a")
     for version in range(8, LATEST + 1):
         response = await world.ask(
@@ -189,7 +189,7 @@ async def test_operations_are_told_only_when_asked_for() -> None:
 
 
 async def test_internal_topics_are_marked_and_unspeakable_ones_hidden() -> None:
-    world = World()
+    world = Asking()
     world.store.topics.create(NewTopic(name="offsets", queue_count=1, is_internal=True))
     world.topic("%DLQ%group")
     hidden = world.topic("a|b")
@@ -207,7 +207,7 @@ async def test_internal_topics_are_marked_and_unspeakable_ones_hidden() -> None:
 
 @pytest.mark.parametrize("version", [0, 1, 4, LATEST])
 async def test_an_unknown_topic_is_created_where_both_sides_allow_it(version: int) -> None:
-    world = World()
+    world = Asking()
     response = await world.ask(["new"], version, allow_auto_topic_creation=True)
     assert codes(response) == [0]
     assert len(response.topics[0].partitions) == 4
@@ -215,26 +215,26 @@ async def test_an_unknown_topic_is_created_where_both_sides_allow_it(version: in
 
 
 async def test_a_client_from_v4_on_may_forbid_creation() -> None:
-    world = World()
+    world = Asking()
     assert codes(await world.ask(["new"], 4)) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     assert world.names() == []
 
 
 async def test_the_server_may_forbid_creation() -> None:
-    world = World(TopicsConfig(auto_create=False))
+    world = Asking(TopicsConfig(auto_create=False))
     response = await world.ask(["new"], allow_auto_topic_creation=True)
     assert codes(response) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     assert world.names() == []
 
 
 async def test_a_created_topic_gets_the_partitions_of_the_setting() -> None:
-    world = World(TopicsConfig(partitions=9))
+    world = Asking(TopicsConfig(partitions=9))
     response = await world.ask(["new"], allow_auto_topic_creation=True)
     assert len(response.topics[0].partitions) == 9
 
 
 async def test_what_cannot_be_created_says_why_and_the_others_are_described() -> None:
-    world = World(TopicsConfig(partitions=4, partitions_max=10))
+    world = Asking(TopicsConfig(partitions=4, partitions_max=10))
     world.topic("old")
     response = await world.ask(
         ["new", "rmq.retry.g", "rmq_sys_x", "a b", "two", "three", "old"],
@@ -253,7 +253,7 @@ async def test_what_cannot_be_created_says_why_and_the_others_are_described() ->
 
 
 async def test_a_full_disk_is_told_of_the_new_topic_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World()
+    world = Asking()
     world.topic("old")
 
     def full(news: Sequence[NewTopic]) -> None:
@@ -268,7 +268,7 @@ async def test_one_request_creates_a_bounded_number_of_topics(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(metadata, "AUTO_CREATE_MAX", 100)
-    world = World(TopicsConfig(partitions=1))
+    world = Asking(TopicsConfig(partitions=1))
     asked = [f"t{index}" for index in range(150)]
     response = await world.ask(asked, allow_auto_topic_creation=True)
     assert codes(response) == [0] * 100 + [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 50
@@ -277,7 +277,7 @@ async def test_one_request_creates_a_bounded_number_of_topics(
 
 
 async def test_under_sync_a_created_topic_is_told_once_it_is_on_disk() -> None:
-    world = World(store=SYNC)
+    world = Asking(store=SYNC)
     asked = request(["new"], allow_auto_topic_creation=True)
     response = world.handler.handle(asked, call(LATEST))
     assert isinstance(response, asyncio.Future) and not response.done()
@@ -292,7 +292,7 @@ async def test_under_sync_a_created_topic_is_told_once_it_is_on_disk() -> None:
 
 @pytest.mark.parametrize("version", [0, 12])
 async def test_all_topics_are_the_same_from_slices_and_from_what_was_kept(version: int) -> None:
-    world = World()
+    world = Asking()
     world.store.topics.create_many(
         [NewTopic(name=f"t{index}", queue_count=1 + index % 3) for index in range(3000)]
     )
@@ -307,7 +307,7 @@ async def test_all_topics_are_the_same_from_slices_and_from_what_was_kept(versio
 
 
 async def test_a_list_that_changed_while_it_was_made_is_not_kept() -> None:
-    world = World()
+    world = Asking()
     world.store.topics.create_many(
         [NewTopic(name=f"t{index}", queue_count=1) for index in range(3000)]
     )
@@ -320,7 +320,7 @@ async def test_a_list_that_changed_while_it_was_made_is_not_kept() -> None:
 
 
 async def test_many_names_are_answered_in_order() -> None:
-    world = World()
+    world = Asking()
     world.topic("t7")
     asked = [f"t{index}" for index in range(5000)]
     response = await world.ask(asked)
@@ -330,7 +330,7 @@ async def test_many_names_are_answered_in_order() -> None:
 
 async def test_ten_thousand_partitions_do_not_hold_the_loop() -> None:
     """How long a turn takes is measured by the benchmark; that there are many of them, here."""
-    world = World()
+    world = Asking()
     world.store.topics.create_many(
         [NewTopic(name=f"t{index}", queue_count=1) for index in range(5000)]
     )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.world import World
 
 from rockgate.gateway.kafka.produce.producer_expiry import (
     LOOK_EVERY_MS,
@@ -12,35 +13,27 @@ from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.records.batch import BatchHeader, read_header, stamp
 from rockgate.protocol.kafka.records.record import Record, build_batch
-from rockgate.store.clock import ManualClock
-from rockgate.store.config import StoreConfig
 from rockgate.store.errors import StoreCorrupt, StoreFull
 from rockgate.store.state.fold import Change, Fold, Journal
-from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.state.topics import Topics
-from rockgate.store.store import Store
 from rockgate.store.testing.memory_files import MemoryDisk
 
-CONFIG = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=1 << 16, key_index=False)
 LAST = (1 << 31) - 1
 
 
-class Shop:
+class Shop(World):
     """A store with the fold, and a way to produce as the handler does."""
 
     def __init__(self, disk: MemoryDisk | None = None) -> None:
-        self.disk = disk or MemoryDisk()
-        self.clock = ManualClock()
-        made: list[Producers] = []
+        super().__init__(disk=disk)
 
-        def folds(journal: Journal, topics: Topics) -> list[Fold]:
-            made.append(Producers(journal, topics))
-            return list(made)
+    def make_folds(self, journal: Journal, topics: Topics) -> list[Fold]:
+        self.producers = Producers(journal, topics)
+        return [self.producers]
 
-        self.store = Store(self.disk.root(), CONFIG, self.clock, folds=folds)
-        self.producers = made[0]
-        found = self.store.topics.find("t")
-        self.topic = found or self.store.topics.create(NewTopic(name="t", queue_count=1))
+    def open(self) -> None:
+        super().open()
+        self.sold = self.ensure("t")
 
     def killed(self) -> Shop:
         return Shop(self.disk.killed())
@@ -56,18 +49,18 @@ class Shop:
         """Append unless it is a duplicate, and return the first offset."""
         body = self._batch(first, count, epoch, pid)
         header = read_header(body)
-        known = self.producers.check(self.topic.id, 0, header)
+        known = self.producers.check(self.sold.id, 0, header)
         if known is not None:
             return known
         appended = self.store.appender.batch(
-            self.store.queue(self.topic, 0),
+            self.store.queue(self.sold, 0),
             body,
             count=count,
             record_ms=1,
             stamp=lambda view, offset: stamp(view, offset, 1),
         )
         self.producers.record(
-            self.topic.id,
+            self.sold.id,
             0,
             header,
             offset=appended.offset,
@@ -153,8 +146,8 @@ def test_no_producer_id_is_given_out_twice_whatever_happens_in_between() -> None
 def test_a_deleted_topic_takes_its_producers_along() -> None:
     shop = Shop()
     shop.produce(0)
-    shop.store.topics.delete([shop.topic])
-    assert shop.producers.of(shop.topic.id, 0) == []
+    shop.store.topics.delete([shop.sold])
+    assert shop.producers.of(shop.sold.id, 0) == []
     assert list(shop.killed().producers.snapshot()) == list(shop.producers.snapshot())
 
 
@@ -168,7 +161,7 @@ def test_producers_that_wrote_nothing_for_long_are_forgotten_in_stretches() -> N
     shop.clock.advance(700_000)
     while expiry.step():
         pass
-    assert [each.producer_id for each in shop.producers.of(shop.topic.id, 0)] == [2]
+    assert [each.producer_id for each in shop.producers.of(shop.sold.id, 0)] == [2]
     assert shop.produce(0, pid=1) == 2
     shop.clock.advance(LOOK_EVERY_MS - 1)
     assert not expiry.step()
@@ -186,7 +179,7 @@ def test_of_too_many_producers_the_silent_ones_go_and_no_recent_one_does() -> No
         shop.clock.advance(LOOK_SOON_MS - 100)
         while expiry.step():
             pass
-    left = {each.producer_id for each in shop.producers.of(shop.topic.id, 0)}
+    left = {each.producer_id for each in shop.producers.of(shop.sold.id, 0)}
     assert left >= set(range(100, 108)) and len(left) <= 10
 
 

@@ -14,8 +14,8 @@ CLIENT: Entity = (("client-id", "c"),)
 DEFAULT: Entity = (("client-id", None),)
 
 
-class World(Admin):
-    def set(self, entity: Entity, **quotas: float) -> "World":
+class Charging(Admin):
+    def set(self, entity: Entity, **quotas: float) -> "Charging":
         self.quotas.put({entity: quotas})
         return self
 
@@ -39,7 +39,7 @@ class World(Admin):
 
 
 def test_without_a_quota_nothing_is_looked_at() -> None:
-    world = World()
+    world = Charging()
     assert not world.throttling.is_on
     world.set(CLIENT, producer_byte_rate=1.0)
     assert world.throttling.is_on
@@ -48,7 +48,7 @@ def test_without_a_quota_nothing_is_looked_at() -> None:
 
 
 def test_bytes_of_produce_and_fetch_are_measured_each_for_itself() -> None:
-    world = World().set(CLIENT, producer_byte_rate=1_000.0, consumer_byte_rate=500.0)
+    world = Charging().set(CLIENT, producer_byte_rate=1_000.0, consumer_byte_rate=500.0)
     assert world.charge(PRODUCE, request=10_000, answer=10**9) == 0
     assert world.charge(PRODUCE, request=1_000) == 1_000
     assert world.charge(FETCH, request=10**9, answer=5_000) == 0
@@ -60,7 +60,7 @@ def test_bytes_of_produce_and_fetch_are_measured_each_for_itself() -> None:
 
 
 def test_time_makes_it_good() -> None:
-    world = World().set(CLIENT, producer_byte_rate=1_000.0)
+    world = Charging().set(CLIENT, producer_byte_rate=1_000.0)
     assert world.charge(PRODUCE, request=15_000) == 5_000
     # As in Kafka it is the windows that must pass, and not only the time that was told.
     world.hand.advance(5)
@@ -70,24 +70,24 @@ def test_time_makes_it_good() -> None:
 
 
 def test_the_loop_s_time_is_measured_and_never_waited_for_longer_than_a_window() -> None:
-    world = World().set(CLIENT, request_percentage=10.0)
+    world = Charging().set(CLIENT, request_percentage=10.0)
     assert world.charge(METADATA, seconds=1.0) == 0
     assert world.charge(METADATA, seconds=0.05) == 500
     assert world.charge(METADATA, seconds=5.0) == 1_000
 
 
 def test_clients_share_what_they_share() -> None:
-    world = World().set((("user", "ANONYMOUS"),), producer_byte_rate=1_000.0)
+    world = Charging().set((("user", "ANONYMOUS"),), producer_byte_rate=1_000.0)
     assert world.charge(PRODUCE, "a", request=10_000) == 0
     assert world.charge(PRODUCE, "b", request=1_000) == 1_000
-    world = World().set(DEFAULT, producer_byte_rate=1_000.0)
+    world = Charging().set(DEFAULT, producer_byte_rate=1_000.0)
     assert world.charge(PRODUCE, "a", request=10_000) == 0
     assert world.charge(PRODUCE, "b", request=1_000) == 0
     assert world.charge(PRODUCE, None, request=1_000) == 0
 
 
 def test_a_change_holds_at_once_and_what_came_is_remembered() -> None:
-    world = World().set(CLIENT, producer_byte_rate=1_000.0)
+    world = Charging().set(CLIENT, producer_byte_rate=1_000.0)
     assert world.charge(PRODUCE, request=10_000) == 0
     world.set(CLIENT, producer_byte_rate=500.0)
     assert world.charge(PRODUCE, request=0) == 10_000
@@ -96,7 +96,7 @@ def test_a_change_holds_at_once_and_what_came_is_remembered() -> None:
 
 
 def test_one_fetch_brings_no_more_than_the_windows_allow() -> None:
-    world = World().set(CLIENT, consumer_byte_rate=100.0)
+    world = Charging().set(CLIENT, consumer_byte_rate=100.0)
     mine = Call(12, "c", call(12).peer)
     assert world.throttling.fetch_bytes_max(mine, 1 << 20) == 1_000
     assert world.throttling.fetch_bytes_max(mine, 10) == 10
@@ -104,7 +104,7 @@ def test_one_fetch_brings_no_more_than_the_windows_allow() -> None:
 
 
 def test_partitions_beyond_the_quota_are_refused_or_waited_for() -> None:
-    world = World().set(DEFAULT, controller_mutation_rate=1.0)
+    world = Charging().set(DEFAULT, controller_mutation_rate=1.0)
     strict, old = call(7), call(2)
     world.throttling.take_partitions(strict, 21, is_strict=True)
     assert strict.peer.throttle_ms == 0
@@ -119,7 +119,7 @@ def test_partitions_beyond_the_quota_are_refused_or_waited_for() -> None:
 
 
 def test_connections_from_an_address_are_counted() -> None:
-    world = World().set((("ip", "10.0.0.1"),), connection_creation_rate=1.0)
+    world = Charging().set((("ip", "10.0.0.1"),), connection_creation_rate=1.0)
     for _ in range(10):
         assert world.throttling.is_welcome("10.0.0.1")
     assert not world.throttling.is_welcome("10.0.0.1")
@@ -132,7 +132,7 @@ def test_connections_from_an_address_are_counted() -> None:
 def test_those_who_went_quiet_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(throttling, "_SWEEP_MIN", 10)
     monkeypatch.setattr(throttling, "_CLIENTS_MAX", 10)
-    world = World()
+    world = Charging()
     world.throttling._sweep_at = 10
     world.set(DEFAULT, producer_byte_rate=1_000.0, controller_mutation_rate=1.0)
     for number in range(1_000):
@@ -147,7 +147,7 @@ def test_those_who_went_quiet_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_nobody_waits_longer_than_the_windows_remember() -> None:
-    world = World().set(CLIENT, producer_byte_rate=1.0)
+    world = Charging().set(CLIENT, producer_byte_rate=1.0)
     assert world.charge(PRODUCE, request=10**12) == 11_000
     told = world.throttling.throttled["producer_byte_rate"]
     assert (told.count, told.total_ms) == (1, 11_000)

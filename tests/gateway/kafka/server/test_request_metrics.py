@@ -32,7 +32,7 @@ class Later:
         return self._answer
 
 
-class World(Admin):
+class Answering(Admin):
     """Dispatch that answers as a test says, and a clock that each look moves on by ten ms."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class World(Admin):
 
 
 def test_requests_are_counted_by_api_with_their_sizes_and_times() -> None:
-    world = World()
+    world = Answering()
     world.ask(HEARTBEAT)
     world.ask(HEARTBEAT, size=50)
     world.outcome = [b"ab", memoryview(b"cde")]
@@ -70,7 +70,7 @@ def test_requests_are_counted_by_api_with_their_sizes_and_times() -> None:
 
 
 async def test_an_answer_that_comes_later_is_counted_when_it_comes() -> None:
-    world = World()
+    world = Answering()
     world.outcome = Later([b"late"])
     promise = world.ask(HEARTBEAT)
     assert not isinstance(promise, list)
@@ -82,7 +82,7 @@ async def test_an_answer_that_comes_later_is_counted_when_it_comes() -> None:
 
 
 def test_a_client_beyond_its_quota_is_told_so_and_its_session_too() -> None:
-    world = World()
+    world = Answering()
     world.quotas.put({(("client-id", "c"),): {"request_percentage": 1.0}})
     world.outcome = [encode(HeartbeatResponse(error_code=3), 1)]
     world.ask(HEARTBEAT, 1)
@@ -95,7 +95,7 @@ def test_a_client_beyond_its_quota_is_told_so_and_its_session_too() -> None:
 
 
 def test_who_gets_no_answer_has_to_wait_all_the_same() -> None:
-    world = World()
+    world = Answering()
     world.quotas.put({(("client-id", "c"),): {"producer_byte_rate": 1.0}})
     world.outcome = []
     assert world.ask(PRODUCE, 9, 20) == []

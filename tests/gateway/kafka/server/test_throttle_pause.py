@@ -4,7 +4,7 @@ from tests.gateway.kafka.world import call
 from rockgate.gateway.kafka.server.throttle_pause import Mute
 
 
-class World:
+class Pausing:
     def __init__(self) -> None:
         self.clock = HandClock()
         self.gone_on: list[float] = []
@@ -18,7 +18,7 @@ class World:
 
 
 def test_a_wait_ends_by_itself() -> None:
-    world = World()
+    world = Pausing()
     assert not world.mute.is_on
     world.begin(500)
     world.clock.advance(0.49)
@@ -28,7 +28,7 @@ def test_a_wait_ends_by_itself() -> None:
 
 
 def test_of_several_waits_the_longest_counts() -> None:
-    world = World()
+    world = Pausing()
     world.begin(500)
     world.clock.advance(0.1)
     world.begin(1_000)
@@ -40,7 +40,7 @@ def test_of_several_waits_the_longest_counts() -> None:
 
 
 def test_a_wait_can_be_ended() -> None:
-    world = World()
+    world = Pausing()
     world.begin(500)
     world.mute.end()
     assert not world.mute.is_on and world.clock.timers == []
@@ -57,7 +57,7 @@ def test_it_is_looked_at_now_and_then_while_it_lasts() -> None:
 
 
 def test_a_wait_that_was_ended_does_not_lengthen_the_next() -> None:
-    world = World()
+    world = Pausing()
     world.begin(60_000)
     world.mute.end()
     world.begin(500)

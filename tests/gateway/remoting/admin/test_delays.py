@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.world import World
 
 from rockgate.gateway.remoting.admin.delays import (
     LOOKED_PER_TURN,
@@ -15,20 +16,16 @@ from rockgate.gateway.remoting.admin.delays import (
 from rockgate.gateway.remoting.messages.delay import REAL_TOPIC, TIMES_TOPIC
 from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.remoting.headers.operating import ScanDelaysHeader
-from rockgate.store.clock import ManualClock
-from rockgate.store.config import StoreConfig
 from rockgate.store.log.commitlog import Draft
 from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.store import Store
-from rockgate.store.testing.memory_files import MemoryDisk
 
 COUNT = 2_300
-CONFIG = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=4096, key_index=False)
 
 
 @pytest.fixture(scope="module")
 def store() -> Iterator[Store]:
-    store = Store(MemoryDisk().root(), CONFIG, ManualClock())
+    store = World().store
     topic = store.topics.create(NewTopic(name=TIMES_TOPIC, queue_count=1, is_internal=True))
     queue = store.queue(topic, 0)
     now_ms = store.deliveries.now_ms()

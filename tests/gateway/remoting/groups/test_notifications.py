@@ -21,7 +21,7 @@ class Member:
         self.told.append(fields["consumerGroup"])
 
 
-class World:
+class Notified:
     def __init__(self, *sizes: int) -> None:
         self.groups: dict[str, list[Any]] = {
             f"g{number}": [Member() for _ in range(size)] for number, size in enumerate(sizes)
@@ -40,7 +40,7 @@ class World:
 
 
 def test_a_group_that_changes_often_before_its_turn_is_told_once() -> None:
-    world = World(3, 2)
+    world = Notified(3, 2)
     for _ in range(5):
         world.notices.add("g0")
     world.notices.add("g1")
@@ -53,7 +53,7 @@ def test_a_group_that_changes_often_before_its_turn_is_told_once() -> None:
 
 def test_many_members_are_told_over_several_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "TURN_SECONDS", 0.0)
-    world = World(4)
+    world = Notified(4)
     world.notices.add("g0")
     for told in range(1, 5):
         world.turn()
@@ -66,7 +66,7 @@ def test_who_is_gone_is_not_told_and_a_change_meanwhile_is_told_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "TURN_SECONDS", 0.0)
-    world = World(3)
+    world = Notified(3)
     world.notices.add("g0")
     world.turn()
     world.groups["g0"][1].is_open = False
@@ -77,7 +77,7 @@ def test_who_is_gone_is_not_told_and_a_change_meanwhile_is_told_again(
 
 
 def test_without_a_loop_it_happens_at_once() -> None:
-    world = World(2)
+    world = Notified(2)
     notices = Notices(lambda name: world.groups[name])
     notices.add("g0")
     assert world.counts("g0") == [1, 1]

@@ -1,48 +1,25 @@
 """Progress of groups by RocketMQ's names, over a store that may be killed."""
 
 import pytest
-from tests.gateway.remoting.pullworld import TOPIC
+from tests.gateway.remoting.world import Everybody, RemotingWorld
 
 from rockgate.gateway.remoting.groups.offsets import Offsets
 from rockgate.gateway.remoting.groups.resets import Resets
-from rockgate.store.clock import ManualClock
-from rockgate.store.config import StoreConfig
-from rockgate.store.state.topicchanges import NewTopic
-from rockgate.store.store import Store
-from rockgate.store.testing.memory_files import MemoryDisk
-
-CONFIG = StoreConfig(segment_bytes=1 << 20, populate_ahead_bytes=1 << 16, key_index=False)
 
 
-class Nobody:
-    """No group has Kafka members."""
-
-    def is_foreign(self, group: str) -> bool:
-        return False
-
-
-class OffsetWorld:
+class OffsetWorld(RemotingWorld):
     """A store with two topics of two queues."""
 
-    def __init__(self) -> None:
-        self.disk = MemoryDisk()
-        self.open()
-        for name in (TOPIC, "bills"):
-            self.store.topics.create(NewTopic(name=name, queue_count=2))
-
     def open(self) -> None:
-        self.store = Store(self.disk.root(), CONFIG, ManualClock())
-        self.offsets = Offsets(self.store.progress, Nobody(), Resets(lambda queue: None))
+        super().open()
+        self.ensure("bills", 2)
+        self.offsets = Offsets(self.store.progress, Everybody(), Resets(lambda queue: None))
 
-    def kill(self) -> None:
-        self.disk = self.disk.killed()
-        self.open()
-
-    def commit(self, group: str, offset: int, *, topic: str = TOPIC, queue: int = 0) -> None:
-        found = self.store.queue(self.store.topics.get(topic), queue)
+    def commit(self, group: str, offset: int, *, topic: str = "orders", queue: int = 0) -> None:
+        found = self.queue(topic, queue)
         self.offsets.commit(group, found, offset, acknowledged=True)
 
-    def committed(self, group: str, *, topic: str = TOPIC, queue: int = 0) -> int | None:
+    def committed(self, group: str, *, topic: str = "orders", queue: int = 0) -> int | None:
         return self.offsets.committed(group, self.store.topics.get(topic), queue)
 
 

@@ -6,18 +6,16 @@ from collections.abc import Mapping
 
 import pytest
 from tests.gateway.remoting.client import Client, messages, properties
-from tests.gateway.remoting.halfworld import SECOND, FakeCaller, HalfWorld
+from tests.gateway.remoting.halfworld import HalfWorld
+from tests.world import SECOND
 
 from rockgate.gateway.delay.levels import read_levels
 from rockgate.gateway.remoting.messages.delay import LEVELS_TOPIC, TIMES_TOPIC, Delays
 from rockgate.gateway.remoting.messages.recall import make_handle, read_handle
-from rockgate.gateway.remoting.messages.sending import Incoming
 from rockgate.gateway.remoting.server.errors import Refused
-from rockgate.gateway.storage.durability import Durability
-from rockgate.protocol.entry import MULTI_TAGS, TRANSACTION_COMMIT, pack_properties
+from rockgate.protocol.entry import MULTI_TAGS, TRANSACTION_COMMIT
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
-from rockgate.protocol.remoting.headers.sending import SendHeaderV2
 from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.write.append import Appended
 
@@ -34,8 +32,8 @@ class DelayWorld(HalfWorld):
                 self.store.topics.create(NewTopic(name=name, queue_count=count, is_internal=True))
         self.delays = Delays(
             store=self.store,
-            durability=Durability(self.store),
-            levels_ms=read_levels(self.config.delay_levels),
+            durability=self.durability,
+            levels_ms=read_levels(self.remoting.delay_levels),
             delay_ms_max=YEAR_MS,
         )
         self.halves.place = self.delays.place
@@ -43,26 +41,8 @@ class DelayWorld(HalfWorld):
     def send(
         self, properties: Mapping[str, str], body: bytes = b"later", queue: int = 1
     ) -> Appended:
-        topic = self.store.topics.get("orders")
-        header = SendHeaderV2(
-            producer_group="payers",
-            topic="orders",
-            default_topic="TBW102",
-            default_topic_queue_nums=4,
-            queue_id=queue,
-            sys_flag=MULTI_TAGS,
-            born_timestamp=5,
-            flag=9,
-            reconsume_times=2,
-        )
-        packed = pack_properties(properties.items())
-        incoming = Incoming(
-            topic,
-            self.store.queue(topic, queue),
-            header,
-            body,
-            packed,
-            FakeCaller(0),  # type: ignore[arg-type]
+        incoming = self.incoming(
+            body, properties, queue=queue, sys_flag=MULTI_TAGS, reconsume_times=2
         )
         taken = self.delays.take(incoming)
         assert isinstance(taken, Appended)
@@ -73,7 +53,7 @@ class DelayWorld(HalfWorld):
         while self.store.tick():
             pass
 
-    def bodies(self, queue: int = 1) -> list[bytes]:
+    def came(self, queue: int = 1) -> list[bytes]:
         return [bytes(message.body) for message in self.delivered(queue=queue)]
 
 
@@ -90,7 +70,7 @@ def test_a_due_message_is_in_its_queue_as_it_was_sent_without_its_delay(world: D
     [waiting] = world.delivered(LEVELS_TOPIC, 1)
     assert (waiting.properties["REAL_TOPIC"], waiting.properties["REAL_QID"]) == ("orders", "1")
     world.pass_time(5 * SECOND - 1)
-    assert world.bodies() == []
+    assert world.came() == []
     world.pass_time(1)
     [message] = world.delivered(queue=1)
     origin = message.properties.pop("__ORIGIN")
@@ -109,21 +89,21 @@ def test_a_level_is_its_time_and_above_the_last_the_last(
 ) -> None:
     world.send({"DELAY": level})
     world.pass_time(delay_ms - 1)
-    assert world.bodies() == []
+    assert world.came() == []
     world.pass_time(1)
-    assert world.bodies() == [b"later"]
+    assert world.came() == [b"later"]
 
 
 @pytest.mark.row("S-05")
 def test_the_list_of_levels_can_be_set() -> None:
-    world = DelayWorld(delay_levels="2s 3m 1h 4d")  # type: ignore[arg-type]
+    world = DelayWorld(delay_levels="2s 3m 1h 4d")
     for level, delay_ms in (("1", 2_000), ("2", 180_000), ("3", 3_600_000), ("4", 345_600_000)):
-        before = len(world.bodies())
+        before = len(world.came())
         world.send({"DELAY": level})
         world.pass_time(delay_ms - 1)
-        assert len(world.bodies()) == before
+        assert len(world.came()) == before
         world.pass_time(1)
-        assert len(world.bodies()) == before + 1
+        assert len(world.came()) == before + 1
 
 
 @pytest.mark.parametrize(
@@ -144,19 +124,19 @@ def test_any_time_may_be_asked_for(
     world.send({name: value or str(due_ms)})
     if delay_ms:
         world.pass_time(delay_ms - 1)
-        assert world.bodies() == []
+        assert world.came() == []
         world.pass_time(1)
     else:
         world.pass_time(0)
-    assert world.bodies() == [b"later"]
+    assert world.came() == [b"later"]
 
 
 def test_a_level_counts_before_a_time_and_level_0_is_none(world: DelayWorld) -> None:
     world.send({"DELAY": "1", "TIMER_DELAY_MS": "900000"}, b"level")
     world.send({"DELAY": "0"}, b"now")
-    assert world.bodies() == [b"now"]
+    assert world.came() == [b"now"]
     world.pass_time(SECOND)
-    assert world.bodies() == [b"now", b"level"]
+    assert world.came() == [b"now", b"level"]
 
 
 @pytest.mark.parametrize(
@@ -187,7 +167,7 @@ def test_a_kill_neither_forgets_nor_repeats(world: DelayWorld) -> None:
     world.pass_time(SECOND)
     world.kill()
     world.pass_time(SECOND)
-    assert world.bodies() == [b"0", b"1", b"2", b"3", b"4"]
+    assert world.came() == [b"0", b"1", b"2", b"3", b"4"]
 
 
 @pytest.mark.parametrize("is_made_in_time", [True, False])
@@ -203,22 +183,22 @@ def test_what_waits_for_a_deleted_topic_is_not_for_another_of_its_name(
     if is_killed:
         world.kill()
     world.pass_time(60 * SECOND)
-    assert world.bodies(queue=0) == []
+    assert world.came(queue=0) == []
     assert world.store.delay.waiting_count == 0
     assert world.store.deliveries.dropped_count == (1 if is_made_in_time or not is_killed else 0)
     world.send({"DELAY": "1"}, b"for the new one", queue=0)
     world.pass_time(SECOND)
-    assert world.bodies(queue=0) == [b"for the new one"]
+    assert world.came(queue=0) == [b"for the new one"]
 
 
 @pytest.mark.row("S-12")
 def test_a_half_message_is_delayed_from_its_commit_on(world: DelayWorld) -> None:
     half = world.prepare(b"half", queue=1, DELAY="1")
     world.pass_time(60 * SECOND)
-    assert world.bodies() == []
+    assert world.came() == []
     assert world.halves.commit(half.offset, "payers") is not None
     world.pass_time(SECOND - 1)
-    assert world.bodies() == []
+    assert world.came() == []
     world.pass_time(1)
     [message] = world.delivered(queue=1)
     assert (message.body, message.sys_flag & 12) == (b"half", TRANSACTION_COMMIT)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from tests.budget import budget
-from tests.gateway.remoting import halfworld
 from tests.gateway.remoting.client import Client, messages
-from tests.gateway.remoting.halfworld import SECOND, SYSTEM, HalfWorld
+from tests.gateway.remoting.halfworld import SYSTEM, HalfWorld
 from tests.seeds import seeded
+from tests.world import CONFIG, SECOND
 
 from rockgate.gateway.remoting.messages.check_back import RETRY_MS
 from rockgate.gateway.remoting.messages.halves import Lying
@@ -293,12 +293,9 @@ def test_an_undecided_half_message_outlives_retention() -> None:
     assert not world.undecided.wants(b"orders", 0, 0, 9)
 
 
-def test_under_sync_flush_the_answer_waits_for_the_whole_group(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_under_sync_flush_the_answer_waits_for_the_whole_group() -> None:
     """Of an atomic group that is not on disk to its end a restart would find nothing."""
-    monkeypatch.setattr(halfworld, "CONFIG", replace(halfworld.CONFIG, flush="sync"))
-    world = HalfWorld()
+    world = HalfWorld(store=replace(CONFIG, flush="sync"))
     world.halves._durability = noting = Noting(world.store)
     world.prepare()
     assert noting.waited == [world.store.log.end]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from bench.procfs import anonymous_bytes
 from tests.gateway.remoting.client import Client, messages
-from tests.gateway.remoting.halfworld import FakeCaller
+from tests.gateway.remoting.world import FakeCaller
 from tests.gateway.server import RunningServer
 
 from rockgate.gateway.remoting.messages.long_polls import POLL_BYTES, LongPolls

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.gateway.remoting.retryworld import BORN_HOST, BORN_MS, CONFIG, SECOND, RetryWorld
+from tests.gateway.remoting.retryworld import BORN_HOST, BORN_MS, RetryWorld
 from tests.store.reading import entries
+from tests.world import CONFIG, SECOND
 
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.storage.durability import Durability
@@ -54,8 +55,8 @@ def fail(
 @pytest.mark.row("RTY-1", "RTY-3", "RTY-6")
 def test_a_message_comes_back_alone_after_its_levels_time() -> None:
     world = RetryWorld()
-    failing = world.message(b"fails", KEYS="k", TAGS="T", color="blue")
-    world.message(b"another")
+    failing = world.published(b"fails", KEYS="k", TAGS="T", color="blue")
+    world.published(b"another")
     world.give_back(failing)
     world.pass_time(10 * SECOND - 1)
     assert world.consumed(RETRY) == []
@@ -77,7 +78,7 @@ def test_a_message_comes_back_alone_after_its_levels_time() -> None:
 @pytest.mark.row("RTY-3", "RTY-4", "C-37", "U-03")
 def test_sixteen_tries_wait_longer_each_time_then_it_is_a_dead_letter() -> None:
     world = RetryWorld()
-    message = world.message(b"poison", UNIQ_KEY="u")
+    message = world.published(b"poison", UNIQ_KEY="u")
     since = world.clock.now_ms()
     coming = message
     for seconds in LEVELS_S[2:]:
@@ -112,7 +113,7 @@ def test_the_requests_maximum_counts_before_the_groups(
 ) -> None:
     world = RetryWorld()
     world.set_group("g", retry_max_times=group_max)
-    message = world.message()
+    message = world.published()
     for _ in range(tries):
         world.give_back(message, times_max=asked_max, level=1)
         world.pass_time(SECOND)
@@ -127,7 +128,7 @@ def test_the_requests_maximum_counts_before_the_groups(
 @pytest.mark.parametrize(("level", "seconds"), [(1, 1), (5, 60), (18, 7200), (99, 7200)])
 def test_the_listener_can_say_how_long_it_waits(level: int, seconds: int) -> None:
     world = RetryWorld()
-    world.give_back(world.message(), level=level)
+    world.give_back(world.published(), level=level)
     world.pass_time(seconds * SECOND - 1)
     assert world.consumed(RETRY) == []
     world.pass_time(1)
@@ -137,7 +138,7 @@ def test_the_listener_can_say_how_long_it_waits(level: int, seconds: int) -> Non
 @pytest.mark.row("RTY-3", "U-03")
 def test_a_negative_level_means_dead_letter_at_once() -> None:
     world = RetryWorld()
-    world.give_back(world.message(), level=-1)
+    world.give_back(world.published(), level=-1)
     [dead] = world.consumed(DLQ)
     assert dead.properties["__DLQ_REASON"] == "asked"
     topic = world.store.topics.get(DLQ)
@@ -157,7 +158,7 @@ def test_one_record_of_a_batch_goes_its_way_alone_and_nothing_of_it_is_lost(
     compression: Compression,
 ) -> None:
     world = RetryWorld()
-    world.message(b"in front")
+    world.published(b"in front")
     message = world.batch(records(), compression=compression)[7]
     assert message.queue_offset == 8
     coming = message
@@ -193,7 +194,7 @@ def kafka_records(world: RetryWorld, topic: str) -> list[Record]:
 def test_a_compressed_body_stays_compressed_and_a_dotted_topic_has_a_bar() -> None:
     world = RetryWorld()
     world.book.ensure("shop|orders", 1, 6)
-    message = world.message(topic="shop.orders")
+    message = world.published(topic="shop.orders")
     world.give_back(message, group="eu|mail", level=-1)
     [dead] = world.consumed("%DLQ%eu.mail")
     assert dead.properties["RETRY_TOPIC"] == "shop|orders"
@@ -202,7 +203,7 @@ def test_a_compressed_body_stays_compressed_and_a_dotted_topic_has_a_bar() -> No
 
 def test_retry_queues_grow_with_the_groups_setting_and_all_of_them_are_used() -> None:
     world = RetryWorld()
-    message = world.message()
+    message = world.published()
     world.give_back(message, level=1)
     world.set_group("g", retry_queue_nums=3)
     for _ in range(60):
@@ -215,7 +216,7 @@ def test_retry_queues_grow_with_the_groups_setting_and_all_of_them_are_used() ->
 
 def test_what_nobody_consumes_and_what_is_not_writable_is_refused() -> None:
     world = RetryWorld()
-    message = world.message()
+    message = world.published()
     world.give_back(message)
     [waiting] = world.consumed("SCHEDULE_TOPIC_XXXX", 2)
     with pytest.raises(Refused, match="not given back"):
@@ -234,7 +235,7 @@ def test_what_nobody_consumes_and_what_is_not_writable_is_refused() -> None:
 
 def test_a_dead_letter_that_another_group_fails_is_that_groups() -> None:
     world = RetryWorld()
-    world.give_back(world.message(), level=-1)
+    world.give_back(world.published(), level=-1)
     [dead] = world.consumed(DLQ)
     world.give_back(dead, group="readers", level=1)
     world.pass_time(SECOND)
@@ -300,7 +301,7 @@ def test_what_a_group_gives_up_that_reads_in_order_is_a_dead_letter() -> None:
 
 def test_a_client_that_reads_nothing_can_send_there_with_any_number() -> None:
     world = RetryWorld()
-    message = world.message()
+    message = world.published()
     world.send(RETRY, {}, times=2**31 - 1, times_max=2**31 - 1)
     [there] = world.consumed(RETRY)
     world.give_back(there, times_max=2**31 - 1)
@@ -312,7 +313,7 @@ def test_a_client_that_reads_nothing_can_send_there_with_any_number() -> None:
 def test_under_sync_flush_the_answer_waits_for_the_schedule_too(level: int) -> None:
     """Of an atomic group that is not on disk to its end a restart would find nothing."""
     world = RetryWorld(config=replace(CONFIG, flush="sync"))
-    message = world.message()
+    message = world.published()
     waited: list[int] = []
 
     class Noting(Durability):
@@ -329,12 +330,12 @@ def test_a_retry_topic_that_is_deleted_and_made_anew_by_a_heartbeat_gets_nothing
     None
 ):
     world = RetryWorld()
-    world.give_back(world.message(b"before"))
+    world.give_back(world.published(b"before"))
     world.store.topics.delete([world.store.topics.get("%RETRY%g")])
     world.book.ensure_queues("%RETRY%g", 1)
     world.pass_time(3_600 * SECOND)
     assert world.consumed("%RETRY%g") == []
     assert world.store.deliveries.dropped_count == 1
-    world.give_back(world.message(b"since"))
+    world.give_back(world.published(b"since"))
     world.pass_time(3_600 * SECOND)
     assert [message.body for message in world.consumed("%RETRY%g")] == [b"since"]

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from random import Random
 
 from tests.budget import budget
-from tests.gateway.remoting.retryworld import BORN_MS, SECOND, RetryWorld
+from tests.gateway.remoting.retryworld import BORN_MS, RetryWorld
 from tests.seeds import seeded
+from tests.world import SECOND
 
 from rockgate.protocol.kafka.records.batch import Compression
 from rockgate.protocol.kafka.records.record import Record
@@ -58,7 +59,7 @@ def compare(world: RetryWorld, model: Model) -> None:
 def produce(world: RetryWorld, random: Random, number: int) -> int:
     """Produce on either side; returns the next number."""
     if random.random() < 0.5:
-        world.message(b"%04d" % number, KEYS="k")
+        world.published(b"%04d" % number, KEYS="k")
         return number + 1
     count = random.randint(1, 12)
     records = [Record(index, BORN_MS, b"k", b"%04d" % (number + index)) for index in range(count)]

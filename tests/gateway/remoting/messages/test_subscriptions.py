@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import pytest
-from tests.gateway.remoting.halfworld import CONFIG
+from tests.world import World
 
 from rockgate.gateway.remoting.messages.pulling import Pulled, Puller
 from rockgate.gateway.remoting.messages.subscriptions import (
@@ -19,15 +19,9 @@ from rockgate.gateway.remoting.messages.subscriptions import (
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.transcode.transcoder import Transcoder
 from rockgate.gateway.visibility.stable_offsets import Unstable
-from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.message import decode_all
 from rockgate.protocol.remoting.sql import compile_expression
-from rockgate.store.clock import ManualClock
-from rockgate.store.log.commitlog import Draft
-from rockgate.store.state.topicchanges import NewTopic
-from rockgate.store.store import Store
-from rockgate.store.testing.memory_files import MemoryDisk
 
 COUNT = 1_024
 LARGE = " OR ".join(f"no = {number}" for number in range(2_000, 2_990)) + " OR no IN ('7', '1000')"
@@ -35,23 +29,22 @@ LARGE = " OR ".join(f"no = {number}" for number in range(2_000, 2_990)) + " OR n
 STALL_SECONDS_MAX = 0.05
 
 
-def world() -> tuple[Puller, Any]:
-    store = Store(MemoryDisk().root(), CONFIG, ManualClock())
-    topic = store.topics.create(NewTopic(name="orders", queue_count=1))
-    queue = store.queue(topic, 0)
+def filled() -> tuple[Puller, Any]:
+    world = World()
+    world.topic()
     for number in range(COUNT):
-        properties = pack_properties({"no": str(number)}.items())
-        store.appender.message(queue, Draft(queue.topic, 0, queue.next_offset, b"x", properties))
+        world.message(body=b"x", properties={"no": str(number)})
+    store = world.store
     puller = Puller(
         store=store,
         unstable=Unstable(store.topics),
         transcoder=Transcoder(cache_bytes_max=1 << 20, message_bytes_max=1 << 20),
     )
-    return puller, queue
+    return puller, world.queue()
 
 
 def test_one_pull_of_a_large_expression_looks_at_some_and_the_next_goes_on() -> None:
-    puller, queue = world()
+    puller, queue = filled()
     wanted = filter_of("SQL92", LARGE)
     assert 12_000 < len(LARGE) < 16_384
     at, found, seconds = 0, [], []
@@ -70,7 +63,7 @@ def test_one_pull_of_a_large_expression_looks_at_some_and_the_next_goes_on() -> 
 
 
 def test_a_small_expression_is_asked_about_as_many_as_a_pull_looks_at() -> None:
-    puller, queue = world()
+    puller, queue = filled()
     pulled = puller.pull(queue, 0, filter_of("SQL92", "no = 1023"), 32, 1 << 20)
     assert isinstance(pulled, Pulled)
     assert (pulled.next_offset, len(pulled.buffers)) == (COUNT, 1)

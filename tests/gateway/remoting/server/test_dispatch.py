@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import pytest
-from tests.gateway.remoting.halfworld import FakeCaller
+from tests.gateway.remoting.world import FakeCaller
 
 from rockgate.gateway.remoting.server.dispatch import Dispatcher, Frame
 from rockgate.gateway.remoting.server.errors import Refused

@@ -1,0 +1,92 @@
+"""A world with what RocketMQ's processors are made of: topics, senders, and a caller to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.world import World
+
+from rockgate.gateway.net.address import Address
+from rockgate.gateway.remoting.messages.sending import Incoming
+from rockgate.gateway.remoting.server.caller import Peer
+from rockgate.gateway.remoting.topics.topic_registry import TopicBook
+from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.topics.config import TopicsConfig
+from rockgate.protocol.entry import Buffer, pack_properties
+from rockgate.protocol.remoting.command import Fields
+from rockgate.protocol.remoting.headers.sending import SendHeaderV2
+from rockgate.protocol.remoting.message import Message, decode
+
+
+class FakeCaller:
+    """A connection that keeps what it is told."""
+
+    def __init__(self, number: int) -> None:
+        remote = Address("127.0.0.1", 50_000 + number)
+        self.peer = Peer(connection_id=number, local=remote, remote=remote)
+        self.is_open = True
+        self.told: list[tuple[int, Fields, Message]] = []
+
+    def tell(self, code: int, fields: Fields, body: Buffer = b"") -> None:
+        self.told.append((code, fields, decode(body)))
+
+    def ask(self, code: int, fields: Fields, body: Buffer, seconds_max: float) -> object:
+        raise AssertionError("nobody is asked")
+
+
+class Everybody:
+    """Groups are RocketMQ's, all of them."""
+
+    def take(self, group: str) -> bool:
+        return True
+
+    def give_back(self, group: str) -> None:
+        pass
+
+    def is_foreign(self, group: str) -> bool:
+        return False
+
+
+class RemotingWorld(World):
+    """A store with the topic `orders`, of two queues."""
+
+    def open(self) -> None:
+        super().open()
+        self.durability = Durability(self.store)
+        self.book = TopicBook(
+            self.store.topics, TopicsConfig(), broker_name="here", cluster_name="us"
+        )
+        self.ensure("orders", 2)
+
+    def delivered(self, topic: str = "orders", queue: int = 0) -> list[Message]:
+        """What consumers of a queue are shown."""
+        return [decode(each.entry) for each in self.entries(topic, queue)]
+
+    def incoming(
+        self, body: bytes, properties: Mapping[str, str], *, queue: int = 0, **header: Any
+    ) -> Incoming:
+        """A send to `orders`, when its queue was found."""
+        return Incoming(
+            self.store.topics.get("orders"),
+            self.queue("orders", queue),
+            send_header(queue_id=queue, **header),
+            body,
+            pack_properties(properties.items()),
+            FakeCaller(0),  # type: ignore[arg-type]
+        )
+
+
+def send_header(**changes: Any) -> SendHeaderV2:
+    """What a client says of a message that it sends to `orders`."""
+    said = {
+        "producer_group": "payers",
+        "topic": "orders",
+        "default_topic": "TBW102",
+        "default_topic_queue_nums": 4,
+        "queue_id": 0,
+        "sys_flag": 0,
+        "born_timestamp": 5,
+        "flag": 9,
+    }
+    return SendHeaderV2(**{**said, **changes})
