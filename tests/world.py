@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.store.reading import entries
 
+from rockgate.gateway.topics.policy import queue_policy
 from rockgate.protocol.entry import body_of, pack_properties
 from rockgate.store.clock import ManualClock
 from rockgate.store.config import StoreConfig
@@ -68,6 +69,7 @@ class World:
             self.clock,
             folds=self.make_folds,
             record_keys=self.record_keys,
+            policy_of=queue_policy,
             new_topic_id=self.new_topic_id,
         )
 

@@ -21,6 +21,7 @@ from bench.store.children import start, tell
 from bench.store.sizes import MIB, scratch, sizes
 from rockgate.gateway.compose.storage import BUSY_SECONDS, IDLE_SECONDS, posting
 from rockgate.gateway.runtime import tuning
+from rockgate.gateway.topics.policy import queue_policy
 from rockgate.store.clock import SystemClock
 from rockgate.store.config import StoreConfig
 from rockgate.store.files.interface import DiskDirectory
@@ -143,7 +144,9 @@ class Load:
             retention_interval_ms=2_000,
             snapshot_interval_ms=8_000,
         )
-        store = self.store = Store(DiskDirectory(path), config, SystemClock())
+        store = self.store = Store(
+            DiskDirectory(path), config, SystemClock(), policy_of=queue_policy
+        )
         self._short = self._make("short", 10, {"retention.bytes": str(16 * MIB)})
         self._long = self._make("long", 10, {"retention.bytes": "-1"})
         self._sync = self._make("sync", 1, {"flush.messages": "1", "retention.bytes": str(MIB)})

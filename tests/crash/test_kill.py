@@ -14,6 +14,7 @@ from tests.crash.writer import config, topics
 from tests.seeds import seeded
 from tests.store.reading import entries
 
+from rockgate.gateway.topics.policy import queue_policy
 from rockgate.protocol import entry as envelope
 from rockgate.store.clock import SystemClock
 from rockgate.store.files.interface import DiskDirectory
@@ -65,7 +66,7 @@ def _env() -> dict[str, str]:
 
 
 def _check(directory: Path, flush: str, acknowledged: dict[tuple[int, int], int]) -> None:
-    store = Store(DiskDirectory(directory), config(flush), SystemClock())
+    store = Store(DiskDirectory(directory), config(flush), SystemClock(), policy_of=queue_policy)
     for number, queue in enumerate(q for t in topics(store) for q in store.queues.of(t.id)):
         offset = queue.log_start
         found: dict[int, bytes] = {}

@@ -13,6 +13,7 @@ from random import Random
 
 from tests.store.reading import entries
 
+from rockgate.gateway.topics.policy import queue_policy
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import Contents
 from rockgate.store.clock import ManualClock
@@ -109,7 +110,7 @@ class Model:
 
 
 def open_store(directory: Directory, clock: ManualClock) -> Store:
-    return Store(directory, CONFIG, clock)
+    return Store(directory, CONFIG, clock, policy_of=queue_policy)
 
 
 class Workload:

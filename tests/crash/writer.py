@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from rockgate.gateway.topics.policy import queue_policy
 from rockgate.store.clock import SystemClock
 from rockgate.store.config import StoreConfig
 from rockgate.store.files.interface import DiskDirectory
@@ -73,7 +74,7 @@ def marked(owner: Any, name: str, phase: str) -> None:
 
 def main() -> None:
     directory, flush = sys.argv[1:3]
-    store = Store(DiskDirectory(directory), config(flush), SystemClock())
+    store = Store(DiskDirectory(directory), config(flush), SystemClock(), policy_of=queue_policy)
     marked(store._segments, "_make", "roll")
     marked(store.checkpointer, "_write", "checkpoint")
     marked(store.snapshotting.writer, "step", "snapshot")

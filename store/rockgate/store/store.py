@@ -30,6 +30,7 @@ from rockgate.store.log.page_allocation import Allocator
 from rockgate.store.log.page_residency import Warmth
 from rockgate.store.log.segments import Segments
 from rockgate.store.opening import find_log, replay
+from rockgate.store.policy import PolicyOf, default_policy
 from rockgate.store.progress.progress import Progress
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queuetable import QueueTable
@@ -55,9 +56,6 @@ from rockgate.store.write.dispatch import QueueFeed, StateFeed
 _log = logging.getLogger(__name__)
 
 
-FLUSH_EACH = "flush.messages"
-"""The topic config that, at 1, makes one topic sync on a server that is not."""
-
 MakeFolds = Callable[[Journal, Topics], Sequence[Fold]]
 """Makes the folds that others register: they write through the journal and may look up topics."""
 
@@ -73,6 +71,7 @@ class Store:
         *,
         folds: MakeFolds = lambda journal, topics: (),
         record_keys: RecordKeys = no_keys,
+        policy_of: PolicyOf = default_policy,
         store_host: bytes = NO_HOST,
         new_topic_id: Callable[[], bytes] = random_topic_id,
     ) -> None:
@@ -90,7 +89,7 @@ class Store:
         """Told after every flush up to where it came: what sync queues show has grown."""
         directory.lock("lock")
         try:
-            self._open(folds, store_host, new_topic_id)
+            self._open(folds, policy_of, store_host, new_topic_id)
         except BaseException:
             directory.unlock()
             raise
@@ -98,6 +97,7 @@ class Store:
     def _open(
         self,
         folds: MakeFolds,
+        policy_of: PolicyOf,
         store_host: bytes,
         new_topic_id: Callable[[], bytes],
     ) -> None:
@@ -114,7 +114,7 @@ class Store:
         self.log.end = self.found.end
         self.log.last_store_ms = self.found.last_store_ms
         journal, upkeep = LateJournal(), LateJournal()
-        self.topics = Topics(journal, upkeep=upkeep, new_id=new_topic_id)
+        self.topics = Topics(journal, upkeep=upkeep, new_id=new_topic_id, policy_of=policy_of)
         self.progress = Progress(journal, clock, upkeep=upkeep)
         self.epochs = Epochs()
         self.snapshots = Snapshots(directory.child("snapshots"))
@@ -246,7 +246,7 @@ class Store:
         self.topics.on_log_starts.append(self._set_log_starts)
 
     def _make_queues(self, topic: Topic) -> None:
-        is_sync = self.config.flush == "sync" or topic.config.get(FLUSH_EACH) == "1"
+        is_sync = self.config.flush == "sync" or topic.policy.is_sync
         for queue in self.queues.create(topic.encoded, topic.id, topic.queue_count):
             queue.turn(is_sync=is_sync)
 

@@ -3,7 +3,7 @@
 from tests.store.keeping import Keeping
 from tests.store.reading import entries
 
-from rockgate.store.store import FLUSH_EACH
+from rockgate.gateway.topics.policy import FLUSH_EACH
 
 
 def watermark(keeping: Keeping) -> int:

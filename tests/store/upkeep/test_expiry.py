@@ -6,22 +6,24 @@ import pytest
 from tests.store.keeping import CONFIG, HOUR_MS, Keeping
 
 from rockgate.store.clock import ManualClock
+from rockgate.store.policy import QueuePolicy
 from rockgate.store.state.topic import Topic
 from rockgate.store.state.topicchanges import Created
-from rockgate.store.upkeep.expiry import DOUBT_MS, JUMP_MS, BelievedTime, is_expiring, limits_of
+from rockgate.store.upkeep.expiry import DOUBT_MS, JUMP_MS, BelievedTime, limits_of
 
 
-def topic(**config: str) -> Topic:
-    settings = {key.replace("_", "."): value for key, value in config.items()}
+def topic(policy: QueuePolicy) -> Topic:
     created = Created(
         name="t",
         topic_id=b"i" * 16,
         queue_count=1,
         permission=6,
         is_internal=False,
-        config=settings,
+        config={},
     )
-    return Topic(created, 0)
+    made = Topic(created, 0)
+    made.policy = policy
+    return made
 
 
 # Limits
@@ -29,30 +31,34 @@ def topic(**config: str) -> Topic:
 
 def test_a_topic_without_limits_of_its_own_has_the_stores() -> None:
     config = Keeping(retention_ms=5, retention_bytes=7).config
-    assert limits_of(topic(), config) == (5, 7)
-    assert limits_of(topic(retention_ms="9"), config) == (9, 7)
-    assert limits_of(topic(retention_bytes="9"), config) == (5, 9)
+    assert limits_of(topic(QueuePolicy()), config) == (5, 7)
+    assert limits_of(topic(QueuePolicy(retention_ms=9)), config) == (9, 7)
+    assert limits_of(topic(QueuePolicy(retention_bytes=9)), config) == (5, 9)
 
 
-@pytest.mark.parametrize("text", ["-1", "-2", "-9223372036854775808"])
-def test_a_limit_below_zero_is_none(text: str) -> None:
-    assert limits_of(topic(retention_ms=text, retention_bytes=text), CONFIG) == (-1, -1)
-
-
-@pytest.mark.parametrize("text", ["", "soon", "1.5", "1h"])
-def test_a_limit_that_is_no_number_is_the_stores(text: str) -> None:
+@pytest.mark.parametrize("number", [-1, -2, -(1 << 63)])
+def test_a_limit_below_zero_is_none(number: int) -> None:
     config = Keeping(retention_ms=5, retention_bytes=7).config
-    assert limits_of(topic(retention_ms=text, retention_bytes=text), config) == (5, 7)
+    unlimited = QueuePolicy(retention_ms=number, retention_bytes=number)
+    assert limits_of(topic(unlimited), config) == (-1, -1)
 
 
-@pytest.mark.parametrize(
-    ("policy", "expires"),
-    [("delete", True), ("compact", False), ("compact,delete", True), ("delete, compact", True)],
-)
-def test_what_is_only_compacted_never_expires(policy: str, expires: bool) -> None:
-    table = topic(cleanup_policy=policy, retention_ms="5")
-    assert is_expiring(table) is expires
-    assert limits_of(table, CONFIG).age_ms == (5 if expires else -1)
+def test_what_does_not_expire_has_no_limits() -> None:
+    policy = QueuePolicy(expires=False, retention_ms=5, retention_bytes=7)
+    assert limits_of(topic(policy), CONFIG) == (-1, -1)
+
+
+def test_a_policy_is_read_once_for_each_config() -> None:
+    keeping = Keeping()
+    orders = keeping.topic("orders", retention_ms="9")
+    policy = orders.policy
+    assert policy == QueuePolicy(retention_ms=9)
+    keeping.fill("orders", 5)
+    assert keeping.store.topics.get("orders").policy is policy
+    keeping.store.topics.set_config({orders: {"retention.bytes": "7"}})
+    assert orders.policy == QueuePolicy(retention_bytes=7)
+    keeping.reopen()
+    assert keeping.store.topics.get("orders").policy == QueuePolicy(retention_bytes=7)
 
 
 # Time

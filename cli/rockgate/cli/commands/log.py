@@ -215,6 +215,7 @@ def _opener(config: Config) -> Opener:
     from rockgate.gateway.compose.remoting import RemotingFolds
     from rockgate.gateway.runtime.errors import IdentityError
     from rockgate.gateway.runtime.identity import look
+    from rockgate.gateway.topics.policy import queue_policy
     from rockgate.gateway.transcode.keys import record_keys
     from rockgate.store.check.trial import CannotOpen
     from rockgate.store.clock import SystemClock
@@ -226,7 +227,14 @@ def _opener(config: Config) -> Opener:
         return [*KafkaFolds.make(journal, topics).all(), *RemotingFolds.make(journal).all()]
 
     def opens(directory: Directory) -> None:
-        Store(directory, config.store, SystemClock(), folds=folds, record_keys=record_keys)
+        Store(
+            directory,
+            config.store,
+            SystemClock(),
+            folds=folds,
+            record_keys=record_keys,
+            policy_of=queue_policy,
+        )
         try:
             look(Path(directory.path), config.server.node_id)
         except IdentityError as error:

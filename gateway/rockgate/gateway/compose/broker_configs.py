@@ -21,10 +21,10 @@ from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 from rockgate.gateway.kafka.configs.types import ConfigKind
 from rockgate.gateway.net.address import Address
+from rockgate.gateway.topics.policy import FLUSH_EACH
 
 _INT_MAX = (1 << 31) - 1
 _NODE_ID = "server.node_id"
-FLUSH_EACH = "flush.messages"
 
 
 _FACTS = (

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from rockgate.gateway.net.clock import Clock, Timer
 from rockgate.gateway.runtime.errors import StartError
+from rockgate.gateway.topics.policy import queue_policy
 from rockgate.store.clock import SystemClock
 from rockgate.store.config import StoreConfig
 from rockgate.store.errors import StoreError
@@ -47,6 +48,7 @@ async def open_store(
                 SystemClock(),
                 folds=folds,
                 record_keys=record_keys,
+                policy_of=queue_policy,
                 store_host=store_host,
             )
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
+from rockgate.store.policy import QueuePolicy
 from rockgate.store.state.topic import Topic
 from rockgate.store.state.topicchanges import QUEUE_COUNT_MAX, READ, WRITE, NewTopic
 
@@ -16,6 +17,7 @@ __all__ = [
     "OnGrown",
     "OnLogStarts",
     "OnTopic",
+    "QueuePolicy",
     "Topic",
     "TopicEvents",
     "TopicLookup",

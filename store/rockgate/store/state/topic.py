@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from rockgate.store.errors import StoreCorrupt
+from rockgate.store.policy import DEFAULT_POLICY
 from rockgate.store.state.fold import check_format
 from rockgate.store.state.topicchanges import READ, WRITE, Created, LogStarts
 
@@ -34,6 +35,7 @@ class Topic:
         "name",
         "permission",
         "place",
+        "policy",
         "position",
         "queue_count",
         "read_queues",
@@ -55,6 +57,8 @@ class Topic:
         self.permission = created.permission
         self.is_internal = created.is_internal
         self.config: Mapping[str, str] = created.config
+        self.policy = DEFAULT_POLICY
+        """What the config means for the store; the fold renews it with the config."""
         self.log_starts: dict[int, int] = {}
         """The first offset of each queue that does not begin at 0."""
         self.place = -1

@@ -22,6 +22,7 @@ from rockgate.store.errors import (
     UnknownQueue,
     UnknownTopic,
 )
+from rockgate.store.policy import PolicyOf, default_policy
 from rockgate.store.state.fold import Change, Journal
 from rockgate.store.state.roster import Roster
 from rockgate.store.state.slicing import Measured, sliced
@@ -70,11 +71,13 @@ class Topics:
         *,
         upkeep: Journal | None = None,
         new_id: Callable[[], bytes] = random_topic_id,
+        policy_of: PolicyOf = default_policy,
         slice_cost: int = SLICE_COST,
     ) -> None:
         self._journal = journal
         self._upkeep = upkeep or journal
         self._new_id = new_id
+        self._policy_of = policy_of
         self._slice_cost = slice_cost
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[bytes, Topic] = {}
@@ -258,6 +261,7 @@ class Topics:
             listener(topic)
 
     def _insert(self, topic: Topic) -> None:
+        topic.policy = self._policy_of(topic.config)
         topic.place = self._roster.add(topic)
         self._by_name[topic.name] = topic
         self._by_id[topic.id] = topic
@@ -275,6 +279,7 @@ class Topics:
     def _alter(self, topic: Topic, kind: Kind, item: Any) -> None:
         if kind is Kind.CONFIG:
             topic.config = item.config
+            topic.policy = self._policy_of(topic.config)
         elif kind is Kind.PERMISSION:
             topic.permission = item.permission
         else:

@@ -17,12 +17,12 @@ from typing import Final, NamedTuple
 
 from rockgate.store.clock import Clock
 from rockgate.store.config import StoreConfig
+from rockgate.store.policy import UNLIMITED
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queuetable import QueueTable
 from rockgate.store.state.topic import Topic
 from rockgate.store.state.topics import Topics
 
-UNLIMITED: Final = -1
 JUMP_MS: Final = 60_000
 """How far the wall clock may run ahead of elapsed time between two looks without being doubted."""
 DOUBT_MS: Final = 3_600_000
@@ -41,28 +41,16 @@ class Limits(NamedTuple):
     size: int
 
 
-def is_expiring(topic: Topic) -> bool:
-    """Say whether messages of a topic expire at all; those of a compacted one do not."""
-    policies = topic.config.get("cleanup.policy", "delete").split(",")
-    return any(policy.strip() == "delete" for policy in policies)
-
-
 def limits_of(topic: Topic, config: StoreConfig) -> Limits:
-    """Return a topic's limits; what its config does not say, or says badly, the store's does."""
-    if not is_expiring(topic):
+    """Return a topic's limits; where its policy has none, the store's."""
+    policy = topic.policy
+    if not policy.expires:
         return Limits(UNLIMITED, UNLIMITED)
+    age_ms, size = policy.retention_ms, policy.retention_bytes
     return Limits(
-        _number(topic.config.get("retention.ms"), config.retention_ms),
-        _number(topic.config.get("retention.bytes"), config.retention_bytes),
+        max(UNLIMITED, config.retention_ms if age_ms is None else age_ms),
+        max(UNLIMITED, config.retention_bytes if size is None else size),
     )
-
-
-def _number(text: str | None, default: int) -> int:
-    try:
-        number = default if text is None else int(text)
-    except ValueError:
-        number = default
-    return max(UNLIMITED, number)
 
 
 class BelievedTime:

@@ -25,7 +25,7 @@ from rockgate.store.state.topic import Topic
 from rockgate.store.state.topics import Topics
 from rockgate.store.upkeep.checkpointing import Checkpointer
 from rockgate.store.upkeep.disk import DiskWatch
-from rockgate.store.upkeep.expiry import Expiry, is_expiring
+from rockgate.store.upkeep.expiry import Expiry
 from rockgate.store.upkeep.relocation import Keys, Mover
 from rockgate.store.upkeep.reserve import Reserve
 from rockgate.store.upkeep.usage import Keeper, Usage, prefix_to_empty
@@ -260,7 +260,7 @@ class Retention:
         starts: dict[Topic, dict[int, int]] = {}
         for count, run in enumerate(self._queues.index(segment.start).runs(), 1):
             topic = self._topics.find_id(run.topic_id)
-            if topic is not None and run.queue_id < topic.queue_count and is_expiring(topic):
+            if topic is not None and run.queue_id < topic.queue_count and topic.policy.expires:
                 offsets = starts.setdefault(topic, {})
                 offsets[run.queue_id] = max(run.end, offsets.get(run.queue_id, 0))
             if count % _FORCE_COUNT == 0:
