@@ -63,7 +63,13 @@ class KafkaWorld(World):
         self.settings = SettingsCache(TopicDefaults())
         self.delays = RecordDelays(store=self.store, held=self.folds.held, terms=TERMS)
         self.scheduling = HeldScheduling(store=self.store, held=self.folds.held, terms=TERMS)
-        self.store.deliveries.records = Redelivering(store=self.store, settings=self.settings)
+        self.store.deliveries.records = Redelivering(
+            topics=self.store.topics,
+            queues=self.store.queues,
+            epochs=self.store.epochs,
+            clock=self.store.clock,
+            settings=self.settings,
+        )
         self.store.deliveries.redeliver = lambda found, offset: None
         self.store.retention.keep(self.folds.held)
         self.opening = Opening(self.waiting.wake_changed)

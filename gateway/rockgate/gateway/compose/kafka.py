@@ -195,7 +195,13 @@ class KafkaAssembly:
         """Make what delays records, and let it know what comes due; held batches go on."""
         store, held, remoting = self.store, self.folds.held, self.config.remoting
         terms = Terms(read_levels(remoting.delay_levels), remoting.delay_ms_max)
-        store.deliveries.records = Redelivering(store=store, settings=self.settings)
+        store.deliveries.records = Redelivering(
+            topics=store.topics,
+            queues=store.queues,
+            epochs=store.epochs,
+            clock=store.clock,
+            settings=self.settings,
+        )
         store.retention.keep(held)
         return (
             RecordDelays(store=store, held=held, terms=terms, threads=self.threads),

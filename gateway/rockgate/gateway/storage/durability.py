@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, NamedTuple, TypeVar
 
-from rockgate.store.api.store import Store
+from rockgate.store.api.store import FlushedLog
 from rockgate.store.errors import FlushTimeout
 
 A = TypeVar("A")
@@ -28,7 +28,7 @@ class Late(FlushTimeout):
 class Durability:
     """Holds answers back until the log is on disk as far as they need it."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: FlushedLog) -> None:
         self._log = store.log
         self._flusher = store.flusher
         self._is_sync = store.config.flush == "sync"

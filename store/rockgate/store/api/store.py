@@ -9,40 +9,29 @@ from rockgate.store.api.append import Appender
 from rockgate.store.api.clock import Clock
 from rockgate.store.api.delay import Delays, Deliveries
 from rockgate.store.api.log import Epochs, Flushing, Log, Warmth
-from rockgate.store.api.progress import Progress
+from rockgate.store.api.progress import CommittedOffsets, Progress
 from rockgate.store.api.queues import Queue, Queues
 from rockgate.store.api.read import Lookup, Reader
-from rockgate.store.api.topics import Topic, Topics
+from rockgate.store.api.topics import Topic, TopicLookup, Topics
 from rockgate.store.config import StoreConfig
 
-__all__ = ["Store"]
+__all__ = ["FlushedLog", "ReadOnlyStore", "Store"]
 
 
-class Store(Protocol):
-    """All parts of one store. Its methods, and theirs, belong to one thread."""
-
-    on_flushed: Callable[[int], None]
-    """Told after every flush up to where it came: what sync queues show has grown."""
-
-    @property
-    def config(self) -> StoreConfig:
-        """Its settings."""
+class ReadOnlyStore(Protocol):
+    """What can be looked at, for those who change nothing."""
 
     @property
     def clock(self) -> Clock:
         """The time it goes by."""
 
     @property
-    def topics(self) -> Topics:
+    def topics(self) -> TopicLookup:
         """All topics."""
 
     @property
     def queues(self) -> Queues:
         """Their queues."""
-
-    @property
-    def appender(self) -> Appender:
-        """The way in."""
 
     @property
     def reader(self) -> Reader:
@@ -57,10 +46,6 @@ class Store(Protocol):
         """What all queues lie in."""
 
     @property
-    def flusher(self) -> Flushing:
-        """How far it is on disk."""
-
-    @property
     def warmth(self) -> Warmth:
         """What of it is in memory."""
 
@@ -69,8 +54,50 @@ class Store(Protocol):
         """The runs in which it was written."""
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> CommittedOffsets:
         """Up to where groups have read."""
+
+    @property
+    def disk_used_percent(self) -> float:
+        """How full the disk is that it lies on."""
+
+    def queue(self, topic: Topic, queue_id: int) -> Queue:
+        """Return one queue of a topic; UnknownQueue if it has no such."""
+
+
+class FlushedLog(Protocol):
+    """The log, and how far it is on disk."""
+
+    @property
+    def config(self) -> StoreConfig:
+        """What is to be on disk, and when."""
+
+    @property
+    def log(self) -> Log:
+        """What was appended."""
+
+    @property
+    def flusher(self) -> Flushing:
+        """What of it is on disk."""
+
+
+class Store(ReadOnlyStore, FlushedLog, Protocol):
+    """All parts of one store. Its methods, and theirs, belong to one thread."""
+
+    on_flushed: Callable[[int], None]
+    """Told after every flush up to where it came: what sync queues show has grown."""
+
+    @property
+    def topics(self) -> Topics:
+        """All topics, and how they are changed."""
+
+    @property
+    def appender(self) -> Appender:
+        """The way in."""
+
+    @property
+    def progress(self) -> Progress:
+        """Up to where groups have read, and how that is changed."""
 
     @property
     def delay(self) -> Delays:
@@ -79,10 +106,3 @@ class Store(Protocol):
     @property
     def deliveries(self) -> Deliveries:
         """How it is delivered."""
-
-    @property
-    def disk_used_percent(self) -> float:
-        """How full the disk is that it lies on."""
-
-    def queue(self, topic: Topic, queue_id: int) -> Queue:
-        """Return one queue of a topic; UnknownQueue if it has no such."""

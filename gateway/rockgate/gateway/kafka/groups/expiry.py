@@ -24,7 +24,7 @@ from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.groups.subscription import subscribed
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.net.clock import Clock, Timer
-from rockgate.store.api.clock import Complaint
+from rockgate.store.api.problems import Complaint
 from rockgate.store.api.progress import Committed, Key, Progress
 from rockgate.store.api.topics import TopicLookup
 from rockgate.store.errors import StoreError

@@ -45,7 +45,7 @@ from rockgate.gateway.kafka.groups.waiters import Waiter
 from rockgate.gateway.kafka.request.now import Durable, Now
 from rockgate.gateway.net.clock import Clock, Timer
 from rockgate.protocol.kafka.errors import ErrorCode
-from rockgate.store.api.clock import Complaint
+from rockgate.store.api.problems import Complaint
 from rockgate.store.errors import StoreError
 
 A = TypeVar("A")

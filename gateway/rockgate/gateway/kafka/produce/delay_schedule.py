@@ -14,8 +14,8 @@ from rockgate.gateway.delay.opening import Opened, open_batch, open_politely, wa
 from rockgate.protocol.entry import body_of
 from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
 from rockgate.protocol.kafka.records.bounds import LIGHT, WIDEST, is_heavy
-from rockgate.store.api.clock import Complaint, Remembered
 from rockgate.store.api.held import HELD_TOPIC, Held, HeldEntries, Kind, Scheduled, encode
+from rockgate.store.api.problems import Complaint, Remembered
 from rockgate.store.api.queues import Unit
 from rockgate.store.api.read import Slice
 from rockgate.store.api.store import Store

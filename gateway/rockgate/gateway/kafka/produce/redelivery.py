@@ -27,8 +27,11 @@ from rockgate.protocol.kafka.records.bounds import LIGHT, WIDEST, is_heavy
 from rockgate.protocol.kafka.records.record import is_delta
 from rockgate.protocol.kafka.records.regrouping import Raw, raw_record, regrouped
 from rockgate.store.api.append import Draft, Intake, Stamp
+from rockgate.store.api.clock import Clock
+from rockgate.store.api.log import Epochs
+from rockgate.store.api.queues import Queues
 from rockgate.store.api.read import Slice
-from rockgate.store.api.store import Store
+from rockgate.store.api.topics import TopicLookup
 from rockgate.store.errors import StoreCorrupt
 
 CACHE_BYTES: Final = 32 << 20
@@ -61,14 +64,17 @@ class Redelivering:
     def __init__(
         self,
         *,
-        store: Store,
+        topics: TopicLookup,
+        queues: Queues,
+        epochs: Epochs,
+        clock: Clock,
         settings: SettingsCache,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._topics = store.topics
-        self._queues = store.queues
-        self._clock = store.clock
-        self._epoch = store.epochs.current
+        self._topics = topics
+        self._queues = queues
+        self._clock = clock
+        self._epoch = epochs.current
         self._settings = settings
         self._seconds = seconds
         self._until = 0.0

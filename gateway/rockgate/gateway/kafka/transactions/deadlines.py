@@ -14,7 +14,8 @@ from typing import Final
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.transaction import PREPARED, State, Transaction
-from rockgate.store.api.clock import BelievedTime, Clock, Complaint
+from rockgate.store.api.clock import BelievedTime, Clock
+from rockgate.store.api.problems import Complaint
 from rockgate.store.errors import StoreError
 
 EXPIRY_EVERY_MS: Final = 60_000

@@ -19,7 +19,7 @@ from rockgate.protocol.remoting.bodies.operating import HalfPage, HalfView, Reso
 from rockgate.protocol.remoting.headers.operating import ListHalvesHeader
 from rockgate.store.api.half import MESSAGES, Half, HalfMessages
 from rockgate.store.api.read import no_batch_keys
-from rockgate.store.api.store import Store
+from rockgate.store.api.store import ReadOnlyStore
 
 HALVES_PER_TURN: Final = 2_000
 LIMIT_MAX: Final = 200
@@ -32,7 +32,7 @@ class HalfAdmin:
     def __init__(
         self,
         *,
-        store: Store,
+        store: ReadOnlyStore,
         undecided: HalfMessages,
         halves: Halves,
         checking: Checking,

@@ -32,7 +32,7 @@ from rockgate.protocol.remoting.command import Buffer
 from rockgate.store.api.log import Place
 from rockgate.store.api.queues import Queue
 from rockgate.store.api.read import Slice
-from rockgate.store.api.store import Store
+from rockgate.store.api.store import ReadOnlyStore
 
 ROUNDS_MAX = 64
 """Runs and batches that one pull may be put together from."""
@@ -61,7 +61,7 @@ class Puller:
     def __init__(
         self,
         *,
-        store: Store,
+        store: ReadOnlyStore,
         unstable: Unstable,
         transcoder: Transcoder,
         now: Callable[[], float] = perf_counter,

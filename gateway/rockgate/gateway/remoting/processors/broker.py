@@ -19,13 +19,13 @@ from rockgate.protocol.remoting import javajson
 from rockgate.protocol.remoting.bodies.topics import KeyValues
 from rockgate.protocol.remoting.codes import VERSION, ResponseCode
 from rockgate.protocol.remoting.command import Command
-from rockgate.store.api.store import Store
+from rockgate.store.api.store import ReadOnlyStore
 
 
 class BrokerRequests:
     """Answers about the broker."""
 
-    def __init__(self, *, store: Store, config: RemotingConfig, address: str) -> None:
+    def __init__(self, *, store: ReadOnlyStore, config: RemotingConfig, address: str) -> None:
         self._store = store
         self._config = config
         self._address = address

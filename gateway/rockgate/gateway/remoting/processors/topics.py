@@ -27,7 +27,7 @@ from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers import topics as fields
 from rockgate.store.api.queues import Queue
-from rockgate.store.api.store import Store
+from rockgate.store.api.store import ReadOnlyStore
 from rockgate.store.api.topics import Topic
 
 PERMISSION_MAX = 7
@@ -39,7 +39,7 @@ class TopicRequests:
     def __init__(
         self,
         *,
-        store: Store,
+        store: ReadOnlyStore,
         topics: TopicBook,
         clients: Clients,
         puller: Puller,
