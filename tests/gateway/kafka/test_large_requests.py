@@ -40,6 +40,7 @@ from rockgate.gateway.kafka.server.dispatch import Dispatcher
 from rockgate.gateway.kafka.topics.advertised import Advertised
 from rockgate.gateway.kafka.transactions.transaction import Producer
 from rockgate.gateway.net.address import Address
+from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.protocol.errors import ProtocolError
 from rockgate.protocol.kafka.connection import ServerConnection
@@ -83,6 +84,7 @@ class Server:
             store=world.store,
             folds=world.folds,
             waiting=world.waiting,
+            durability=Durability(world.store),
             telemetry=Telemetry(),
             threads=BatchThreads(),
         )

@@ -43,6 +43,7 @@ from rockgate.gateway.runtime.datadir import refuse_if_in_use
 from rockgate.gateway.runtime.identity import identify
 from rockgate.gateway.runtime.malloc_trim import Trimming, TrimmingThread
 from rockgate.gateway.runtime.tuning import Freezer, tune_allocator, tune_collector, tune_threads
+from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.telemetry.loop import LoopWatch
 from rockgate.gateway.telemetry.process import ProcessSource
@@ -161,6 +162,7 @@ class Server:
         telemetry.sources += [StoreSource(store), BatchSource(threads)]
         waiting = Waiting()
         waiting.follow(store)
+        durability = Durability(store)
         identity = identify(data_dir, config.server.node_id)
         log.info("opened node_id=%d cluster_id=%s", identity.node_id, identity.cluster_id)
 
@@ -171,6 +173,7 @@ class Server:
             store=store,
             folds=folds,
             waiting=waiting,
+            durability=durability,
             telemetry=telemetry,
             threads=threads,
         )
@@ -183,6 +186,7 @@ class Server:
             unstable=folds.unstable,
             empty=folds.empty,
             waiting=waiting,
+            durability=durability,
             store_host=host,
             threads=threads,
         )

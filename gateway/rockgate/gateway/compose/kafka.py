@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.compose.broker_configs import broker_configs, topic_defaults
 from rockgate.gateway.compose.config import Config
-from rockgate.gateway.compose.kafka_services import Services
+from rockgate.gateway.compose.kafka_services import ReadPath, Services
 from rockgate.gateway.compose.kafka_table import HANDLERS
 from rockgate.gateway.compose.metrics.kafka import GroupSource, RequestSource, TopicSource
 from rockgate.gateway.compose.metrics.producers import RememberedSource
@@ -38,6 +38,7 @@ from rockgate.gateway.kafka.server.request_metrics import Accounting, counting
 from rockgate.gateway.kafka.server.traffic import Traffic
 from rockgate.gateway.kafka.topics.advertised import Advertised
 from rockgate.gateway.kafka.topics.metadata_cache import MetadataCache
+from rockgate.gateway.kafka.topics.sizes import QueueSizes
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.deadlines import Deadlines
 from rockgate.gateway.kafka.transactions.fold import Transactions
@@ -112,6 +113,7 @@ class KafkaAssembly:
         store: Store,
         folds: KafkaFolds,
         waiting: Waiting,
+        durability: Durability,
         telemetry: Telemetry,
         threads: BatchThreads,
         given: Collection[str] = (),
@@ -123,6 +125,7 @@ class KafkaAssembly:
         self.store = store
         self.folds = folds
         self.waiting = waiting
+        self.durability = durability
         self.telemetry = telemetry
         self.defaults = topic_defaults(config)
         self.settings = SettingsCache(self.defaults)
@@ -152,7 +155,11 @@ class KafkaAssembly:
         self.telemetry.sources += [
             RequestSource(stats=stats, connections=connections, throttling=throttling),
             TopicSource(
-                catalog=self.catalog, store=self.store, traffic=traffic, config=config.metrics
+                catalog=self.catalog,
+                store=self.store,
+                sizes=services.sizes,
+                traffic=traffic,
+                config=config.metrics,
             ),
             GroupSource(
                 groups=groups, store=self.store, empty=self.folds.empty, config=config.metrics
@@ -248,6 +255,15 @@ class KafkaAssembly:
             data_dir=str(config.server.data_dir.absolute()),
             advertised=advertised,
             store=store,
+            durability=self.durability,
+            reading=ReadPath(
+                store=store,
+                waiting=self.waiting,
+                delays=self.delays,
+                unstable=self.folds.unstable,
+                threads=self.threads,
+            ),
+            sizes=self._sizes(),
             producers=self.folds.producers,
             transactions=self.folds.transactions,
             unstable=self.folds.unstable,
@@ -272,6 +288,12 @@ class KafkaAssembly:
             transactions_config=config.transactions,
         )
 
+    def _sizes(self) -> QueueSizes:
+        """Make what counts the bytes of queues, and have it forget deleted topics."""
+        sizes = QueueSizes()
+        self.store.topics.on_deleted.append(sizes.forget)
+        return sizes
+
     def make_groups(self, resources: AsyncExitStack) -> Groups:
         """Bring groups back to life, and let old offsets go from time to time."""
         config, store, saved = self.config.groups, self.store, self.folds.groups
@@ -279,7 +301,7 @@ class KafkaAssembly:
             config=config,
             saved=saved,
             progress=StoreProgress(store.progress),
-            durability=Durability(store),
+            durability=self.durability,
             new_id=new_member_id,
             pending=self.folds.transactions.pending,
         )

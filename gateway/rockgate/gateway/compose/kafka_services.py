@@ -57,6 +57,30 @@ from rockgate.gateway.visibility.stable_offsets import Unstable
 from rockgate.store.store import Store
 
 
+class ReadPath:
+    """What the handlers that read have in common: one of each, so that caches are shared."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        waiting: Waiting,
+        delays: RecordDelays,
+        unstable: Unstable,
+        threads: BatchThreads,
+    ) -> None:
+        self.epochs = LeaderEpochs(store.epochs, store.reader)
+        self.warming = Warming(store.warmth, store.log)
+        self.reader = PartitionReader(
+            reader=store.reader,
+            epochs=self.epochs,
+            transcoder=Transcoding(Opening(waiting.wake_changed)),
+            shown=delays.shown,
+            unstable=unstable,
+        )
+        self.search = TimeSearch(store.reader, self.epochs, self.warming, threads)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """What handlers can be made of; the app brings it together, and no handler sees it."""
@@ -65,6 +89,9 @@ class Services:
     data_dir: str
     advertised: Advertised
     store: Store
+    durability: Durability
+    reading: ReadPath
+    sizes: QueueSizes
     producers: Producers
     transactions: Transactions
     unstable: Unstable
@@ -109,34 +136,18 @@ def alterable(services: Services, **more: Resources) -> Alterable:
 
 
 def describe_log_dirs(services: Services) -> DescribeLogDirs:
-    """Make DescribeLogDirs, with sizes that forget deleted topics."""
-    store, sizes = services.store, QueueSizes()
-    store.topics.on_deleted.append(sizes.forget)
+    """Make DescribeLogDirs."""
     return DescribeLogDirs(
-        catalog=services.catalog, queues=store.queues, path=services.data_dir, sizes=sizes
+        catalog=services.catalog,
+        queues=services.store.queues,
+        path=services.data_dir,
+        sizes=services.sizes,
     )
-
-
-class _Reading:
-    """What the handlers that read are made of."""
-
-    def __init__(self, services: Services) -> None:
-        store = services.store
-        self.epochs = LeaderEpochs(store.epochs, store.reader)
-        self.warming = Warming(store.warmth, store.log)
-        self.reader = PartitionReader(
-            reader=store.reader,
-            epochs=self.epochs,
-            transcoder=Transcoding(Opening(services.waiting.wake_changed)),
-            shown=services.delays.shown,
-            unstable=services.unstable,
-        )
-        self.search = TimeSearch(store.reader, self.epochs, self.warming, services.threads)
 
 
 def fetch(services: Services) -> Fetch:
     """Make Fetch with its sessions."""
-    config, reading = services.kafka_config, _Reading(services)
+    config, reading = services.kafka_config, services.reading
     return Fetch(
         topics=services.store.topics,
         queues=services.store.queues,
@@ -157,7 +168,7 @@ def fetch(services: Services) -> Fetch:
 
 def list_offsets(services: Services) -> ListOffsets:
     """Make ListOffsets."""
-    reading = _Reading(services)
+    reading = services.reading
     return ListOffsets(
         topics=services.store.topics,
         queues=services.store.queues,
@@ -170,7 +181,7 @@ def list_offsets(services: Services) -> ListOffsets:
 
 def offset_for_leader_epoch(services: Services) -> OffsetForLeaderEpoch:
     """Make OffsetForLeaderEpoch."""
-    reading = _Reading(services)
+    reading = services.reading
     return OffsetForLeaderEpoch(
         topics=services.store.topics,
         queues=services.store.queues,
@@ -189,6 +200,6 @@ def write_txn_markers(services: Services) -> WriteTxnMarkers:
             store=store, unstable=unstable, producers=producers, held=services.delays.held
         ),
         unstable=unstable,
-        durability=Durability(store),
+        durability=services.durability,
         accepts_all=services.transactions_config.accept_markers,
     )

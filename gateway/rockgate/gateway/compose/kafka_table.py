@@ -51,7 +51,6 @@ from rockgate.gateway.kafka.handlers.txn_offset_commit import TxnOffsetCommit
 from rockgate.gateway.kafka.handlers.update_features import UpdateFeatures
 from rockgate.gateway.kafka.request.handler import Row, row
 from rockgate.gateway.kafka.transactions.produce_check import TransactionalWrites
-from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.keys import ApiKey
 
 HANDLERS: tuple[Row[Services], ...] = (
@@ -60,6 +59,7 @@ HANDLERS: tuple[Row[Services], ...] = (
         lambda s: produce.Produce(
             threads=s.threads,
             store=s.store,
+            durability=s.durability,
             producers=s.producers,
             settings=s.settings,
             writes=TransactionalWrites(
@@ -83,7 +83,7 @@ HANDLERS: tuple[Row[Services], ...] = (
             metadata_cache=s.metadata_cache,
             cluster_id=s.identity.cluster_id,
             config=s.topics_config,
-            durability=Durability(s.store),
+            durability=s.durability,
         ),
     ),
     row(
@@ -92,7 +92,7 @@ HANDLERS: tuple[Row[Services], ...] = (
             catalog=s.catalog,
             progress=s.progress,
             groups=s.groups,
-            durability=Durability(s.store),
+            durability=s.durability,
             now_ms=s.store.clock.now_ms,
             metadata_bytes_max=s.groups_config.metadata_bytes_max,
         ),
@@ -134,7 +134,7 @@ HANDLERS: tuple[Row[Services], ...] = (
             replicas=kafka_services.replicas(s),
             defaults=s.defaults,
             config=s.topics_config,
-            durability=Durability(s.store),
+            durability=s.durability,
             throttling=s.throttling,
         ),
     ),
@@ -142,31 +142,31 @@ HANDLERS: tuple[Row[Services], ...] = (
         ApiKey.DELETE_TOPICS,
         lambda s: DeleteTopics(
             catalog=s.catalog,
-            durability=Durability(s.store),
+            durability=s.durability,
             throttling=s.throttling,
         ),
     ),
-    row(ApiKey.DELETE_RECORDS, lambda s: DeleteRecords(s.store)),
+    row(ApiKey.DELETE_RECORDS, lambda s: DeleteRecords(store=s.store, durability=s.durability)),
     row(
         ApiKey.INIT_PRODUCER_ID,
         lambda s: InitProducerId(
-            producers=s.producers, coordinator=s.coordinator, durability=Durability(s.store)
+            producers=s.producers, coordinator=s.coordinator, durability=s.durability
         ),
     ),
     row(ApiKey.OFFSET_FOR_LEADER_EPOCH, kafka_services.offset_for_leader_epoch),
     row(
         ApiKey.ADD_PARTITIONS_TO_TXN,
         lambda s: AddPartitionsToTxn(
-            topics=s.store.topics, coordinator=s.coordinator, durability=Durability(s.store)
+            topics=s.store.topics, coordinator=s.coordinator, durability=s.durability
         ),
     ),
     row(
         ApiKey.ADD_OFFSETS_TO_TXN,
-        lambda s: AddOffsetsToTxn(coordinator=s.coordinator, durability=Durability(s.store)),
+        lambda s: AddOffsetsToTxn(coordinator=s.coordinator, durability=s.durability),
     ),
     row(
         ApiKey.END_TXN,
-        lambda s: EndTxn(coordinator=s.coordinator, durability=Durability(s.store)),
+        lambda s: EndTxn(coordinator=s.coordinator, durability=s.durability),
     ),
     row(ApiKey.WRITE_TXN_MARKERS, kafka_services.write_txn_markers),
     row(
@@ -175,7 +175,7 @@ HANDLERS: tuple[Row[Services], ...] = (
             topics=s.store.topics,
             groups=s.groups,
             coordinator=s.coordinator,
-            durability=Durability(s.store),
+            durability=s.durability,
             metadata_bytes_max=s.groups_config.metadata_bytes_max,
         ),
     ),
@@ -191,9 +191,7 @@ HANDLERS: tuple[Row[Services], ...] = (
     ),
     row(
         ApiKey.ALTER_CONFIGS,
-        lambda s: AlterConfigs(
-            alterable=kafka_services.alterable(s), durability=Durability(s.store)
-        ),
+        lambda s: AlterConfigs(alterable=kafka_services.alterable(s), durability=s.durability),
     ),
     row(
         ApiKey.ALTER_REPLICA_LOG_DIRS,
@@ -205,20 +203,20 @@ HANDLERS: tuple[Row[Services], ...] = (
         lambda s: CreatePartitions(
             catalog=s.catalog,
             replicas=kafka_services.replicas(s),
-            durability=Durability(s.store),
+            durability=s.durability,
             throttling=s.throttling,
         ),
     ),
     row(
         ApiKey.DELETE_GROUPS,
-        lambda s: DeleteGroups(groups=s.groups, durability=Durability(s.store)),
+        lambda s: DeleteGroups(groups=s.groups, durability=s.durability),
     ),
     row(ApiKey.ELECT_LEADERS, lambda s: ElectLeaders(s.catalog)),
     row(
         ApiKey.INCREMENTAL_ALTER_CONFIGS,
         lambda s: IncrementalAlterConfigs(
             alterable=kafka_services.alterable(s, BROKER_LOGGER=LoggerLevels()),
-            durability=Durability(s.store),
+            durability=s.durability,
         ),
     ),
     row(
@@ -232,7 +230,7 @@ HANDLERS: tuple[Row[Services], ...] = (
             catalog=s.catalog,
             progress=s.progress,
             groups=s.groups,
-            durability=Durability(s.store),
+            durability=s.durability,
         ),
     ),
     row(
@@ -241,7 +239,7 @@ HANDLERS: tuple[Row[Services], ...] = (
     ),
     row(
         ApiKey.ALTER_CLIENT_QUOTAS,
-        lambda s: AlterClientQuotas(quotas=s.quotas, durability=Durability(s.store)),
+        lambda s: AlterClientQuotas(quotas=s.quotas, durability=s.durability),
     ),
     row(
         ApiKey.DESCRIBE_QUORUM,

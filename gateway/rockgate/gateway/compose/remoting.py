@@ -109,6 +109,7 @@ class RemotingAssembly:
         unstable: Unstable,
         empty: EmptyOffsets,
         waiting: Waiting,
+        durability: Durability,
         store_host: bytes,
         threads: BatchThreads,
     ) -> None:
@@ -134,7 +135,7 @@ class RemotingAssembly:
         )
         self.puller = Puller(store=store, unstable=unstable, transcoder=self.transcoder)
         self.lookup = MessageLookup(store.lookup, self.puller.end, self.transcoder)
-        self.durability = Durability(store)
+        self.durability = durability
         self.sender = Sender(
             appender=store.appender,
             queues=store.queues,

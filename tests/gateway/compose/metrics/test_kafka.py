@@ -13,6 +13,7 @@ from rockgate.gateway.kafka.groups.groups import Groups, new_member_id
 from rockgate.gateway.kafka.server.config import KafkaConfig
 from rockgate.gateway.kafka.server.listener import KafkaConnections
 from rockgate.gateway.kafka.server.traffic import Traffic
+from rockgate.gateway.kafka.topics.sizes import QueueSizes
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.telemetry.config import MetricsConfig
 from rockgate.gateway.telemetry.exposition import Exposition
@@ -56,6 +57,7 @@ def test_topics_are_told_up_to_a_bound() -> None:
     source = TopicSource(
         catalog=admin.catalog,
         store=admin.store,
+        sizes=QueueSizes(),
         traffic=traffic,
         config=MetricsConfig(topics_max=1),
     )

@@ -6,6 +6,7 @@ import pytest
 from tests.gateway.kafka.world import KafkaWorld, call
 
 from rockgate.gateway.kafka.handlers.delete_records import DeleteRecords
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.delete_records import (
     DeleteRecordsPartition,
@@ -22,6 +23,10 @@ from rockgate.store.testing.memory_files import MemoryDisk
 SYNC = StoreConfig(segment_bytes=1 << 20, flush="sync", key_index=False)
 OUT_OF_RANGE = ErrorCode.OFFSET_OUT_OF_RANGE
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def deleting(world: KafkaWorld) -> DeleteRecords:
+    return DeleteRecords(store=world.store, durability=Durability(world.store))
 
 
 def request(*asked: tuple[str, int, int]) -> DeleteRecordsRequest:
@@ -49,7 +54,7 @@ def answers(response: DeleteRecordsResponse, version: int = 2) -> list[tuple[int
 def delete(
     world: KafkaWorld, *asked: tuple[str, int, int], version: int = 2
 ) -> list[tuple[int, int]]:
-    response = DeleteRecords(world.store).handle(request(*asked), call(version))
+    response = deleting(world).handle(request(*asked), call(version))
     assert isinstance(response, DeleteRecordsResponse)
     return answers(response, version)
 
@@ -123,7 +128,7 @@ def test_records_of_the_servers_own_topics_are_not_deleted(world: KafkaWorld) ->
 
 
 def test_a_refusal_is_told_for_each_partition(world: KafkaWorld) -> None:
-    refused = DeleteRecords(world.store).refuse(
+    refused = deleting(world).refuse(
         request(("orders", 0, 5), ("orders", 1, 0)), ErrorCode.UNKNOWN_SERVER_ERROR
     )
     assert answers(refused) == [(-1, -1)] * 2
@@ -143,7 +148,7 @@ async def test_under_sync_the_answer_waits_for_the_disk_and_minds_the_high_water
 
 
 def delete_now(world: KafkaWorld, offset: int) -> asyncio.Future[DeleteRecordsResponse]:
-    response = DeleteRecords(world.store).handle(request(("orders", 0, offset)), call(2))
+    response = deleting(world).handle(request(("orders", 0, offset)), call(2))
     if isinstance(response, DeleteRecordsResponse):
         done: asyncio.Future[DeleteRecordsResponse] = asyncio.get_running_loop().create_future()
         assert answers(response) == [(OUT_OF_RANGE, -1)]

@@ -14,6 +14,7 @@ from rockgate.gateway.kafka.handlers import produce
 from rockgate.gateway.kafka.handlers.produce import Produce, Produced
 from rockgate.gateway.kafka.produce import first_batches
 from rockgate.gateway.net.stream import Disconnect
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.entry import body_of
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.produce import ProducedPartition
@@ -67,6 +68,7 @@ class Listener:
         self.producers = self.world.folds.producers
         self.handler = Produce(
             store=store,
+            durability=Durability(store),
             producers=self.producers,
             settings=SettingsCache(TopicDefaults()),
             writes=transactional_writes(self.world),

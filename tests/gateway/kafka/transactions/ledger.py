@@ -131,6 +131,7 @@ class Ledger(KafkaWorld):
         self.handlers: dict[ApiKey, Any] = {
             ApiKey.PRODUCE: Produce(
                 store=store,
+                durability=durability,
                 producers=folds.producers,
                 settings=self.settings,
                 writes=writes,

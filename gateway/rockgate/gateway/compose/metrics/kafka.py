@@ -64,14 +64,20 @@ class TopicSource:
     """Tells of topics."""
 
     def __init__(
-        self, *, catalog: StoreCatalog, store: Store, traffic: Traffic, config: MetricsConfig
+        self,
+        *,
+        catalog: StoreCatalog,
+        store: Store,
+        sizes: QueueSizes,
+        traffic: Traffic,
+        config: MetricsConfig,
     ) -> None:
         self._catalog = catalog
         self._store = store
         self._traffic = traffic
         self._topics_max = config.topics_max
-        self._sizes = QueueSizes()
-        store.topics.on_deleted += [self._sizes.forget, traffic.forget]
+        self._sizes = sizes
+        store.topics.on_deleted.append(traffic.forget)
 
     def __call__(self, page: Exposition) -> Iterator[None]:
         """Tell, topic by topic."""

@@ -44,9 +44,9 @@ PIECE_COUNT = 100
 class DeleteRecords:
     """Moves the start of logs forward."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, *, store: Store, durability: Durability) -> None:
         self._store = store
-        self._durability = Durability(store)
+        self._durability = durability
 
     def handle(
         self, request: DeleteRecordsRequest, call: Call

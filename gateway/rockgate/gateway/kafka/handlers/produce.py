@@ -108,6 +108,7 @@ class Produce:
         self,
         *,
         store: Store,
+        durability: Durability,
         producers: Producers,
         settings: SettingsCache,
         writes: TransactionalWrites,
@@ -117,7 +118,7 @@ class Produce:
         self._topics = store.topics
         self._queues = store.queues
         self._appender = store.appender
-        self._durability = Durability(store)
+        self._durability = durability
         self._log = store.log
         self._clock: Clock = store.clock
         self._producers = producers

@@ -44,13 +44,17 @@ class QueueSizes:
 
     def measure(self, queue: Queue) -> Iterator[None]:
         """Count what came since the last time; the caller may pause at each step."""
+        # Looked up at each step: another may count the same queue, and have begun anew.
+        while (count := self._count(queue)).ends[-1] < queue.next_offset:
+            self._count_piece(queue, count)
+            yield
+
+    def _count(self, queue: Queue) -> _Count:
         counts = self._counts.setdefault(queue.topic_id, {})
         count = counts.get(queue.queue_id)
         if count is None or count.ends[-1] < queue.log_start:
             count = counts[queue.queue_id] = _Count(queue.log_start)
-        while count.ends[-1] < queue.next_offset:
-            self._count_piece(queue, count)
-            yield
+        return count
 
     def size(self, queue: Queue) -> int:
         """The bytes between the log's start and where counting stopped."""
