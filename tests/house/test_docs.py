@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -28,6 +29,12 @@ from tests.house.markdown import (
 )
 from tests.house.snippets import DEFAULT_ADDRESSES, GUIDES, addressed, run_block
 
+GATEWAY = "rockgate.gateway"
+LINES_MAX = {"README.md": 75, "docs/architecture.md": 200}
+NAMED_MODULE = re.compile(r"`(rockgate(?:\.\w+)+)`")
+NAMED_PATH = re.compile(
+    rf"`((?:{'|'.join(map(re.escape, (*SOURCE_ROOMS, *SIDE_ROOMS)))})/[\w./-]+)`"
+)
 PAGE_NAME = re.compile(r"docs/[a-z0-9/-]+\.md")
 SHELLS = {"sh", "bash", "console"}
 BLOCKS = [block for page in pages() for block in blocks(page)]
@@ -120,6 +127,27 @@ def test_a_block_that_says_it_runs_does(block: Block, tmp_path: Path) -> None:
         run_block(block, addressed(text, server), tmp_path)
 
 
+def test_the_architecture_draws_the_layers_of_the_gateway_as_the_contract_has_them() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    [layers] = [each["layers"] for each in contracts if each.get("containers") == [GATEWAY]]
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    assert re.findall(r'layer\d\["([^"]+)"\]', text) == layers
+
+
+@pytest.mark.parametrize(("page", "lines_max"), LINES_MAX.items())
+def test_a_page_that_everybody_reads_is_short(page: str, lines_max: int) -> None:
+    assert len((ROOT / page).read_text(encoding="utf-8").splitlines()) <= lines_max
+
+
+@pytest.mark.parametrize("page", [p for p in pages() if "decisions" not in p.parts], ids=str)
+def test_every_module_and_path_that_a_page_names_is_there(page: Path) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    paths = [name for name in NAMED_PATH.findall(text) if not (ROOT / name).exists()]
+    assert paths == []
+    assert [name for name in NAMED_MODULE.findall(text) if not is_module(name)] == []
+
+
 def test_the_file_map_names_every_module_once() -> None:
     text = (ROOT / filemap.PAGE).read_text(encoding="utf-8")
     map_text = text.split(filemap.BEGIN)[1].split(filemap.END)[0]
@@ -160,6 +188,19 @@ def test_commands_are_found_in_a_block() -> None:
         ("produce t", ["--acks"]),
         ("", []),
     ]
+
+
+def is_module(name: str) -> bool:
+    """Whether this is a module or package of ours, or the name of something in one."""
+    _, room, *parts = name.split(".")
+    folder = ROOT / room / "rockgate" / room
+    for index, part in enumerate(parts):
+        if (folder / f"{part}.py").is_file():
+            return True
+        if not (folder / part).is_dir():
+            return index == len(parts) - 1 and index > 0 and (folder / "__init__.py").is_file()
+        folder /= part
+    return folder.is_dir()
 
 
 @cache
