@@ -97,9 +97,9 @@ def test_a_topic_without_any_route_is_its_own_error() -> None:
         net = MemoryNet()
         name_server(net, {"read only": route({"b": "b:1"}, perm=4)})
         async with Client("n:1", dial=net.dial) as client:
-            with pytest.raises(NoRoute, match="topic t is unknown"):
+            with pytest.raises(NoRoute, match="Topic t does not exist"):
                 await client.routes.get("t")
-            with pytest.raises(NoRoute, match="no queue that may be written"):
+            with pytest.raises(NoRoute, match="no writable queues"):
                 await client.routes.get("read only")
 
     run(scenario())
@@ -131,7 +131,7 @@ def test_a_route_that_is_none_is_an_error_of_its_name_server(body: bytes) -> Non
         net = MemoryNet()
         name_server(net, {"t": body})
         async with Client("n:1", dial=net.dial) as client:
-            with pytest.raises(NoRoute, match=r"n:1: route of t"):
+            with pytest.raises(NoRoute, match=r"name server n:1: route of t"):
                 await client.routes.get("t")
 
     run(scenario())
@@ -183,7 +183,7 @@ def test_brokers_are_told_who_produces_when_connected_and_every_thirty_seconds()
             broker.transport.lose()
             await pass_time(30)
             assert len(broker.transports) == 2, "dialled again by the next heartbeat"
-            with pytest.raises(ValueError, match="a producer of the group shop already"):
+            with pytest.raises(ValueError, match="already has a producer of group shop"):
                 client.add_producer("shop")
         await settle()
         assert broker.codes[-1] == 35
@@ -227,7 +227,7 @@ def test_a_client_is_opened_once_and_not_used_before() -> None:
         with pytest.raises(Closed, match="is not open"):
             client.broker("b:1")
         async with client:
-            with pytest.raises(Closed, match="opened once"):
+            with pytest.raises(Closed, match="opened only once"):
                 await client.open()
         await client.close()
 
@@ -237,7 +237,7 @@ def test_a_client_is_opened_once_and_not_used_before() -> None:
 @pytest.mark.row("PRD-3")
 @pytest.mark.parametrize("given", ["", ";", []])
 def test_no_name_server_is_an_error_of_its_own(given: str | list[str]) -> None:
-    with pytest.raises(ValueError, match="no name server"):
+    with pytest.raises(ValueError, match="No name server"):
         Client(given)
 
 
@@ -254,10 +254,10 @@ def test_a_short_answer_does_not_become_millions_of_queues() -> None:
         assert len(routes["many"]) < 5000
         name_server(net, routes)
         async with Client("n:1", dial=net.dial) as client:
-            with pytest.raises(NoRoute, match="30 brokers claim 1966080 queues"):
+            with pytest.raises(NoRoute, match="30 brokers have 1,966,080 queues"):
                 await client.routes.get("many")
             for topic in ("below", "absurd"):
-                with pytest.raises(NoRoute, match="claims"):
+                with pytest.raises(NoRoute, match="Invalid route of topic"):
                     await client.routes.get(topic)
             assert len((await client.routes.get("most")).queues) == 65_536
 
@@ -300,7 +300,7 @@ def test_an_answer_of_a_name_server_has_a_size() -> None:
         assert len(large) > 100_000
         name_server(net, {"large": large, "t": b"[" + b" " * (1 << 20) + b"]"})
         async with Client("n:1", dial=net.dial) as client:
-            with pytest.raises(NoRoute, match="1048578 bytes, 1048576 may be"):
+            with pytest.raises(NoRoute, match="1,048,578 bytes; the maximum is 1,048,576"):
                 await client.routes.get("t")
 
     run(scenario())

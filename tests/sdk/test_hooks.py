@@ -137,7 +137,7 @@ def test_a_hook_that_fails_behind_a_send_is_logged_and_no_more(
 
     run(scenario())
     first, _ = (record.message for record in caplog.records)
-    assert first == "a hook failed behind a send to t"
+    assert first == "hook failed after a send to t"
 
 
 def test_the_answer_to_a_check_is_told_too() -> None:

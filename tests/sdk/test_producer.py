@@ -153,7 +153,7 @@ def test_a_queue_is_chosen_by_itself_by_key_or_by_a_selector() -> None:
             assert by_key == {queues[zlib.crc32(b"o-1") % 4]}
             chosen = await producer.send(message, selector=lambda queues: queues[-1])
             assert chosen.queue == queues[3]
-            with pytest.raises(InvalidMessage, match="not by several"):
+            with pytest.raises(InvalidMessage, match="Give only one of queue, key and selector"):
                 await producer.send(message, key="k", queue=queues[0])
 
     run(scenario())
@@ -170,7 +170,7 @@ def test_what_a_selector_does_wrong_reaches_the_caller() -> None:
         async with world.producer() as producer:
             with pytest.raises(ZeroDivisionError):
                 await producer.send(Message("t", b"x"), selector=raising)
-            with pytest.raises(InvalidMessage, match="chose None, which is no queue"):
+            with pytest.raises(InvalidMessage, match="must return a Queue, not None"):
                 await producer.send(Message("t", b"x"), selector=lambda _: None)  # type: ignore[arg-type,return-value]  # on purpose
             world.brokers["a"].script[310] = lambda _: None
             with pytest.raises(TimedOut):
@@ -224,10 +224,10 @@ def test_an_answer_that_another_broker_may_give_otherwise_is_tried_there(code: i
             for _ in range(4):
                 assert (await producer.send(Message("t", b"x"))).queue.broker == "b"
             world.brokers["b"].script[310] = refusing(code)
-            with pytest.raises(SendFailed, match=r"a: .*; b: |b: .*; a: ") as failed:
+            with pytest.raises(SendFailed, match=r"a: .*\. b: |b: .*\. a: ") as failed:
                 await producer.send(Message("t", b"x"))
             assert len(failed.value.attempts) == 3
-            assert "send to t failed 3 times in 0 s at a and b;" in str(failed.value)
+            assert "Send to t failed after 3 attempts in 0 s at a and b. " in str(failed.value)
             assert isinstance(failed.value.__cause__, Refused)
 
     run(scenario())
@@ -256,7 +256,7 @@ def test_all_tries_share_one_time_budget() -> None:
             peer.script[310] = lambda _: None
         async with world.producer() as producer:
             began = now()
-            with pytest.raises(SendFailed, match=r"failed 1 times in 3 s at [ab]; [ab]: "):
+            with pytest.raises(SendFailed, match=r"failed after 1 attempt in 3 s at [ab]\. [ab]: "):
                 await producer.send(Message("t", b"x"))
             assert now() - began == pytest.approx(3)
 
@@ -367,7 +367,7 @@ def test_oneway_sends_without_end_are_held_back_by_the_transport() -> None:
             broker.transport.protocol.resume_writing()
             await held
             broker.transport.protocol.pause_writing()
-            with pytest.raises(TimedOut, match="could not leave"):
+            with pytest.raises(TimedOut, match="was not sent"):
                 await producer.send_oneway(Message("t", b"z"))
             broker.transport.protocol.resume_writing()
         assert len(world.sent()) == 103
@@ -424,10 +424,10 @@ def test_a_batch_that_stops_half_way_says_what_was_sent() -> None:
 @pytest.mark.parametrize(
     ("messages", "why"),
     [
-        ([Message("t", b"x"), Message("u", b"x")], "one topic: t and u"),
+        ([Message("t", b"x"), Message("u", b"x")], "one topic, not t and u"),
         ([Message("t", b"x", delay=3)], "cannot be delayed"),
-        ([Message("t", b"x" * 990)], "bytes of a batch, 1000 may be"),
-        ([Message("t", b"")], "the body is empty"),
+        ([Message("t", b"x" * 990)], "bytes of a batch; the maximum is 1,000"),
+        ([Message("t", b"")], "Body is empty"),
     ],
 )
 def test_a_batch_that_no_broker_would_take_is_refused(messages: list[Message], why: str) -> None:
@@ -452,13 +452,13 @@ def test_a_producer_is_opened_once_and_sends_only_while_open() -> None:
                 await producer.send(Message("t", b"x"))
             async with producer:
                 second = Producer(client=client, group="shop")
-                with pytest.raises(ValueError, match="the group shop already"):
+                with pytest.raises(ValueError, match="already has a producer of group shop"):
                     await second.open()
-                with pytest.raises(Closed, match="opened once"):
+                with pytest.raises(Closed, match="opened only once"):
                     await producer.open()
                 async with Producer(client=client, group="other") as other:
                     await other.send(Message("t", b"x"))
-                with pytest.raises(InvalidMessage, match="the body is empty"):
+                with pytest.raises(InvalidMessage, match="Body is empty"):
                     await producer.send(Message("t", b""))
             with pytest.raises(Closed):
                 await producer.send(Message("t", b"x"))
@@ -470,9 +470,9 @@ def test_a_producer_is_opened_once_and_sends_only_while_open() -> None:
 def test_a_producer_is_given_name_servers_or_a_client() -> None:
     with pytest.raises(ValueError, match="not both"):
         Producer("n:1", group="g", client=Client("n:1"))
-    with pytest.raises(ValueError, match="no name server"):
+    with pytest.raises(ValueError, match="No name server"):
         Producer(group="g")
-    with pytest.raises(InvalidMessage, match="the group is blank"):
+    with pytest.raises(InvalidMessage, match="Group name is blank"):
         Producer("n:1", group="")
 
 
@@ -481,7 +481,7 @@ def test_an_answer_that_cannot_be_read_is_an_error_of_its_broker() -> None:
         world = ProducerWorld()
         world.brokers["a"].script[310] = lambda _: Command(0, {"msgId": "x"})
         async with world.producer() as producer:
-            with pytest.raises(Refused, match="the answer cannot be read"):
+            with pytest.raises(Refused, match="cannot decode the response"):
                 await producer.send(Message("t", b"x"))
 
     run(scenario())
@@ -582,9 +582,9 @@ def test_the_counts_of_a_message_of_a_retry_topic_move_into_the_header() -> None
         counts = {"RECONSUME_TIME": "3", "MAX_RECONSUME_TIMES": "16"}
         async with world.producer() as producer:
             await producer.send(Message("%RETRY%g", b"x", properties={**counts, "p": "q"}))
-            with pytest.raises(InvalidMessage, match="RECONSUME_TIME has a meaning of its own"):
+            with pytest.raises(InvalidMessage, match="RECONSUME_TIME is reserved by RocketMQ"):
                 await producer.send(Message("t", b"x", properties=counts))
-            with pytest.raises(InvalidMessage, match="'many', which is no count"):
+            with pytest.raises(InvalidMessage, match="must be a count, not 'many'"):
                 await producer.send(
                     Message("%RETRY%g", b"x", properties={"RECONSUME_TIME": "many"})
                 )
@@ -711,7 +711,7 @@ def test_the_defaults_are_rocketmqs() -> None:
                 await producer.send(Message("t", b"x"))
             assert len(world.sent()) == 3, "two tries more"
             assert world.sent()[0][1].fields["d"] == "4", "queues of a new topic"
-            with pytest.raises(InvalidMessage, match="4194304 may be"):
+            with pytest.raises(InvalidMessage, match="the maximum is 4,194,304"):
                 await producer.send(Message("t", bytes(4 * 1024 * 1024 + 1)))
             for peer in world.brokers.values():
                 peer.script[310] = lambda _: None
@@ -726,7 +726,7 @@ def test_the_defaults_are_rocketmqs() -> None:
             with pytest.raises(SendFailed):
                 await other.send(Message("t", b"x"))
             assert now() - began == pytest.approx(1)
-            with pytest.raises(InvalidMessage, match="10 may be"):
+            with pytest.raises(InvalidMessage, match="the maximum is 10\\."):
                 await other.send(Message("t", bytes(11)))
 
     run(scenario())

@@ -145,7 +145,7 @@ def test_a_half_message_that_is_not_safe_is_rolled_back_and_the_block_does_not_r
         world.brokers["a"].script[310] = lambda _: Command(10, SENT)
         ran = False
         async with producing(world) as producer:
-            with pytest.raises(SendFailed, match="FLUSH_DISK_TIMEOUT, and rolled back"):
+            with pytest.raises(SendFailed, match="FLUSH_DISK_TIMEOUT and rolled back"):
                 async with producer.transaction(Message("t", b"x")):
                     ran = True
             assert not ran
@@ -364,7 +364,7 @@ def test_a_half_message_whose_place_cannot_be_read_ends_before_the_local_work(pl
         world, is_done = ProducerWorld(), False
         world.brokers["a"].script[310] = lambda _: Command(0, {**SENT, "msgId": place})
         async with producing(world) as producer:
-            with pytest.raises(SendFailed, match="was stored, but cannot be ended"):
+            with pytest.raises(SendFailed, match="was stored but cannot be resolved"):
                 async with producer.transaction(Message("t", b"x")):
                     is_done = True
             assert not is_done

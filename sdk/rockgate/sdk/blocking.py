@@ -79,7 +79,7 @@ class Background:
             # Under the lock, for a loop that ends takes nothing any more and says nothing.
             with self._lock:
                 if self._loop is None:
-                    raise Closed("the producer is not open: use `with`, or `producer.open()`")
+                    raise Closed("The producer is not open. Use `with` or `producer.open()`.")
                 return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         except SdkError:
             coroutine.close()
@@ -88,7 +88,7 @@ class Background:
     def check_thread(self) -> None:
         """Refuse to wait on the loop for the loop."""
         if threading.current_thread() is self._thread:
-            raise SdkError("a blocking call on the SDK's own loop would wait for itself")
+            raise SdkError("Blocking calls from the SDK's event loop would deadlock.")
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run it there and wait."""
@@ -96,7 +96,7 @@ class Background:
         try:
             return future.result()
         except CancelledError:
-            raise Closed("the producer was closed before the answer came") from None
+            raise Closed("The producer was closed before the response arrived.") from None
         finally:
             # Of use only if the wait was interrupted: what nobody waits for ends there too.
             future.cancel()

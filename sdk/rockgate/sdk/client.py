@@ -98,9 +98,9 @@ class Client:
         self._upkeep = Upkeep(
             UPKEEP_S,
             {
-                "asking for routes": self.routes.refresh,
-                "asking for all brokers": self._find_masters,
-                "leaving brokers": self._drop_unused,
+                "refreshing routes": self.routes.refresh,
+                "refreshing brokers": self._find_masters,
+                "closing idle brokers": self._drop_unused,
                 "heartbeats": self._beat_all,
             },
         )
@@ -113,7 +113,7 @@ class Client:
     async def open(self) -> Self:
         """Begin the upkeep. Nothing is dialled before something is asked for."""
         if self.is_closed or self._upkeep.is_started:
-            raise Closed("a client is opened once")
+            raise Closed("The client is already open; a client can be opened only once.")
         self._upkeep.start()
         return self
 
@@ -153,7 +153,7 @@ class Client:
                 await self._over.wait()
         except TimeoutError:
             return
-        raise Closed("the client was closed")
+        raise Closed("The client was closed.")
 
     async def __aenter__(self) -> Self:
         return await self.open()
@@ -176,7 +176,7 @@ class Client:
             link = self._to_brokers[address] = self._link(dialled)
             self._brokers.add(dialled)
         elif self.is_closed:
-            raise Closed("the client is closed")
+            raise Closed("The client is closed.")
         return link
 
     async def learn(self, link: Link, timeout_s: float) -> None:
@@ -198,8 +198,8 @@ class Client:
         """
         if group in self._groups:
             raise ValueError(
-                f"this client has a producer of the group {group} already: "
-                "give the second another group, or another `instance`"
+                f"The client already has a producer of group {group}. "
+                "Use another group, or another `instance`."
             )
         self._groups.add(group)
         self._tell_all()
@@ -219,9 +219,9 @@ class Client:
 
     def _link(self, address: str) -> Link:
         if self.is_closed:
-            raise Closed("the client is closed")
+            raise Closed("The client is closed.")
         if not self._upkeep.is_started:
-            raise Closed("the client is not open: use `async with`, or `await client.open()`")
+            raise Closed("The client is not open. Use `async with` or `await client.open()`.")
         link = self._links.get(address)
         if link is None:
             link = self._links[address] = Link(
@@ -243,13 +243,17 @@ class Client:
         handler = self.handlers.get(command.code)
         if handler is None:
             unknown = ResponseCode.REQUEST_CODE_NOT_SUPPORTED
-            link.respond(command, Command(unknown, remark=f"code {command.code} is not served"))
+            link.respond(
+                command, Command(unknown, remark=f"request code {command.code} is not supported")
+            )
             return
         try:
             handler(link, command)
         except Exception:  # noqa: BLE001 # handlers are dispatched here: one may not end the socket
-            _log.exception("code %d of %s could not be served", command.code, link.address)
-            link.respond(command, Command(ResponseCode.SYSTEM_ERROR, remark="it failed"))
+            _log.exception("request code %d from %s failed", command.code, link.address)
+            link.respond(
+                command, Command(ResponseCode.SYSTEM_ERROR, remark="request handler failed")
+            )
 
     def _heartbeat(self) -> Buffer:
         groups = [ProducerData(group_name=group) for group in sorted(self._groups)]
@@ -307,7 +311,7 @@ def addresses_of(name_servers: str | Sequence[str]) -> list[str]:
     given = name_servers.split(";") if isinstance(name_servers, str) else list(name_servers)
     addresses = [address.strip() for address in given if address.strip()]
     if not addresses:
-        raise NoNameServer("no name server: give at least one host:port")
+        raise NoNameServer("No name server given. Give at least one as host:port.")
     for address in addresses:
         split_address(address)
     return addresses

@@ -104,7 +104,8 @@ class Refused(SdkError):
         shown = (remark or "no remark")[:REMARK_MAX]
         if not shown.isprintable():
             shown = ascii(shown)
-        super().__init__(f"{what}: {response_name(code)} ({code}): {shown}")
+        shown = shown.rstrip(". ")
+        super().__init__(f"{what[:1].upper()}{what[1:]}: {response_name(code)} ({code}): {shown}.")
         self.code = code
         self.remark = remark
 
@@ -122,7 +123,7 @@ class SendFailed(SdkError):
         sent: Sequence[SendResult] = (),
         code: int | None = None,
     ) -> None:
-        super().__init__("; ".join([reason, *attempts]))
+        super().__init__(" ".join([reason, *attempts]))
         self.code = code
         self.attempts = tuple(attempts)
         self.sent = tuple(sent)

@@ -126,7 +126,7 @@ def end(hooks: Sequence[SendHook], sending: Sending) -> None:
         try:
             hook.after_send(sending)
         except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
-            _log.exception("a hook failed behind a send to %s", sending.messages[0].topic)
+            _log.exception("hook failed after a send to %s", sending.messages[0].topic)
 
 
 def tell_ended(hooks: Sequence[SendHook], ended: Ended) -> None:
@@ -135,4 +135,4 @@ def tell_ended(hooks: Sequence[SendHook], ended: Ended) -> None:
         try:
             hook.after_end(ended)
         except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
-            _log.exception("a hook failed behind the end of %s", ended.message_id)
+            _log.exception("hook failed after the end of %s", ended.message_id)

@@ -73,23 +73,23 @@ def check(message: Message, body_size_max: int) -> None:
         if len(_checked_topics) < CHECKED_TOPICS_MAX:
             _checked_topics.add(topic)
     if not isinstance(body, bytes | bytearray | memoryview):
-        raise InvalidMessage(f"the body is {type(body).__name__}, not bytes")
+        raise InvalidMessage(f"Body must be bytes, not {type(body).__name__}.")
     size = len(body)
     if not size:
-        raise InvalidMessage("the body is empty")
+        raise InvalidMessage("Body is empty.")
     if size > body_size_max:
-        raise InvalidMessage(f"the body has {size} bytes, {body_size_max} may be")
+        raise InvalidMessage(f"Body is {size:,} bytes; the maximum is {body_size_max:,}.")
     if message.flag and not -(2**31) <= message.flag < 2**31:
-        raise InvalidMessage(f"flag {message.flag} is no 32-bit number")
+        raise InvalidMessage(f"Flag {message.flag} is not a 32-bit integer.")
     if message.keys:
         _check_keys(message.keys)
     if message.tag is not None and (not message.tag.strip() or "|" in message.tag):
-        raise InvalidMessage(f"tag {message.tag!r} is blank or holds |")
+        raise InvalidMessage(f"Tag {message.tag!r} is blank or contains |.")
     if message.properties:
         allowed = RETRY_COUNTS if topic.startswith(RETRY_PREFIX) else ()
         for name in message.properties:
             if name in RESERVED and name not in allowed:
-                raise InvalidMessage(f"property {name} has a meaning of its own in RocketMQ")
+                raise InvalidMessage(f"Property {name} is reserved by RocketMQ.")
 
 
 def pack(
@@ -114,12 +114,14 @@ def pack(
         try:
             text = pack_properties(found.items()).decode() + text
         except UnicodeDecodeError:
-            raise InvalidMessage("a property holds what is no text") from None
+            raise InvalidMessage("Properties contain invalid Unicode.") from None
         except (ValueError, AttributeError, TypeError) as wrong:
-            raise InvalidMessage(str(wrong)) from None
+            raise InvalidMessage(f"Invalid properties: {str(wrong).rstrip('.')}.") from None
         size = len(text) if text.isascii() else len(text.encode())
         if size > PROPERTIES_SIZE_MAX:
-            raise InvalidMessage(f"the properties have {size} bytes, {PROPERTIES_SIZE_MAX} may be")
+            raise InvalidMessage(
+                f"Properties are {size:,} bytes; the maximum is {PROPERTIES_SIZE_MAX:,}."
+            )
     return text
 
 
@@ -131,7 +133,7 @@ def retry_counts(message: Message) -> tuple[int, int | None]:
     for name in (names.RECONSUME_TIME, names.MAX_RECONSUME_TIMES):
         text = message.properties.get(name)
         if text is not None and not (text.isascii() and text.isdecimal() and len(text) < 10):
-            raise InvalidMessage(f"property {name} is {text!r}, which is no count")
+            raise InvalidMessage(f"Property {name} must be a count, not {text!r}.")
         found.append(None if text is None else int(text))
     return found[0] or 0, found[1]
 
@@ -139,33 +141,39 @@ def retry_counts(message: Message) -> tuple[int, int | None]:
 def _delaying(delay: Delay, now_ms: int) -> dict[str, str]:
     if isinstance(delay, datetime):
         if delay.tzinfo is None:
-            raise InvalidMessage(f"delay until {delay}: it has no time zone")
+            raise InvalidMessage(f"Delivery time {delay} has no time zone.")
         return {names.TIMER_DELIVER_MS: str(round(delay.timestamp() * 1000))}
     if isinstance(delay, timedelta):
         if delay < timedelta():
-            raise InvalidMessage(f"delay of {delay}: it is negative")
+            raise InvalidMessage(f"Delay {delay} is negative.")
         return {names.TIMER_DELIVER_MS: str(now_ms + delay // timedelta(milliseconds=1))}
     if isinstance(delay, bool) or not isinstance(delay, int) or not 1 <= delay <= LEVEL_MAX:
-        raise InvalidMessage(f"delay level {delay!r} is none of 1 to {LEVEL_MAX}")
+        raise InvalidMessage(f"Delay level must be 1 to {LEVEL_MAX}, not {delay!r}.")
     return {names.DELAY_LEVEL: str(delay)}
 
 
 def _check_keys(keys: Sequence[str]) -> None:
     if isinstance(keys, str):
-        raise InvalidMessage("keys is a text, not a list of texts")
+        raise InvalidMessage("Keys must be a sequence of strings, not a string.")
     for key in keys:
         if not key or names.KEY_SEPARATOR in key:
-            raise InvalidMessage(f"key {key!r} is empty or holds a space")
+            raise InvalidMessage(f"Key {key!r} is empty or contains a space.")
 
 
 def _check_name(what: str, name: str, size_max: int) -> None:
     if not name or not name.strip():
-        raise InvalidMessage(f"the {what} is blank")
+        raise InvalidMessage(f"{what.capitalize()} name is blank.")
     if len(name) > size_max:
-        raise InvalidMessage(f"the {what} has {len(name)} characters, {size_max} may be")
+        raise InvalidMessage(
+            f"{what.capitalize()} name is {len(name):,} characters; the maximum is {size_max}."
+        )
     if _NAME.fullmatch(name):
         return
     if _NAME.fullmatch(name.replace(".", "|")):
         there = name.replace(".", "|")
-        raise InvalidMessage(f"the {what} {name!r} has a dot: RocketMQ's name of it is {there!r}")
-    raise InvalidMessage(f"the {what} {name!r} has characters other than %|a-zA-Z0-9_-")
+        raise InvalidMessage(
+            f"{what.capitalize()} name {name!r} contains a dot. Its RocketMQ name is {there!r}."
+        )
+    raise InvalidMessage(
+        f"{what.capitalize()} name {name!r} contains characters other than %|a-zA-Z0-9_-."
+    )

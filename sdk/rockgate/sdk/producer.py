@@ -86,11 +86,11 @@ class Producer:
         if namespace:
             check_group(namespace)
         if client is not None and name_servers:
-            raise ValueError("a producer is given name servers or a client, not both")
+            raise ValueError("Give name servers or a client, not both.")
         if client is None:
             addresses_of(name_servers)
         elif instance is not None:
-            raise ValueError("an instance is the client's: give it to the client")
+            raise ValueError("Set `instance` on the client, not on a producer that shares it.")
         self.group = group
         self._wire_group = wrap(namespace, group)
         self._namespace = namespace
@@ -117,7 +117,7 @@ class Producer:
     def client(self) -> Client:
         """The client whose connections it uses, while it is open."""
         if self._client is None:
-            raise Closed("the producer is not open: use `async with`, or `await producer.open()`")
+            raise Closed("The producer is not open. Use `async with` or `await producer.open()`.")
         return self._client
 
     # Life
@@ -129,7 +129,7 @@ class Producer:
         behind this, and until it succeeds.
         """
         if self._was_opened:
-            raise Closed("a producer is opened once")
+            raise Closed("The producer is already open; a producer can be opened only once.")
         client = self._given or await sharing.acquire(self._name_servers, self._instance)
         try:
             sender = self._sender_over(client, self._hooks_over(client))
@@ -160,7 +160,7 @@ class Producer:
         try:
             left_count = await sender.underway.drained(timeout_s)
             if left_count:
-                _log.warning("closed with %d sends under way after %.3g s", left_count, timeout_s)
+                _log.warning("closed with %d sends in flight after %.3g s", left_count, timeout_s)
             if self._tracer is not None:
                 left_s = until - asyncio.get_running_loop().time()
                 await self._tracer.close(max(left_s, 0.0))
@@ -246,7 +246,7 @@ class Producer:
         """
         sender = self._open
         if self._checker is None:
-            raise InvalidMessage("a transaction needs a producer with a checker")
+            raise InvalidMessage("Transactions require a producer with a checker.")
         more = {TRANSACTION_PREPARED: "true", PRODUCER_GROUP: self._wire_group}
         if check_after is not None:
             more[CHECK_IMMUNITY_S] = str(max(0, round(check_after.total_seconds())))
@@ -270,7 +270,7 @@ class Producer:
         except TimeoutError as late:
             if isinstance(late, TimedOut):
                 raise
-            raise TimedOut(f"no reply from {message.topic} in {budget.used_s:.3g} s") from None
+            raise TimedOut(f"No reply from {message.topic} within {budget.used_s:.3g} s.") from None
         finally:
             replies.forget(number)
 
@@ -298,7 +298,7 @@ class Producer:
     @property
     def _open(self) -> Sender:
         if self._sender is None:
-            raise Closed("the producer is not open: use `async with`, or `await producer.open()`")
+            raise Closed("The producer is not open. Use `async with` or `await producer.open()`.")
         return self._sender
 
     def _checking(self, sender: Sender) -> Checking | None:

@@ -61,4 +61,4 @@ def release(client: Client) -> bool:
                 return False
             del clients[key]
             return True
-    raise AssertionError("the client is not shared, or was released already")
+    raise AssertionError("the client is not shared, or was already released")

@@ -101,7 +101,9 @@ class Transaction:
 
     async def __aenter__(self) -> Self:
         if self._message_id is not None:
-            raise SdkError("a transaction is entered once")
+            raise SdkError(
+                "The transaction was already entered; a transaction can be entered only once."
+            )
         try:
             self._result, self._link = await self._sender.send_half(self._began)
             # Looked at before the local work: what cannot be named cannot be ended afterwards.
@@ -109,7 +111,7 @@ class Transaction:
             if self._result.status is not SendStatus.OK:
                 await self._end(Outcome.ROLLBACK)
                 raise SendFailed(
-                    f"the half message was stored with {self._result.status.name}, and rolled back"
+                    f"The half message was stored with {self._result.status.name} and rolled back."
                 )
         except BaseException:
             self._over()
@@ -158,7 +160,7 @@ class Transaction:
             self.is_confirmed = True
         except Refused as refused:
             self.failure = refused
-            _log.error("%s of %s was refused: %s", outcome, result.message_id, refused)
+            _log.error("%s of %s was rejected: %s", outcome, result.message_id, refused)
         except Exception as failed:  # noqa: BLE001 # a hook of the application's may raise anything
             # The local work is done, and is not undone by this: the broker will ask.
             self.failure = failed
@@ -170,10 +172,11 @@ def _position(result: SendResult) -> int:
     try:
         _, _, position = parse_offset_message_id(result.offset_message_id)
     except MalformedContent as wrong:
-        raise SendFailed(f"the half message was stored, but cannot be ended: {wrong}") from None
+        raise SendFailed(f"The half message was stored but cannot be resolved: {wrong}.") from None
     if position > POSITION_MAX:
         raise SendFailed(
-            f"the half message was stored, but cannot be ended: it lies at {position}, it says"
+            "The half message was stored but cannot be resolved:"
+            f" its position {position} is out of range."
         )
     return position
 
@@ -224,19 +227,21 @@ class Checks:
             header = headers.read(command, CheckTransactionHeader)
             message = decode(command.body)
         except (MalformedRequest, MalformedContent) as wrong:
-            _log.warning("a check of %s cannot be read: %s", link.address, wrong)
+            _log.warning("cannot decode a check from %s: %s", link.address, wrong)
             return
         if message.message_id in _running:
             # Its block has not ended: no checker could know how it will.
-            _log.info("%s asks for %s, whose block runs", link.address, message.message_id)
+            _log.info(
+                "%s checks %s, whose block is still running", link.address, message.message_id
+            )
             return
         group = message.properties.get(PRODUCER_GROUP, "")
         checker = self._checkers.get(group)
         if checker is None:
-            _log.warning("%s asks for the group %r, which has no checker", link.address, group)
+            _log.warning("%s checks group %r, which has no checker", link.address, group)
             return
         if len(self._tasks) >= CHECKS_MAX:
-            _log.warning("%d checks are under way: one more is left", len(self._tasks))
+            _log.warning("%d checks are in progress; ignoring another one", len(self._tasks))
             return
         asked = _Asked(link, header, group, message)
         task = asyncio.get_running_loop().create_task(self._answer(asked, checker))
@@ -255,7 +260,7 @@ class Checks:
         if tasks:
             _, left = await asyncio.wait(tasks, timeout=END_S)
             if left:
-                _log.warning("%d checkers do not end though they were cancelled", len(left))
+                _log.warning("%d cancelled checkers are still running", len(left))
 
     async def _answer(self, asked: _Asked, checking: Checking) -> None:
         message = asked.message
@@ -263,7 +268,7 @@ class Checks:
         try:
             outcome = Outcome(await checking.checker(shown))
         except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
-            _log.exception("the checker of %s failed: the outcome stays unknown", asked.group)
+            _log.exception("the checker of %s failed; the outcome remains unknown", asked.group)
             return
         if outcome is Outcome.UNKNOWN:
             return
@@ -279,7 +284,7 @@ class Checks:
             bname=asked.header.bname,
         )
         if not asked.link.notify(RequestCode.END_TRANSACTION, headers.write(header)):
-            _log.warning("the check of %s could not be answered", asked.link.address)
+            _log.warning("could not respond to a check from %s", asked.link.address)
             return
         tell_ended(
             checking.hooks,

@@ -95,7 +95,7 @@ def test_more_than_may_wait_are_refused_at_once() -> None:
         assert room.try_take(1)
         waiting = [asyncio.create_task(room.take(1)) for _ in range(2)]
         await settle()
-        with pytest.raises(Overloaded, match="1 requests are in flight and 2 wait"):
+        with pytest.raises(Overloaded, match="1 in flight and 2 queued"):
             await room.take(1)
         for task in waiting:
             task.cancel()

@@ -63,7 +63,7 @@ def split_address(address: str) -> tuple[str, int]:
     is_host = 0 < len(host) <= HOST_SIZE_MAX and host.isprintable() and " " not in host
     is_port = port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) < 65536
     if not separator or not is_host or not is_port:
-        raise ValueError(f"address {address[:HOST_SIZE_MAX]!r} is not host:port")
+        raise ValueError(f"Invalid address {address[:HOST_SIZE_MAX]!r}: expected host:port.")
     return host.strip("[]"), int(port)
 
 
@@ -144,7 +144,7 @@ class Link:
                 hook.after_response(self.address, code, answer)
             except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
                 # What was asked for has happened: that must be told.
-                _log.exception("a hook failed behind an answer of %s", self.address)
+                _log.exception("hook failed after a response from %s", self.address)
         return answer
 
     async def connect(self, timeout_s: float) -> None:
@@ -153,7 +153,9 @@ class Link:
             async with asyncio.timeout(timeout_s):
                 await self._opened()
         except TimeoutError:
-            raise TimedOut(f"{self.address} could not be dialled in {timeout_s:.3g} s") from None
+            raise TimedOut(
+                f"Connecting to {self.address} timed out after {timeout_s:.3g} s."
+            ) from None
 
     async def ask(self, code: int, write: Write, body: Buffer, timeout_s: float) -> Command:
         """The same for a header that is written by hand, which no hook sees."""
@@ -166,7 +168,7 @@ class Link:
             return await wire.ask(code, write, body, began, began + timeout_s)
         except Late:
             raise TimedOut(
-                f"{request_name(code)} to {self.address}: no answer in {timeout_s:.3g} s"
+                f"{request_name(code)} to {self.address}: no response within {timeout_s:.3g} s."
             ) from None
         finally:
             self._turns.give(size)
@@ -188,7 +190,9 @@ class Link:
                     await wire.writable.wait()
             except TimeoutError:
                 self._leave_stuck()
-                raise TimedOut(f"{request_name(code)} to {self.address} could not leave") from None
+                raise TimedOut(
+                    f"{request_name(code)} to {self.address} was not sent in time."
+                ) from None
         wire.tell(code, write, body)
 
     def notify(self, code: int, fields: Fields | None = None, body: Buffer = b"") -> bool:
@@ -198,7 +202,7 @@ class Link:
         try:
             fields = self._hooked(code, fields, body)
         except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
-            _log.exception("a hook forbade %s to %s", request_name(code), self.address)
+            _log.exception("hook rejected %s to %s", request_name(code), self.address)
             return False
         self._wire.tell(code, writer(code, fields), body)
         return True
@@ -218,7 +222,7 @@ class Link:
         if dialling is not None:
             dialling.cancel()
         if wire is not None:
-            wire.close(Closed(f"the connection to {self.address} was closed"))
+            wire.close(Closed(f"The connection to {self.address} was closed."))
         try:
             async with asyncio.timeout(self._settings.close_timeout_s):
                 if dialling is not None:
@@ -226,7 +230,7 @@ class Link:
                 if wire is not None:
                     await wire.gone.wait()
         except TimeoutError:
-            _log.warning("%s does not read what it was sent: left", self.address)
+            _log.warning("%s does not read; closing with data unsent", self.address)
         finally:
             self.abort()
 
@@ -236,7 +240,7 @@ class Link:
         if self._dialling is not None:
             self._dialling.cancel()
         if self._wire is not None:
-            self._wire.abort(Closed(f"the connection to {self.address} was closed"))
+            self._wire.abort(Closed(f"The connection to {self.address} was closed."))
 
     # Private
 
@@ -261,18 +265,20 @@ class Link:
         except TimeoutError:
             self._leave_stuck()
             raise TimedOut(
-                f"{request_name(code)} to {self.address} could not leave in {timeout_s:.3g} s"
+                f"{request_name(code)} to {self.address} was not sent within {timeout_s:.3g} s."
             ) from None
 
     async def _opened(self) -> Wire:
         if self.is_closed:
-            raise Closed(f"the connection to {self.address} is closed")
+            raise Closed(f"The connection to {self.address} is closed.")
         if self._wire is not None and not self._wire.is_lost:
             return self._wire
         if self._dialling is None:
             left = self.retry_in_s
             if left > 0:
-                raise Unreachable(f"{self.address} could not be reached just now", left)
+                raise Unreachable(
+                    f"{self.address} was unreachable; the next attempt is in {left:.3g} s.", left
+                )
             self._dialling = asyncio.get_running_loop().create_task(self._connect())
             self._dialling.add_done_callback(self._dialled)
         dialling = self._dialling
@@ -282,7 +288,7 @@ class Link:
         except asyncio.CancelledError:
             if not dialling.cancelled():
                 raise
-            raise Closed(f"the connection to {self.address} was closed") from None
+            raise Closed(f"The connection to {self.address} was closed.") from None
 
     async def _connect(self) -> Wire:
         wire = Wire(self, silence_max_s=self._settings.silence_max_s)
@@ -290,10 +296,10 @@ class Link:
             async with asyncio.timeout(self._settings.dial_timeout_s):
                 await self._dial(lambda: wire, self._host, self._port)
         except (OSError, ValueError) as failed:  # TimeoutError is one; a host may be no name at all
-            wire.abort(Unreachable(f"{self.address} could not be dialled"))
+            wire.abort(Unreachable(f"Connecting to {self.address} failed."))
             raise self._failed(failed) from None
         except BaseException:
-            wire.abort(Closed(f"the connection to {self.address} was closed"))
+            wire.abort(Closed(f"The connection to {self.address} was closed."))
             raise
         _log.info("connected to %s", self.address)
         self._failure_count = 0
@@ -311,7 +317,7 @@ class Link:
         reason = str(failed) or type(failed).__name__
         level = logging.WARNING if self._failure_count == 1 else logging.DEBUG
         _log.log(level, "cannot connect to %s: %s", self.address, reason)
-        return Unreachable(f"{self.address}: {reason}", wait)
+        return Unreachable(f"Cannot connect to {self.address}: {reason.rstrip('.')}.", wait)
 
     def _leave_stuck(self) -> None:
         """Something could not leave in time: a peer that reads nothing is dialled again."""

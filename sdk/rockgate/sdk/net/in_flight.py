@@ -54,7 +54,7 @@ class Turns:
             return
         if len(self._waiting) >= self._waiting_max:
             raise Overloaded(
-                f"{self.count} requests are in flight and {len(self._waiting)} wait for their turn"
+                f"Too many requests: {self.count:,} in flight and {len(self._waiting):,} queued."
             )
         mine = _Waiting(asyncio.get_running_loop().create_future(), size)
         self._waiting.append(mine)

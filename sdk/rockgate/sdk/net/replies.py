@@ -51,9 +51,9 @@ class Replies:
     def expect(self) -> tuple[str, asyncio.Future[Reply]]:
         """A new correlation id, and what its reply will be; `forget` it in the end."""
         if self._is_closed:
-            raise Closed("the client is closed")
+            raise Closed("The client is closed.")
         if len(self._waiting) >= WAITING_MAX:
-            raise InvalidMessage(f"{len(self._waiting)} requests wait for their replies already")
+            raise InvalidMessage(f"Too many requests awaiting a reply: {len(self._waiting):,}.")
         number = str(uuid.uuid4())
         reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._waiting[number] = reply
@@ -68,7 +68,7 @@ class Replies:
         self._is_closed = True
         for reply in self._waiting.values():
             if not reply.done():
-                reply.set_exception(Closed("the client was closed before the reply came"))
+                reply.set_exception(Closed("The client was closed before the reply arrived."))
                 # Looked at here, for who asked may have given up.
                 reply.exception()
 
@@ -79,7 +79,7 @@ class Replies:
             kind = compression_of(header.sys_flag)
             body = bytes(command.body) if kind is None else decompress(command.body, kind)
         except (MalformedRequest, MalformedContent) as wrong:
-            _log.warning("a reply from %s cannot be read: %s", link.address, wrong)
+            _log.warning("cannot decode a reply from %s: %s", link.address, wrong)
             link.respond(command, Command(ResponseCode.SYSTEM_ERROR, remark=str(wrong)))
             return
         text = (header.properties or "").encode("utf-8", "surrogatepass")
@@ -110,4 +110,6 @@ def reply_to(request: Received, body: bytes) -> tuple[Message, Mapping[str, str]
             **{name: asked[name] for name in copied if name != names.TTL or name in asked},
         }
     except KeyError as missing:
-        raise InvalidMessage(f"the message asks for no reply: it has no {missing}") from None
+        raise InvalidMessage(
+            f"The message is not a request: property {missing} is missing."
+        ) from None

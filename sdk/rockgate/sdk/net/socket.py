@@ -132,14 +132,14 @@ class Wire(asyncio.Protocol):
         """Leave a peer that has read nothing for too long."""
         stuck_s = self._loop.time() - self._stuck_since
         if stuck_s >= self._silence_max_s - _SLACK_S:
-            reason = f"{self._owner.address} has read nothing for {stuck_s:.3g} s"
+            reason = f"{self._owner.address} has read nothing for {stuck_s:.3g} s."
             self.abort(Unreachable(reason))
 
     def lost(self) -> Exception:
         """Why nothing can be asked any more: a new error each time, for each has its own trace."""
         reason = self._reason
         if reason is None:
-            return Unreachable(f"the connection to {self._owner.address} was lost")
+            return Unreachable(f"The connection to {self._owner.address} was lost.")
         return type(reason)(*reason.args)
 
     # What the transport calls
@@ -171,10 +171,10 @@ class Wire(asyncio.Protocol):
             if dropped := self._connection.dropped_bytes:
                 self._connection.dropped_bytes = 0
                 address = self._owner.address
-                _log.info("%s: %d bytes of answers that nobody waits for", address, dropped)
+                _log.info("%s: dropped %d bytes of late responses", address, dropped)
             self._connection.raise_broken()
         except ProtocolError as broken:
-            self.close(Unreachable(f"{self._owner.address} broke the protocol: {broken}"))
+            self.close(Unreachable(f"{self._owner.address} violated the protocol: {broken}."))
 
     def pause_writing(self) -> None:
         """The peer reads more slowly than we write."""
@@ -191,7 +191,7 @@ class Wire(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """It is gone."""
         why = str(error) if error else "closed by the peer"
-        self._end(Unreachable(f"the connection to {self._owner.address} was lost: {why}"))
+        self._end(Unreachable(f"The connection to {self._owner.address} was lost: {why}."))
         self.gone.set()
 
     # Private
@@ -253,7 +253,7 @@ class Wire(asyncio.Protocol):
             self._silent_since = min(self._silent_since, max(began, self._heard_at))
         silent_s = until - self._silent_since
         if silent_s >= self._silence_max_s:
-            reason = f"{self._owner.address} has said nothing for {silent_s:.3g} s"
+            reason = f"{self._owner.address} has been silent for {silent_s:.3g} s."
             self.abort(Unreachable(reason))
         elif self._answers:
             self._set_timer(next_at)

@@ -152,7 +152,9 @@ class Tracer:
         finally:
             self.cancel()
         if late:
-            _log.warning("the message trace was not written in %.3g s: some is lost", timeout_s)
+            _log.warning(
+                "the message trace was not written within %.3g s; some of it is lost", timeout_s
+            )
 
     def cancel(self) -> None:
         """Give up what is left."""

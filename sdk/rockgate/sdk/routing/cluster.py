@@ -21,12 +21,14 @@ _log: Final = logging.getLogger(__name__)
 async def find_masters(servers: NameServers) -> set[str]:
     """Where the masters of all brokers are."""
     code = RequestCode.GET_BROKER_CLUSTER_INFO
-    found = await servers.find(code, {}, ClusterInfo, "the brokers of the cluster")
+    found = await servers.find(code, {}, ClusterInfo, "cluster info")
     if found.value is None:
         return set()
     masters = sorted(masters_of(found.value.broker_addr_table.values()).values())
     if len(masters) > MASTER_COUNT_MAX:
-        _log.warning("%d brokers are named, %d may be", len(masters), MASTER_COUNT_MAX)
+        _log.warning(
+            "the cluster has %d brokers; the maximum is %d", len(masters), MASTER_COUNT_MAX
+        )
     return set(masters[:MASTER_COUNT_MAX])
 
 
@@ -40,7 +42,7 @@ def masters_of(brokers: Iterable[BrokerData]) -> dict[str, str]:
         try:
             split_address(address)
         except ValueError as wrong:
-            _log.warning("broker %s is left out: %s", broker.broker_name, wrong)
+            _log.warning("ignoring broker %s: %s", broker.broker_name, wrong)
             continue
         masters[broker.broker_name] = address
     return masters

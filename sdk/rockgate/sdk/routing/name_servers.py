@@ -63,7 +63,9 @@ class NameServers:
                     raise Refused(what, answer.code, answer.remark)
                 return Found(await _read(answer, kind, what), failure)
             except MalformedRequest as wrong:
-                failure = NoRoute(f"{address}: {wrong}")
+                failure = NoRoute(
+                    f"Cannot decode the response from name server {address}: {wrong}."
+                )
             except SdkError as wrong:
                 failure = wrong
             if address in self._addresses:
@@ -77,7 +79,7 @@ class NameServers:
 async def _read(answer: Command, kind: type[T], what: str) -> T:
     size = len(answer.body)
     if size > BODY_BYTES_MAX:
-        raise MalformedRequest(what, f"{size} bytes, {BODY_BYTES_MAX} may be")
+        raise MalformedRequest(what, f"{size:,} bytes; the maximum is {BODY_BYTES_MAX:,}")
     if size > BODY_ASIDE_BYTES:
         return await asyncio.to_thread(javajson.decode, bytes(answer.body), kind, what)
     return javajson.decode(answer.body, kind, what)

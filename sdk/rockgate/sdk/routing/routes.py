@@ -112,7 +112,7 @@ class Routes:
         except asyncio.CancelledError:
             if not task.cancelled():
                 raise
-            raise Closed("the client was closed") from None
+            raise Closed("The client was closed.") from None
 
     async def refresh(self) -> None:
         """Ask for every route again; one that cannot be had stays as it was."""
@@ -132,7 +132,7 @@ class Routes:
             elif isinstance(result, Exception):
                 failures.append(result)
         if failures:
-            _log.warning("%d routes are kept as they were: %s", len(failures), failures[0])
+            _log.warning("could not refresh %d routes: %s", len(failures), failures[0])
 
     def cancel(self) -> None:
         """Give up what is being asked for, soon."""
@@ -162,11 +162,11 @@ class Routes:
             raise found.failure
         found = await self._ask(DEFAULT_TOPIC)
         if found.value is None:
-            reason = f"topic {topic} is unknown, and new topics are not made by sending"
+            reason = f"Topic {topic} does not exist, and topics are not created automatically."
             raise UnknownTopic(reason)
         known = self._known.get(topic)
         if known is not None and not known.route.is_borrowed:
-            raise UnknownTopic(f"topic {topic} is unknown, which was known before")
+            raise UnknownTopic(f"Topic {topic} no longer exists.")
         return route_of(topic, found.value, is_borrowed=True)
 
     async def _ask(self, topic: str) -> Found[RouteData]:
@@ -184,13 +184,17 @@ def route_of(topic: str, data: RouteData, *, is_borrowed: bool = False) -> Route
             continue
         count = part.write_queue_nums
         if not 0 <= count <= QUEUE_COUNT_MAX:
-            raise NoRoute(f"topic {topic}: {part.broker_name} claims {count} queues")
+            raise NoRoute(
+                f"Invalid route of topic {topic}: broker {part.broker_name} has {count:,} queues."
+            )
         counts[part.broker_name] = min(count, QUEUE_COUNT_OF_NEW) if is_borrowed else count
     total = sum(counts.values())
     if total > QUEUE_COUNT_MAX:
-        raise NoRoute(f"topic {topic}: {len(counts)} brokers claim {total} queues")
+        raise NoRoute(
+            f"Invalid route of topic {topic}: {len(counts)} brokers have {total:,} queues."
+        )
     if not total:
-        raise NotWritable(f"topic {topic} has no queue that may be written")
+        raise NotWritable(f"Topic {topic} has no writable queues.")
     queues = tuple(
         Queue(topic, broker, number)
         for broker, count in sorted(counts.items())

@@ -116,7 +116,7 @@ class Delivery:
                 if results[0].status is SendStatus.OK or not self._retry_not_ok:
                     return results
                 weak = results
-                attempts.append(f"{queue.broker}: {results[0].status.name}")
+                attempts.append(f"{queue.broker}: {results[0].status.name}.")
                 tries_left -= 1
             except Refused as refused:
                 if chosen or refused.code not in CURED_ELSEWHERE:
@@ -142,9 +142,10 @@ class Delivery:
         if chosen and error is not None:
             raise error
         where = " and ".join(sorted(failed)) or "no broker"
-        reason = f"failed {attempt_count} times in {budget.used_s:.3g} s at {where}"
+        count = f"{attempt_count} attempt{'s' * (attempt_count != 1)}"
+        reason = f"failed after {count} in {budget.used_s:.3g} s at {where}."
         code = ErrorCode.ACCESS_BROKER_TIMEOUT if error is None else error.code
-        raise SendFailed(f"send to {outgoing.topic} {reason}", attempts, code=code) from error
+        raise SendFailed(f"Send to {outgoing.topic} {reason}", attempts, code=code) from error
 
     async def oneway(
         self, outgoing: Outgoing, choose: Choose | None, timeout_s: float | None
@@ -168,7 +169,9 @@ class Delivery:
     async def recall(self, result: SendResult, timeout_s: float | None) -> str:
         """Take back a message that waits for its time; returns its id."""
         if not result.recall_handle:
-            raise InvalidMessage("the message has no recall handle: it was not sent with a time")
+            raise InvalidMessage(
+                "The message has no recall handle: it was not sent with a delivery time."
+            )
         budget = self.budget(timeout_s)
         link = await self.link(result.queue, budget)
         header = RecallHeader(
@@ -185,7 +188,7 @@ class Delivery:
         try:
             return headers.read(answer, RecalledHeader).msg_id
         except MalformedRequest as wrong:
-            reason = f"the answer cannot be read: {wrong.reason}"
+            reason = f"cannot decode the response: {wrong.reason}"
             raise Refused(f"recall from {result.queue.topic}", answer.code, reason) from None
 
     async def link(self, queue: Queue, budget: Budget) -> Link:
@@ -201,7 +204,7 @@ class Delivery:
             async with asyncio.timeout(budget.left_s):
                 found = await (routes.ask(name) if anew else routes.get(name))
         except TimeoutError:
-            raise TimedOut(f"no name server said in time who has the topic {topic}") from None
+            raise TimedOut(f"Looking up the route of topic {topic} timed out.") from None
         return self._show(topic, found)
 
     # Private
@@ -229,7 +232,7 @@ class Delivery:
         address = route.addresses.get(queue.broker)
         if address is None:
             raise NoRoute(
-                f"topic {queue.topic} has no broker {queue.broker}", ErrorCode.BROKER_NOT_EXIST
+                f"Topic {queue.topic} has no broker {queue.broker}.", ErrorCode.BROKER_NOT_EXIST
             )
         return address
 
@@ -312,13 +315,13 @@ class Delivery:
             await self._client.learn(link, max(budget.left_s, 0.0))
         if outgoing.is_timed and (link.version or 0) < TIMED_SINCE:
             raise NotSupported(
-                f"broker {queue.broker} is older than 5.0 and knows no time of delivery: "
-                "give the delay as one of the levels 1 to 18"
+                f"Broker {queue.broker} is older than 5.0 and does not support delivery times. "
+                "Use a delay level from 1 to 18."
             )
         if outgoing.is_delayed_half and link.language != OUR_LANGUAGE:
             raise NotSupported(
-                f"broker {queue.broker} is Apache RocketMQ, which loses a transaction's message "
-                "that has a delay: send it without one"
+                f"Broker {queue.broker} is Apache RocketMQ, which loses delayed half messages. "
+                "Send it without a delay."
             )
 
     async def _wait(
@@ -370,7 +373,7 @@ def choice(
 ) -> Choose | None:
     """How the queue is chosen, if the caller chooses."""
     if (queue is not None) + (key is not None) + (selector is not None) > 1:
-        raise InvalidMessage("a queue is chosen by queue, key or selector, not by several")
+        raise InvalidMessage("Give only one of queue, key and selector.")
     if queue is not None:
         return lambda _: queue
     if key is not None:
@@ -382,7 +385,7 @@ def choice(
     def select(route: Route) -> Queue:
         chosen = selector(route.queues)
         if not isinstance(chosen, Queue):
-            raise InvalidMessage(f"the selector chose {chosen!r}, which is no queue")
+            raise InvalidMessage(f"The selector must return a Queue, not {chosen!r}.")
         return chosen
 
     return select

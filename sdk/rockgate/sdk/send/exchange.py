@@ -66,7 +66,7 @@ def results_of(outgoing: Outgoing, queue: Queue, answer: Command) -> list[SendRe
     try:
         sent = headers.read(answer, SentHeader)
     except MalformedRequest as wrong:
-        reason = f"the answer cannot be read: {wrong.reason}"
+        reason = f"cannot decode the response: {wrong.reason}"
         raise Refused(_what(outgoing, queue), answer.code, reason) from None
     if sent.queue_id != queue.id or queue.topic != outgoing.topic:
         queue = Queue(outgoing.topic, queue.broker, sent.queue_id)
@@ -90,4 +90,4 @@ def results_of(outgoing: Outgoing, queue: Queue, answer: Command) -> list[SendRe
 
 
 def _what(outgoing: Outgoing, queue: Queue) -> str:
-    return f"send to {outgoing.topic}, {queue.broker}"
+    return f"send to {outgoing.topic} at {queue.broker}"

@@ -147,7 +147,8 @@ class Packer:
             size = _BATCHED_SIZE + len(message.body) + len(packed)
             if size > self._body_size_max:
                 raise InvalidMessage(
-                    f"a message takes {size} bytes of a batch, {self._body_size_max} may be"
+                    f"Message takes {size:,} bytes of a batch;"
+                    f" the maximum is {self._body_size_max:,}."
                 )
             if total + size > self._body_size_max or len(ids) == BATCH_COUNT_MAX:
                 parts.append(_batch(topic, ids, contents, now_ms))
@@ -163,11 +164,11 @@ class Packer:
     def _check_batched(self, message: Message, topic: str) -> None:
         check(message, self._body_size_max)
         if message.topic != topic:
-            raise InvalidMessage(f"a batch has one topic: {topic} and {message.topic}")
+            raise InvalidMessage(f"A batch must have one topic, not {topic} and {message.topic}.")
         if message.delay is not None:
-            raise InvalidMessage("a message of a batch cannot be delayed")
+            raise InvalidMessage("Messages in a batch cannot be delayed.")
         if topic.startswith(RETRY_PREFIX):
-            raise InvalidMessage("a message of a retry topic cannot be in a batch")
+            raise InvalidMessage("Messages of retry topics cannot be sent in a batch.")
 
     async def _compressed(self, body: bytes) -> tuple[bytes, int]:
         if len(body) > COMPRESS_ASIDE_BYTES:

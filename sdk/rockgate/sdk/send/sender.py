@@ -88,7 +88,7 @@ class Sender:
                 except SdkError as failed:
                     if not sent:
                         raise
-                    reason = f"{len(sent)} of {len(messages)} messages were sent"
+                    reason = f"Only {len(sent):,} of {len(messages):,} messages were sent."
                     raise SendFailed(reason, [str(failed)], sent, failed.code) from failed
                 if choose is None and len(parts) > 1:
                     # One call, one queue: what follows must not be read before this.
