@@ -32,12 +32,12 @@ def file_id(path: Path) -> str:
     return f"{path.parent.name}/{path.stem}"
 
 
-def load(path: Path) -> tuple[Api, int, list[dict[str, Any]]]:
+def load(path: Path) -> tuple[Api[Any, Any], int, list[dict[str, Any]]]:
     content = json.loads(path.read_text(encoding="utf-8"))
     return APIS[ApiKey(content["api_key"])], content["version"], content["frames"]
 
 
-def body_of(api: Api, version: int, frame: dict[str, Any]) -> bytes:
+def body_of(api: Api[Any, Any], version: int, frame: dict[str, Any]) -> bytes:
     data = bytes.fromhex(frame["hex"])
     if frame["direction"] == "request":
         return data[decode_request_header(data)[1] :]

@@ -51,11 +51,11 @@ from rockgate.gateway.kafka.handlers.txn_offset_commit import TxnOffsetCommit
 from rockgate.gateway.kafka.handlers.update_features import UpdateFeatures
 from rockgate.gateway.kafka.request.handler import Row, row
 from rockgate.gateway.kafka.transactions.produce_check import TransactionalWrites
-from rockgate.protocol.kafka.keys import ApiKey
+from rockgate.protocol.kafka import api
 
 HANDLERS: tuple[Row[Services], ...] = (
     row(
-        ApiKey.PRODUCE,
+        api.PRODUCE,
         lambda s: produce.Produce(
             threads=s.threads,
             store=s.store,
@@ -73,10 +73,10 @@ HANDLERS: tuple[Row[Services], ...] = (
         shortcut=lambda handler: handler.shortcut,
         is_bulk=False,
     ),
-    row(ApiKey.FETCH, kafka_services.fetch, decode=fetch.decode, encode=fetch.encode),
-    row(ApiKey.LIST_OFFSETS, kafka_services.list_offsets),
+    row(api.FETCH, kafka_services.fetch, decode=fetch.decode, encode=fetch.encode),
+    row(api.LIST_OFFSETS, kafka_services.list_offsets),
     row(
-        ApiKey.METADATA,
+        api.METADATA,
         lambda s: Metadata(
             catalog=s.catalog,
             placement=s.placement,
@@ -87,7 +87,7 @@ HANDLERS: tuple[Row[Services], ...] = (
         ),
     ),
     row(
-        ApiKey.OFFSET_COMMIT,
+        api.OFFSET_COMMIT,
         lambda s: OffsetCommit(
             catalog=s.catalog,
             progress=s.progress,
@@ -98,37 +98,37 @@ HANDLERS: tuple[Row[Services], ...] = (
         ),
     ),
     row(
-        ApiKey.OFFSET_FETCH,
+        api.OFFSET_FETCH,
         lambda s: OffsetFetch(
             catalog=s.catalog, progress=s.progress, pending=s.transactions.pending
         ),
     ),
     row(
-        ApiKey.FIND_COORDINATOR,
+        api.FIND_COORDINATOR,
         lambda s: FindCoordinator(s.placement),
     ),
     row(
-        ApiKey.JOIN_GROUP,
+        api.JOIN_GROUP,
         lambda s: JoinGroup(s.groups),
         size_max=join_group.REQUEST_BYTES_MAX,
     ),
-    row(ApiKey.HEARTBEAT, lambda s: Heartbeat(s.groups)),
-    row(ApiKey.LEAVE_GROUP, lambda s: LeaveGroup(s.groups)),
+    row(api.HEARTBEAT, lambda s: Heartbeat(s.groups)),
+    row(api.LEAVE_GROUP, lambda s: LeaveGroup(s.groups)),
     row(
-        ApiKey.SYNC_GROUP,
+        api.SYNC_GROUP,
         lambda s: SyncGroup(s.groups),
         size_max=sync_group.REQUEST_BYTES_MAX,
         too_large=sync_group.TOO_LARGE,
     ),
-    row(ApiKey.DESCRIBE_GROUPS, lambda s: DescribeGroups(s.groups)),
-    row(ApiKey.LIST_GROUPS, lambda s: ListGroups(s.groups)),
+    row(api.DESCRIBE_GROUPS, lambda s: DescribeGroups(s.groups)),
+    row(api.LIST_GROUPS, lambda s: ListGroups(s.groups)),
     row(
-        ApiKey.API_VERSIONS,
+        api.API_VERSIONS,
         lambda _: ApiVersions({each.key: each.advertised for each in HANDLERS}),
         answer_unknown_version=unsupported,
     ),
     row(
-        ApiKey.CREATE_TOPICS,
+        api.CREATE_TOPICS,
         lambda s: CreateTopics(
             catalog=s.catalog,
             replicas=kafka_services.replicas(s),
@@ -139,38 +139,38 @@ HANDLERS: tuple[Row[Services], ...] = (
         ),
     ),
     row(
-        ApiKey.DELETE_TOPICS,
+        api.DELETE_TOPICS,
         lambda s: DeleteTopics(
             catalog=s.catalog,
             durability=s.durability,
             throttling=s.throttling,
         ),
     ),
-    row(ApiKey.DELETE_RECORDS, lambda s: DeleteRecords(store=s.store, durability=s.durability)),
+    row(api.DELETE_RECORDS, lambda s: DeleteRecords(store=s.store, durability=s.durability)),
     row(
-        ApiKey.INIT_PRODUCER_ID,
+        api.INIT_PRODUCER_ID,
         lambda s: InitProducerId(
             producers=s.producers, coordinator=s.coordinator, durability=s.durability
         ),
     ),
-    row(ApiKey.OFFSET_FOR_LEADER_EPOCH, kafka_services.offset_for_leader_epoch),
+    row(api.OFFSET_FOR_LEADER_EPOCH, kafka_services.offset_for_leader_epoch),
     row(
-        ApiKey.ADD_PARTITIONS_TO_TXN,
+        api.ADD_PARTITIONS_TO_TXN,
         lambda s: AddPartitionsToTxn(
             topics=s.store.topics, coordinator=s.coordinator, durability=s.durability
         ),
     ),
     row(
-        ApiKey.ADD_OFFSETS_TO_TXN,
+        api.ADD_OFFSETS_TO_TXN,
         lambda s: AddOffsetsToTxn(coordinator=s.coordinator, durability=s.durability),
     ),
     row(
-        ApiKey.END_TXN,
+        api.END_TXN,
         lambda s: EndTxn(coordinator=s.coordinator, durability=s.durability),
     ),
-    row(ApiKey.WRITE_TXN_MARKERS, kafka_services.write_txn_markers),
+    row(api.WRITE_TXN_MARKERS, kafka_services.write_txn_markers),
     row(
-        ApiKey.TXN_OFFSET_COMMIT,
+        api.TXN_OFFSET_COMMIT,
         lambda s: TxnOffsetCommit(
             topics=s.store.topics,
             groups=s.groups,
@@ -180,7 +180,7 @@ HANDLERS: tuple[Row[Services], ...] = (
         ),
     ),
     row(
-        ApiKey.DESCRIBE_CONFIGS,
+        api.DESCRIBE_CONFIGS,
         lambda s: DescribeConfigs(
             catalog=s.catalog,
             defaults=s.defaults,
@@ -190,16 +190,16 @@ HANDLERS: tuple[Row[Services], ...] = (
         ),
     ),
     row(
-        ApiKey.ALTER_CONFIGS,
+        api.ALTER_CONFIGS,
         lambda s: AlterConfigs(alterable=kafka_services.alterable(s), durability=s.durability),
     ),
     row(
-        ApiKey.ALTER_REPLICA_LOG_DIRS,
+        api.ALTER_REPLICA_LOG_DIRS,
         lambda s: AlterReplicaLogDirs(catalog=s.catalog, path=s.data_dir),
     ),
-    row(ApiKey.DESCRIBE_LOG_DIRS, kafka_services.describe_log_dirs),
+    row(api.DESCRIBE_LOG_DIRS, kafka_services.describe_log_dirs),
     row(
-        ApiKey.CREATE_PARTITIONS,
+        api.CREATE_PARTITIONS,
         lambda s: CreatePartitions(
             catalog=s.catalog,
             replicas=kafka_services.replicas(s),
@@ -208,24 +208,24 @@ HANDLERS: tuple[Row[Services], ...] = (
         ),
     ),
     row(
-        ApiKey.DELETE_GROUPS,
+        api.DELETE_GROUPS,
         lambda s: DeleteGroups(groups=s.groups, durability=s.durability),
     ),
-    row(ApiKey.ELECT_LEADERS, lambda s: ElectLeaders(s.catalog)),
+    row(api.ELECT_LEADERS, lambda s: ElectLeaders(s.catalog)),
     row(
-        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        api.INCREMENTAL_ALTER_CONFIGS,
         lambda s: IncrementalAlterConfigs(
             alterable=kafka_services.alterable(s, BROKER_LOGGER=LoggerLevels()),
             durability=s.durability,
         ),
     ),
     row(
-        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        api.ALTER_PARTITION_REASSIGNMENTS,
         lambda s: AlterPartitionReassignments(catalog=s.catalog, node_id=s.identity.node_id),
     ),
-    row(ApiKey.LIST_PARTITION_REASSIGNMENTS, lambda _: ListPartitionReassignments()),
+    row(api.LIST_PARTITION_REASSIGNMENTS, lambda _: ListPartitionReassignments()),
     row(
-        ApiKey.OFFSET_DELETE,
+        api.OFFSET_DELETE,
         lambda s: OffsetDelete(
             catalog=s.catalog,
             progress=s.progress,
@@ -234,15 +234,15 @@ HANDLERS: tuple[Row[Services], ...] = (
         ),
     ),
     row(
-        ApiKey.DESCRIBE_CLIENT_QUOTAS,
+        api.DESCRIBE_CLIENT_QUOTAS,
         lambda s: DescribeClientQuotas(s.quotas),
     ),
     row(
-        ApiKey.ALTER_CLIENT_QUOTAS,
+        api.ALTER_CLIENT_QUOTAS,
         lambda s: AlterClientQuotas(quotas=s.quotas, durability=s.durability),
     ),
     row(
-        ApiKey.DESCRIBE_QUORUM,
+        api.DESCRIBE_QUORUM,
         lambda s: DescribeQuorum(
             node_id=s.identity.node_id,
             advertised=s.advertised,
@@ -251,31 +251,31 @@ HANDLERS: tuple[Row[Services], ...] = (
             clock=s.store.clock,
         ),
     ),
-    row(ApiKey.UPDATE_FEATURES, lambda _: UpdateFeatures(FEATURES)),
+    row(api.UPDATE_FEATURES, lambda _: UpdateFeatures(FEATURES)),
     row(
-        ApiKey.DESCRIBE_CLUSTER,
+        api.DESCRIBE_CLUSTER,
         lambda s: DescribeCluster(placement=s.placement, cluster_id=s.identity.cluster_id),
     ),
     row(
-        ApiKey.DESCRIBE_PRODUCERS,
+        api.DESCRIBE_PRODUCERS,
         lambda s: DescribeProducers(catalog=s.catalog, producers=s.producers, unstable=s.unstable),
     ),
     row(
-        ApiKey.DESCRIBE_TRANSACTIONS,
+        api.DESCRIBE_TRANSACTIONS,
         lambda s: DescribeTransactions(transactions=s.transactions, topics=s.store.topics),
     ),
     row(
-        ApiKey.LIST_TRANSACTIONS,
+        api.LIST_TRANSACTIONS,
         lambda s: ListTransactions(transactions=s.transactions, clock=s.store.clock),
     ),
     row(
-        ApiKey.LIST_CONFIG_RESOURCES,
+        api.LIST_CONFIG_RESOURCES,
         lambda s: ListConfigResources(
             catalog=s.catalog, node_id=s.identity.node_id, configs=s.configs
         ),
     ),
     row(
-        ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+        api.DESCRIBE_TOPIC_PARTITIONS,
         lambda s: DescribeTopicPartitions(catalog=s.catalog, placement=s.placement),
     ),
 )

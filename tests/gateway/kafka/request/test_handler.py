@@ -1,9 +1,11 @@
 import pytest
 
 from rockgate.gateway.kafka.handlers import fetch
-from rockgate.gateway.kafka.request.handler import MEMORY_MAX, memory_max, row
-from rockgate.protocol.kafka.keys import ApiKey
+from rockgate.gateway.kafka.handlers.heartbeat import Heartbeat
+from rockgate.gateway.kafka.request.handler import MEMORY_MAX, Answer, memory_max, row
+from rockgate.protocol.kafka import api
 from rockgate.protocol.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from rockgate.protocol.kafka.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from rockgate.protocol.kafka.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -51,7 +53,7 @@ def test_so_is_any_other_request_by_the_declared_codec(version: int, topics: int
             ListOffsetsTopic(name=f"t{number}", partitions=partitions) for number in range(topics)
         ],
     )
-    declared = row(ApiKey.LIST_OFFSETS, lambda services: services)
+    declared = row(api.LIST_OFFSETS, lambda services: services)
     read = declared.decode(memoryview(encode(request, version)), version)
     assert sum(len(topic.partitions) for topic in read.topics) == MANY
 
@@ -60,3 +62,20 @@ def test_the_objects_of_a_request_take_a_bounded_amount_of_memory_however_large_
     for size in (MEMORY_MAX, 2 * MEMORY_MAX):
         assert memory_max(size) == size + MEMORY_MAX + MEMORY_SLACK
     assert memory_max(1 << 20) <= MEMORY_MAX
+
+
+def test_a_row_wants_a_handler_of_its_own_api_and_a_codec_of_its_handler() -> None:
+    def read(body: memoryview, version: int) -> HeartbeatRequest:
+        raise NotImplementedError
+
+    def write(response: HeartbeatResponse, version: int) -> Answer:
+        raise NotImplementedError
+
+    # These are for the type checker, which reports an `ignore` that ignores nothing.
+    def beat(_: None) -> Heartbeat:
+        raise NotImplementedError
+
+    assert row(api.HEARTBEAT, beat).key is api.HEARTBEAT.key
+    row(api.METADATA, beat)  # type: ignore[arg-type]
+    assert row(api.HEARTBEAT, beat, decode=read, encode=write).decode is read
+    row(api.FETCH, beat, decode=fetch.decode, encode=write)  # type: ignore[misc]

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from rockgate.gateway.kafka.request.errors import CODES, RequestError, code_of
-from rockgate.gateway.kafka.request.handler import LARGE_SIZE, Answer, Handler, Large, row
+from rockgate.gateway.kafka.request.handler import LARGE_SIZE, Answer, AnyHandler, Large, row
 from rockgate.gateway.kafka.request.peer import Call, Peer
 from rockgate.gateway.kafka.server.dispatch import Dispatcher, Waiting
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.net.stream import Disconnect
 from rockgate.gateway.storage.durability import Late
+from rockgate.protocol.kafka import api
 from rockgate.protocol.kafka.connection import ClientConnection, Exchange, ServerConnection
 from rockgate.protocol.kafka.errors import ErrorCode, MalformedMessage, UnsupportedVersion
 from rockgate.protocol.kafka.keys import ApiKey
@@ -45,8 +46,8 @@ class Scripted:
 
 
 def dispatcher(act: Act, **options: Any) -> Dispatcher:
-    handler: Handler[Any, Any] = Scripted(act)
-    return Dispatcher([row(ApiKey.INIT_PRODUCER_ID, lambda _: handler, **options)], None)
+    handler: AnyHandler = Scripted(act)
+    return Dispatcher([row(api.INIT_PRODUCER_ID, lambda _: handler, **options)], None)
 
 
 def exchange(
@@ -86,7 +87,7 @@ def waiting_for(act: Act) -> Callable[[InitProducerIdRequest], Awaitable[Any]]:
 
 async def test_a_handler_that_knows_its_answer_is_a_plain_call() -> None:
     handler = Scripted(ok)
-    table = Dispatcher([row(ApiKey.INIT_PRODUCER_ID, lambda _: handler)], None)
+    table = Dispatcher([row(api.INIT_PRODUCER_ID, lambda _: handler)], None)
     assert read(table.dispatch(exchange(), PEER)).producer_id == 5
     (call,) = handler.calls
     assert (call.version, call.client_id, call.peer) == (VERSION, "me", PEER)
@@ -158,7 +159,7 @@ async def test_a_refusal_that_fails_ends_the_connection(caplog: pytest.LogCaptur
             raise ZeroDivisionError
 
     handler = Broken(raising(ZeroDivisionError()))
-    table = Dispatcher([row(ApiKey.INIT_PRODUCER_ID, lambda _: handler)], None)
+    table = Dispatcher([row(api.INIT_PRODUCER_ID, lambda _: handler)], None)
     with pytest.raises(Disconnect):
         table.dispatch(exchange(), PEER)
     assert len(caplog.records) == 2
@@ -237,7 +238,7 @@ async def test_the_refusal_of_a_large_request_is_made_in_a_thread_too() -> None:
             return super().refuse(request, code)
 
     handler = Refusing(raising(RequestError(ErrorCode.INVALID_REQUEST, "no")))
-    table = Dispatcher([row(ApiKey.INIT_PRODUCER_ID, lambda _: handler)], None)
+    table = Dispatcher([row(api.INIT_PRODUCER_ID, lambda _: handler)], None)
     body = encode(InitProducerIdRequest(transaction_timeout_ms=5), VERSION) + bytes(LARGE_SIZE)
     outcome = table.dispatch(exchange(body), PEER)
     assert isinstance(outcome, Waiting)
@@ -340,25 +341,25 @@ async def test_a_bulk_answer_may_be_many_buffers() -> None:
 
 
 def test_a_row_serves_what_is_declared_unless_told_otherwise() -> None:
-    def make(_: None) -> Handler[Any, Any]:
+    def make(_: None) -> AnyHandler:
         return Scripted(ok)
 
-    assert str(row(ApiKey.METADATA, make).versions) == str(row(ApiKey.METADATA, make).advertised)
-    produce = row(ApiKey.PRODUCE, make)
+    assert str(row(api.METADATA, make).versions) == str(row(api.METADATA, make).advertised)
+    produce = row(api.PRODUCE, make)
     assert produce.versions.min == 3 and produce.advertised.min == 0
-    less = row(ApiKey.PRODUCE, make, versions="3-9")
+    less = row(api.PRODUCE, make, versions="3-9")
     assert (str(less.versions), str(less.advertised)) == ("3-9", "0-9")
-    later = row(ApiKey.PRODUCE, make, versions="7-9")
+    later = row(api.PRODUCE, make, versions="7-9")
     assert (str(later.versions), str(later.advertised)) == ("7-9", "7-9")
     with pytest.raises(AssertionError):
-        row(ApiKey.METADATA, make, versions="0-99")
+        row(api.METADATA, make, versions="0-99")
 
 
 def test_a_table_out_of_order_or_with_a_key_twice_is_a_bug() -> None:
-    def make(_: None) -> Handler[Any, Any]:
+    def make(_: None) -> AnyHandler:
         return Scripted(ok)
 
-    rows = [row(ApiKey.METADATA, make), row(ApiKey.PRODUCE, make)]
+    rows = [row(api.METADATA, make), row(api.PRODUCE, make)]
     with pytest.raises(AssertionError):
         Dispatcher(rows, None)
     with pytest.raises(AssertionError):
@@ -405,7 +406,7 @@ async def test_a_shortcut_answers_without_the_handler_or_leaves_the_request_to_i
 ) -> None:
     handler = Short(ok)
     table = Dispatcher(
-        [row(ApiKey.INIT_PRODUCER_ID, lambda _: handler, shortcut=lambda made: made.shortcut)],
+        [row(api.INIT_PRODUCER_ID, lambda _: handler, shortcut=lambda made: made.shortcut)],
         None,
     )
     assert read(table.dispatch(asking(1), PEER)).producer_id == -1

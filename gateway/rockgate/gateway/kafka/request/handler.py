@@ -2,14 +2,17 @@
 
 A row is static: which API, which versions are served, which are advertised, how bodies are read
 and written. The object is made once, at start, from exactly the services that it uses.
+
+`row` checks by types that the API's messages are what the handler takes and returns; from then on
+a row is one of many, and what it takes and returns is nobody's business but its own.
 """
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, overload
 
 from rockgate.gateway.kafka.request.peer import Call
-from rockgate.protocol.kafka.api import APIS, ApiKey
+from rockgate.protocol.kafka.api import Api, ApiKey
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.schema import decode as decode_declared
 from rockgate.protocol.kafka.schema import encode_buffers
@@ -30,6 +33,8 @@ MEMORY_MAX = 64 << 20
 Request = TypeVar("Request", contravariant=True)
 Response = TypeVar("Response", covariant=True)
 Services = TypeVar("Services")
+Asked = TypeVar("Asked")
+Told = TypeVar("Told")
 
 
 def memory_max(size: int) -> int:
@@ -68,6 +73,10 @@ class Handler(Protocol[Request, Response]):
         ...
 
 
+AnyHandler: TypeAlias = Handler[Any, Any]
+"""A handler among others, in a table."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row(Generic[Services]):
     """One line of the table of handlers; `row` fills in what is usual."""
@@ -77,12 +86,12 @@ class Row(Generic[Services]):
     """What is served; a request outside of it closes the connection."""
     advertised: Versions
     """What ApiVersions says; wider than `versions` only where clients must be led on."""
-    make: Callable[[Services], Handler[Any, Any]]
+    make: Callable[[Services], AnyHandler]
     decode: Decode
     encode: Encode
     answer_unknown_version: Callable[[], Answer] | None
     """What a version that is not served gets in place of a closed connection."""
-    shortcut: Callable[[Handler[Any, Any]], Shortcut] | None
+    shortcut: Callable[[Any], Shortcut] | None
     """Where a handler has a way around decoding and encoding for what is asked most."""
     is_bulk: bool
     """Whether every large request is read beside the loop."""
@@ -96,9 +105,40 @@ class Row(Generic[Services]):
     """Called with every response before it is written, by who counts."""
 
 
+AnyRow: TypeAlias = Row[Any]
+"""A row of whatever table."""
+
+
+@overload
 def row(
-    key: ApiKey,
-    make: Callable[[Services], Handler[Any, Any]],
+    api: Api[Asked, Told],
+    make: Callable[[Services], Handler[Asked, Told]],
+    *,
+    versions: str | None = None,
+    answer_unknown_version: Callable[[], Answer] | None = None,
+    shortcut: Callable[[Any], Shortcut] | None = None,
+    is_bulk: bool = True,
+    size_max: int | None = None,
+    too_large: ErrorCode = ErrorCode.INVALID_REQUEST,
+) -> Row[Services]: ...
+@overload
+def row(
+    api: Api[Any, Any],
+    make: Callable[[Services], Handler[Asked, Told]],
+    *,
+    decode: Callable[[memoryview, int], Asked],
+    encode: Callable[[Told, int], Answer],
+    versions: str | None = None,
+    answer_unknown_version: Callable[[], Answer] | None = None,
+    shortcut: Callable[[Any], Shortcut] | None = None,
+    is_bulk: bool = True,
+    decode_large: Callable[[memoryview, int], Asked] | None = None,
+    size_max: int | None = None,
+    too_large: ErrorCode = ErrorCode.INVALID_REQUEST,
+) -> Row[Services]: ...
+def row(
+    api: Api[Any, Any],
+    make: Callable[[Services], AnyHandler],
     *,
     versions: str | None = None,
     decode: Decode | None = None,
@@ -110,8 +150,8 @@ def row(
     size_max: int | None = None,
     too_large: ErrorCode = ErrorCode.INVALID_REQUEST,
 ) -> Row[Services]:
-    """A row that serves what is declared, by the declared codec, unless it is told otherwise."""
-    api = APIS[key]
+    """A row that serves what is declared, by the declared codec or by one of the handler's own."""
+    key = api.key
     served = api.versions if versions is None else Versions.parse(versions)
     assert served and served & api.versions == served, f"{key.name} {served} is not declared"
     # What is led on below the declared range (Produce) stays so when less is served.

@@ -13,7 +13,15 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from rockgate.gateway.kafka.request.errors import RequestError, code_of
-from rockgate.gateway.kafka.request.handler import LARGE_SIZE, Answer, Handler, Large, Row, Shortcut
+from rockgate.gateway.kafka.request.handler import (
+    LARGE_SIZE,
+    Answer,
+    AnyHandler,
+    AnyRow,
+    Large,
+    Row,
+    Shortcut,
+)
 from rockgate.gateway.kafka.request.peer import Call, Peer
 from rockgate.gateway.kafka.request.worker_threads import Beside
 from rockgate.gateway.net.stream import Disconnect
@@ -25,7 +33,7 @@ from rockgate.protocol.kafka.errors import ErrorCode, ProtocolError, Unsupported
 log = logging.getLogger(__name__)
 Services = TypeVar("Services")
 
-_Served = tuple[int, int, Row[Any], Handler[Any, Any], Shortcut | None]
+_Served = tuple[int, int, AnyRow, AnyHandler, Shortcut | None]
 """First and last version that are served, and by what."""
 
 
@@ -38,8 +46,8 @@ class Waiting:
         self,
         future: "asyncio.Future[Any]",
         dispatcher: "Dispatcher",
-        row: Row[Any],
-        handler: Handler[Any, Any],
+        row: AnyRow,
+        handler: AnyHandler,
         request: Any,
         call: Call,
     ) -> None:
@@ -73,8 +81,8 @@ class Reading(Waiting):
     def __init__(
         self,
         dispatcher: "Dispatcher",
-        row: Row[Any],
-        handler: Handler[Any, Any],
+        row: AnyRow,
+        handler: AnyHandler,
         call: Call,
         body: memoryview,
     ) -> None:
@@ -97,7 +105,7 @@ class Reading(Waiting):
         return answer
 
     async def _handle(
-        self, row: Row[Any], handler: Handler[Any, Any], call: Call, body: memoryview
+        self, row: AnyRow, handler: AnyHandler, call: Call, body: memoryview
     ) -> Answer:
         do, version = self._dispatcher.beside.do, call.version
         try:
@@ -183,8 +191,8 @@ class Dispatcher:
 
     def failed(
         self,
-        row: Row[Any],
-        handler: Handler[Any, Any],
+        row: AnyRow,
+        handler: AnyHandler,
         request: Any,
         call: Call,
         error: Exception,
@@ -201,8 +209,8 @@ class Dispatcher:
 
     @staticmethod
     def refusal(
-        row: Row[Any],
-        handler: Handler[Any, Any],
+        row: AnyRow,
+        handler: AnyHandler,
         request: Any,
         call: Call,
         error: Exception,
@@ -228,7 +236,7 @@ class Dispatcher:
             raise Disconnect(f"no answer to {row.key.name} could be made") from worse
 
 
-def _written_last(row: Row[Any], given: list[Any], version: int) -> Answer:
+def _written_last(row: AnyRow, given: list[Any], version: int) -> Answer:
     """Write the last of what is given, and let go of all of it."""
     try:
         return row.encode(given[-1], version)
@@ -236,7 +244,7 @@ def _written_last(row: Row[Any], given: list[Any], version: int) -> Answer:
         release(given)
 
 
-def _written(row: Row[Any], response: Any, version: int) -> Answer:
+def _written(row: AnyRow, response: Any, version: int) -> Answer:
     if row.look is not None:
         row.look(response)
     return row.encode(response, version)
