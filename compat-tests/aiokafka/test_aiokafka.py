@@ -24,8 +24,14 @@ from behaviours.driver import (
     Sending,
 )
 from behaviours.grouping import Grouping
-from behaviours.hosting import apart
-from behaviours.program import ProgramDriver
+from behaviours.library import (
+    LibraryDriver,
+    PlacedReads,
+    consumer_options,
+    member_options,
+    producer_options,
+    received,
+)
 from behaviours.reading import Reading
 from behaviours.surviving import Surviving
 from behaviours.transacting import Transacting
@@ -75,14 +81,8 @@ class _Producer:
 
     async def _start(self, bootstrap: str, sending: Sending) -> None:
         self._client = AIOKafkaProducer(
-            bootstrap_servers=bootstrap,
-            acks=sending.acks,
-            enable_idempotence=sending.is_idempotent,
-            compression_type=None if sending.codec == "none" else sending.codec,
-            linger_ms=sending.linger_ms,
-            max_request_size=sending.request_bytes_max,
             max_batch_size=max(16384, sending.request_bytes_max),
-            transactional_id=sending.transactional_id,
+            **producer_options(bootstrap, sending),
         )
         await self._client.start()
 
@@ -116,19 +116,15 @@ class _Producer:
         self._loop.close()
 
 
-class _Consumer:
+class _Consumer(PlacedReads):
+    place_type = TopicPartition
+
     def __init__(self, bootstrap: str, wait_ms_max: int, bytes_max: int) -> None:
         self._loop = _Loop()
         self._loop.run(self._start(bootstrap, wait_ms_max, bytes_max))
 
     async def _start(self, bootstrap: str, wait_ms_max: int, bytes_max: int) -> None:
-        self._client = AIOKafkaConsumer(
-            bootstrap_servers=bootstrap,
-            auto_offset_reset="earliest",
-            enable_auto_commit=False,
-            fetch_max_wait_ms=wait_ms_max,
-            max_partition_fetch_bytes=bytes_max,
-        )
+        self._client = AIOKafkaConsumer(**consumer_options(bootstrap, wait_ms_max, bytes_max))
         await self._client.start()
 
     def assign(self, topic: str, partitions: Sequence[int], offset: int = 0) -> None:
@@ -147,12 +143,7 @@ class _Consumer:
         self._loop.run(seek())
 
     def poll(self, seconds: float) -> list[Received]:
-        found = self._loop.run(self._client.getmany(timeout_ms=int(seconds * 1000)))
-        return [
-            Received(r.partition, r.offset, r.key, r.value, tuple(r.headers), r.timestamp)
-            for records in found.values()
-            for r in records
-        ]
+        return received(self._loop.run(self._client.getmany(timeout_ms=int(seconds * 1000))))
 
     def partitions(self, topic: str) -> list[int]:
         async def partitions() -> list[int]:
@@ -162,18 +153,8 @@ class _Consumer:
 
         return self._loop.run(partitions())
 
-    def beginning(self, topic: str, partition: int) -> int:
-        place = TopicPartition(topic, partition)
-        return int(self._loop.run(self._client.beginning_offsets([place]))[place])
-
-    def end(self, topic: str, partition: int) -> int:
-        place = TopicPartition(topic, partition)
-        return int(self._loop.run(self._client.end_offsets([place]))[place])
-
-    def offset_at(self, topic: str, partition: int, timestamp_ms: int) -> int | None:
-        place = TopicPartition(topic, partition)
-        found = self._loop.run(self._client.offsets_for_times({place: timestamp_ms}))[place]
-        return None if found is None else int(found.offset)
+    def _done(self, outcome: Any) -> Any:
+        return self._loop.run(outcome)
 
     def close(self) -> None:
         self._loop.run(self._client.stop())
@@ -190,28 +171,10 @@ class _Member(_Consumer):
         instance: str | None,
     ) -> None:
         self._loop = _Loop()
-        self._loop.run(self._join(bootstrap, group, topic, session_ms, instance))
+        self._loop.run(self._join(topic, member_options(bootstrap, group, session_ms, instance)))
 
-    async def _join(
-        self,
-        bootstrap: str,
-        group: str,
-        topic: str,
-        session_ms: int | None,
-        instance: str | None,
-    ) -> None:
-        session = {} if session_ms is None else {"session_timeout_ms": session_ms}
-        self._client = AIOKafkaConsumer(
-            topic,
-            bootstrap_servers=bootstrap,
-            group_id=group,
-            auto_offset_reset="earliest",
-            enable_auto_commit=False,
-            heartbeat_interval_ms=300,
-            group_instance_id=instance,
-            isolation_level="read_committed",
-            **session,
-        )
+    async def _join(self, topic: str, options: dict[str, Any]) -> None:
+        self._client = AIOKafkaConsumer(topic, **options)
         await self._client.start()
 
     def assignment(self) -> set[int]:
@@ -219,14 +182,6 @@ class _Member(_Consumer):
             return {each.partition for each in self._client.assignment()}
 
         return self._loop.run(assignment())
-
-    def commit(self) -> None:
-        self._loop.run(self._client.commit())
-
-    def committed(self, topic: str, partition: int) -> int | None:
-        place = TopicPartition(topic, partition)
-        found: int | None = self._loop.run(self._client.committed(place))
-        return found
 
 
 class _Admin:
@@ -299,41 +254,17 @@ def _check(outcomes: Sequence[Any]) -> None:
             raise Refused(code, str(text))
 
 
-class AioKafka:
+class AioKafka(LibraryDriver):
     """All codecs come with cramjam, which the server has too."""
 
-    codecs = ("none", "gzip", "snappy", "lz4", "zstd")
-    why_not = ""
-    sends_null_headers = True
     cannot: ClassVar[Mapping[str, str]] = {
         "delete_group": "aiokafka has no call that deletes a group",
         "invalid_record": "aiokafka does not know error 87, and says -1",
     }
-
-    def producer(self, bootstrap: str, sending: Sending) -> _Producer:
-        return _Producer(bootstrap, sending)
-
-    def consumer(
-        self, bootstrap: str, *, wait_ms_max: int = 500, bytes_max: int = 1 << 20
-    ) -> _Consumer:
-        return _Consumer(bootstrap, wait_ms_max, bytes_max)
-
-    def admin(self, bootstrap: str) -> _Admin:
-        return _Admin(bootstrap)
-
-    def member(
-        self,
-        bootstrap: str,
-        group: str,
-        topic: str,
-        *,
-        session_ms: int | None = None,
-        instance: str | None = None,
-    ) -> _Member:
-        return _Member(bootstrap, group, topic, session_ms, instance)
-
-    def apart(self) -> ProgramDriver:
-        return apart(__file__, "AioKafka", self)
+    opens_producer = _Producer
+    opens_consumer = _Consumer
+    opens_member = _Member
+    opens_admin = _Admin
 
 
 class TestAioKafka(Administering, Writing, Reading, Grouping, Transacting, Delaying, Surviving):

@@ -1,4 +1,4 @@
-"""A program that goes on beside the test; its lines are collected as they come."""
+"""A program that goes on beside the test: its lines are collected as they come, or answer ours."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -77,3 +78,43 @@ class Running:
             assert stream is not None
             with contextlib.suppress(BrokenPipeError):
                 stream.close()
+
+
+MARK = "@@ "
+"""What the last line of an answer begins with."""
+
+
+class Answering:
+    """A process that answers each line it is given; the first answer says that it is up."""
+
+    def __init__(self, command: Sequence[str], log: Path | None = None) -> None:
+        """`log` is where its standard error goes; without one it is printed with the rest."""
+        self._log = log
+        with contextlib.nullcontext(subprocess.STDOUT) if log is None else log.open("w") as told:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=told, text=True
+            )
+        self._answer()
+
+    def ask(self, line: str) -> tuple[str, str]:
+        """What it prints, and what it says at the end."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def end(self) -> None:
+        with self._process:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            self._process.wait(SECONDS_MAX)
+
+    def _answer(self) -> tuple[str, str]:
+        assert self._process.stdout is not None
+        printed = []
+        for line in self._process.stdout:
+            if line.startswith(MARK):
+                return "".join(printed), line.removeprefix(MARK).strip()
+            printed.append(line)
+        text = "".join(printed) if self._log is None else self._log.read_text()
+        raise AssertionError(f"the program ended:\n{text[-3000:]}")

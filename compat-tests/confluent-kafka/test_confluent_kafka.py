@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Any, ClassVar
+from typing import Any
 
 import confluent_kafka
 from behaviours.administering import Administering
@@ -20,8 +20,7 @@ from behaviours.driver import (
     Sending,
 )
 from behaviours.grouping import Grouping
-from behaviours.hosting import apart
-from behaviours.program import ProgramDriver
+from behaviours.library import LibraryDriver
 from behaviours.reading import Reading
 from behaviours.surviving import Surviving
 from behaviours.transacting import Transacting
@@ -288,38 +287,13 @@ def _wait(futures: Mapping[Any, Any]) -> Any:
         raise Refused(error.args[0].code(), error.args[0].str()) from error
 
 
-class ConfluentKafka:
+class ConfluentKafka(LibraryDriver):
     """librdkafka has all codecs built in."""
 
-    codecs = ("none", "gzip", "snappy", "lz4", "zstd")
-    why_not = ""
-    sends_null_headers = True
-    cannot: ClassVar[Mapping[str, str]] = {}
-
-    def producer(self, bootstrap: str, sending: Sending) -> _Producer:
-        return _Producer(bootstrap, sending)
-
-    def consumer(
-        self, bootstrap: str, *, wait_ms_max: int = 500, bytes_max: int = 1 << 20
-    ) -> _Consumer:
-        return _Consumer(bootstrap, wait_ms_max, bytes_max)
-
-    def admin(self, bootstrap: str) -> _Admin:
-        return _Admin(bootstrap)
-
-    def member(
-        self,
-        bootstrap: str,
-        group: str,
-        topic: str,
-        *,
-        session_ms: int | None = None,
-        instance: str | None = None,
-    ) -> _Member:
-        return _Member(bootstrap, group, topic, session_ms, instance)
-
-    def apart(self) -> ProgramDriver:
-        return apart(__file__, "ConfluentKafka", self)
+    opens_producer = _Producer
+    opens_consumer = _Consumer
+    opens_member = _Member
+    opens_admin = _Admin
 
 
 class TestConfluentKafka(

@@ -6,7 +6,7 @@ import contextlib
 import gc
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
-from typing import Any, ClassVar
+from typing import Any
 
 import kafka.errors
 import pytest
@@ -22,8 +22,14 @@ from behaviours.driver import (
     Sending,
 )
 from behaviours.grouping import Grouping
-from behaviours.hosting import apart
-from behaviours.program import ProgramDriver
+from behaviours.library import (
+    LibraryDriver,
+    PlacedReads,
+    consumer_options,
+    member_options,
+    producer_options,
+    received,
+)
 from behaviours.reading import Reading
 from behaviours.surviving import Surviving
 from behaviours.transacting import Transacting
@@ -66,15 +72,7 @@ class _Promise:
 
 class _Producer:
     def __init__(self, bootstrap: str, sending: Sending) -> None:
-        self._client = KafkaProducer(
-            bootstrap_servers=bootstrap,
-            acks=sending.acks,
-            enable_idempotence=sending.is_idempotent,
-            compression_type=None if sending.codec == "none" else sending.codec,
-            linger_ms=sending.linger_ms,
-            max_request_size=sending.request_bytes_max,
-            transactional_id=sending.transactional_id,
-        )
+        self._client = KafkaProducer(**producer_options(bootstrap, sending))
         if sending.transactional_id:
             self._client.init_transactions()
 
@@ -106,15 +104,11 @@ class _Producer:
         self._client.close(SECONDS_MAX)
 
 
-class _Consumer:
+class _Consumer(PlacedReads):
+    place_type = TopicPartition
+
     def __init__(self, bootstrap: str, wait_ms_max: int, bytes_max: int) -> None:
-        self._client = KafkaConsumer(
-            bootstrap_servers=bootstrap,
-            auto_offset_reset="earliest",
-            enable_auto_commit=False,
-            fetch_max_wait_ms=wait_ms_max,
-            max_partition_fetch_bytes=bytes_max,
-        )
+        self._client = KafkaConsumer(**consumer_options(bootstrap, wait_ms_max, bytes_max))
 
     def assign(self, topic: str, partitions: Sequence[int], offset: int = 0) -> None:
         assigned = [TopicPartition(topic, partition) for partition in partitions]
@@ -126,28 +120,10 @@ class _Consumer:
         self._client.seek(TopicPartition(topic, partition), offset)
 
     def poll(self, seconds: float) -> list[Received]:
-        found = self._client.poll(timeout_ms=int(seconds * 1000))
-        return [
-            Received(r.partition, r.offset, r.key, r.value, tuple(r.headers), r.timestamp)
-            for records in found.values()
-            for r in records
-        ]
+        return received(self._client.poll(timeout_ms=int(seconds * 1000)))
 
     def partitions(self, topic: str) -> list[int]:
         return sorted(self._client.partitions_for_topic(topic) or ())
-
-    def beginning(self, topic: str, partition: int) -> int:
-        place = TopicPartition(topic, partition)
-        return int(self._client.beginning_offsets([place])[place])
-
-    def end(self, topic: str, partition: int) -> int:
-        place = TopicPartition(topic, partition)
-        return int(self._client.end_offsets([place])[place])
-
-    def offset_at(self, topic: str, partition: int, timestamp_ms: int) -> int | None:
-        place = TopicPartition(topic, partition)
-        found = self._client.offsets_for_times({place: timestamp_ms})[place]
-        return None if found is None else int(found.offset)
 
     def close(self) -> None:
         self._client.close()
@@ -162,29 +138,11 @@ class _Member(_Consumer):
         session_ms: int | None,
         instance: str | None,
     ) -> None:
-        session = {} if session_ms is None else {"session_timeout_ms": session_ms}
-        self._client = KafkaConsumer(
-            topic,
-            bootstrap_servers=bootstrap,
-            group_id=group,
-            auto_offset_reset="earliest",
-            enable_auto_commit=False,
-            heartbeat_interval_ms=300,
-            reconnect_backoff_max_ms=500,
-            group_instance_id=instance,
-            isolation_level="read_committed",
-            **session,
-        )
+        options = member_options(bootstrap, group, session_ms, instance)
+        self._client = KafkaConsumer(topic, reconnect_backoff_max_ms=500, **options)
 
     def assignment(self) -> set[int]:
         return {each.partition for each in self._client.assignment()}
-
-    def commit(self) -> None:
-        self._client.commit()
-
-    def committed(self, topic: str, partition: int) -> int | None:
-        found: int | None = self._client.committed(TopicPartition(topic, partition))
-        return found
 
 
 class _Admin:
@@ -254,38 +212,14 @@ def _refusals() -> Iterator[None]:
         raise Refused(error.errno, str(error)) from error
 
 
-class KafkaPython:
+class KafkaPython(LibraryDriver):
     """Its other codecs want python-snappy, lz4 and zstandard, which are locked for it."""
 
-    codecs = ("none", "gzip", "snappy", "lz4", "zstd")
-    why_not = ""
     sends_null_headers = False
-    cannot: ClassVar[Mapping[str, str]] = {}
-
-    def producer(self, bootstrap: str, sending: Sending) -> _Producer:
-        return _Producer(bootstrap, sending)
-
-    def consumer(
-        self, bootstrap: str, *, wait_ms_max: int = 500, bytes_max: int = 1 << 20
-    ) -> _Consumer:
-        return _Consumer(bootstrap, wait_ms_max, bytes_max)
-
-    def admin(self, bootstrap: str) -> _Admin:
-        return _Admin(bootstrap)
-
-    def member(
-        self,
-        bootstrap: str,
-        group: str,
-        topic: str,
-        *,
-        session_ms: int | None = None,
-        instance: str | None = None,
-    ) -> _Member:
-        return _Member(bootstrap, group, topic, session_ms, instance)
-
-    def apart(self) -> ProgramDriver:
-        return apart(__file__, "KafkaPython", self)
+    opens_producer = _Producer
+    opens_consumer = _Consumer
+    opens_member = _Member
+    opens_admin = _Admin
 
 
 class TestKafkaPython(Administering, Writing, Reading, Grouping, Transacting, Delaying, Surviving):

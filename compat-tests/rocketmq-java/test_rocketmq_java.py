@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
 import pytest
 from behaviours.bringing import CannotRun, java_program, leave_out
+from behaviours.running import Answering
 from bench.peers import RocketMQPeer
 from bench.peers.jars import pinned_version
 from bench.peers.ports import free_ports
@@ -28,7 +28,7 @@ CLIENT = f"rocketmq-java {pinned_version(HERE / 'v5' / 'pom.xml')}"
 pytestmark = [pytest.mark.java, pytest.mark.timeout(240)]
 
 
-class Program:
+class Program(Answering):
     """The Java process."""
 
     def __init__(self, version: str, folder: Path, *flags: str) -> None:
@@ -36,38 +36,14 @@ class Program:
         quiet = ("-Drocketmq.client.logUseSlf4j=true", f"-Duser.home={folder}")
         # A group's retry topic is new to its consumer, which would else look at it after 20 s.
         brisk = "-Drocketmq.client.rebalance.waitInterval=1000"
-        self._log = folder / "java.log"
-        with self._log.open("w") as log:
-            self._process = subprocess.Popen(
-                [java, *quiet, brisk, *flags, *rest],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
-        self._answer()
+        super().__init__([java, *quiet, brisk, *flags, *rest], folder / "java.log")
 
     def run(self, *words: object) -> str:
         """What a scenario says; AssertionError with its trace if it does not hold."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(" ".join(map(str, words)) + "\n")
-        self._process.stdin.flush()
-        return self._answer()
-
-    def end(self) -> None:
-        with self._process:
-            assert self._process.stdin is not None
-            self._process.stdin.close()
-            self._process.wait(60)
-
-    def _answer(self) -> str:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.startswith("@@ ok"):
-                return line[6:].strip()
-            if line.startswith("@@ FAIL"):
-                raise AssertionError(line[8:].replace(" | ", "\n"))
-        raise AssertionError(f"the program ended:\n{self._log.read_text()[-3000:]}")
+        _, said = self.ask(" ".join(map(str, words)))
+        if said.startswith("FAIL"):
+            raise AssertionError(said[5:].replace(" | ", "\n"))
+        return said.removeprefix("ok").strip()
 
 
 @pytest.fixture(scope="module")
@@ -82,8 +58,7 @@ def rocketmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer
     ]
     with RunningServer(folder, settings=settings, rocketmq=True) as running:
         yield running
-        assert running.stop() == 0
-        assert "Traceback" not in running.log
+        running.stop_cleanly()
 
 
 def started(version: str, folder: Path, *flags: str) -> Program:

@@ -6,13 +6,13 @@ One JVM runs all commands (src/Commands.java), each through the tool's own entry
 from __future__ import annotations
 
 import json
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from behaviours.bringing import CannotRun, entry, leave_out, run
+from behaviours.running import Answering
 from bench.peers import PeerError, jars
 from bench.peers.kept import kept
 from bench.peers.tools import find_java
@@ -36,7 +36,7 @@ def feature(text: str) -> pytest.MarkDecorator:
     return pytest.mark.feature(text, "mqadmin")
 
 
-class Admin:
+class Admin(Answering):
     """The tool, and the server that it is pointed at."""
 
     def __init__(self, server: RunningServer, folder: Path) -> None:
@@ -51,52 +51,20 @@ class Admin:
 
         made = kept(entry("rocketmq-tools", [SOURCE]), fill)
         flags = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-Drocketmq.client.logUseSlf4j=true")
-        self._process = subprocess.Popen(
-            [
-                str(java),
-                *flags,
-                f"-Duser.home={folder}",
-                "-cp",
-                f"{made}:{directory}/*",
-                "Commands",
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self._said()
+        where = (f"-Duser.home={folder}", "-cp", f"{made}:{directory}/*")
+        super().__init__([str(java), *flags, *where, "Commands"])
 
     def __call__(self, command: str, *words: str) -> str:
         """What a command prints; a failure is printed too."""
-        assert self._process.stdin is not None
-        line = "\t".join((command, "-n", self.namesrv, *words))
-        self._process.stdin.write(f"{line}\n")
-        self._process.stdin.flush()
-        return self._said()
-
-    def end(self) -> None:
-        with self._process:
-            assert self._process.stdin is not None
-            self._process.stdin.close()
-            self._process.wait(60)
-
-    def _said(self) -> str:
-        assert self._process.stdout is not None
-        lines = []
-        for line in self._process.stdout:
-            if line.startswith("@@ end"):
-                return "".join(lines)
-            lines.append(line)
-        raise AssertionError(f"the tool ended: {''.join(lines)[-3000:]}")
+        printed, _ = self.ask("\t".join((command, "-n", self.namesrv, *words)))
+        return printed
 
 
 @pytest.fixture(scope="module")
 def rocketmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     with RunningServer(tmp_path_factory.mktemp("server"), rocketmq=True) as running:
         yield running
-        assert running.stop() == 0
-        assert "Traceback" not in running.log
+        running.stop_cleanly()
 
 
 @pytest.fixture(scope="module")

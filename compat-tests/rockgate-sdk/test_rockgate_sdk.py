@@ -409,8 +409,7 @@ class TestRockgate(Behaviours):
                 namesrv="{}:{}".format(*running.address("namesrv")),
                 address=running.address("remoting"),
             )
-            assert running.stop() == 0
-            assert "Traceback" not in running.log
+            running.stop_cleanly()
 
     @pytest.mark.row("P-32")
     async def test_the_delay_of_a_transaction_begins_with_its_commit(

@@ -27,5 +27,4 @@ def both_wires(folder: Path, *settings: str) -> Iterator[BothWires]:
         wires = BothWires(server)
         yield wires
         wires.client.socket.close()
-        assert server.stop() == 0
-        assert "Traceback" not in server.log
+        server.stop_cleanly()

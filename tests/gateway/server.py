@@ -116,6 +116,11 @@ class RunningServer:
         self._hold()
         return status
 
+    def stop_cleanly(self) -> None:
+        """Stop it as an operator does: it ends well, and has written no traceback."""
+        assert self.stop() == 0
+        assert "Traceback" not in self.log
+
     def kill(self) -> None:
         """End it as kill -9 does."""
         self.signal(signal.SIGKILL)

@@ -42,8 +42,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         consumer.close()
         use_rocketmq(running)
         yield running
-        assert running.stop() == 0
-        assert "Traceback" not in running.log
+        running.stop_cleanly()
 
 
 def use_rocketmq(server: RunningServer) -> None:

@@ -41,8 +41,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     folder = tmp_path_factory.mktemp("hostile")
     with RunningServer(folder, settings=settings, rocketmq=True) as running:
         yield running
-        assert running.stop() == 0
-        assert "Traceback" not in running.log
+        running.stop_cleanly()
 
 
 @pytest.fixture(params=["remoting", "namesrv"])
