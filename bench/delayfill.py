@@ -15,9 +15,10 @@ from pathlib import Path
 from rockgate.gateway.compose.kafka import KafkaFolds
 from rockgate.gateway.compose.remoting import RemotingFolds
 from rockgate.gateway.compose.storage import open_store
-from rockgate.gateway.remoting.messages.delay import REAL_QUEUE, REAL_TOPIC, TIMES_TOPIC
+from rockgate.gateway.remoting.messages.delay import TIMES_TOPIC
 from rockgate.gateway.transcode.keys import record_keys
 from rockgate.protocol.entry import DELAYED, pack_properties
+from rockgate.protocol.remoting.properties import REAL_QUEUE_ID, REAL_TOPIC
 from rockgate.store.config import StoreConfig
 from rockgate.store.delay.changes import DELAY_TOPIC, encode_schedule
 from rockgate.store.log.commitlog import Draft
@@ -50,7 +51,7 @@ def fill(store: Store, topic: str, count: int, first_ms: int, step_ms: float) ->
                     ("WAIT", "true"),
                     ("TIMER_DELIVER_MS", str(due_ms)),
                     (REAL_TOPIC, topic),
-                    (REAL_QUEUE, str(number % targets)),
+                    (REAL_QUEUE_ID, str(number % targets)),
                 )
             )
             draft = Draft(b"", 0, 0, BODY, properties, sys_flag=DELAYED)

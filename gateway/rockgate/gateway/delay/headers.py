@@ -18,13 +18,21 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from rockgate.protocol.kafka.records.record import Header
+from rockgate.protocol.remoting.properties import (
+    DELAY_LEVEL,
+    DELAYING,
+    START_DELIVER_TIME,
+    TIMER_DELAY_MS,
+    TIMER_DELAY_S,
+    TIMER_DELIVER_MS,
+)
 from rockgate.store.api.delay import due_after, due_at
 
-LEVEL: Final = "DELAY"
-FROM_NOW: Final = {"TIMER_DELAY_SEC": 1_000, "TIMER_DELAY_MS": 1}
+LEVEL: Final = DELAY_LEVEL
+FROM_NOW: Final = {TIMER_DELAY_S: 1_000, TIMER_DELAY_MS: 1}
 """Names, and the milliseconds of their unit."""
-AT: Final = ("TIMER_DELIVER_MS", "__STARTDELIVERTIME")
-NAMES: Final = frozenset((LEVEL, *FROM_NOW, *AT))
+AT: Final = (TIMER_DELIVER_MS, START_DELIVER_TIME)
+NAMES: Final = DELAYING
 HINT: Final = re.compile(rb"DELAY|DELIVER")
 """What the name of each of these headers has in it."""
 _NUMBER: Final = re.compile(rb"-?[0-9]{1,18}")

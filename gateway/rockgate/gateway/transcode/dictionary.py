@@ -20,6 +20,14 @@ from typing import Final, NamedTuple
 
 from rockgate.protocol.entry import PROPERTIES_SIZE_MAX
 from rockgate.protocol.kafka.records.record import Header
+from rockgate.protocol.remoting.properties import (
+    DELAY_LEVEL,
+    REAL_QUEUE_ID,
+    REAL_TOPIC,
+    TIMER_DELAY_MS,
+    TIMER_DELAY_S,
+    TIMER_DELIVER_MS,
+)
 
 KEYS: Final = b"KEYS"
 TAGS: Final = "TAGS"
@@ -56,7 +64,7 @@ SYSTEM: Final = frozenset(
         "CONSUME_START_TIME",
         "CORRECTION_FLAG",
         "CORRELATION_ID",
-        "DELAY",
+        DELAY_LEVEL,
         "DLQ_ORIGIN_MESSAGE_ID",
         "DLQ_ORIGIN_TOPIC",
         "DUP_INFO",
@@ -79,16 +87,16 @@ SYSTEM: Final = frozenset(
         "POP_CK_OFFSET",
         "PROPERTY_FORWARD_QUEUE_ID",
         "PUSH_REPLY_TIME",
-        "REAL_QID",
-        "REAL_TOPIC",
+        REAL_QUEUE_ID,
+        REAL_TOPIC,
         "RECONSUME_TIME",
         "REDIRECT",
         "REPLY_TO_CLIENT",
         "RETRY_TOPIC",
         "TIMER_DELAY_LEVEL",
-        "TIMER_DELAY_MS",
-        "TIMER_DELAY_SEC",
-        "TIMER_DELIVER_MS",
+        TIMER_DELAY_MS,
+        TIMER_DELAY_S,
+        TIMER_DELIVER_MS,
         "TIMER_DEL_UNIQKEY",
         "TIMER_DEQUEUE_MS",
         "TIMER_ENQUEUE_MS",

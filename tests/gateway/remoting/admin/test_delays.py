@@ -13,9 +13,10 @@ from rockgate.gateway.remoting.admin.delays import (
     UNITS_PER_TURN,
     DelayAdmin,
 )
-from rockgate.gateway.remoting.messages.delay import REAL_TOPIC, TIMES_TOPIC
+from rockgate.gateway.remoting.messages.delay import TIMES_TOPIC
 from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.remoting.headers.operating import ScanDelaysHeader
+from rockgate.protocol.remoting.properties import REAL_TOPIC
 from rockgate.store.log.commitlog import Draft
 from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.store import Store

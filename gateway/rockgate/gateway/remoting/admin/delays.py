@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.delay.headers import wait_of
 from rockgate.gateway.remoting.admin.views import looked_at
-from rockgate.gateway.remoting.messages.delay import LEVELS_TOPIC, REAL_TOPIC, TIMES_TOPIC
+from rockgate.gateway.remoting.messages.delay import LEVELS_TOPIC, TIMES_TOPIC
 from rockgate.gateway.remoting.messages.recall import read_handle
 from rockgate.gateway.storage.cold_reads import Warming
 from rockgate.protocol import entry as envelope
@@ -37,6 +37,7 @@ from rockgate.protocol.remoting.bodies.operating import (
 from rockgate.protocol.remoting.errors import MalformedContent
 from rockgate.protocol.remoting.headers.operating import ScanDelaysHeader
 from rockgate.protocol.remoting.ids import parse_offset_message_id, split_place
+from rockgate.protocol.remoting.properties import REAL_TOPIC
 from rockgate.store.api.delay import ORIGIN, Listed
 from rockgate.store.api.queues import Queue, Unit
 from rockgate.store.api.read import Slice, no_batch_keys

@@ -20,13 +20,12 @@ from rockgate.protocol.kafka.records.skimming import record_at
 from rockgate.protocol.remoting.bodies.operating import MessageView
 from rockgate.protocol.remoting.compression import compression_of, decompress
 from rockgate.protocol.remoting.errors import MalformedContent
+from rockgate.protocol.remoting.properties import REAL_QUEUE_ID, REAL_TOPIC
 from rockgate.store.api.read import Slice
 
 PREVIEW_MAX: Final = 64 << 10
 OPENED_MAX: Final = 16 << 20
 """What a body may become when it is opened to be looked at."""
-REAL_TOPIC: Final = "REAL_TOPIC"
-REAL_QUEUE: Final = "REAL_QID"
 
 
 async def looked_at(threads: BatchThreads, found: Slice, offset: int, preview: int) -> MessageView:
@@ -55,7 +54,7 @@ def view_of(found: Slice, offset: int, preview: int, bounds: Bounds = BOUNDS) ->
         return _record_view(entry, body, offset, preview, bounds)
     properties = parse_properties(envelope.properties_of(view, entry))
     real = properties.get(REAL_TOPIC)
-    queue = properties.get(REAL_QUEUE, "")
+    queue = properties.get(REAL_QUEUE_ID, "")
     return MessageView(
         topic=_text(real) if real else entry.topic.decode("utf-8", "replace"),
         queue=int(queue) if real and queue.isdecimal() else entry.queue_id,

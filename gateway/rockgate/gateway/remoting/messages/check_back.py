@@ -10,7 +10,7 @@ from heapq import heapify, heappop, heappush, heapreplace
 from typing import Final
 
 from rockgate.gateway.remoting.groups.clients import Clients
-from rockgate.gateway.remoting.messages.halves import REAL_QUEUE, REAL_TOPIC, Halves
+from rockgate.gateway.remoting.messages.halves import Halves
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.config import RemotingConfig
 from rockgate.protocol.entry import pack_properties, parse_properties
@@ -18,6 +18,7 @@ from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.headers.transactions import CheckTransactionHeader
 from rockgate.protocol.remoting.message import encode as encode_message
+from rockgate.protocol.remoting.properties import REAL_QUEUE_ID, REAL_TOPIC
 from rockgate.store.api.clock import BelievedTime, Clock
 from rockgate.store.api.folds import Journal
 from rockgate.store.api.half import HALF_TOPIC, MESSAGES, Checked, Half, HalfMessages, encode
@@ -145,7 +146,7 @@ class Checking:
             topic=properties[REAL_TOPIC].encode(),
             body=bytes(body),
             properties=pack_properties(told.items()),
-            queue_id=int(properties[REAL_QUEUE]),
+            queue_id=int(properties[REAL_QUEUE_ID]),
             queue_offset=half.offset,
             position=entry.position,
             born_ms=entry.born_ms,

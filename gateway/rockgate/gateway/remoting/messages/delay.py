@@ -18,6 +18,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from rockgate.gateway.delay.headers import AT
 from rockgate.gateway.remoting.messages.sending import (
     CLIENT_FLAGS,
     Incoming,
@@ -37,6 +38,14 @@ from rockgate.protocol.entry import (
     parse_properties,
 )
 from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.properties import (
+    DELAY_LEVEL,
+    DELAYING,
+    REAL_QUEUE_ID,
+    REAL_TOPIC,
+    TIMER_DELAY_MS,
+    TIMER_DELAY_S,
+)
 from rockgate.store.api.append import NOTHING_ELSE, Draft, Intake
 from rockgate.store.api.delay import due_after, due_at
 from rockgate.store.api.queues import Queue
@@ -47,16 +56,10 @@ from rockgate.store.errors import UnknownTopic
 
 LEVELS_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
 TIMES_TOPIC: Final = "rmq_sys_wheel_timer"
-REAL_TOPIC: Final = "REAL_TOPIC"
-REAL_QUEUE: Final = "REAL_QID"
-LEVEL: Final = "DELAY"
-FROM_NOW_S: Final = "TIMER_DELAY_SEC"
-FROM_NOW_MS: Final = "TIMER_DELAY_MS"
-AT_MS: Final = ("TIMER_DELIVER_MS", "__STARTDELIVERTIME")
-WAITING_MARKS: Final = frozenset((REAL_TOPIC, REAL_QUEUE, LEVEL, FROM_NOW_S, FROM_NOW_MS, *AT_MS))
+WAITING_MARKS: Final = DELAYING | {REAL_TOPIC, REAL_QUEUE_ID}
 """Properties of a message that waits; it is delivered without them."""
 _REAL_TOPIC: Final = REAL_TOPIC.encode()
-_REAL_QUEUE: Final = REAL_QUEUE.encode()
+_REAL_QUEUE: Final = REAL_QUEUE_ID.encode()
 _LEFT_OUT: Final = frozenset(name.encode() for name in (*WAITING_MARKS, "WAIT", ""))
 _new: Final = tuple.__new__  # what NamedTuple._make calls, without its own call in between
 _NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
@@ -115,7 +118,7 @@ class Delays:
         if classify(0, draft.properties) is not MessageKind.DELAYED:
             return [Intake(queue, draft)]
         properties = parse_properties(draft.properties)
-        level = _number(properties, LEVEL)
+        level = _number(properties, DELAY_LEVEL)
         if level is not None and level > 0:
             level = min(level, len(self._levels_ms))
             when = due_after(self._deliveries.now_ms(), self._levels_ms[level - 1])
@@ -126,7 +129,7 @@ class Delays:
                 return [Intake(queue, draft)]
             when = at
             waiting = self._queue(TIMES_TOPIC, 0)
-        real = ((REAL_TOPIC, queue.topic.decode()), (REAL_QUEUE, str(queue.queue_id)))
+        real = ((REAL_TOPIC, queue.topic.decode()), (REAL_QUEUE_ID, str(queue.queue_id)))
         marked = draft._replace(properties=draft.properties + pack_properties(real))
         return self._deliveries.intakes(waiting, marked, [(0, when)])
 
@@ -134,14 +137,14 @@ class Delays:
         """Return for a schedule when a message is to be delivered; None if it does not say."""
         now_ms = self._deliveries.now_ms()
         delay_ms: int | None = None
-        if (seconds := _number(properties, FROM_NOW_S)) is not None:
+        if (seconds := _number(properties, TIMER_DELAY_S)) is not None:
             delay_ms = seconds * 1_000
-        elif (milliseconds := _number(properties, FROM_NOW_MS)) is not None:
+        elif (milliseconds := _number(properties, TIMER_DELAY_MS)) is not None:
             delay_ms = milliseconds
         if delay_ms is not None:
             at_ms = now_ms + delay_ms
         else:
-            times = [_number(properties, name) for name in AT_MS]
+            times = [_number(properties, name) for name in AT]
             given = [each for each in times if each is not None]
             if not given:
                 return None

@@ -23,6 +23,7 @@ from rockgate.protocol.entry import (
     get_property,
 )
 from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.properties import REAL_QUEUE_ID, REAL_TOPIC
 from rockgate.store.api.append import Appended, Draft, Intake
 from rockgate.store.api.half import (
     HALF_TOPIC,
@@ -38,14 +39,14 @@ from rockgate.store.api.queues import Queue
 from rockgate.store.api.store import Store
 
 INSPECTION: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
-REAL_TOPIC: Final = "REAL_TOPIC"
-REAL_QUEUE: Final = "REAL_QID"
 PREPARED_MARK: Final = b"TRAN_MSG"
 GROUP: Final = b"PGROUP"
 IMMUNITY: Final = b"CHECK_IMMUNITY_TIME_IN_SECONDS"
 IMMUNE_SECONDS_MAX: Final = 366 * 86_400
 _REAL_TOPIC: Final = REAL_TOPIC.encode()
-_REAL_QUEUE: Final = REAL_QUEUE.encode()
+_REAL_QUEUE: Final = REAL_QUEUE_ID.encode()
+_REAL_PLACE: Final = b"%%b%b\x01%%b\x02%b\x01%%d\x02" % (_REAL_TOPIC, _REAL_QUEUE)
+"""How the place where it belongs is put behind the properties of a half message."""
 _MARKS: Final = frozenset((_REAL_TOPIC, _REAL_QUEUE, PREPARED_MARK))
 """Properties of a half message that is not delivered yet."""
 log = logging.getLogger(__name__)
@@ -100,7 +101,7 @@ class Halves:
             0,
             offset,
             incoming.body,
-            b"%bREAL_TOPIC\x01%b\x02REAL_QID\x01%d\x02" % (properties, real.topic, real.queue_id),
+            _REAL_PLACE % (properties, real.topic, real.queue_id),
             0,
             header.born_timestamp,
             host.packed,

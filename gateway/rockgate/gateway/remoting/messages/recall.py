@@ -10,12 +10,12 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Final, NamedTuple
 
-from rockgate.gateway.remoting.messages.delay import AT_MS, FROM_NOW_MS, FROM_NOW_S, LEVEL
+from rockgate.gateway.delay.headers import AT, FROM_NOW, LEVEL
 from rockgate.protocol.entry import parse_properties
 
 VERSION: Final = "v1"
 SIZE_MAX: Final = 4096
-_TIMES: Final = (FROM_NOW_S, FROM_NOW_MS, *AT_MS)
+_TIMES: Final = (*FROM_NOW, *AT)
 
 
 class Handle(NamedTuple):
@@ -39,7 +39,7 @@ def make_handle(
     key = found.get("UNIQ_KEY", "")
     if found.get(LEVEL, "0") != "0" or not key or " " in key or "@" in key:
         return None
-    time = next((found[name] for name in AT_MS if name in found), str(store_ms))
+    time = next((found[name] for name in AT if name in found), str(store_ms))
     words = f"{VERSION} {topic} {broker} {time} {key}@{offset}"
     return urlsafe_b64encode(words.encode()).decode()
 

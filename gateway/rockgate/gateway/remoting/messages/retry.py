@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
+from rockgate.gateway.delay.headers import LEVEL
 from rockgate.gateway.remoting.groups.settings import GroupSettings
-from rockgate.gateway.remoting.messages.delay import KEPT_FLAGS, LEVEL, WAITING_MARKS
+from rockgate.gateway.remoting.messages.delay import KEPT_FLAGS, WAITING_MARKS
 from rockgate.gateway.remoting.messages.sending import CLIENT_FLAGS, Incoming, Taken
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.server.names import check_group, group_of

@@ -45,6 +45,7 @@ from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.compression import KIND_MASK
 from rockgate.protocol.remoting.headers.sending import SendHeader, SendHeaderV2
 from rockgate.protocol.remoting.message import decode_batch
+from rockgate.protocol.remoting.properties import DELAYING
 from rockgate.store.api.append import NOTHING_ELSE, Appended, AppendedMessages, Appender, Draft
 from rockgate.store.api.queues import Queue, Queues
 from rockgate.store.api.topics import WRITE, Topic
@@ -55,13 +56,7 @@ CLIENT_FLAGS = COMPRESSED | MULTI_TAGS | KIND_MASK
 """The bits of sysFlag that are the client's to set: the others say how an entry lies here."""
 _TRANSACTION = TRANSACTION_ROLLBACK
 _new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
-_DELAYING = (
-    b"DELAY",
-    b"TIMER_DELAY_MS",
-    b"TIMER_DELAY_SEC",
-    b"TIMER_DELIVER_MS",
-    b"__STARTDELIVERTIME",
-)
+_DELAYING = tuple(sorted(name.encode() for name in DELAYING))
 _NO_WAIT = b"WAIT\x01false"
 _ENDS = {b"\x02", b""}
 """What properties end with: a separator, unless there are none."""

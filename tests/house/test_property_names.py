@@ -1,0 +1,35 @@
+"""The properties that delay a message, or say where it belongs, are named in one module."""
+
+import ast
+
+import pytest
+from tests.house.checkout import parse, python_files
+
+from rockgate.protocol.remoting import properties
+
+# DELAY is also a topic's message.type, and so is not looked for.
+NAMES = {properties.REAL_TOPIC, properties.REAL_QUEUE_ID} | properties.DELAYING - {"DELAY"}
+SOURCES = python_files("gateway")
+
+
+def spelled(tree: ast.Module) -> list[int]:
+    """Return the lines with a text or bytes, other than a docstring, that has such a name in it."""
+    lone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and id(node) not in lone:
+            value = node.value
+            text = value.decode("latin-1") if isinstance(value, bytes) else value
+            if isinstance(text, str) and any(name in text for name in NAMES):
+                found.append(node.lineno)
+    return found
+
+
+def test_the_gateway_spells_none_of_them() -> None:
+    found = {str(path): lines for path in SOURCES if (lines := spelled(parse(path)))}
+    assert found == {}, "take the name from protocol.remoting.properties"
+
+
+@pytest.mark.parametrize("line", ['A = "REAL_TOPIC"', 'A = b"%bREAL_QID\\x01%d"'])
+def test_a_name_is_noticed(line: str) -> None:
+    assert spelled(ast.parse(line)) == [1]
