@@ -71,7 +71,7 @@ class World:
             record_keys=self.record_keys,
             policy_of=queue_policy,
             new_topic_id=self.new_topic_id,
-        )
+        ).begin_epoch()
 
     def make_folds(self, journal: Journal, topics: Topics) -> Sequence[Fold]:
         return ()

@@ -46,7 +46,7 @@ class Running:
 
     def __init__(self, path: Path, **settings: object) -> None:
         config = StoreConfig(segment_bytes=sizes().segment_bytes, **settings)  # type: ignore[arg-type]  # its fields
-        self.store = Store(DiskDirectory(path), config, SystemClock())
+        self.store = Store(DiskDirectory(path), config, SystemClock()).begin_epoch()
         self._posts: deque[Callable[[], None]] = deque()
         self.store.start(self._posts.append)
 

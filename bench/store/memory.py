@@ -46,7 +46,7 @@ def main() -> None:
     """Make the queues and tell how much they take."""
     path, topics = sys.argv[1], int(sys.argv[2])
     config = StoreConfig(segment_bytes=64 * MIB)
-    store = Store(DiskDirectory(path), config, SystemClock())
+    store = Store(DiskDirectory(path), config, SystemClock()).begin_epoch()
     before = anonymous_mb()
     queues = COUNT // topics
     store.topics.create_many(

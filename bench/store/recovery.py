@@ -105,7 +105,7 @@ def config(kind: str) -> StoreConfig:
 
 def write(path: str, size: int, count: int, kind: str) -> None:
     """Append, and die."""
-    store = Store(DiskDirectory(path), config(kind), SystemClock())
+    store = Store(DiskDirectory(path), config(kind), SystemClock()).begin_epoch()
     posts: deque[Callable[[], None]] = deque()
     store.start(posts.append)
     topic = store.topics.create(NewTopic(name="orders", queue_count=10))
@@ -123,7 +123,7 @@ def write(path: str, size: int, count: int, kind: str) -> None:
 def reopen(path: str, kind: str) -> None:
     """Start, and tell how long that took."""
     start = time.perf_counter()
-    store = Store(DiskDirectory(path), config(kind), SystemClock())
+    store = Store(DiskDirectory(path), config(kind), SystemClock()).begin_epoch()
     seconds = time.perf_counter() - start
     tell(
         {

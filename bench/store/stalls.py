@@ -146,7 +146,7 @@ class Load:
         )
         store = self.store = Store(
             DiskDirectory(path), config, SystemClock(), policy_of=queue_policy
-        )
+        ).begin_epoch()
         self._short = self._make("short", 10, {"retention.bytes": str(16 * MIB)})
         self._long = self._make("long", 10, {"retention.bytes": "-1"})
         self._sync = self._make("sync", 1, {"flush.messages": "1", "retention.bytes": str(MIB)})

@@ -66,7 +66,9 @@ def _env() -> dict[str, str]:
 
 
 def _check(directory: Path, flush: str, acknowledged: dict[tuple[int, int], int]) -> None:
-    store = Store(DiskDirectory(directory), config(flush), SystemClock(), policy_of=queue_policy)
+    store = Store(
+        DiskDirectory(directory), config(flush), SystemClock(), policy_of=queue_policy
+    ).begin_epoch()
     for number, queue in enumerate(q for t in topics(store) for q in store.queues.of(t.id)):
         offset = queue.log_start
         found: dict[int, bytes] = {}

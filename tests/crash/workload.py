@@ -110,7 +110,7 @@ class Model:
 
 
 def open_store(directory: Directory, clock: ManualClock) -> Store:
-    return Store(directory, CONFIG, clock, policy_of=queue_policy)
+    return Store(directory, CONFIG, clock, policy_of=queue_policy).begin_epoch()
 
 
 class Workload:

@@ -74,7 +74,9 @@ def marked(owner: Any, name: str, phase: str) -> None:
 
 def main() -> None:
     directory, flush = sys.argv[1:3]
-    store = Store(DiskDirectory(directory), config(flush), SystemClock(), policy_of=queue_policy)
+    store = Store(
+        DiskDirectory(directory), config(flush), SystemClock(), policy_of=queue_policy
+    ).begin_epoch()
     marked(store._segments, "_make", "roll")
     marked(store.checkpointer, "_write", "checkpoint")
     marked(store.snapshotting.writer, "step", "snapshot")

@@ -4,6 +4,7 @@ StoreError
 ├── StoreFull           no room on disk for what was to be appended
 ├── DiskFailed          an fsync failed: nothing is written any more until a restart
 ├── StoreClosed         the store is stopped or stopping
+├── StoreReadOnly       no epoch of its own has begun: others may write this log, it does not
 ├── StoreLocked         another process has this data directory
 ├── StoreCorrupt        bytes that were known to be safe are not: file, position, reason
 ├── SettingChanged      a setting that is fixed for the life of a data directory is another one now
@@ -56,6 +57,10 @@ class DiskFailed(StoreError):
 
 class StoreClosed(StoreError):
     """The store is stopped, or stopping."""
+
+
+class StoreReadOnly(StoreError):
+    """The store was opened and has begun no epoch: it is read, and appends nothing."""
 
 
 class StoreLocked(StoreError):

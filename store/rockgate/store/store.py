@@ -1,7 +1,9 @@
 """The store: opens, starts, ticks and stops its parts. It has no logic of its own.
 
-    with-out threads   Store.open(...) … tick() … close(): tests and tools
-    with threads       Store.open(...) … start(post) … tick() … close(): the server
+    without threads    Store(...) … begin_epoch() … tick() … close(): tests and tools
+    with threads       Store(...) … begin_epoch() … start(post) … tick() … close(): the server
+
+Until `begin_epoch` it is read only: whatever upkeep runs, nothing is appended to its log.
 
 All methods belong to one thread, the store's; `post` brings answers of its threads back there.
 """
@@ -9,14 +11,15 @@ All methods belong to one thread, the store's; `post` brings answers of its thre
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from typing import Self
 
 from rockgate.store.clock import Clock
 from rockgate.store.config import StoreConfig
 from rockgate.store.delay.delivery import Deliveries
 from rockgate.store.delay.fold import Delay
 from rockgate.store.delay.steady_clock import SteadyClock
-from rockgate.store.errors import DiskFailed, StoreClosed, StoreFull, UnknownQueue
+from rockgate.store.errors import DiskFailed, StoreClosed, StoreFull, StoreReadOnly, UnknownQueue
 from rockgate.store.files.interface import Directory
 from rockgate.store.files.sync import SyncedDirectory, Syncs
 from rockgate.store.keyopening import key_shape, open_keys
@@ -39,8 +42,7 @@ from rockgate.store.read.reader import Reader
 from rockgate.store.state.epochs import Epochs
 from rockgate.store.state.fold import Fold, Journal, LateJournal, State
 from rockgate.store.state.snapshots import Snapshots
-from rockgate.store.state.snapshotter import SnapshotConfig, SnapshotTaker, SnapshotWriter
-from rockgate.store.state.snapshotting import Snapshotting
+from rockgate.store.state.snapshotting import make_snapshotting
 from rockgate.store.state.topic import Topic
 from rockgate.store.state.topicchanges import random_topic_id
 from rockgate.store.state.topics import Topics
@@ -54,7 +56,6 @@ from rockgate.store.write.append import Appender
 from rockgate.store.write.dispatch import QueueFeed, StateFeed
 
 _log = logging.getLogger(__name__)
-
 
 MakeFolds = Callable[[Journal, Topics], Sequence[Fold]]
 """Makes the folds that others register: they write through the journal and may look up topics."""
@@ -75,7 +76,7 @@ class Store:
         store_host: bytes = NO_HOST,
         new_topic_id: Callable[[], bytes] = random_topic_id,
     ) -> None:
-        """Open the directory: recover the log, restore the folds, load the queues."""
+        """Open the directory to be read: recover the log, restore the folds, load the queues."""
         self.config = config
         self.clock = clock
         self.syncs = Syncs()
@@ -177,25 +178,15 @@ class Store:
             clock=clock,
             config=config,
         )
-        writer = SnapshotWriter(directory.child("snapshots"), self.snapshots, self._sync_log)
-        taker = SnapshotTaker(
-            lambda: self.state.folds,
-            writer,
-            self.snapshots,
-            clock,
-            lambda: self.log.end,
-            SnapshotConfig(
-                bytes_since=config.snapshot_bytes,
-                interval_ms=config.snapshot_interval_ms,
-                gap_ms=config.upkeep_gap_ms,
-            ),
-        )
-        self.snapshotting = Snapshotting(
-            taker=taker,
-            writer=writer,
+        self.snapshotting = make_snapshotting(
+            directory=directory.child("snapshots"),
+            state=self.state,
+            snapshots=self.snapshots,
+            sync_log=self._sync_log,
             log=self.log,
             clock=clock,
             jobs=lambda: self._jobs,
+            config=config,
             taken_at=self._replay_from,
         )
         reserve = Reserve(config.segment_bytes, self.snapshots, key_shape(config))
@@ -231,7 +222,7 @@ class Store:
         )
         replay(log, segments, indexed, flushed, feed)
         for topic in self.topics:
-            self._set_log_starts(topic, topic.log_starts)
+            self.queues.advance(topic.id, topic.log_starts)
         self.keys: KeyIndex | None = open_keys(
             self._directory, config, self._record_keys, log, segments, flushed
         )
@@ -243,29 +234,44 @@ class Store:
         self.topics.on_grown.append(lambda topic, had: self._make_queues(topic))
         self.topics.on_altered.append(self._make_queues)
         self.topics.on_deleted.append(lambda topic: self.queues.remove(topic.id))
-        self.topics.on_log_starts.append(self._set_log_starts)
+        self.topics.on_log_starts.append(
+            lambda topic, starts: self.queues.advance(topic.id, starts)
+        )
 
     def _make_queues(self, topic: Topic) -> None:
         is_sync = self.config.flush == "sync" or topic.policy.is_sync
         for queue in self.queues.create(topic.encoded, topic.id, topic.queue_count):
             queue.turn(is_sync=is_sync)
 
-    def _set_log_starts(self, topic: Topic, starts: Mapping[int, int]) -> None:
-        queues = self.queues.of(topic.id)
-        for queue_id, offset in starts.items():
-            queue = queues[queue_id]
-            queue.log_start = max(queue.log_start, offset)
-            queue.next_offset = max(queue.next_offset, queue.log_start)
-
     def _begin(self) -> None:
-        """Mark the run as unfinished, start its epoch, and make what recovery kept durable."""
+        """Make what recovery found durable, and take nothing before there is an epoch."""
         self.beginning = Beginning(self._segments, self._directory, self.found)
         self._allocator.step()
-        begin_epoch(self.appender, self.epochs, self.beginning)
-        self.checkpointer.take()
-        self.retention.disk.look()
+        self.appender.fail(StoreReadOnly("no epoch has begun: the store is read only"))
+        if self.log.end > self.checkpointer.position:
+            self.checkpointer.take()
         self.syncs.check()
         self.syncs.on_failed = self._fail
+
+    def begin_epoch(self, number: int | None = None) -> Self:
+        """Begin to write, in the next epoch or in one that somebody else has numbered.
+
+        Marks the run as unfinished and appends the epoch's entry; without room for that upkeep
+        tries it again, and nothing else is taken before.
+        """
+        assert self.appender.is_read_only, "one epoch a run"
+        try:
+            begin_epoch(
+                self.appender, self.epochs, self.beginning, number or self.epochs.next_number
+            )
+            self.checkpointer.take()
+            self.retention.disk.look()
+            self.syncs.check()
+        except BaseException:
+            self._is_closed = True
+            self._directory.unlock()
+            raise
+        return self
 
     # Threads
 
@@ -340,7 +346,7 @@ class Store:
         """Do what is due, a little at a time; say whether to be called again soon."""
         if self.syncs.failure is not None:
             return False
-        return self.steps.run()
+        return self.steps.run(may_append=not self.appender.is_read_only)
 
     def flush(self) -> None:
         """Bring everything to disk now, and tell those who wait."""
@@ -372,12 +378,10 @@ class Store:
 
     def _leave_clean(self) -> None:
         self.syncs.check()
-        for last in (
-            self.progress.flush,
-            self.flush,
-            self.checkpointer.take,
-            self.snapshotting.take_last,
-        ):
+        lasts = [self.flush, self.checkpointer.take, self.snapshotting.take_last]
+        if not self.appender.is_read_only:
+            lasts.insert(0, self.progress.flush)
+        for last in lasts:
             try:
                 last()
             except StoreFull as error:

@@ -193,7 +193,7 @@ def hang(wires: BothWires, topic: str, producer_id: int) -> None:
         SystemClock(),
         folds=folds,
         record_keys=record_keys,
-    )
+    ).begin_epoch()
     now_ms = store.clock.now_ms()
     batch = build_batch(
         [Record(0, now_ms, b"key", b"hanging")],

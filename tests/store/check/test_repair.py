@@ -232,7 +232,7 @@ def test_a_setting_that_changed_is_told_as_such_and_nothing_is_repaired() -> Non
     config = replace(keeping.config, segment_bytes=2 * SEGMENT)
 
     def opens(directory: Directory) -> Store:
-        return Store(directory, config, keeping.clock)
+        return Store(directory, config, keeping.clock).begin_epoch()
 
     report = inspect(keeping.disk.root(), opens=opens)
     assert report.is_clean

@@ -234,7 +234,7 @@ def _opener(config: Config) -> Opener:
             folds=folds,
             record_keys=record_keys,
             policy_of=queue_policy,
-        )
+        ).begin_epoch()
         try:
             look(Path(directory.path), config.server.node_id)
         except IdentityError as error:

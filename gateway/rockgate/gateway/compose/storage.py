@@ -50,7 +50,7 @@ async def open_store(
                 record_keys=record_keys,
                 policy_of=queue_policy,
                 store_host=store_host,
-            )
+            ).begin_epoch()
         )
     except (StoreError, ValueError) as error:
         raise StartError(f"cannot open the store in {path}: {error}") from error

@@ -58,7 +58,7 @@ def plain_opener(directory: Directory) -> Opener:
     """Return what opens a directory with default settings, but for the size of its segments."""
     size = segment_bytes_of(directory)
     config = StoreConfig(segment_bytes=size) if size else StoreConfig()
-    return lambda where: Store(where, config, SystemClock())
+    return lambda where: Store(where, config, SystemClock()).begin_epoch()
 
 
 def refusal_of(

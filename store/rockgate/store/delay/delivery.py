@@ -129,7 +129,7 @@ class Deliveries:
 
     def step(self) -> bool:
         """Deliver some of what is due; say whether there is more to do at once."""
-        if self._is_fetching:
+        if self._is_fetching or self._appender.is_read_only:
             return False
         now_ms = self._clock.day_ms()
         is_turning = self._delay.turn(now_ms, TURN_WORK)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from rockgate.protocol.entry import Entry
@@ -87,6 +87,14 @@ class QueueTable:
         for queue_id in range(len(queues), queue_count):
             queues.append(Queue(topic, topic_id, queue_id, self._indexes))
         return queues
+
+    def advance(self, topic_id: bytes, starts: Mapping[int, int]) -> None:
+        """Let queues of a topic begin at these offsets, by queue id, unless they begin later."""
+        queues = self.of(topic_id)
+        for queue_id, offset in starts.items():
+            queue = queues[queue_id]
+            queue.log_start = max(queue.log_start, offset)
+            queue.next_offset = max(queue.next_offset, queue.log_start)
 
     def remove(self, topic_id: bytes) -> None:
         """Forget a topic's queues; their units in index files are never looked at again."""

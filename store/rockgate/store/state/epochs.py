@@ -1,4 +1,4 @@
-"""Epochs: every start of the server appends one, before anything else.
+"""Epochs: whoever begins to write the log appends one, before anything else.
 
 An epoch says which life of the server an entry belongs to: whatever lies between two epoch entries
 was appended by one of them. Kafka's leader epochs follow from it, and later the place to which a
@@ -41,11 +41,13 @@ class Epochs:
         self._epochs: list[Epoch] = []
         self.is_awaited = False
         """Whether this start's own entry is still to come: there was no room, nothing is taken."""
+        self.awaited_number = 0
+        """The number of that entry, if it is not simply the next."""
 
     @property
     def current(self) -> int:
         """The newest epoch, which may be that of an entry to come; 0 before the first."""
-        return self._last + self.is_awaited
+        return max(self.next_number, self.awaited_number) if self.is_awaited else self._last
 
     @property
     def _last(self) -> int:
@@ -61,9 +63,17 @@ class Epochs:
         index = bisect_right(self._epochs, position, key=lambda epoch: epoch.position) - 1
         return self._epochs[index].number if index >= 0 else 0
 
-    def next_change(self) -> bytes:
-        """Return the body of the entry that begins the next epoch."""
-        return _CHANGE.pack(_FORMAT, self._last + 1)
+    @property
+    def next_number(self) -> int:
+        """The number that the next epoch has if nobody else gives one."""
+        return self._last + 1
+
+    def next_change(self, number: int | None = None) -> bytes:
+        """Return the body of the entry that begins an epoch, the next one unless it is named."""
+        number = self.next_number if number is None else number
+        if number < self.next_number:
+            raise ValueError(f"epoch {number} cannot follow epoch {self._last}")
+        return _CHANGE.pack(_FORMAT, number)
 
     def apply(self, change: Change) -> None:
         """Take in the start of an epoch."""

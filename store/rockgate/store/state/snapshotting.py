@@ -7,9 +7,13 @@ from collections.abc import Callable
 from typing import Final
 
 from rockgate.store.clock import Clock
+from rockgate.store.config import StoreConfig
 from rockgate.store.errors import DiskFailed
+from rockgate.store.files.interface import Directory
 from rockgate.store.log.commitlog import CommitLog
-from rockgate.store.state.snapshotter import SnapshotTaker, SnapshotWriter
+from rockgate.store.state.fold import State
+from rockgate.store.state.snapshots import Snapshots
+from rockgate.store.state.snapshotter import SnapshotConfig, SnapshotTaker, SnapshotWriter
 from rockgate.store.workers import Jobs
 
 _log = logging.getLogger(__name__)
@@ -23,6 +27,31 @@ messages would take minutes, and a start would replay what was appended meanwhil
 SLICES_MAX: Final = 10
 SLICES_MS_MAX: Final = 3
 """Slices of one tick, and how long they may take: what they take must not be felt."""
+
+
+def make_snapshotting(
+    *,
+    directory: Directory,
+    state: State,
+    snapshots: Snapshots,
+    sync_log: Callable[[int], None],
+    log: CommitLog,
+    clock: Clock,
+    jobs: Callable[[], Jobs],
+    config: StoreConfig,
+    taken_at: int,
+) -> Snapshotting:
+    """Make what takes the snapshots of a store, and what writes them."""
+    writer = SnapshotWriter(directory, snapshots, sync_log)
+    often = SnapshotConfig(
+        bytes_since=config.snapshot_bytes,
+        interval_ms=config.snapshot_interval_ms,
+        gap_ms=config.upkeep_gap_ms,
+    )
+    taker = SnapshotTaker(lambda: state.folds, writer, snapshots, clock, lambda: log.end, often)
+    return Snapshotting(
+        taker=taker, writer=writer, log=log, clock=clock, jobs=jobs, taken_at=taken_at
+    )
 
 
 class Snapshotting:

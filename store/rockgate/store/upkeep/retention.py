@@ -185,13 +185,13 @@ class Retention:
 
     # Working
 
-    def step(self) -> bool:
+    def step(self, *, may_append: bool = True) -> bool:
         """Do a little; say whether to be called again soon."""
         self.disk.step()
         if self._work is None:
             if not self._is_due():
                 return False
-            self._work = self._round()
+            self._work = self._round() if may_append else self._local_round()
         try:
             return next(self._work)
         except StopIteration:
@@ -242,6 +242,21 @@ class Retention:
             if self._is_time():
                 # There may be much to free; what expires meanwhile shall not wait for that.
                 return
+
+    def _local_round(self) -> Iterator[bool]:
+        """Free the oldest segments for as long as nothing in them is needed: nothing is moved."""
+        self._begun_ms = self._clock.monotonic_ms()
+        self._altered = {}
+        self._snapshot_for = 0
+        while row := self._sealed():
+            oldest = row[0]
+            yield from self.usage.weigh(row[:1])
+            if self.usage.live_bytes(oldest) != 0:
+                return
+            if self._snapshots.oldest_needed() < oldest.end:
+                self._snapshot_for = oldest.end
+                return
+            yield from self._remove(oldest)
 
     def _expire(self) -> Iterator[bool]:
         altered, self._altered = self._altered, {}

@@ -26,11 +26,21 @@ TOLD_EVERY_MS: Final = 60_000
 class _Kept:
     """One step, and how it is."""
 
-    __slots__ = ("failed_count", "name", "not_before_ms", "pause_ms", "row_count", "run", "told_ms")
+    __slots__ = (
+        "appends",
+        "failed_count",
+        "name",
+        "not_before_ms",
+        "pause_ms",
+        "row_count",
+        "run",
+        "told_ms",
+    )
 
-    def __init__(self, name: str, run: Step) -> None:
+    def __init__(self, name: str, run: Step, *, appends: bool) -> None:
         self.name = name
         self.run = run
+        self.appends = appends
         self.failed_count = 0
         self.row_count = 0
         """How often it failed since it last did not."""
@@ -46,15 +56,20 @@ class Steps:
         self._monotonic_ms = clock.monotonic_ms
         self._steps: list[_Kept] = []
 
-    def add(self, name: str, step: Step) -> None:
-        """Let a step take part; its name is what logs and metrics call it."""
-        assert all(name != each.name for each in self._steps), f"two steps are called {name}"
-        self._steps.append(_Kept(name, step))
+    def add(self, name: str, step: Step, *, appends: bool = False) -> None:
+        """Let a step take part; its name is what logs and metrics call it.
 
-    def run(self) -> bool:
+        One that appends to the log is left out of rounds that must not.
+        """
+        assert all(name != each.name for each in self._steps), f"two steps are called {name}"
+        self._steps.append(_Kept(name, step, appends=appends))
+
+    def run(self, *, may_append: bool = True) -> bool:
         """Run each once, but for those that failed a moment ago; say whether any has more."""
         has_more = False
         for step in self._steps:
+            if step.appends and not may_append:
+                continue
             if step.row_count and self._monotonic_ms() < step.not_before_ms:
                 continue
             try:

@@ -1,4 +1,8 @@
-"""What a store's upkeep consists of: the steps that its tick takes, a little of each at a time."""
+"""What a store's upkeep consists of: the steps that its tick takes, a little of each at a time.
+
+Steps are of two kinds. Those of the first touch files of this store alone, so whoever has one open
+takes them. Those of the second append to the log: they are for who has begun an epoch in it.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +47,7 @@ def upkeep_steps(parts: Parts) -> Steps:
 
     def epoch() -> bool:
         if parts.epochs.is_awaited:
-            begin_epoch(parts.appender, parts.epochs, parts.beginning)
+            begin_epoch(parts.appender, parts.epochs, parts.beginning, parts.epochs.current)
         return False
 
     def progress() -> bool:
@@ -61,30 +65,36 @@ def upkeep_steps(parts: Parts) -> Steps:
     def retention() -> bool:
         if parts.delay.waiting_count:
             parts.retention.keep(parts.delay)
-        return parts.retention.step()
+        return parts.retention.step(may_append=not parts.appender.is_read_only)
 
     def snapshot() -> bool:
         return parts.snapshotting.tick(is_wanted=parts.retention.wants_snapshot)
 
     steps = Steps(parts.clock)
-    for step in (epoch, progress, checkpoint, keys, retention, snapshot):
-        steps.add(step.__name__, step)
+    for appending in (epoch, progress):
+        steps.add(appending.__name__, appending, appends=True)
+    for local in (checkpoint, keys, retention, snapshot):
+        steps.add(local.__name__, local)
     return steps
 
 
-def begin_epoch(appender: Appender, epochs: Epochs, beginning: Beginning) -> None:
-    """Append a start's epoch, which begins a run; until there is room nothing else is taken."""
+def begin_epoch(appender: Appender, epochs: Epochs, beginning: Beginning, number: int) -> None:
+    """Append an epoch, which begins a run; until there is room for it nothing else is taken."""
+    change = epochs.next_change(number)
+    was_read_only = appender.is_read_only
     held, appender.failure = appender.failure, None
     try:
         beginning.step()
-        appender.upkeep.append_state(TOPIC, epochs.next_change())
+        appender.upkeep.append_state(TOPIC, change)
     except StoreFull as error:
-        appender.fail(held or StoreFull(f"nothing is written since the start: {error}"))
+        if held is None or was_read_only:
+            held = StoreFull(f"nothing is written since the start: {error}")
+        appender.fail(held)
         if not epochs.is_awaited:
             _log.error("reading only for now: %s", appender.failure)
-        epochs.is_awaited = True
+        epochs.is_awaited, epochs.awaited_number = True, number
         return
     epochs.is_awaited = False
-    if held is not None:
+    appender.refusal = appender.state_refusal = None
+    if not was_read_only:
         _log.info("there is room for the epoch of this start: writing goes on")
-        appender.refusal = appender.state_refusal = None

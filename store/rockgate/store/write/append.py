@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import INDEXED, TRANSACTION_ROLLBACK, Buffer, Contents
-from rockgate.store.errors import StoreError, StoreFull
+from rockgate.store.errors import StoreError, StoreFull, StoreReadOnly
 from rockgate.store.files.free_space import FreeSpace, nothing
 from rockgate.store.keys.groupkeys import GroupKeys, Keys
 from rockgate.store.log.commitlog import NO_HOST, CommitLog, Draft, Stamp, Written
@@ -86,6 +86,11 @@ class Appender:
         """Takes changes as long as there is any room at all."""
         self.on_append: Callable[[QueueView], None] = lambda queue: None
         """Told of every queue that got something: long polls hang on it."""
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether no epoch has begun in which anything could be appended."""
+        return isinstance(self.failure, StoreReadOnly)
 
     def fail(self, failure: StoreError) -> None:
         """Take nothing any more, whoever wants it."""

@@ -26,6 +26,7 @@ CODES: Mapping[type[Exception], ErrorCode] = {
     store.StoreFull: ErrorCode.KAFKA_STORAGE_ERROR,
     store.DiskFailed: ErrorCode.KAFKA_STORAGE_ERROR,
     store.StoreClosed: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    store.StoreReadOnly: ErrorCode.NOT_LEADER_OR_FOLLOWER,
     store.StoreLocked: ErrorCode.KAFKA_STORAGE_ERROR,
     store.StoreCorrupt: ErrorCode.KAFKA_STORAGE_ERROR,
     store.FormatTooNew: ErrorCode.KAFKA_STORAGE_ERROR,

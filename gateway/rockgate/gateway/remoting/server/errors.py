@@ -25,6 +25,7 @@ CODES: Mapping[type[Exception], ResponseCode] = {
     store.StoreFull: ResponseCode.SERVICE_NOT_AVAILABLE,
     store.DiskFailed: ResponseCode.SERVICE_NOT_AVAILABLE,
     store.StoreClosed: ResponseCode.SERVICE_NOT_AVAILABLE,
+    store.StoreReadOnly: ResponseCode.SERVICE_NOT_AVAILABLE,
     store.StoreLocked: ResponseCode.SERVICE_NOT_AVAILABLE,
     store.StoreCorrupt: ResponseCode.SYSTEM_ERROR,
     store.FormatTooNew: ResponseCode.SYSTEM_ERROR,
