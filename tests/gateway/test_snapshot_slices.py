@@ -149,14 +149,16 @@ def known_producers(fold: Any) -> Bodies:
 def saved_groups(fold: Any) -> Bodies:
     for number in range(1_010):
         data = bytes(SAVED_SIZE_MAX if number % 500 == 9 else 100)
-        body = bytes((groups.FORMAT, groups.Kind.SAVE))
+        body = bytes((groups.FORMAT, groups.GroupChangeKind.SAVE))
         yield groups.TOPIC, body + pack((name(number, GROUP_SIZE_MAX), data))
 
 
 def known_transactions(fold: Any) -> Bodies:
-    kind = transactions.Kind
+    kind = transactions.TransactionChangeKind
 
-    def change(how: transactions.Kind, what: transactions.AnyChange) -> tuple[bytes, bytes]:
+    def change(
+        how: transactions.TransactionChangeKind, what: transactions.AnyChange
+    ) -> tuple[bytes, bytes]:
         return transactions.TOPIC, transactions.encode(how, what)
 
     for number in range(1_000):

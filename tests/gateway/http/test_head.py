@@ -7,7 +7,7 @@ from rockgate.gateway.http.head import (
     HEADERS_MAX,
     LINE_BYTES_MAX,
     HeadReader,
-    Refused,
+    HeadRefused,
     Request,
 )
 
@@ -63,14 +63,14 @@ def test_a_head_may_come_one_byte_at_a_time() -> None:
     ],
 )
 def test_what_is_not_a_plain_get_is_refused_with_a_status(head: bytes, status: int) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(HeadRefused) as caught:
         read(head)
     assert caught.value.status == status
 
 
 def test_a_reader_never_holds_more_than_its_bound() -> None:
     reader = HeadReader()
-    with pytest.raises(Refused):
+    with pytest.raises(HeadRefused):
         reader.feed(b"GET / HTTP/1.1\r\nA: " + b"b" * 10_000_000)
     assert len(reader._received) == HEAD_BYTES_MAX + 1
 
@@ -79,5 +79,5 @@ def test_a_reader_never_holds_more_than_its_bound() -> None:
 def test_any_bytes_become_a_request_a_refusal_or_a_wish_for_more(data: bytes, ends: bool) -> None:
     try:
         read(data + b"\r\n\r\n" if ends else data)
-    except Refused as refused:
+    except HeadRefused as refused:
         assert refused.status in {400, 405, 414, 431, 505}

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from rockgate.gateway.telemetry.metrics import METRICS, Kind, Metric
+from rockgate.gateway.telemetry.metrics import METRICS, Metric, MetricType
 from rockgate.gateway.telemetry.renamed import RENAMED
 
 
@@ -10,9 +10,9 @@ from rockgate.gateway.telemetry.renamed import RENAMED
 def test_a_metric_is_named_by_the_rules_and_described(metric: Metric) -> None:
     assert re.fullmatch(r"(rockgate|process)_[a-z_]+", metric.name)
     assert metric.about.endswith(".") and "\n" not in metric.about
-    if metric.kind is Kind.HISTOGRAM:
+    if metric.kind is MetricType.HISTOGRAM:
         assert metric.name.endswith("_seconds")
-    if metric.kind is Kind.COUNTER:
+    if metric.kind is MetricType.COUNTER:
         assert metric.name.endswith("_total")
 
 

@@ -222,15 +222,15 @@ def _alter(
 def _kind(entity: Entity) -> Any:
     from rockgate.cli.client.admin import configs
 
-    return configs.Kind[entity.name]
+    return configs.ResourceType[entity.name]
 
 
 def _resource(entity: Entity, name: str) -> Resource:
     from rockgate.cli.client.admin import configs
 
-    kind = configs.Kind[entity.name]
-    if kind in (configs.Kind.BROKER, configs.Kind.BROKER_LOGGER):
-        if name == "default" and kind is configs.Kind.BROKER:
+    kind = configs.ResourceType[entity.name]
+    if kind in (configs.ResourceType.BROKER, configs.ResourceType.BROKER_LOGGER):
+        if name == "default" and kind is configs.ResourceType.BROKER:
             name = ""
         elif not (name.isascii() and name.isdigit()):
             runner.usage(f"Invalid NAME: expected a numeric {entity.value} id, got {name!r}.")

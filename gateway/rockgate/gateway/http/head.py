@@ -26,7 +26,7 @@ class Request:
     is_head: bool
 
 
-class Refused(Exception):
+class HeadRefused(Exception):
     """A request that is answered with an error status; `reason` is the answer's text."""
 
     def __init__(self, status: int, reason: str) -> None:
@@ -44,7 +44,7 @@ class HeadReader:
         self._received = bytearray()
 
     def feed(self, data: bytes) -> Request | None:
-        """The request, once its head is whole; Refused as soon as it cannot become one."""
+        """The request, once its head is whole; HeadRefused as soon as it cannot become one."""
         searched = max(0, len(self._received) - len(HEAD_END) + 1)
         # One byte over the bound is enough to know.
         self._received += data[: HEAD_BYTES_MAX + 1 - len(self._received)]
@@ -52,9 +52,9 @@ class HeadReader:
         if end >= 0:
             return parse(bytes(self._received[:end]))
         if len(self._received) > HEAD_BYTES_MAX:
-            raise Refused(431, f"a head of more than {HEAD_BYTES_MAX} bytes")
+            raise HeadRefused(431, f"a head of more than {HEAD_BYTES_MAX} bytes")
         if b"\r\n" not in self._received and len(self._received) > LINE_BYTES_MAX:
-            raise Refused(414, f"a request line of more than {LINE_BYTES_MAX} bytes")
+            raise HeadRefused(414, f"a request line of more than {LINE_BYTES_MAX} bytes")
         return None
 
 
@@ -62,20 +62,20 @@ def parse(head: bytes) -> Request:
     """The request of a whole head, without the empty line that ends it."""
     line, *headers = head.split(b"\r\n")
     if len(line) > LINE_BYTES_MAX:
-        raise Refused(414, f"a request line of more than {LINE_BYTES_MAX} bytes")
+        raise HeadRefused(414, f"a request line of more than {LINE_BYTES_MAX} bytes")
     match = _REQUEST_LINE.fullmatch(line)
     if match is None:
-        raise Refused(400, "not an HTTP/1.x request line")
+        raise HeadRefused(400, "not an HTTP/1.x request line")
     method, target, major, _ = match.groups()
     if major != b"1":
-        raise Refused(505, "only HTTP/1.x is spoken here")
+        raise HeadRefused(505, "only HTTP/1.x is spoken here")
     if len(headers) > HEADERS_MAX:
-        raise Refused(431, f"more than {HEADERS_MAX} headers")
+        raise HeadRefused(431, f"more than {HEADERS_MAX} headers")
     if not all(_HEADER.fullmatch(header) for header in headers):
-        raise Refused(400, "a malformed header line")
+        raise HeadRefused(400, "a malformed header line")
     if method not in METHODS:
-        raise Refused(405, "only GET and HEAD are answered here")
+        raise HeadRefused(405, "only GET and HEAD are answered here")
     if not target.startswith(b"/"):
-        raise Refused(400, "a target that is not a path")
+        raise HeadRefused(400, "a target that is not a path")
     path = target.partition(b"?")[0].decode("ascii", "replace")
     return Request(path=path, is_head=method == b"HEAD")

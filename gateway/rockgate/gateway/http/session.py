@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import cast
 
 from rockgate.gateway.http.config import HttpConfig
-from rockgate.gateway.http.head import HeadReader, Refused, Request
+from rockgate.gateway.http.head import HeadReader, HeadRefused, Request
 from rockgate.gateway.runtime.quoting import shown
 
 DROPPED_BYTES_MAX = 256 * 1024
@@ -90,7 +90,7 @@ class HttpSession(asyncio.Protocol):
             return
         try:
             request = self._reader.feed(data)
-        except Refused as refused:
+        except HeadRefused as refused:
             self._send(refusal(refused), is_head=False)
             return
         if request is not None:
@@ -165,6 +165,6 @@ def _failed(request: Request) -> Answer:
     return Answer(status=500, body=b"this page failed; the log says why\n")
 
 
-def refusal(refused: Refused) -> Answer:
+def refusal(refused: HeadRefused) -> Answer:
     """The answer to a request that is none."""
     return Answer(status=refused.status, body=f"{refused.reason}\n".encode())

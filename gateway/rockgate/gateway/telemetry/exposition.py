@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rockgate.gateway.telemetry.durations import Durations
-from rockgate.gateway.telemetry.metrics import METRICS, Kind, Metric
+from rockgate.gateway.telemetry.metrics import METRICS, Metric, MetricType
 from rockgate.gateway.telemetry.renamed import RENAMED
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -23,12 +23,12 @@ class Exposition:
 
     def add(self, metric: Metric, value: float, *labels: str) -> None:
         """Add a sample; label values come in the order of the metric's labels."""
-        assert metric.kind is not Kind.HISTOGRAM, metric.name
+        assert metric.kind is not MetricType.HISTOGRAM, metric.name
         self._of(metric).append(f"{metric.name}{_labels(metric, labels)} {_number(value)}")
 
     def add_durations(self, metric: Metric, durations: Durations, *labels: str) -> None:
         """Add a histogram."""
-        assert metric.kind is Kind.HISTOGRAM, metric.name
+        assert metric.kind is MetricType.HISTOGRAM, metric.name
         lines, name, count = self._of(metric), metric.name, 0
         for bound, more in zip((*durations.bounds, "+Inf"), durations.counts, strict=True):
             count += more

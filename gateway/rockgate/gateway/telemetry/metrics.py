@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Kind(Enum):
+class MetricType(Enum):
     """A metric's type, as Prometheus defines it."""
 
     COUNTER = "counter"
@@ -24,12 +24,12 @@ class Metric:
     """One metric."""
 
     name: str
-    kind: Kind
+    kind: MetricType
     about: str
     labels: tuple[str, ...] = ()
 
 
-_COUNTER, _GAUGE, _HISTOGRAM = Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM
+_COUNTER, _GAUGE, _HISTOGRAM = MetricType.COUNTER, MetricType.GAUGE, MetricType.HISTOGRAM
 
 INFO = Metric("rockgate_info", _GAUGE, "Build information; the value is always 1.", ("version",))
 CPU = Metric(

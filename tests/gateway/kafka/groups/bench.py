@@ -23,7 +23,7 @@ from rockgate.gateway.kafka.groups.classic.events import (
     Synced,
     Wake,
 )
-from rockgate.gateway.kafka.groups.classic.group import Group
+from rockgate.gateway.kafka.groups.classic.group import ClassicGroup
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.protocol.kafka.errors import ErrorCode
 
@@ -38,7 +38,7 @@ class Bench:
 
     def __init__(self, config: GroupsConfig | None = None) -> None:
         ids = count(1)
-        self.group = Group(config or GroupsConfig(), lambda prefix: f"{prefix}-{next(ids)}")
+        self.group = ClassicGroup(config or GroupsConfig(), lambda prefix: f"{prefix}-{next(ids)}")
         self.now_ms = 1_000_000
         self.wake_ms: int | None = None
         self.answers: dict[int, Answer] = {}

@@ -10,7 +10,7 @@ from tests.gateway.kafka.groups.coordinator import Coordinator, code_of
 from tests.world import CONFIG
 
 from rockgate.gateway.groups.ownership import GroupType
-from rockgate.gateway.kafka.groups.classic.events import State
+from rockgate.gateway.kafka.groups.classic.events import GroupState
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.groups import new_member_id
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -27,7 +27,7 @@ async def test_a_group_without_members_costs_no_machine_and_no_timer() -> None:
     assert world.hand.timers == []
     shown = world.groups.shown("g")
     assert shown is not None
-    assert (shown.state, shown.protocol_type) == (State.EMPTY, "consumer")
+    assert (shown.state, shown.protocol_type) == (GroupState.EMPTY, "consumer")
 
 
 async def test_a_member_whose_connection_is_lost_while_it_waits_harms_nobody() -> None:

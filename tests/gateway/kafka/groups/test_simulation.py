@@ -20,18 +20,18 @@ from rockgate.gateway.kafka.groups.classic.events import (
     Answer,
     Arm,
     Event,
+    GroupState,
     Heartbeat,
     Join,
     Joined,
     Leave,
     Leaver,
     Reply,
-    State,
     Sync,
     Synced,
     Wake,
 )
-from rockgate.gateway.kafka.groups.classic.group import Group
+from rockgate.gateway.kafka.groups.classic.group import ClassicGroup
 from rockgate.gateway.kafka.groups.classic.group_record import pack, unpack
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.groups import saved_of
@@ -88,7 +88,7 @@ class Simulated:
     def start(self) -> None:
         self.lives += 1
         config = GroupsConfig()
-        self.group = Group(config, lambda prefix: f"{prefix}-{next(self.ids)}")
+        self.group = ClassicGroup(config, lambda prefix: f"{prefix}-{next(self.ids)}")
         if self.saved:
             self.carry_out(self.group.restore(unpack(self.saved), self.now_ms))
 
@@ -135,7 +135,7 @@ class Simulated:
         self.later(max(0, at_ms - self.now_ms), wake)
 
     def check_assignment(self) -> None:
-        if self.group.state is not State.STABLE:
+        if self.group.state is not GroupState.STABLE:
             return
         generation = self.group.generation
         assert generation >= self.last_assigned, "generations only grow"
@@ -348,7 +348,7 @@ def test_a_group_comes_to_rest_after_whatever_happened(round_number: int) -> Non
 
     live = [client for client in clients if client.is_up]
     group = world.group
-    assert group.state is (State.STABLE if live else State.EMPTY)
+    assert group.state is (GroupState.STABLE if live else GroupState.EMPTY)
     assert {member.id for member in group.members} == {client.member_id for client in live}
     assert all(client.is_stable and client.generation == group.generation for client in live)
     owned = sorted(partition for client in live for partition in client.partitions)

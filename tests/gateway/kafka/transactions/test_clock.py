@@ -10,7 +10,7 @@ from tests.gateway.kafka.transactions.ledger import ID_EXPIRY_MS, Ledger
 
 from rockgate.gateway.kafka.produce.producer_expiry import LOOK_EVERY_MS, ProducerExpiry
 from rockgate.gateway.kafka.transactions import deadlines
-from rockgate.gateway.kafka.transactions.transaction import Producer, State
+from rockgate.gateway.kafka.transactions.transaction import Producer, TransactionState
 from rockgate.store.errors import StoreFull
 from rockgate.store.write.append import Appended, Intake
 
@@ -33,7 +33,7 @@ def opened() -> Ledger:
 def is_open(ledger: Ledger, id_: str = "tx") -> bool:
     transaction = ledger.folds.transactions.find(id_)
     assert transaction is not None
-    return transaction.state is State.ONGOING
+    return transaction.state is TransactionState.ONGOING
 
 
 def pass_time(ledger: Ledger, milliseconds: int) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.gateway.kafka.transactions.ledger import ID_EXPIRY_MS, Ledger
 
 from rockgate.gateway.kafka.transactions import coordinator
-from rockgate.gateway.kafka.transactions.transaction import Partition, State
+from rockgate.gateway.kafka.transactions.transaction import Partition, TransactionState
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.records.control import Marker
 from rockgate.store.errors import StoreFull
@@ -91,7 +91,9 @@ def test_a_large_transaction_is_ended_by_and_by_and_over_a_kill(
         pass
     transaction = ledger.folds.transactions.find("tx")
     assert transaction is not None
-    assert transaction.state is (State.COMPLETE_COMMIT if is_commit else State.COMPLETE_ABORT)
+    assert transaction.state is (
+        TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT
+    )
     for partition in range(7):
         assert ledger.bounds(partition) == (2, 2), "each partition has one marker"
         assert ledger.read(partition) == ([b"%d" % partition] if is_commit else [])
@@ -125,9 +127,9 @@ def test_a_large_transaction_that_cannot_be_ended_holds_up_no_other(
         except StoreFull:
             failures += 1
     good, bad = (ledger.folds.transactions.find(id_) for id_ in ("good", "bad"))
-    assert good is not None and good.state is State.COMPLETE_COMMIT
-    assert bad is not None and bad.state is State.PREPARE_COMMIT and failures > 1
+    assert good is not None and good.state is TransactionState.COMPLETE_COMMIT
+    assert bad is not None and bad.state is TransactionState.PREPARE_COMMIT and failures > 1
     monkeypatch.setattr(markers, "append", real)
     while ledger.coordinator.step():
         pass
-    assert [each.state for each in (good, bad)] == [State.COMPLETE_COMMIT] * 2
+    assert [each.state for each in (good, bad)] == [TransactionState.COMPLETE_COMMIT] * 2

@@ -14,7 +14,7 @@ from tests.budget import budget
 from tests.store.journals import MemoryJournal, change_at
 
 from rockgate.gateway.kafka.transactions import changes
-from rockgate.gateway.kafka.transactions.changes import TOPIC, Kind
+from rockgate.gateway.kafka.transactions.changes import TOPIC, TransactionChangeKind
 from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.pending import size_of
 from rockgate.gateway.kafka.transactions.transaction import Ending, Offset, Producer
@@ -26,36 +26,36 @@ EPOCHS = st.integers(0, 9)
 TOPIC_IDS = (b"\x01" * 16, b"\x02" * 16)
 OPERATIONS = st.lists(
     st.one_of(
-        st.tuples(st.just(Kind.INIT), IDS, EPOCHS),
-        st.tuples(st.just(Kind.ADD), IDS, st.integers(0, 3)),
-        st.tuples(st.just(Kind.OFFSETS), IDS, st.integers(0, 3)),
-        st.tuples(st.just(Kind.PREPARE), IDS, EPOCHS),
-        st.tuples(st.just(Kind.COMPLETE), IDS, EPOCHS),
-        st.tuples(st.just(Kind.REMOVE), IDS, st.just(0)),
-        st.tuples(st.just(Kind.SETTLE), IDS, st.integers(0, 3)),
-        st.tuples(st.just(Kind.DROP), IDS, st.integers(0, 5)),
+        st.tuples(st.just(TransactionChangeKind.INIT), IDS, EPOCHS),
+        st.tuples(st.just(TransactionChangeKind.ADD), IDS, st.integers(0, 3)),
+        st.tuples(st.just(TransactionChangeKind.OFFSETS), IDS, st.integers(0, 3)),
+        st.tuples(st.just(TransactionChangeKind.PREPARE), IDS, EPOCHS),
+        st.tuples(st.just(TransactionChangeKind.COMPLETE), IDS, EPOCHS),
+        st.tuples(st.just(TransactionChangeKind.REMOVE), IDS, st.just(0)),
+        st.tuples(st.just(TransactionChangeKind.SETTLE), IDS, st.integers(0, 3)),
+        st.tuples(st.just(TransactionChangeKind.DROP), IDS, st.integers(0, 5)),
     ),
     max_size=25,
 )
 
 
-def body_of(kind: Kind, id_: str, number: int) -> bytes:
+def body_of(kind: TransactionChangeKind, id_: str, number: int) -> bytes:
     producer = Producer(ord(id_), number)
     change: changes.AnyChange
-    if kind is Kind.INIT:
+    if kind is TransactionChangeKind.INIT:
         change = changes.Init(id_, producer, Producer(-1, -1), 1000 + number)
-    elif kind is Kind.ADD:
+    elif kind is TransactionChangeKind.ADD:
         change = changes.Add(id_, [(TOPIC_IDS[number % 2], [number])], [f"g{number}"])
-    elif kind is Kind.OFFSETS:
+    elif kind is TransactionChangeKind.OFFSETS:
         offset = Offset(TOPIC_IDS[number % 2], number, number * 10, -1, "m")
         change = changes.Offsets(id_, f"g{number % 2}", [offset])
-    elif kind is Kind.SETTLE:
+    elif kind is TransactionChangeKind.SETTLE:
         change = changes.Settle(id_, f"g{number % 2}", [(TOPIC_IDS[number % 2], [number])])
-    elif kind is Kind.DROP:
+    elif kind is TransactionChangeKind.DROP:
         topic_id = None if number > 4 else TOPIC_IDS[number % 2]
         queue_ids = [number] if number < 4 else None
         change = changes.Drop([Removed(f"g{number % 2}", topic_id, queue_ids)])
-    elif kind is Kind.REMOVE:
+    elif kind is TransactionChangeKind.REMOVE:
         change = changes.Remove([id_])
     else:
         ending = Ending(bool(number % 2), number, producer, Producer(ord(id_), number - 1))
@@ -70,7 +70,9 @@ def make() -> tuple[Transactions, MemoryJournal]:
     return fold, journal
 
 
-def perform(journal: MemoryJournal, operations: Sequence[tuple[Kind, str, int]]) -> None:
+def perform(
+    journal: MemoryJournal, operations: Sequence[tuple[TransactionChangeKind, str, int]]
+) -> None:
     for kind, id_, number in operations:
         journal.append_state(TOPIC, body_of(kind, id_, number))
 
@@ -102,7 +104,7 @@ def view(fold: Transactions) -> dict[str, Any]:
 @settings(max_examples=budget("property_examples"), deadline=None)
 @given(OPERATIONS, st.integers(0, 25), st.integers(0, 3))
 def test_a_replay_from_any_snapshot_comes_to_the_same(
-    operations: list[tuple[Kind, str, int]], begin: int, pace: int
+    operations: list[tuple[TransactionChangeKind, str, int]], begin: int, pace: int
 ) -> None:
     fold, journal = make()
     perform(journal, operations[:begin])
@@ -124,7 +126,7 @@ def test_a_replay_from_any_snapshot_comes_to_the_same(
 @settings(max_examples=budget("property_examples"), deadline=None)
 @given(OPERATIONS, st.integers(0, 25))
 def test_replaying_any_prefix_twice_is_replaying_it_once(
-    operations: list[tuple[Kind, str, int]], count: int
+    operations: list[tuple[TransactionChangeKind, str, int]], count: int
 ) -> None:
     fold, journal = make()
     perform(journal, operations[:count])

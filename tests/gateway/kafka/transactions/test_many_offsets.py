@@ -13,9 +13,9 @@ from tests.world import CONFIG
 
 from rockgate.gateway.kafka.handlers import txn_offset_commit
 from rockgate.gateway.kafka.transactions import changes, coordinator
-from rockgate.gateway.kafka.transactions.changes import TOPIC, Kind
+from rockgate.gateway.kafka.transactions.changes import TOPIC, TransactionChangeKind
 from rockgate.gateway.kafka.transactions.pending import FIXED_SIZE
-from rockgate.gateway.kafka.transactions.transaction import Producer, State, Transaction
+from rockgate.gateway.kafka.transactions.transaction import Producer, Transaction, TransactionState
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages.txn_offset_commit import (
@@ -90,7 +90,7 @@ def test_more_offsets_than_a_segment_takes_are_settled_in_parts_over_kills(
     steps_per_life: int, is_commit: bool
 ) -> None:
     ledger = prepared(commit=is_commit)
-    done = State.COMPLETE_COMMIT if is_commit else State.COMPLETE_ABORT
+    done = TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT
     lives = 0
     while transaction_of(ledger).state is not done:
         assert lives < 100, "each life settles some"
@@ -111,7 +111,7 @@ def test_a_step_takes_less_than_fifty_milliseconds_and_writes_a_bounded_group() 
     for _ in range(3):
         ledger = prepared()
         spent_s = []
-        while transaction_of(ledger).state is State.PREPARE_COMMIT:
+        while transaction_of(ledger).state is TransactionState.PREPARE_COMMIT:
             begin, end = time.thread_time(), ledger.store.log.end
             ledger.coordinator.step()
             spent_s.append(time.thread_time() - begin)
@@ -129,13 +129,13 @@ def test_one_that_an_earlier_version_left_prepared_is_completed() -> None:
         assert commit_many(ledger, producer, first=first, count=100) == [0] * 100
     transaction = transaction_of(ledger)
     ending = transaction.ending_by(True, is_v2=True)
-    body = changes.encode(Kind.PREPARE, changes.End("tx", ending))
+    body = changes.encode(TransactionChangeKind.PREPARE, changes.End("tx", ending))
     ledger.store.appender.append_state(TOPIC, body)
     ledger.kill()
-    assert transaction_of(ledger).state is State.PREPARE_COMMIT
+    assert transaction_of(ledger).state is TransactionState.PREPARE_COMMIT
     while ledger.coordinator.step():
         pass
-    assert transaction_of(ledger).state is State.COMPLETE_COMMIT
+    assert transaction_of(ledger).state is TransactionState.COMPLETE_COMMIT
     assert ledger.committed_offset(partition=COUNT - 1) == (0, COUNT - 1)
 
 

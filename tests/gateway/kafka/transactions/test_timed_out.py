@@ -9,7 +9,7 @@ import pytest
 from tests.gateway.kafka.transactions.ledger import Ledger, Outcome
 
 from rockgate.gateway.kafka.transactions import coordinator
-from rockgate.gateway.kafka.transactions.transaction import EPOCH_MAX, Producer, State
+from rockgate.gateway.kafka.transactions.transaction import EPOCH_MAX, Producer, TransactionState
 from rockgate.protocol.kafka.errors import ErrorCode
 
 TIMEOUT_MS = 1000
@@ -33,7 +33,7 @@ def raised(producer: Producer) -> Producer:
     return Producer(producer.id, producer.epoch + 1)
 
 
-def state_of(ledger: Ledger) -> State:
+def state_of(ledger: Ledger) -> TransactionState:
     transaction = ledger.folds.transactions.find("tx")
     assert transaction is not None
     return transaction.state
@@ -65,7 +65,7 @@ def test_its_producer_begins_anew_with_the_id_and_epoch_it_has(version: int) -> 
     for _ in range(2):
         again = ledger.init(has=producer, version=version)
         assert again == Outcome(0, raised(producer))
-        assert state_of(ledger) is State.EMPTY
+        assert state_of(ledger) is TransactionState.EMPTY
     assert ledger.end(producer, commit=False).code == ErrorCode.PRODUCER_FENCED
     assert ledger.write(raised(producer), 0, b"next") == 0
 
@@ -113,7 +113,7 @@ def test_a_large_one_is_aborted_by_and_by_and_its_producer_waits_for_that(
 ) -> None:
     monkeypatch.setattr(coordinator, "MARKERS_PER_GROUP", 2)
     ledger, producer = timed_out(partitions=5)
-    assert state_of(ledger) is State.PREPARE_ABORT
+    assert state_of(ledger) is TransactionState.PREPARE_ABORT
     assert ledger.end(producer, commit=False).code == ErrorCode.CONCURRENT_TRANSACTIONS
     assert ledger.end(producer, commit=True).code == ErrorCode.INVALID_TXN_STATE
     while ledger.coordinator.step():
@@ -177,4 +177,4 @@ def test_an_ended_transaction_is_empty_after_a_begin_that_names_the_epoch_before
     assert ledger.write(producer, 0, b"a") == 0
     assert ledger.end(producer, commit=True).producer == raised(producer)
     assert ledger.init(has=producer) == Outcome(0, raised(producer))
-    assert state_of(ledger) is State.EMPTY
+    assert state_of(ledger) is TransactionState.EMPTY

@@ -8,26 +8,26 @@ import pytest
 from tests.gateway.kafka.transactions.ledger import Ledger, Outcome
 
 from rockgate.gateway.kafka.transactions import coordinator
-from rockgate.gateway.kafka.transactions.transaction import EPOCH_MAX, Producer, State
+from rockgate.gateway.kafka.transactions.transaction import EPOCH_MAX, Producer, TransactionState
 from rockgate.protocol.kafka.errors import ErrorCode
 
 NOBODY = Producer(77, 0)
 
 
-def ledger_in(state: State | None, *, is_v2: bool = True) -> tuple[Ledger, Producer]:
+def ledger_in(state: TransactionState | None, *, is_v2: bool = True) -> tuple[Ledger, Producer]:
     """A ledger whose transactional id `tx` is in a state, and its producer."""
     ledger = Ledger()
     ledger.topic(partitions=4)
     if state is None:
         return ledger, NOBODY
     producer = ledger.init().producer
-    if state is State.EMPTY:
+    if state is TransactionState.EMPTY:
         return ledger, producer
     assert ledger.add(producer, 0) == [0]
     assert ledger.write(producer, 0, b"a") == 0
-    if state is State.ONGOING:
+    if state is TransactionState.ONGOING:
         return ledger, producer
-    is_commit = state in (State.COMPLETE_COMMIT, State.PREPARE_COMMIT)
+    is_commit = state in (TransactionState.COMPLETE_COMMIT, TransactionState.PREPARE_COMMIT)
     ended = ledger.end(producer, commit=is_commit, version=5 if is_v2 else 4)
     assert ended.code == 0
     return ledger, ended.producer if is_v2 else producer
@@ -39,7 +39,7 @@ def large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(coordinator, "MARKERS_PER_GROUP", 0)
 
 
-def state_of(ledger: Ledger) -> State:
+def state_of(ledger: Ledger) -> TransactionState:
     transaction = ledger.folds.transactions.find("tx")
     assert transaction is not None
     return transaction.state
@@ -55,9 +55,9 @@ def state_of(ledger: Ledger) -> State:
         lambda ledger: ledger.write(NOBODY, 0, b"x"),
     ],
 )
-@pytest.mark.parametrize("state", [None, State.EMPTY, State.ONGOING])
+@pytest.mark.parametrize("state", [None, TransactionState.EMPTY, TransactionState.ONGOING])
 def test_another_producer_id_is_an_invalid_mapping(
-    state: State | None, ask: Callable[[Ledger], int]
+    state: TransactionState | None, ask: Callable[[Ledger], int]
 ) -> None:
     ledger, _ = ledger_in(state)
     assert ask(ledger) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
@@ -94,7 +94,7 @@ def test_another_producer_id_is_an_invalid_mapping(
 def test_an_older_epoch_is_fenced_as_each_version_says_it(
     ask: Callable[[Ledger, Producer], int], code: ErrorCode
 ) -> None:
-    ledger, old = ledger_in(State.ONGOING)
+    ledger, old = ledger_in(TransactionState.ONGOING)
     assert ledger.init().code == 0
     assert ask(ledger, old) == code
 
@@ -105,11 +105,11 @@ def test_a_new_id_gets_a_producer_and_the_next_init_the_next_epoch() -> None:
     second = ledger.init()
     assert first == Outcome(0, Producer(first.producer.id, 0))
     assert second == Outcome(0, Producer(first.producer.id, 1))
-    assert state_of(ledger) is State.EMPTY
+    assert state_of(ledger) is TransactionState.EMPTY
 
 
 def test_init_aborts_what_was_left_open_and_fences_whoever_left_it() -> None:
-    ledger, old = ledger_in(State.ONGOING)
+    ledger, old = ledger_in(TransactionState.ONGOING)
     new = ledger.init()
     assert new.code == 0
     assert new.producer.id == old.id
@@ -119,7 +119,7 @@ def test_init_aborts_what_was_left_open_and_fences_whoever_left_it() -> None:
 
 
 def test_init_with_the_epoch_one_has_raises_it_and_said_again_answers_the_same() -> None:
-    ledger, producer = ledger_in(State.EMPTY)
+    ledger, producer = ledger_in(TransactionState.EMPTY)
     raised = ledger.init(has=producer)
     again = ledger.init(has=producer)
     assert raised == again == Outcome(0, Producer(producer.id, producer.epoch + 1))
@@ -139,22 +139,25 @@ def test_an_empty_id_and_half_a_producer_are_invalid_requests() -> None:
 
 
 @pytest.mark.parametrize("is_v2", [False, True])
-@pytest.mark.parametrize("state", [State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT])
-def test_adding_begins_a_transaction(state: State, is_v2: bool) -> None:
+@pytest.mark.parametrize(
+    "state",
+    [TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT],
+)
+def test_adding_begins_a_transaction(state: TransactionState, is_v2: bool) -> None:
     ledger, producer = ledger_in(state, is_v2=is_v2)
     assert ledger.add(producer, 1, 2) == [0, 0]
-    assert state_of(ledger) is State.ONGOING
+    assert state_of(ledger) is TransactionState.ONGOING
 
 
 def test_beside_an_unknown_partition_none_is_added() -> None:
-    ledger, producer = ledger_in(State.EMPTY)
+    ledger, producer = ledger_in(TransactionState.EMPTY)
     codes = ledger.add(producer, 0, 9)
     assert codes == [ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
-    assert state_of(ledger) is State.EMPTY
+    assert state_of(ledger) is TransactionState.EMPTY
 
 
 def test_adding_what_is_part_of_it_writes_nothing() -> None:
-    ledger, producer = ledger_in(State.ONGOING)
+    ledger, producer = ledger_in(TransactionState.ONGOING)
     end = ledger.store.log.end
     assert ledger.add(producer, 0) == [0]
     assert ledger.store.log.end == end
@@ -163,33 +166,33 @@ def test_adding_what_is_part_of_it_writes_nothing() -> None:
 @pytest.mark.parametrize(
     ("state", "commit", "version", "code"),
     [
-        (State.EMPTY, True, 4, ErrorCode.INVALID_TXN_STATE),
-        (State.EMPTY, False, 4, ErrorCode.INVALID_TXN_STATE),
-        (State.EMPTY, True, 5, ErrorCode.INVALID_TXN_STATE),
-        (State.EMPTY, False, 5, ErrorCode.NONE),
-        (State.ONGOING, True, 4, ErrorCode.NONE),
-        (State.ONGOING, False, 4, ErrorCode.NONE),
-        (State.ONGOING, True, 5, ErrorCode.NONE),
-        (State.ONGOING, False, 5, ErrorCode.NONE),
-        (State.COMPLETE_COMMIT, True, 5, ErrorCode.INVALID_TXN_STATE),
-        (State.COMPLETE_COMMIT, False, 5, ErrorCode.NONE),
-        (State.COMPLETE_ABORT, True, 5, ErrorCode.INVALID_TXN_STATE),
-        (State.COMPLETE_ABORT, False, 5, ErrorCode.NONE),
+        (TransactionState.EMPTY, True, 4, ErrorCode.INVALID_TXN_STATE),
+        (TransactionState.EMPTY, False, 4, ErrorCode.INVALID_TXN_STATE),
+        (TransactionState.EMPTY, True, 5, ErrorCode.INVALID_TXN_STATE),
+        (TransactionState.EMPTY, False, 5, ErrorCode.NONE),
+        (TransactionState.ONGOING, True, 4, ErrorCode.NONE),
+        (TransactionState.ONGOING, False, 4, ErrorCode.NONE),
+        (TransactionState.ONGOING, True, 5, ErrorCode.NONE),
+        (TransactionState.ONGOING, False, 5, ErrorCode.NONE),
+        (TransactionState.COMPLETE_COMMIT, True, 5, ErrorCode.INVALID_TXN_STATE),
+        (TransactionState.COMPLETE_COMMIT, False, 5, ErrorCode.NONE),
+        (TransactionState.COMPLETE_ABORT, True, 5, ErrorCode.INVALID_TXN_STATE),
+        (TransactionState.COMPLETE_ABORT, False, 5, ErrorCode.NONE),
     ],
 )
 def test_what_can_be_ended_from_which_state(
-    state: State, commit: bool, version: int, code: ErrorCode
+    state: TransactionState, commit: bool, version: int, code: ErrorCode
 ) -> None:
     ledger, producer = ledger_in(state)
     assert ledger.end(producer, commit=commit, version=version).code == code
     if not code:
-        done = State.COMPLETE_COMMIT if commit else State.COMPLETE_ABORT
+        done = TransactionState.COMPLETE_COMMIT if commit else TransactionState.COMPLETE_ABORT
         assert state_of(ledger) is done
 
 
 @pytest.mark.parametrize("is_commit", [False, True])
 def test_version_1_keeps_the_epoch_and_the_same_end_may_be_said_again(is_commit: bool) -> None:
-    ledger, producer = ledger_in(State.ONGOING)
+    ledger, producer = ledger_in(TransactionState.ONGOING)
     for _ in range(2):
         assert ledger.end(producer, commit=is_commit, version=4).code == 0
     other = ledger.end(producer, commit=not is_commit, version=4)
@@ -199,7 +202,7 @@ def test_version_1_keeps_the_epoch_and_the_same_end_may_be_said_again(is_commit:
 
 @pytest.mark.parametrize("is_commit", [False, True])
 def test_version_2_raises_the_epoch_and_answers_it_again(is_commit: bool) -> None:
-    ledger, producer = ledger_in(State.ONGOING)
+    ledger, producer = ledger_in(TransactionState.ONGOING)
     raised = Outcome(0, Producer(producer.id, producer.epoch + 1))
     assert ledger.end(producer, commit=is_commit) == raised
     assert ledger.end(producer, commit=is_commit) == raised
@@ -214,10 +217,10 @@ def test_version_2_raises_the_epoch_and_answers_it_again(is_commit: bool) -> Non
 @pytest.mark.usefixtures("large")
 @pytest.mark.parametrize("is_commit", [False, True])
 def test_while_markers_are_being_written_everybody_waits(is_commit: bool) -> None:
-    ledger, producer = ledger_in(State.ONGOING)
+    ledger, producer = ledger_in(TransactionState.ONGOING)
     ended = ledger.end(producer, commit=is_commit, version=4)
     assert ended.code == 0
-    prepared = State.PREPARE_COMMIT if is_commit else State.PREPARE_ABORT
+    prepared = TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT
     assert state_of(ledger) is prepared
     concurrent = ErrorCode.CONCURRENT_TRANSACTIONS
     assert ledger.init().code == concurrent
@@ -240,9 +243,11 @@ def test_while_markers_are_being_written_everybody_waits(is_commit: bool) -> Non
         (12, ErrorCode.NONE),
     ],
 )
-@pytest.mark.parametrize("state", [State.EMPTY, State.ONGOING, State.COMPLETE_COMMIT])
+@pytest.mark.parametrize(
+    "state", [TransactionState.EMPTY, TransactionState.ONGOING, TransactionState.COMPLETE_COMMIT]
+)
 def test_a_batch_for_a_partition_that_was_not_added(
-    state: State, version: int, code: ErrorCode
+    state: TransactionState, version: int, code: ErrorCode
 ) -> None:
     ledger, producer = ledger_in(state)
     assert ledger.write(producer, 0, b"late", partition=3, version=version) == code
@@ -258,12 +263,12 @@ def test_a_batch_for_a_partition_that_was_not_added(
     ],
 )
 def test_offsets_of_a_group_that_was_not_added(version: int, code: ErrorCode) -> None:
-    ledger, producer = ledger_in(State.ONGOING)
+    ledger, producer = ledger_in(TransactionState.ONGOING)
     assert ledger.commit_offset(producer, 7, version=version) == code
 
 
 def test_a_transactional_batch_needs_an_id_and_a_plain_one_may_not_be_in_between() -> None:
-    ledger, producer = ledger_in(State.ONGOING)
+    ledger, producer = ledger_in(TransactionState.ONGOING)
     code = ledger.write(producer, 1, b"b", id_=None)
     assert code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     code = ledger.write(producer, 1, b"b", id_=None, is_transactional=False)
@@ -271,7 +276,7 @@ def test_a_transactional_batch_needs_an_id_and_a_plain_one_may_not_be_in_between
 
 
 def test_in_version_2_the_first_batch_of_a_producer_has_sequence_0() -> None:
-    ledger, producer = ledger_in(State.EMPTY)
+    ledger, producer = ledger_in(TransactionState.EMPTY)
     code = ledger.write(producer, 5, b"b", version=12)
     assert code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
@@ -282,7 +287,7 @@ def test_a_sequence_of_an_ended_transaction_is_no_duplicate(
     is_commit: bool, is_killed: bool
 ) -> None:
     """A client that drops a message with an abort may give its sequence to the next one."""
-    ledger, producer = ledger_in(State.ONGOING)
+    ledger, producer = ledger_in(TransactionState.ONGOING)
     assert ledger.write(producer, 0, b"a") == 0, "said again within the transaction it is one"
     assert ledger.end(producer, commit=is_commit, version=4).code == 0
     if is_killed:
@@ -321,7 +326,7 @@ def test_verification_from_version_4_adds_nothing() -> None:
         AddPartitionsToTxnTransaction,
     )
 
-    ledger, producer = ledger_in(State.ONGOING)
+    ledger, producer = ledger_in(TransactionState.ONGOING)
     for version, code in ((4, ErrorCode.INVALID_TXN_STATE), (5, ErrorCode.TRANSACTION_ABORTABLE)):
         request = AddPartitionsToTxnRequest(
             transactions=[
@@ -344,7 +349,7 @@ def test_verification_from_version_4_adds_nothing() -> None:
 def test_behind_a_first_batch_that_came_during_the_last_end_no_other_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ledger, producer = ledger_in(State.ONGOING)
+    ledger, producer = ledger_in(TransactionState.ONGOING)
     assert ledger.end(producer, commit=True, version=4).code == 0
     early = ledger.write(producer, 0, b"0", partition=1, version=11)
     assert early == ErrorCode.NOT_ENOUGH_REPLICAS

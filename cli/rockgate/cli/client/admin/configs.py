@@ -26,7 +26,7 @@ from rockgate.protocol.kafka.messages.list_config_resources import (
 )
 
 
-class Kind(IntEnum):
+class ResourceType(IntEnum):
     """What can have configs, by the number on the wire."""
 
     TOPIC = 2
@@ -78,11 +78,11 @@ class Change(IntEnum):
 class Resource(NamedTuple):
     """What has configs: a topic, a broker by its number, a group; a broker "" is all of them."""
 
-    kind: Kind
+    kind: ResourceType
     name: str
 
     def __str__(self) -> str:
-        if self.kind is Kind.BROKER and not self.name:
+        if self.kind is ResourceType.BROKER and not self.name:
             return "default for all brokers"
         return f"{self.kind.word} {self.name}"
 
@@ -126,7 +126,7 @@ async def describe(
         )
         answer = await broker.ask(request, DescribeConfigsResponse)
         for result in decoded(answer.results):
-            resource = Resource(Kind(result.resource_type), result.resource_name)
+            resource = Resource(ResourceType(result.resource_type), result.resource_name)
             if result.error_code:
                 found[resource] = Refused(
                     result.error_code, result.error_message, what=str(resource)
@@ -180,7 +180,7 @@ async def alter(
     return None
 
 
-async def resources(cluster: Cluster, kinds: Sequence[Kind]) -> list[Resource]:
+async def resources(cluster: Cluster, kinds: Sequence[ResourceType]) -> list[Resource]:
     """What there is of these kinds; a server that cannot list them is asked for topics alone."""
     broker = await cluster.anyone()
     if await broker.serves(ApiKey.LIST_CONFIG_RESOURCES, version_min=1):
@@ -188,16 +188,20 @@ async def resources(cluster: Cluster, kinds: Sequence[Kind]) -> list[Resource]:
         answer = await broker.ask(request, ListConfigResourcesResponse)
         if answer.error_code:
             raise Refused(answer.error_code, what="listing resources")
-        known = {int(kind) for kind in Kind}
+        known = {int(kind) for kind in ResourceType}
         return sorted(
-            Resource(Kind(each.resource_type), each.resource_name)
+            Resource(ResourceType(each.resource_type), each.resource_name)
             for each in decoded(answer.config_resources)
             if each.resource_type in known
         )
     view = await cluster.metadata()
-    found = [Resource(Kind.TOPIC, name) for name in view.topics if Kind.TOPIC in kinds]
-    found += [Resource(Kind.BROKER, str(n)) for n in view.nodes if Kind.BROKER in kinds]
-    if not {Kind.TOPIC, Kind.BROKER} & set(kinds):
+    found = [
+        Resource(ResourceType.TOPIC, name) for name in view.topics if ResourceType.TOPIC in kinds
+    ]
+    found += [
+        Resource(ResourceType.BROKER, str(n)) for n in view.nodes if ResourceType.BROKER in kinds
+    ]
+    if not {ResourceType.TOPIC, ResourceType.BROKER} & set(kinds):
         raise NotServed("The server cannot list resources of this type")
     return sorted(found)
 
@@ -209,7 +213,9 @@ async def _at_brokers(
     controller = await cluster.controller()
     asked: dict[Broker, list[Resource]] = {}
     for each in resources:
-        is_own = each.kind in (Kind.BROKER, Kind.BROKER_LOGGER) and each.name.isdigit()
+        is_own = (
+            each.kind in (ResourceType.BROKER, ResourceType.BROKER_LOGGER) and each.name.isdigit()
+        )
         broker = cluster.node(int(each.name)) if is_own else controller
         asked.setdefault(broker, []).append(each)
     return asked

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from rockgate.cli.client.kafka.broker import Broker
-from rockgate.cli.client.kafka.cluster import COORDINATOR_MOVED, Cluster, Kind
+from rockgate.cli.client.kafka.cluster import COORDINATOR_MOVED, Cluster, CoordinatorType
 from rockgate.cli.client.kafka.errors import Refused
 from rockgate.cli.client.kafka.view import Place, decoded
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -117,7 +117,7 @@ async def describe(cluster: Cluster, ids: Iterable[str]) -> dict[str, Transactio
         async with turns:
             try:
                 return await cluster.ask_coordinator(
-                    id_, lambda broker: _describe(broker, id_), Kind.TRANSACTION
+                    id_, lambda broker: _describe(broker, id_), CoordinatorType.TRANSACTION
                 )
             except Refused as error:
                 return error
@@ -250,7 +250,7 @@ async def terminate(cluster: Cluster, transaction: Transaction) -> None:
             raise Refused(answer.error_code)
 
     again = {*COORDINATOR_MOVED, ErrorCode.CONCURRENT_TRANSACTIONS}
-    await cluster.ask_coordinator(transaction.id, ask, Kind.TRANSACTION, again=again)
+    await cluster.ask_coordinator(transaction.id, ask, CoordinatorType.TRANSACTION, again=again)
 
 
 def _by_topic(places: Iterable[Place]) -> dict[str, list[int]]:

@@ -52,7 +52,7 @@ COORDINATOR_MOVED: Final = frozenset(
 )
 
 
-class Kind(IntEnum):
+class CoordinatorType(IntEnum):
     """What a coordinator is looked up for."""
 
     GROUP = 0
@@ -60,7 +60,7 @@ class Kind(IntEnum):
 
     def of(self, key: str) -> str:
         """How messages call it."""
-        return f"group {key}" if self is Kind.GROUP else f"transactional id {key}"
+        return f"group {key}" if self is CoordinatorType.GROUP else f"transactional id {key}"
 
 
 class Cluster:
@@ -162,7 +162,7 @@ class Cluster:
         """The brokers that the last Metadata named."""
         return tuple(self._nodes)
 
-    async def coordinator(self, key: str, kind: Kind = Kind.GROUP) -> Broker:
+    async def coordinator(self, key: str, kind: CoordinatorType = CoordinatorType.GROUP) -> Broker:
         """The broker that keeps a group or a transactional id, as soon as there is one."""
         async with self.deadline(f"a coordinator for {kind.of(key)}") as pauses:
             while True:
@@ -198,7 +198,7 @@ class Cluster:
         self,
         key: str,
         ask: Callable[[Broker], Awaitable[R]],
-        kind: Kind = Kind.GROUP,
+        kind: CoordinatorType = CoordinatorType.GROUP,
         *,
         again: Collection[int] = COORDINATOR_MOVED,
     ) -> R:
@@ -245,7 +245,7 @@ class Cluster:
             )
         return self._brokers[key]
 
-    async def _find(self, key: str, kind: Kind) -> Broker:
+    async def _find(self, key: str, kind: CoordinatorType) -> Broker:
         request = FindCoordinatorRequest(key=key, key_type=kind, coordinator_keys=[key])
         answer = await (await self.anyone()).ask(request, FindCoordinatorResponse)
         if answer.coordinators:

@@ -157,7 +157,7 @@ def alter(
         if partitions is not None:
             errors.append(await topics.grow(cluster, name, partitions, is_dry_run=dry_run))
         if changes and not any(errors):
-            resource = configs.Resource(configs.Kind.TOPIC, name)
+            resource = configs.Resource(configs.ResourceType.TOPIC, name)
             errors.append(await configs.alter(cluster, resource, changes, is_dry_run=dry_run))
         return [each for each in errors if each is not None]
 

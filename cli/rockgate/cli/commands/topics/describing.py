@@ -92,7 +92,7 @@ async def _described(cluster: Cluster, names: list[str]) -> Described:
         for each in topic.partitions.values()
     }
     directories = await wire.log_dirs(cluster, places) if places else None
-    resources = [configs.Resource(configs.Kind.TOPIC, topic.name) for topic in topics]
+    resources = [configs.Resource(configs.ResourceType.TOPIC, topic.name) for topic in topics]
     own: dict[str, list[Config]] = {}
     described = await configs.describe(cluster, resources) if resources else {}
     for resource, settings in described.items():

@@ -11,7 +11,7 @@ from heapq import heappop, heappush, heapreplace
 from typing import NamedTuple
 
 from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
-from rockgate.gateway.kafka.groups.classic.events import State
+from rockgate.gateway.kafka.groups.classic.events import GroupState
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.request import names
@@ -148,7 +148,7 @@ class GroupSource:
 
     def __call__(self, page: Exposition) -> Iterator[None]:
         """Tell, group by group."""
-        states = Counter[str]({state.value: 0 for state in State})
+        states = Counter[str]({state.value: 0 for state in GroupState})
         lags = _Lags(self._groups_max)
         for name in list(self._groups.names()):
             shown = self._groups.shown(name)

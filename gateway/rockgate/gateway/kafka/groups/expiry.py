@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from rockgate.gateway.kafka.groups.classic.events import State
+from rockgate.gateway.kafka.groups.classic.events import GroupState
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.fold import SavedGroups
 from rockgate.gateway.kafka.groups.groups import Groups
@@ -129,12 +129,12 @@ class Expiry:
         shown = self._groups.shown(group)
         if shown is None:
             return lambda key, committed: committed.commit_ms
-        if shown.state is State.EMPTY:
+        if shown.state is GroupState.EMPTY:
             record = self._saved.find(group)
             left_ms = record.store_ms if record is not None else 0
             return lambda key, committed: max(left_ms, committed.commit_ms)
         read = subscribed(shown)
-        if read is None or shown.state is not State.STABLE:
+        if read is None or shown.state is not GroupState.STABLE:
             return lambda key, committed: None
 
         def begin(key: Key, committed: Committed) -> int | None:

@@ -40,7 +40,7 @@ _SLICE_PLACES: Final = 1_000
 _REMOVALS_BYTES_MAX: Final = CHANGE_SIZE_MAX // 2
 
 
-class Kind(IntEnum):
+class GroupChangeKind(IntEnum):
     """What a change does. Part of the format on disk: never change a value."""
 
     SAVE = 1
@@ -64,9 +64,9 @@ class _Held:
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_DECODERS: Final[dict[Kind, msgspec.msgpack.Decoder[Any]]] = {
-    Kind.SAVE: msgspec.msgpack.Decoder(tuple[str, bytes]),
-    Kind.REMOVE: msgspec.msgpack.Decoder(list[str]),
+_DECODERS: Final[dict[GroupChangeKind, msgspec.msgpack.Decoder[Any]]] = {
+    GroupChangeKind.SAVE: msgspec.msgpack.Decoder(tuple[str, bytes]),
+    GroupChangeKind.REMOVE: msgspec.msgpack.Decoder(list[str]),
 }
 _decode_slice = msgspec.msgpack.Decoder(list[tuple[str, bytes]]).decode
 
@@ -121,7 +121,7 @@ class SavedGroups:
 
     def save(self, name: str, group: SavedGroup) -> None:
         """Write a group down."""
-        self._append(Kind.SAVE, (name, pack(group)))
+        self._append(GroupChangeKind.SAVE, (name, pack(group)))
 
     def remove(self, names: Iterable[str]) -> None:
         """Forget groups."""
@@ -132,12 +132,12 @@ class SavedGroups:
                 part.append(name)
                 size += len(name) * 4 + 8
             if size >= _REMOVALS_BYTES_MAX:
-                self._append(Kind.REMOVE, part)
+                self._append(GroupChangeKind.REMOVE, part)
                 part, size = [], 0
         if part:
-            self._append(Kind.REMOVE, part)
+            self._append(GroupChangeKind.REMOVE, part)
 
-    def _append(self, kind: Kind, value: object) -> None:
+    def _append(self, kind: GroupChangeKind, value: object) -> None:
         self._journal.append_state(TOPIC, bytes((FORMAT, kind)) + _encode(value))
 
     # The fold
@@ -147,11 +147,11 @@ class SavedGroups:
         what, body = "a change of groups", change.body
         check_format(body[0] if body else 0, FORMAT, what, change.position)
         try:
-            kind = Kind(body[1] if len(body) > 1 else 0)
+            kind = GroupChangeKind(body[1] if len(body) > 1 else 0)
             value = _DECODERS[kind].decode(body[2:])
         except ValueError as error:
             raise StoreCorrupt(what, change.position, str(error)) from error
-        if kind is Kind.SAVE:
+        if kind is GroupChangeKind.SAVE:
             name, data = value
             self._put(name, _HEAD.pack(change.position, change.store_ms) + data)
             return

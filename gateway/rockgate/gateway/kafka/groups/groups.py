@@ -24,18 +24,18 @@ from rockgate.gateway.kafka.groups.classic.events import (
     Effect,
     Event,
     Finish,
+    GroupState,
     Heartbeat,
     Join,
     Joined,
     Leave,
     Left,
     Reply,
-    State,
     Sync,
     Synced,
     Wake,
 )
-from rockgate.gateway.kafka.groups.classic.group import Group
+from rockgate.gateway.kafka.groups.classic.group import ClassicGroup
 from rockgate.gateway.kafka.groups.classic.group_record import CLASSIC, SavedGroup, SavedMember
 from rockgate.gateway.kafka.groups.classic.members import Member
 from rockgate.gateway.kafka.groups.config import GroupsConfig
@@ -58,7 +58,7 @@ class Shown(NamedTuple):
     """A group as ListGroups and DescribeGroups show it."""
 
     kind: GroupType
-    state: State
+    state: GroupState
     protocol_type: str
     protocol_name: str
     members: Sequence[Member]
@@ -69,7 +69,7 @@ class _Active:
 
     __slots__ = ("group", "name", "timer")
 
-    def __init__(self, name: str, group: Group) -> None:
+    def __init__(self, name: str, group: ClassicGroup) -> None:
         self.name = name
         self.group = group
         self.timer: Timer | None = None
@@ -215,12 +215,12 @@ class Groups:
             )
         kind = self._held.get(name)
         if kind is not None:
-            return Shown(kind, State.STABLE, "", "", ())
+            return Shown(kind, GroupState.STABLE, "", "", ())
         record = self._saved.find(name)
         if record is None and not self._has_offsets(name):
             return None
         protocol_type = record.group.protocol_type if record is not None else ""
-        return Shown(GroupType.CLASSIC, State.EMPTY, protocol_type, "", ())
+        return Shown(GroupType.CLASSIC, GroupState.EMPTY, protocol_type, "", ())
 
     def is_active(self, name: str) -> bool:
         """Whether a group has members, or expects some."""
@@ -248,7 +248,7 @@ class Groups:
             shown = self.shown(name)
             if shown is None:
                 codes.append(ErrorCode.GROUP_ID_NOT_FOUND)
-            elif shown.state is not State.EMPTY:
+            elif shown.state is not GroupState.EMPTY:
                 codes.append(ErrorCode.NON_EMPTY_GROUP)
             else:
                 codes.append(ErrorCode.NONE)
@@ -301,7 +301,7 @@ class Groups:
         return self._active.get(name)
 
     def _activate(self, name: str, saved: SavedGroup | None) -> _Active:
-        active = self._active[name] = _Active(name, Group(self._config, self._new_id))
+        active = self._active[name] = _Active(name, ClassicGroup(self._config, self._new_id))
         if saved is not None:
             self._carry_out(active, active.group.restore(saved, self._now_ms()))
         return active
@@ -384,9 +384,9 @@ def _tell(told: Iterable[Reply]) -> None:
         cast(Waiter[object], waiter).tell(answer)
 
 
-def saved_of(group: Group) -> SavedGroup:
+def saved_of(group: ClassicGroup) -> SavedGroup:
     """What is written down of a group."""
-    if group.state is not State.STABLE:
+    if group.state is not GroupState.STABLE:
         return SavedGroup(CLASSIC, group.generation, group.protocol_type)
     return SavedGroup(
         CLASSIC,

@@ -150,7 +150,7 @@ class DeleteTopics:
         return found
 
 
-class Found(NamedTuple):
+class Deletable(NamedTuple):
     """A topic that shall go."""
 
     asked: DeleteTopicState
@@ -171,7 +171,7 @@ class Deleting:
         self._handler = handler
         self._call = call
         self._repeated = repeated
-        self._outcomes: list[Found | DeletableTopicResult] = []
+        self._outcomes: list[Deletable | DeletableTopicResult] = []
 
     def take(self, asked: DeleteTopicState, /) -> int:
         """Look for a topic."""
@@ -181,12 +181,12 @@ class Deleting:
         except RequestError as error:
             self._outcomes.append(_refused(asked, error.code, error.reason))
             return 0
-        self._outcomes.append(Found(asked, names.to_kafka(topic.name), topic.id))
+        self._outcomes.append(Deletable(asked, names.to_kafka(topic.name), topic.id))
         return DELETION_COST + topic.queue_count // _PARTITIONS_PER_COST
 
     def finish(self) -> Now[Sequence[DeletableTopicResult]]:
         """Delete all that were found."""
-        found = [each.name for each in self._outcomes if isinstance(each, Found)]
+        found = [each.name for each in self._outcomes if isinstance(each, Deletable)]
         refusals = self._handler.delete(found) if found else NO_REFUSALS
         if isinstance(refusals, Awaitable):
             return self._finish_after(refusals)
@@ -197,7 +197,7 @@ class Deleting:
 
     def _answered(self, refusals: Refusals) -> Sequence[DeletableTopicResult]:
         return [
-            each.answer(refusals.get(each.name)) if isinstance(each, Found) else each
+            each.answer(refusals.get(each.name)) if isinstance(each, Deletable) else each
             for each in self._outcomes
         ]
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterable
 
 from rockgate.gateway.groups.ownership import GroupType
-from rockgate.gateway.kafka.groups.classic.events import State
+from rockgate.gateway.kafka.groups.classic.events import GroupState
 from rockgate.gateway.kafka.groups.classic.members import Member
 from rockgate.gateway.kafka.groups.groups import Groups, Shown
 from rockgate.gateway.kafka.request.chunked import Growing, Room, Turn
@@ -120,7 +120,7 @@ def _describe(name: str, shown: Shown | None, version: int, operations: int) -> 
         group_id=name,
         group_state=shown.state.value,
         protocol_type=shown.protocol_type,
-        protocol_data=shown.protocol_name if shown.state is State.STABLE else "",
+        protocol_data=shown.protocol_name if shown.state is GroupState.STABLE else "",
         authorized_operations=operations,
     )
 
@@ -131,7 +131,7 @@ def _not_found(name: str, *, is_there: bool) -> str:
 
 
 def _member(member: Member, shown: Shown) -> DescribedGroupMember:
-    is_stable = shown.state is State.STABLE
+    is_stable = shown.state is GroupState.STABLE
     return DescribedGroupMember(
         member_id=member.id,
         group_instance_id=member.instance_id,

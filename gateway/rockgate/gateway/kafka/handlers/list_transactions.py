@@ -26,19 +26,19 @@ from rockgate.gateway.kafka.request.errors import coordinator_code
 from rockgate.gateway.kafka.request.patterns import compile_pattern
 from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.kafka.transactions.fold import Transactions
-from rockgate.gateway.kafka.transactions.transaction import State, Transaction
+from rockgate.gateway.kafka.transactions.transaction import Transaction, TransactionState
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
-    TransactionState,
 )
+from rockgate.protocol.kafka.messages.list_transactions import TransactionState as ListedTransaction
 from rockgate.store.api.clock import Clock
 
 SLICE_COUNT: Final = 500
 """Ids that are looked at at once; more of them in slices."""
 PIECE_COUNT: Final = 50
-_STATES: Final = frozenset(state.value for state in State)
+_STATES: Final = frozenset(state.value for state in TransactionState)
 
 
 class ListTransactions:
@@ -86,7 +86,7 @@ class ListTransactions:
     ) -> ListTransactionsResponse:
         """List the rest, with other requests in between."""
         turn = Turn()
-        listed = Growing(ListTransactionsResponse, TransactionState, version, Room())
+        listed = Growing(ListTransactionsResponse, ListedTransaction, version, Room())
         while place is not None:
             if turn.is_over:
                 await turn.next()
@@ -102,8 +102,8 @@ class ListTransactions:
         return ListTransactionsResponse(error_code=coordinator_code(code))
 
 
-def _state(transaction: Transaction) -> TransactionState:
-    return TransactionState(
+def _state(transaction: Transaction) -> ListedTransaction:
+    return ListedTransaction(
         transactional_id=transaction.id,
         producer_id=transaction.producer.id,
         transaction_state=transaction.state.value,

@@ -18,7 +18,7 @@ FORMAT: Final = 1
 _PART_SIZE: Final = CHANGE_SIZE_MAX // 2
 
 
-class Kind(IntEnum):
+class TransactionChangeKind(IntEnum):
     """What a change does. Part of the format on disk: never change a value."""
 
     INIT = 1
@@ -86,30 +86,30 @@ class Drop(msgspec.Struct, array_like=True, frozen=True):
 AnyChange = Init | Add | Offsets | End | Remove | Settle | Drop
 
 _encoder: Final = msgspec.msgpack.Encoder()
-_DECODERS: Final[dict[Kind, msgspec.msgpack.Decoder[Any]]] = {
-    Kind.INIT: msgspec.msgpack.Decoder(Init),
-    Kind.ADD: msgspec.msgpack.Decoder(Add),
-    Kind.OFFSETS: msgspec.msgpack.Decoder(Offsets),
-    Kind.PREPARE: msgspec.msgpack.Decoder(End),
-    Kind.COMPLETE: msgspec.msgpack.Decoder(End),
-    Kind.REMOVE: msgspec.msgpack.Decoder(Remove),
-    Kind.SETTLE: msgspec.msgpack.Decoder(Settle),
-    Kind.DROP: msgspec.msgpack.Decoder(Drop),
+_DECODERS: Final[dict[TransactionChangeKind, msgspec.msgpack.Decoder[Any]]] = {
+    TransactionChangeKind.INIT: msgspec.msgpack.Decoder(Init),
+    TransactionChangeKind.ADD: msgspec.msgpack.Decoder(Add),
+    TransactionChangeKind.OFFSETS: msgspec.msgpack.Decoder(Offsets),
+    TransactionChangeKind.PREPARE: msgspec.msgpack.Decoder(End),
+    TransactionChangeKind.COMPLETE: msgspec.msgpack.Decoder(End),
+    TransactionChangeKind.REMOVE: msgspec.msgpack.Decoder(Remove),
+    TransactionChangeKind.SETTLE: msgspec.msgpack.Decoder(Settle),
+    TransactionChangeKind.DROP: msgspec.msgpack.Decoder(Drop),
 }
 T = TypeVar("T")
 
 
-def encode(kind: Kind, change: AnyChange) -> bytes:
+def encode(kind: TransactionChangeKind, change: AnyChange) -> bytes:
     """Return a change's body."""
     return bytes((FORMAT, kind)) + _encoder.encode(change)
 
 
-def decode(change: Change) -> tuple[Kind, Any]:
+def decode(change: Change) -> tuple[TransactionChangeKind, Any]:
     """Return what an entry says; StoreCorrupt if it cannot be read."""
     what, body = "a change of transactions", change.body
     check_format(body[0] if body else 0, FORMAT, what, change.position)
     try:
-        kind = Kind(body[1])
+        kind = TransactionChangeKind(body[1])
         return kind, _DECODERS[kind].decode(body[2:])
     except (ValueError, IndexError, msgspec.MsgspecError) as error:
         raise StoreCorrupt(what, change.position, str(error)) from error

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from rockgate.gateway.kafka.produce.producers import Producers
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.transactions import changes
-from rockgate.gateway.kafka.transactions.changes import TOPIC, Kind
+from rockgate.gateway.kafka.transactions.changes import TOPIC, TransactionChangeKind
 from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.markers import Markers
 from rockgate.gateway.kafka.transactions.pending import size_of
@@ -26,8 +26,8 @@ from rockgate.gateway.kafka.transactions.transaction import (
     Partition,
     PendingOffset,
     Producer,
-    State,
     Transaction,
+    TransactionState,
 )
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.store.api.append import Appender, Draft, Intake
@@ -97,7 +97,7 @@ class Coordinator:
             # Whatever id the caller remembers was forgotten here.
             return self._begin(id_, Producer(self._producers.new_id(), 0), None, timeout_ms)
         producer = transaction.init(asked)
-        if transaction.state is State.ONGOING:
+        if transaction.state is TransactionState.ONGOING:
             # Its own producer may have to ask again for the end of a large one, and is known then.
             is_own = asked is not None
             ending = self._aborting(transaction) if is_own else transaction.fencing()
@@ -112,7 +112,7 @@ class Coordinator:
         self, id_: str, producer: Producer, last: Producer | None, timeout_ms: int
     ) -> Producer:
         last = Producer(NO_ID, NO_EPOCH) if last is None else last
-        self._append(Kind.INIT, changes.Init(id_, producer, last, timeout_ms))
+        self._append(TransactionChangeKind.INIT, changes.Init(id_, producer, last, timeout_ms))
         return producer
 
     # During
@@ -133,14 +133,14 @@ class Coordinator:
         """Whether a partition is part of the ongoing transaction."""
         transaction = self._of(id_, producer)
         transaction.check_idle()
-        return transaction.state is State.ONGOING and partition in transaction.partitions
+        return transaction.state is TransactionState.ONGOING and partition in transaction.partitions
 
     def admit(self, id_: str, producer: Producer, group: str, *, adds: bool) -> bool:
         """Say whether a group is part of the transaction; with `adds` it becomes one."""
         transaction = self._of(id_, producer)
         transaction.check_idle()
         check_group(group)
-        if transaction.state is State.ONGOING and group in transaction.groups:
+        if transaction.state is TransactionState.ONGOING and group in transaction.groups:
             return True
         if adds:
             self._include(transaction, (), (group,))
@@ -154,7 +154,7 @@ class Coordinator:
         self._progress.settle(group, [(each.topic_id, each.queue_id) for each in offsets])
         size_each = max(map(size_of, offsets), default=1)
         for part in changes.in_parts(list(offsets), size_each):
-            self._append(Kind.OFFSETS, changes.Offsets(id_, group, part))
+            self._append(TransactionChangeKind.OFFSETS, changes.Offsets(id_, group, part))
 
     def _check_room(self, transaction: Transaction, size: int) -> None:
         """Refuse offsets beyond what may be pending: all of them are in memory until the end."""
@@ -174,18 +174,18 @@ class Coordinator:
         found = [each for each in removals if has(each.group)]
         size_each = max((4 * len(e.group) + 5 * len(e.queue_ids or ()) for e in found), default=1)
         for part in changes.in_parts(found, size_each + 32):
-            self._append(Kind.DROP, changes.Drop(part))
+            self._append(TransactionChangeKind.DROP, changes.Drop(part))
 
     def _include(
         self, transaction: Transaction, partitions: Iterable[Partition], groups: Iterable[str]
     ) -> None:
-        is_new = transaction.state is not State.ONGOING
+        is_new = transaction.state is not TransactionState.ONGOING
         if not is_new:
             partitions = [each for each in partitions if each not in transaction.partitions]
             groups = [each for each in groups if each not in transaction.groups]
         by_topic, groups = changes.by_topic(partitions), list(groups)
         if is_new or by_topic or groups:
-            self._append(Kind.ADD, changes.Add(transaction.id, by_topic, groups))
+            self._append(TransactionChangeKind.ADD, changes.Add(transaction.id, by_topic, groups))
         if is_new:
             self.on_begun(transaction)
 
@@ -207,13 +207,15 @@ class Coordinator:
 
         That one goes on as after an abort of its own, if it asks to abort or to begin anew.
         """
-        if transaction.state is State.ONGOING:
+        if transaction.state is TransactionState.ONGOING:
             self._end(transaction, self._aborting(transaction))
 
     def forget(self, transactions: Sequence[Transaction]) -> None:
         """Forget transactional ids."""
         if transactions:
-            self._append(Kind.REMOVE, changes.Remove([each.id for each in transactions]))
+            self._append(
+                TransactionChangeKind.REMOVE, changes.Remove([each.id for each in transactions])
+            )
 
     def step(self) -> bool:
         """Do some more for the end of a large transaction; say whether there is more."""
@@ -241,7 +243,7 @@ class Coordinator:
     def _end(self, transaction: Transaction, ending: Ending) -> None:
         partitions = self._markers.wanted(transaction.producer.id)
         if len(partitions) > MARKERS_PER_GROUP or _has_many_offsets(transaction):
-            self._append(Kind.PREPARE, changes.End(transaction.id, ending))
+            self._append(TransactionChangeKind.PREPARE, changes.End(transaction.id, ending))
             self._unfinished.append(transaction)
             return
         self._finish(transaction, ending, partitions)
@@ -263,7 +265,12 @@ class Coordinator:
         self, transaction: Transaction, ending: Ending, partitions: Sequence[Partition]
     ) -> None:
         """End it whole: the decision, the offsets and the last markers are one append."""
-        states = [_state(TOPIC, changes.encode(Kind.COMPLETE, changes.End(transaction.id, ending)))]
+        states = [
+            _state(
+                TOPIC,
+                changes.encode(TransactionChangeKind.COMPLETE, changes.End(transaction.id, ending)),
+            )
+        ]
         if ending.is_commit:
             for group, pending in transaction.offsets.items():
                 states += self._commits(group, pending.values())
@@ -278,7 +285,7 @@ class Coordinator:
                 intakes += self._commits(group, part)
             partitions = changes.by_topic((each.topic_id, each.queue_id) for each in part)
             settled = changes.Settle(transaction.id, group, partitions)
-            intakes.append(_state(TOPIC, changes.encode(Kind.SETTLE, settled)))
+            intakes.append(_state(TOPIC, changes.encode(TransactionChangeKind.SETTLE, settled)))
         self._appender.group(intakes, is_upkeep=True)
 
     def _commits(self, group: str, pending: Iterable[PendingOffset]) -> list[Intake]:
@@ -304,7 +311,7 @@ class Coordinator:
             )
         return transaction
 
-    def _append(self, kind: Kind, change: changes.AnyChange) -> None:
+    def _append(self, kind: TransactionChangeKind, change: changes.AnyChange) -> None:
         self._appender.append_state(TOPIC, changes.encode(kind, change))
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.fold import Transactions
-from rockgate.gateway.kafka.transactions.transaction import PREPARED, State, Transaction
+from rockgate.gateway.kafka.transactions.transaction import PREPARED, Transaction, TransactionState
 from rockgate.store.api.clock import BelievedTime, Clock
 from rockgate.store.api.problems import Complaint
 from rockgate.store.errors import StoreError
@@ -65,7 +65,7 @@ class Deadlines:
         """Watch what was open at the last stop for what is left of its time."""
         wall_ms, now_ms = self._clock.now_ms(), self._clock.monotonic_ms()
         for each in self._transactions.all():
-            if each.state is State.ONGOING:
+            if each.state is TransactionState.ONGOING:
                 left_ms = each.start_ms + each.timeout_ms - wall_ms
                 due_ms = now_ms + min(max(left_ms, 0), each.timeout_ms)
                 self._armed[each.id] = _Armed(due_ms)
@@ -96,7 +96,7 @@ class Deadlines:
             if armed is None or armed.rings_ms != rings_ms:
                 continue
             transaction = self._transactions.find(id_)
-            if transaction is None or transaction.state is not State.ONGOING:
+            if transaction is None or transaction.state is not TransactionState.ONGOING:
                 del self._armed[id_]
             elif armed.due_ms > now_ms:
                 self._ring_again(id_, armed, armed.due_ms)
@@ -129,7 +129,7 @@ class Deadlines:
                 each
                 for each in found
                 if each.changed_ms < before_ms
-                and each.state is not State.ONGOING
+                and each.state is not TransactionState.ONGOING
                 and each.state not in PREPARED
             ]
         )

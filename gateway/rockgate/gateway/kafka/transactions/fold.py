@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from rockgate.gateway.kafka.transactions.changes import FORMAT, TOPIC, Kind, decode
+from rockgate.gateway.kafka.transactions.changes import FORMAT, TOPIC, TransactionChangeKind, decode
 from rockgate.gateway.kafka.transactions.pending import PendingOffsets, size_of
 from rockgate.gateway.kafka.transactions.transaction import (
     PREPARED,
@@ -16,8 +16,8 @@ from rockgate.gateway.kafka.transactions.transaction import (
     Partition,
     PendingOffset,
     Producer,
-    State,
     Transaction,
+    TransactionState,
 )
 from rockgate.store.api.folds import Change, Measured, Roster, check_format, pack_array, sliced
 from rockgate.store.api.progress import Removed
@@ -90,19 +90,19 @@ class Transactions:
     def apply(self, change: Change) -> None:
         """Take one change in."""
         kind, what = decode(change)
-        if kind is Kind.REMOVE:
+        if kind is TransactionChangeKind.REMOVE:
             for id_ in what.ids:
                 known = self._ids.get(id_)
                 if known is not None and known.position < change.position:
                     self._drop(known)
             return
-        if kind is Kind.DROP:
+        if kind is TransactionChangeKind.DROP:
             for removed in what.removals:
                 self._drop_pending(removed, change.position)
             return
         transaction = self._ids.get(what.id)
         if transaction is None:
-            if kind is not Kind.INIT:
+            if kind is not TransactionChangeKind.INIT:
                 return
             transaction = self._add(Transaction(what.id))
         elif transaction.position >= change.position:
@@ -113,14 +113,14 @@ class Transactions:
 
     def _init(self, transaction: Transaction, what: Any) -> None:
         self._clear(transaction)
-        transaction.state = State.EMPTY
+        transaction.state = TransactionState.EMPTY
         transaction.producer, transaction.last = what.producer, what.last
         transaction.timeout_ms = what.timeout_ms
 
     def _include(self, transaction: Transaction, what: Any) -> None:
-        if transaction.state is not State.ONGOING:
+        if transaction.state is not TransactionState.ONGOING:
             self._clear(transaction)
-            transaction.state = State.ONGOING
+            transaction.state = TransactionState.ONGOING
             transaction.start_ms = transaction.changed_ms
         for topic_id, queue_ids in what.partitions:
             transaction.partitions.update((topic_id, queue_id) for queue_id in queue_ids)
@@ -154,7 +154,9 @@ class Transactions:
 
     def _prepare(self, transaction: Transaction, what: Any) -> None:
         ending = transaction.ending = what.ending
-        transaction.state = State.PREPARE_COMMIT if ending.is_commit else State.PREPARE_ABORT
+        transaction.state = (
+            TransactionState.PREPARE_COMMIT if ending.is_commit else TransactionState.PREPARE_ABORT
+        )
 
     def _complete(self, transaction: Transaction, what: Any) -> None:
         start_ms = transaction.start_ms
@@ -162,16 +164,20 @@ class Transactions:
         # Kafka shows when the last one began until there is another, or none.
         transaction.start_ms = start_ms
         ending = what.ending
-        transaction.state = State.COMPLETE_COMMIT if ending.is_commit else State.COMPLETE_ABORT
+        transaction.state = (
+            TransactionState.COMPLETE_COMMIT
+            if ending.is_commit
+            else TransactionState.COMPLETE_ABORT
+        )
         transaction.producer, transaction.last = ending.next, ending.last
 
     _APPLY: Final = {
-        Kind.INIT: _init,
-        Kind.ADD: _include,
-        Kind.OFFSETS: _offsets,
-        Kind.PREPARE: _prepare,
-        Kind.COMPLETE: _complete,
-        Kind.SETTLE: _settle,
+        TransactionChangeKind.INIT: _init,
+        TransactionChangeKind.ADD: _include,
+        TransactionChangeKind.OFFSETS: _offsets,
+        TransactionChangeKind.PREPARE: _prepare,
+        TransactionChangeKind.COMPLETE: _complete,
+        TransactionChangeKind.SETTLE: _settle,
     }
 
     def _clear(self, transaction: Transaction) -> None:
@@ -227,7 +233,7 @@ class Transactions:
                 return
             self._drop(known)
         transaction = self._add(Transaction(saved.id))
-        transaction.state = State(saved.state)
+        transaction.state = TransactionState(saved.state)
         transaction.producer, transaction.last = saved.producer, saved.last
         transaction.timeout_ms, transaction.start_ms = saved.timeout_ms, saved.start_ms
         transaction.changed_ms, transaction.position = saved.changed_ms, saved.position

@@ -27,7 +27,7 @@ Partition = tuple[bytes, int]
 """Topic id and queue."""
 
 
-class State(Enum):
+class TransactionState(Enum):
     """Where a transactional id stands; the values are what Kafka's tools show."""
 
     EMPTY = "Empty"
@@ -38,7 +38,7 @@ class State(Enum):
     COMPLETE_ABORT = "CompleteAbort"
 
 
-PREPARED: Final = frozenset((State.PREPARE_COMMIT, State.PREPARE_ABORT))
+PREPARED: Final = frozenset((TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT))
 
 
 class Offset(NamedTuple):
@@ -100,7 +100,7 @@ class Transaction:
 
     def __init__(self, id_: str) -> None:
         self.id = id_
-        self.state = State.EMPTY
+        self.state = TransactionState.EMPTY
         self.producer = Producer(NO_ID, NO_EPOCH)
         self.last = Producer(NO_ID, NO_EPOCH)
         """What a repeated request may still come with."""
@@ -154,7 +154,7 @@ class Transaction:
         current = self.producer
         if asked is not None and asked != current:
             is_last = asked == self.last and asked != (NO_ID, NO_EPOCH)
-            if is_last and self.state is not State.ONGOING:
+            if is_last and self.state is not TransactionState.ONGOING:
                 return current
             raise RequestError(
                 ErrorCode.PRODUCER_FENCED,
@@ -174,7 +174,7 @@ class Transaction:
             self._check_repeated(is_commit)
             return None
         self.check(caller)
-        if self.state is State.ONGOING:
+        if self.state is TransactionState.ONGOING:
             return self.ending_by(is_commit, is_v2=is_v2, new_id=new_id)
         if not is_v2:
             self._check_repeated(is_commit)
@@ -204,11 +204,14 @@ class Transaction:
     def _is_repeated(self, caller: Producer) -> bool:
         if self.ending is not None:
             return caller == self.ending.last
-        is_complete = self.state in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
+        is_complete = self.state in (
+            TransactionState.COMPLETE_COMMIT,
+            TransactionState.COMPLETE_ABORT,
+        )
         return is_complete and caller == self.last
 
     def _check_repeated(self, is_commit: bool) -> None:
-        done = State.COMPLETE_COMMIT if is_commit else State.COMPLETE_ABORT
+        done = TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT
         if self.state is done:
             return
         if self.ending is not None and self.ending.is_commit == is_commit:

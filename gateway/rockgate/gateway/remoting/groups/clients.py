@@ -49,7 +49,7 @@ class Client:
 
 
 @dataclass(slots=True)
-class Group:
+class ClientGroup:
     """A consumer group with members."""
 
     name: str
@@ -69,7 +69,7 @@ class Clients:
     def __init__(self, tenancy: Tenancy, expiry_ms: int) -> None:
         self._tenancy = tenancy
         self._expiry_ms = expiry_ms
-        self._consumers: dict[str, Group] = {}
+        self._consumers: dict[str, ClientGroup] = {}
         self._producers: dict[str, dict[Caller, Client]] = {}
         self._producing: dict[str, dict[Caller, int]] = {}
         """By client id: its connections, and in how many groups each produces."""
@@ -87,11 +87,11 @@ class Clients:
 
     # Reading
 
-    def consumer_group(self, name: str) -> Group | None:
+    def consumer_group(self, name: str) -> ClientGroup | None:
         """A group that has members."""
         return self._consumers.get(name)
 
-    def consumer_groups(self) -> Iterator[Group]:
+    def consumer_groups(self) -> Iterator[ClientGroup]:
         """All groups that have members."""
         return iter(list(self._consumers.values()))
 
@@ -173,7 +173,7 @@ class Clients:
         if group is None:
             if not self._tenancy.take(data.group_name):
                 return None
-            group = self._consumers[data.group_name] = Group(data.group_name, data)
+            group = self._consumers[data.group_name] = ClientGroup(data.group_name, data)
         group.data = data
         known = group.members.get(client.caller)
         has_changed = known is None or known.client_id != client.client_id
@@ -190,7 +190,7 @@ class Clients:
             self.notices.add(group.name)
         return has_changed
 
-    def _subscribe(self, group: Group, data: ConsumerData) -> bool:
+    def _subscribe(self, group: ClientGroup, data: ConsumerData) -> bool:
         """Take the newest subscriptions; says whether topics came or went."""
         has_changed = False
         wanted = {each.topic: each for each in data.subscription_data_set}

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import msgspec
 
-from rockgate.gateway.remoting.groups.clients import Client, Clients, Group
+from rockgate.gateway.remoting.groups.clients import Client, ClientGroup, Clients
 from rockgate.gateway.remoting.groups.settings import GroupSettings
 from rockgate.gateway.remoting.messages.subscriptions import filter_of
 from rockgate.gateway.remoting.server import names as names_of
@@ -160,7 +160,7 @@ class ClientRequests:
             )
         return self._consumer_connections(group)
 
-    async def _consumer_connections(self, group: Group) -> Reply:
+    async def _consumer_connections(self, group: ClientGroup) -> Reply:
         body = ConsumerConnections(
             consume_from_where=group.data.consume_from_where,
             consume_type=group.data.consume_type,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Iterator
 
-from rockgate.gateway.remoting.groups.clients import Clients, Group
+from rockgate.gateway.remoting.groups.clients import ClientGroup, Clients
 from rockgate.gateway.remoting.messages.pulling import Puller
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Reply
@@ -137,7 +137,7 @@ class TopicRequests:
         return Command(ResponseCode.SUCCESS, body=body)
 
     @staticmethod
-    def _reading(topic: str, groups: Iterable[Group], have: Iterable[str]) -> Iterator[bytes]:
+    def _reading(topic: str, groups: Iterable[ClientGroup], have: Iterable[str]) -> Iterator[bytes]:
         """The names of groups that read a topic now, and of those that have."""
         seen: set[str] = set()
         for group in groups:

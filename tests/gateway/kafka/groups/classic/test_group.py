@@ -11,7 +11,7 @@ from tests.gateway.kafka.groups.bench import (
     Bench,
 )
 
-from rockgate.gateway.kafka.groups.classic.events import Finish, State
+from rockgate.gateway.kafka.groups.classic.events import Finish, GroupState
 from rockgate.gateway.kafka.groups.classic.group import NEW_MEMBER_MS
 from rockgate.gateway.kafka.groups.classic.group_record import pack, unpack
 from rockgate.gateway.kafka.groups.config import GroupsConfig
@@ -36,7 +36,7 @@ def test_an_empty_group_waits_a_while_for_more_members() -> None:
     assert not bench.answers
     bench.advance(DELAY_MS + 1)
     assert bench.joined(first).generation == bench.joined(second).generation == 1
-    assert bench.group.state is State.COMPLETING
+    assert bench.group.state is GroupState.COMPLETING
 
 
 def test_it_waits_as_long_again_while_more_come_within_the_rebalance_timeout() -> None:
@@ -72,7 +72,7 @@ def test_one_without_an_id_is_sent_away_for_one_and_let_in_with_it() -> None:
     bench = Bench()
     sent = bench.joined(bench.send_join(client="app", needs_id=True))
     assert (sent.code, sent.member_id) == (ErrorCode.MEMBER_ID_REQUIRED, "app-1")
-    assert bench.group.state is State.EMPTY
+    assert bench.group.state is GroupState.EMPTY
     waiter = bench.send_join(sent.member_id, needs_id=True)
     bench.advance(DELAY_MS)
     assert bench.joined(waiter).member_id == "app-1"
@@ -117,7 +117,7 @@ def test_one_who_shares_no_protocol_with_the_group_is_refused(
     bench.stable()
     waiter = bench.send_join(protocol_type=protocol_type, protocols=protocols)
     assert bench.joined(waiter).code == INCONSISTENT
-    assert bench.group.state is State.STABLE
+    assert bench.group.state is GroupState.STABLE
 
 
 def test_an_empty_group_takes_any_protocol_but_none() -> None:
@@ -136,7 +136,7 @@ def test_a_full_group_takes_no_more_members_but_lets_its_own_join_again() -> Non
     assert bench.joined(bench.send_join()).code == FULL
     again = bench.send_join(ids[0])
     assert again not in bench.answers
-    assert bench.group.state is State.PREPARING
+    assert bench.group.state is GroupState.PREPARING
 
 
 def test_a_static_member_comes_back_to_a_full_group() -> None:
@@ -163,7 +163,7 @@ def test_members_wait_for_the_leader_and_get_what_it_brings() -> None:
     own = bench.send_sync(leader, {leader: b"1", other: b"2", "stranger": b"3"})
     assert [bench.synced(each).assignment for each in (own, *waiting)] == [b"1", b"2", b""]
     assert bench.synced(own).protocol_name == "range"
-    assert bench.group.state is State.STABLE
+    assert bench.group.state is GroupState.STABLE
     assert bench.save_count == 1
     assert bench.synced(bench.send_sync(other)).assignment == b"2"
 
@@ -226,7 +226,7 @@ def test_every_request_while_members_join() -> None:
     bench = Bench()
     member, other = bench.stable(None, None)
     bench.send_join(member)
-    assert bench.group.state is State.PREPARING
+    assert bench.group.state is GroupState.PREPARING
     assert bench.synced(bench.send_sync(other)).code == REBALANCE
     assert bench.beat(other) == REBALANCE
     assert bench.beat(other, generation=0) == ErrorCode.ILLEGAL_GENERATION
@@ -244,7 +244,7 @@ def test_every_request_before_the_assignment_is_there() -> None:
     again = bench.joined(bench.send_join(leader))
     assert (again.generation, len(again.members)) == (1, 2)
     assert bench.joined(bench.send_join(other)).members == []
-    assert bench.group.state is State.COMPLETING
+    assert bench.group.state is GroupState.COMPLETING
 
 
 def test_every_request_in_a_stable_group() -> None:
@@ -258,7 +258,7 @@ def test_every_request_in_a_stable_group() -> None:
     assert bench.commit() == UNKNOWN
     same = bench.joined(bench.send_join(other))
     assert (same.code, same.generation, same.members) == (OK, 1, [])
-    assert bench.group.state is State.STABLE
+    assert bench.group.state is GroupState.STABLE
 
 
 @pytest.mark.parametrize("is_stable", [False, True])
@@ -287,7 +287,7 @@ def test_a_new_member_makes_a_new_generation_and_syncs_under_way_are_ended() -> 
     waiting = bench.send_sync(other)
     bench.send_join()
     assert bench.synced(waiting).code == REBALANCE
-    assert bench.group.state is State.PREPARING
+    assert bench.group.state is GroupState.PREPARING
 
 
 def test_one_who_joins_twice_is_answered_twice() -> None:
@@ -355,7 +355,7 @@ def test_a_rebalance_waits_for_those_on_their_way_and_not_longer() -> None:
     [member] = bench.stable()
     bench.send_join(needs_id=True)
     waiter = bench.send_join(member)
-    assert bench.group.state is State.PREPARING
+    assert bench.group.state is GroupState.PREPARING
     bench.advance(SESSION_MS)
     assert bench.joined(waiter).generation == 2
 
@@ -376,7 +376,7 @@ def test_when_one_leaves_the_others_join_again() -> None:
     bench = Bench()
     leader, other = bench.stable(None, None)
     assert bench.leave((leader, None)) == [OK]
-    assert bench.group.state is State.PREPARING
+    assert bench.group.state is GroupState.PREPARING
     waiter = bench.send_join(other)
     assert (bench.joined(waiter).generation, bench.joined(waiter).leader) == (2, other)
 
@@ -428,7 +428,7 @@ def test_a_static_member_that_is_back_keeps_its_assignment_without_a_rebalance()
     assert joined.member_id != old
     synced = bench.synced(bench.send_sync(joined.member_id, instance="i"))
     assert synced.assignment == old.encode()
-    assert bench.group.state is State.STABLE
+    assert bench.group.state is GroupState.STABLE
     assert bench.save_count == 2
 
 

@@ -18,7 +18,7 @@ Protocols: TypeAlias = tuple[tuple[str, bytes], ...]
 """Assignors that a member knows, best first, each with the member's subscription."""
 
 
-class State(Enum):
+class GroupState(Enum):
     """Where a group stands; the value is what Kafka's clients call it."""
 
     EMPTY = "Empty"

@@ -32,7 +32,7 @@ from collections.abc import Callable
 from typing import Final
 
 from rockgate.gateway.kafka.groups.classic import events
-from rockgate.gateway.kafka.groups.classic.events import Join, Joined, Outbox, State, Sync
+from rockgate.gateway.kafka.groups.classic.events import GroupState, Join, Joined, Outbox, Sync
 from rockgate.gateway.kafka.groups.classic.group_record import SavedGroup
 from rockgate.gateway.kafka.groups.classic.join_window import NEVER_MS, Gathering
 from rockgate.gateway.kafka.groups.classic.members import Member, Members
@@ -44,13 +44,13 @@ NEW_MEMBER_MS: Final = 300_000
 _OK: Final = ErrorCode.NONE
 
 
-class Group:
+class ClassicGroup:
     """One group."""
 
     def __init__(self, config: GroupsConfig, new_id: Callable[[str], str]) -> None:
         self._config = config
         self._new_id = new_id
-        self.state = State.EMPTY
+        self.state = GroupState.EMPTY
         self.generation = 0
         self.protocol_type = ""
         self.protocol_name: str | None = None
@@ -73,14 +73,14 @@ class Group:
             self.members.add(member)
             self._touch(member)
         if self.members:
-            self.state, self.protocol_name = State.STABLE, saved.protocol_name
+            self.state, self.protocol_name = GroupState.STABLE, saved.protocol_name
             self.members.leader = saved.leader
         return effects
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing is left but what was saved."""
-        return self.state is State.EMPTY and not self.pending
+        return self.state is GroupState.EMPTY and not self.pending
 
     def handle(self, event: events.Event, now_ms: int) -> list[events.Effect]:
         """Let something happen; returns what is to be done, in this order."""
@@ -120,7 +120,7 @@ class Group:
         if not self.members.support(join, self.protocol_type):
             return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         is_full = not join.member_id and len(self.pending) >= self._config.members_max
-        is_gathering = self.state is State.PREPARING
+        is_gathering = self.state is GroupState.PREPARING
         if is_full or not self.members.has_room(join, is_gathering, self._config.members_max):
             return ErrorCode.GROUP_MAX_SIZE_REACHED
         if not join.member_id:
@@ -163,15 +163,15 @@ class Group:
         """A member joins again."""
         is_same = member.protocols == join.protocols
         # A leader that joins again has seen something that the assignment should follow.
-        is_leading = self.state is State.STABLE and self.members.leader == member.id
-        if self.state is State.PREPARING or is_leading or not is_same:
+        is_leading = self.state is GroupState.STABLE and self.members.leader == member.id
+        if self.state is GroupState.PREPARING or is_leading or not is_same:
             self.members.update(member, join)
             self._await_join(member, join.waiter)
             self._changed()
             return
         # The answer to its first join was lost, or it only wants to be sure.
         self._touch(member)
-        self._out.reply(join.waiter, self._joined(member, self.state is State.COMPLETING))
+        self._out.reply(join.waiter, self._joined(member, self.state is GroupState.COMPLETING))
 
     def _replace(self, join: Join, member: Member, member_id: str) -> None:
         """A static member is back and gets its place again, under another id."""
@@ -182,7 +182,7 @@ class Group:
         if old_id in self._unsynced:
             self._unsynced.remove(old_id)
             self._unsynced.add(member_id)
-        if self.state is State.STABLE and self.members.vote() == self.protocol_name:
+        if self.state is GroupState.STABLE and self.members.vote() == self.protocol_name:
             self._touch(member)
             self._out.save()
             is_skipping = join.can_skip and self.members.leader == member_id
@@ -202,14 +202,14 @@ class Group:
 
     def _changed(self) -> None:
         """The members are others than before: begin a new generation, or perhaps complete one."""
-        if self.state is not State.PREPARING:
+        if self.state is not GroupState.PREPARING:
             self._prepare()
         elif not self._gathering.is_first:
             self._complete_if_all_joined()
 
     def _prepare(self) -> None:
-        was_empty = self.state is State.EMPTY
-        self.state = State.PREPARING
+        was_empty = self.state is GroupState.EMPTY
+        self.state = GroupState.PREPARING
         self._end_syncs(ErrorCode.REBALANCE_IN_PROGRESS)
         self._unsynced.clear()
         self._sync_until_ms = NEVER_MS
@@ -241,11 +241,11 @@ class Group:
             return
         self.generation += 1
         if not self.members:
-            self.state = State.EMPTY
+            self.state = GroupState.EMPTY
             self.protocol_name = None
             self._out.save()
             return
-        self.state = State.COMPLETING
+        self.state = GroupState.COMPLETING
         self.protocol_name = self.members.vote()
         self._sync_until_ms = self._now_ms + self.members.rebalance_ms
         self._out.arm(self._sync_until_ms)
@@ -275,7 +275,7 @@ class Group:
             return
         member = self.members.get(sync.member_id)
         self._unsynced.discard(member.id)
-        if self.state is State.STABLE:
+        if self.state is GroupState.STABLE:
             self._touch(member)
             self._out.reply(sync.waiter, self._synced(member))
             return
@@ -284,7 +284,7 @@ class Group:
         member.sync = sync.waiter
         if member.id == self.members.leader:
             self.members.assign(sync.assignments)
-            self.state = State.STABLE
+            self.state = GroupState.STABLE
             self._out.save()
             self._end_syncs(_OK)
 
@@ -314,13 +314,13 @@ class Group:
         return code or self._check_gathered()
 
     def _check_commit(self, commit: events.Commit) -> ErrorCode:
-        if commit.generation < 0 and self.state is State.EMPTY:
+        if commit.generation < 0 and self.state is GroupState.EMPTY:
             # Somebody from outside, or a consumer that picks its partitions itself.
             return _OK
         if commit.generation < 0 and not commit.member_id and commit.instance_id is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
         code = self._check(commit)
-        if not code and self.state is State.COMPLETING:
+        if not code and self.state is GroupState.COMPLETING:
             return ErrorCode.REBALANCE_IN_PROGRESS
         if not code:
             self._touch(self.members.get(commit.member_id))
@@ -329,7 +329,7 @@ class Group:
     def _leave(self, leave: events.Leave) -> None:
         count, pending_count = len(self.members), len(self.pending)
         codes = [self._leave_one(leaver) for leaver in leave.leavers]
-        is_gathered = len(self.pending) < pending_count and self.state is State.PREPARING
+        is_gathered = len(self.pending) < pending_count and self.state is GroupState.PREPARING
         if len(self.members) < count or is_gathered:
             self._changed()
         self._out.reply(leave.waiter, codes)
@@ -364,7 +364,7 @@ class Group:
         dead = [m for m in members if m.id in silent or (m.is_watched and m.deadline_ms <= now_ms)]
         for member in dead:
             self._drop(member)
-        if dead or (late and self.state is State.PREPARING):
+        if dead or (late and self.state is GroupState.PREPARING):
             self._changed()
         if gathering.until_ms <= now_ms and not gathering.is_extended(now_ms):
             self._complete()
@@ -382,7 +382,7 @@ class Group:
         return ErrorCode.ILLEGAL_GENERATION if is_old else code
 
     def _check_gathered(self) -> ErrorCode:
-        is_gathering = self.state is State.PREPARING
+        is_gathering = self.state is GroupState.PREPARING
         return ErrorCode.REBALANCE_IN_PROGRESS if is_gathering else _OK
 
     def _end_waits(self, member: Member, code: ErrorCode) -> None:
