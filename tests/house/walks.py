@@ -54,7 +54,7 @@ Which files a request passes through on the server's event loop, in the order in
 comes to them. The lists are traced, not written: `python -m tests.house.walks` starts a server,
 makes each request seven times and keeps what all traces have in common. A house test fails when a
 walk is longer than it is here.
-[architecture.md](../architecture.md) tells what happens on the way.
+[architecture.md](../architecture.md) says what happens on the way.
 """
 
 
