@@ -31,6 +31,8 @@ from tests.house.snippets import DEFAULT_ADDRESSES, GUIDES, addressed, run_block
 
 GATEWAY = "rockgate.gateway"
 LINES_MAX = {"README.md": 75, "docs/architecture.md": 200}
+NAMED_SETTING = re.compile(r"`([a-z]+\.[a-z_]+)`")
+NAMED_METRIC = re.compile(r"`(rockgate_[a-z_]+)`")
 NAMED_MODULE = re.compile(r"`(rockgate(?:\.\w+)+)`")
 NAMED_PATH = re.compile(
     rf"`((?:{'|'.join(map(re.escape, (*SOURCE_ROOMS, *SIDE_ROOMS)))})/[\w./-]+)`"
@@ -146,6 +148,26 @@ def test_every_module_and_path_that_a_page_names_is_there(page: Path) -> None:
     paths = [name for name in NAMED_PATH.findall(text) if not (ROOT / name).exists()]
     assert paths == []
     assert [name for name in NAMED_MODULE.findall(text) if not is_module(name)] == []
+
+
+def test_every_setting_and_metric_that_a_page_names_is_there() -> None:
+    reference = (ROOT / "docs/reference/operations.md").read_text(encoding="utf-8")
+    sections = set(re.findall(r"^### \[([a-z]+)\]$", reference, re.M))
+    known = set(re.findall(r"^\| `([a-z]+\.[a-z_]+)` \|", reference, re.M))
+    metrics = (ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8")
+    known |= set(NAMED_METRIC.findall(metrics))
+    named = [
+        (str(page), name)
+        for page in pages()
+        if page.parts[0] in ("README.md", "docs") and "decisions" not in page.parts
+        for text in [(ROOT / page).read_text(encoding="utf-8")]
+        for name in [
+            *(each for each in NAMED_SETTING.findall(text) if each.split(".")[0] in sections),
+            *NAMED_METRIC.findall(text),
+        ]
+    ]
+    assert len(sections) > 5
+    assert [each for each in named if each[1] not in known] == []
 
 
 def test_the_file_map_names_every_module_once() -> None:
