@@ -81,30 +81,42 @@ def test_the_gateway_s_command_finds_the_room_by_its_entry_point() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["archive", "--into", "x"], "which topics? --topic NAME or --pattern REGEX"),
-        (["archive", "--into", "x", "--topic", "t", "--pattern", "p"], "one of the two"),
+        (["archive", "--into", "x"], "Give --topic NAME or --pattern REGEX."),
+        (
+            ["archive", "--into", "x", "--topic", "t", "--pattern", "p"],
+            "Give topics by name or by pattern, not both.",
+        ),
         (
             ["archive", "--into", "x", "-t", "t", "--merge-bytes", "many"],
-            "--merge-bytes 'many' is not a size such as 64m or 1g",
+            "Invalid --merge-bytes: expected a size such as 64m or 1g, got 'many'.",
         ),
         (
             ["archive", "--into", "x", "-t", "t", "--kafka-option", "acks"],
-            "--kafka-option 'acks' is not of the form NAME=VALUE",
+            "Invalid --kafka-option: expected NAME=VALUE, got 'acks'.",
         ),
-        (["archive", "-t", "t", "--into", "/proc/version"], "is a file, and a folder is wanted"),
-        (["archive", "-t", "t", "--into", "x", "-b", "nowhere"], "is not of the form HOST:PORT"),
-        (["archive", "-t", "t", "--into", "x", "--start", "first"], "--start 'first' is neither"),
-        (["archive", "-t", "t", "--into", "x", "--start", '{"t": 5}'], "is neither earliest"),
-        (["replay", "/nope", "--to", "t"], "ARCHIVE /nope is not there"),
-        (["stats", "-t", "t"], "say where the figures go"),
-        (["stats", "-t", "t", "--report", "/nope/page.html"], "there is no folder /nope"),
-        (["stats", "-t", "t", "--into", "x", "--follow"], "--follow needs a --checkpoint"),
-        (["dead-letters", "--resend"], "--resend needs a --checkpoint"),
-        (["dead-letters", "--delay", "5m"], "--delay is for --resend"),
+        (["archive", "-t", "t", "--into", "/proc/version"], "is a file, expected a directory."),
+        (
+            ["archive", "-t", "t", "--into", "x", "-b", "nowhere"],
+            "expected HOST:PORT, got 'nowhere'.",
+        ),
+        (["archive", "-t", "t", "--into", "x", "--start", "first"], "Invalid --start 'first': "),
+        (
+            ["archive", "-t", "t", "--into", "x", "--start", '{"t": 5}'],
+            "expected earliest, latest, or",
+        ),
+        (["replay", "/nope", "--to", "t"], "Invalid ARCHIVE: /nope does not exist."),
+        (["stats", "-t", "t"], "Give an output: "),
+        (["stats", "-t", "t", "--report", "/nope/page.html"], "directory /nope does not exist."),
+        (["stats", "-t", "t", "--into", "x", "--follow"], "--follow requires a --checkpoint."),
+        (["dead-letters", "--resend"], "--resend requires a --checkpoint"),
+        (["dead-letters", "--delay", "5m"], "--delay requires --resend."),
         (["mirror", "--from", "h:1", "--to", "h:1", "-t", "t", "--checkpoint", "c"], "--rename"),
-        (["run", "nomodule:f", "--in", "t", "--out", "o", "--checkpoint", "c"], "no module"),
-        (["replay", "a", "--to", "t", "--since", "yesterday"], "'yesterday' is not a time such as"),
-        (["replay", "a", "--to", "t", "--delay", "soon"], "--delay 'soon' is not a time such as"),
+        (
+            ["run", "nomodule:f", "--in", "t", "--out", "o", "--checkpoint", "c"],
+            "No module nomodule",
+        ),
+        (["replay", "a", "--to", "t", "--since", "yesterday"], "--since: expected a time such as"),
+        (["replay", "a", "--to", "t", "--delay", "soon"], "--delay: expected a duration such as"),
     ],
 )
 def test_a_flag_that_makes_no_sense_ends_with_2_before_spark_starts(
@@ -146,7 +158,7 @@ def test_a_topic_that_is_not_there_is_told_before_spark_starts(
     words = [job, *JOBS_AND_FLAGS[job], "--bootstrap-server", server.bootstrap]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 1
-    assert f"no topic nope at {server.bootstrap}" in done.output
+    assert f"Topic nope does not exist at {server.bootstrap}" in done.output
 
 
 @pytest.mark.parametrize("job", [*JOBS_AND_FLAGS, "replay", "mirror", "dead-letters"])
@@ -163,14 +175,14 @@ def test_a_server_that_is_not_there_is_told_before_spark_starts(
     words = [job, *{**JOBS_AND_FLAGS, **more}[job]]
     done = CliRunner().invoke(app, words, env={"ROCKGATE_BOOTSTRAP_SERVER": "127.0.0.1:1"})
     assert done.exit_code == 1
-    assert "nobody answers at 127.0.0.1:" in done.output
+    assert "Cannot connect to 127.0.0.1:" in done.output
 
 
 @pytest.mark.parametrize("flag", ["--bootstrap-server", "--bootstrap", "-b"])
 def test_the_flag_wins_over_the_variable(flag: str, no_spark: None) -> None:
     words = ["dead-letters", flag, "127.0.0.1:2"]
     done = CliRunner().invoke(app, words, env={"ROCKGATE_BOOTSTRAP_SERVER": "127.0.0.1:1"})
-    assert "nobody answers at 127.0.0.1:2" in done.output
+    assert "Cannot connect to 127.0.0.1:2" in done.output
 
 
 def test_ctrl_c_before_the_job_began_is_one_line_and_130(
@@ -182,7 +194,7 @@ def test_ctrl_c_before_the_job_began_is_one_line_and_130(
     monkeypatch.setattr("rockgate.pipeline.cli.running.open_session", interrupt)
     done = CliRunner().invoke(app, ["dead-letters", "-b", server.bootstrap])
     assert done.exit_code == 130
-    assert done.output == "rockgate pipeline: interrupted before the job began\n"
+    assert done.output == "rockgate pipeline: Interrupted before the job started.\n"
 
 
 @pytest.mark.java
@@ -219,7 +231,7 @@ class TestProcess:
                     job.wait()
         lines = (tmp_path / "told").read_text()
         assert "stopping after this step" in lines
-        assert "stopped before the end; the same command goes on from there" in lines
+        assert "stopped before the end; run the same command to continue" in lines
         assert "archived to" not in lines
         assert not [line for line in lines.splitlines() if "ERROR" in line or "Traceback" in line]
         done = subprocess.run(

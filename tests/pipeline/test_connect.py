@@ -172,8 +172,8 @@ def test_dead_letters_are_shown_and_sent_back_from_there(
         assert (shown["group"], shown["topic"], shown["letters"]) == ("afar", "home", 4)
         resend = [*asked, "--group", "afar", "--resend", "--checkpoint", "sent"]
         resend += ["--where", "string(key) > 'k0'"]
-        assert "sent back 3" in run_job(tmp_path, *resend).stderr
-        assert "sent back 0" in run_job(tmp_path, *resend).stderr
+        assert "resent 3" in run_job(tmp_path, *resend).stderr
+        assert "resent 0" in run_job(tmp_path, *resend).stderr
         found = read_topic(server.bootstrap, "home", 8 + 3, 2)[8:]
         assert [(m.partition(), m.key(), m.value()) for m in found] == [
             (1, b"k1", b"v1"),
@@ -275,10 +275,10 @@ def test_a_server_without_the_connector_and_a_setting_of_its_start_are_told(
     words = ["archive", "--topic", "t", "--into", "kept"]
     static = ["--conf", "spark.sql.warehouse.dir=elsewhere"]
     told = run_job(tmp_path, *words, *there, *static, status=2).stderr
-    assert "told such settings when it is started" in told
+    assert "Give such settings to the Connect server when it starts." in told
     with ConnectServer(tmp_path, has_connector=False) as bare:
         told = run_job(tmp_path, *words, "--master", bare.address, status=2).stderr
-    assert "start it with: --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0" in told
+    assert "Start it with: --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0" in told
 
 
 @pytest.mark.long
@@ -287,8 +287,8 @@ def test_an_unknown_topic_and_a_server_that_is_none_are_told_from_there(
 ) -> None:
     words = ["archive", "--into", "kept", "--topic", "is-not-there"]
     told = run_job(tmp_path, *words, *there, status=1).stderr
-    assert f"no topic is-not-there at {server.bootstrap}" in told
+    assert f"Topic is-not-there does not exist at {server.bootstrap}" in told
     host, port = server.address("http")
     wrong = ["--bootstrap", f"{host}:{port}", "--kafka-option", "default.api.timeout.ms=1500"]
     told = run_job(tmp_path, *words, "--master", connect.address, *wrong, status=1).stderr
-    assert f"no Kafka server answers at {host}:{port}" in told
+    assert f"No Kafka server responds at {host}:{port}" in told

@@ -68,7 +68,7 @@ def test_a_stop_before_the_end_is_no_success_and_one_after_it_is(
             stopping.wish()
         written.extend(numbers(batch))
 
-    with pytest.raises(Stopped, match=r"^stopped before the end; the same command goes on"):
+    with pytest.raises(Stopped, match=r"^stopped before the end; run the same command to continue"):
         run_stream(
             frame, step, checkpoint=str(tmp_path), pace=Pace(), teller=teller, stopping=stopping
         )

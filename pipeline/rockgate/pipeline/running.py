@@ -71,7 +71,7 @@ def stopped_by_signals(teller: Teller) -> Iterator[Stopping]:
     def handle(number: int, frame: FrameType | None) -> None:
         stopping.wish()
         if not stopping.is_urgent:
-            teller.say("stopping after this step; once more stops at once")
+            teller.say("stopping after this step; press Ctrl-C again to stop now")
 
     before = {number: signal.signal(number, handle) for number in SIGNALS}
     try:
@@ -106,7 +106,7 @@ class _Gate:
     def __call__(self, frame: DataFrame, number: int) -> None:
         with self._lock:
             if self._stopping.is_wished:
-                raise InterruptedError("the job is stopping; the next run does this batch")
+                raise InterruptedError("the job is stopping; the next run processes this batch")
             self._taken = number
         try:
             self._step(frame, number)
@@ -142,7 +142,7 @@ def run_stream(
         with stopped_by_signals(teller) as by_signal:
             is_through = _run_stream(frame, step, checkpoint, pace, teller, by_signal)
     if not is_through and not pace.is_following:
-        raise Stopped("stopped before the end; the same command goes on from there")
+        raise Stopped("stopped before the end; run the same command to continue")
 
 
 def _run_stream(

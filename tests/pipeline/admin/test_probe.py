@@ -44,14 +44,16 @@ def test_topics_that_are_there_are_no_error(cluster: Cluster) -> None:
 def test_every_missing_topic_is_named_and_none_is_created(cluster: Cluster) -> None:
     there = new_topic(cluster.bootstrap)
     for _ in range(2):
-        with pytest.raises(UnknownTopic, match=r"^no topic nope-1, nope-2 at .*rockgate topics"):
+        with pytest.raises(
+            UnknownTopic, match=r"^Topic nope-1, nope-2 does not exist at .*rockgate topics"
+        ):
             probe.check_topics(cluster, ["nope-2", there, "nope-1"])
 
 
 def test_nobody_at_the_address_is_told_with_the_flag() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = f"127.0.0.1:{listener.getsockname()[1]}"
-    with pytest.raises(NotReachable, match=rf"nobody answers at {address}: .*--from right\?"):
+    with pytest.raises(NotReachable, match=rf"Cannot connect to {address}: .*--from correct\?"):
         probe.check_server(Cluster(bootstrap=address), "--from")
 
 
@@ -64,12 +66,12 @@ def test_the_second_of_two_addresses_will_do(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "its answer would have 1213486160 bytes"),
-        (b"SSH-", "its answer would have"),
-        (b"", "it closes the connection"),
-        (b"\0\0\0\x08\0\0\0\x02\0\0\0\0", "it answers something else"),
-        (b"\0\0\0\x08\0\0\0\x01\0\0\0\0", "its answer makes no sense"),
-        (b"\0\0\0\x0c\0\0\0\x01\0\0\0\0\x7f\xff\xff\xff", "its answer makes no sense"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "its response would be 1,213,486,160 bytes"),
+        (b"SSH-", "its response would be"),
+        (b"", "it closed the connection"),
+        (b"\0\0\0\x08\0\0\0\x02\0\0\0\0", "unexpected response"),
+        (b"\0\0\0\x08\0\0\0\x01\0\0\0\0", "cannot decode its response"),
+        (b"\0\0\0\x0c\0\0\0\x01\0\0\0\0\x7f\xff\xff\xff", "cannot decode its response"),
     ],
 )
 def test_what_is_not_a_kafka_port_is_told_so(data: bytes, reason: str) -> None:
@@ -86,7 +88,7 @@ def test_the_port_of_http_is_not_a_kafka_port(server: RunningServer) -> None:
 
 @pytest.mark.parametrize("text", ["localhost", "localhost:", ":9092", "a:b", "h:0", "h:99999"])
 def test_an_address_that_is_none_is_told_before_anybody_is_asked(text: str) -> None:
-    with pytest.raises(BadOption, match=r"is not of the form HOST:PORT"):
+    with pytest.raises(BadOption, match=r"expected HOST:PORT"):
         probe.check_server(Cluster(bootstrap=text))
 
 

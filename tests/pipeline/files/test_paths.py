@@ -26,11 +26,13 @@ def test_a_file_in_place_of_a_folder_is_told(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
     for text in (str(file), f"file://{file}"):
-        with pytest.raises(BadOption, match=r"^--into .* is a file, and a folder is wanted$"):
+        with pytest.raises(
+            BadOption, match=r"^Invalid --into: .* is a file, expected a directory\.$"
+        ):
             paths.check_folder(text, "--into")
-    with pytest.raises(BadOption, match=rf"{file} is a file, not a folder$"):
+    with pytest.raises(BadOption, match=rf"{file} is a file, not a directory\.$"):
         paths.check_folder(str(file / "below"), "--into")
-    with pytest.raises(BadOption, match=r"^ARCHIVE .* is a file, and a folder is wanted$"):
+    with pytest.raises(BadOption, match=r"^Invalid ARCHIVE: .* is a file, expected a directory\.$"):
         paths.check_present(str(file), "ARCHIVE")
 
 
@@ -39,19 +41,19 @@ def test_a_folder_that_cannot_be_written_is_told(
 ) -> None:
     # Root may write everywhere, so the system's answer is given here.
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    with pytest.raises(BadOption, match=rf"--into .*: {tmp_path} cannot be written to$"):
+    with pytest.raises(BadOption, match=rf"^Invalid --into: {tmp_path} is not writable\.$"):
         paths.check_folder(str(tmp_path / "new"), "--into")
 
 
 def test_a_report_wants_a_file_in_a_folder_that_is_there(tmp_path: Path) -> None:
     paths.check_file(str(tmp_path / "page.html"), "--report")
-    with pytest.raises(BadOption, match=r"^--report .*: there is no folder "):
+    with pytest.raises(BadOption, match=r"^Invalid --report: directory .* does not exist\.$"):
         paths.check_file(str(tmp_path / "nope" / "page.html"), "--report")
-    with pytest.raises(BadOption, match=r"is a folder, and a file is wanted$"):
+    with pytest.raises(BadOption, match=r"is a directory, expected a file\.$"):
         paths.check_file(str(tmp_path), "--report")
 
 
 def test_an_archive_that_is_not_there_is_told(tmp_path: Path) -> None:
     paths.check_present(str(tmp_path), "ARCHIVE")
-    with pytest.raises(BadOption, match=r"^ARCHIVE .* is not there$"):
+    with pytest.raises(BadOption, match=r"^Invalid ARCHIVE: .* does not exist\.$"):
         paths.check_present(str(tmp_path / "nope"), "ARCHIVE")

@@ -69,7 +69,7 @@ def test_a_rerun_archives_what_came_since_and_nothing_twice(
         run(spark, chosen, teller)
         assert numbers(archive.read(spark, str(tmp_path))) == list(range(sent))
     assert teller.records == 130
-    assert "130 in all" in told.getvalue()
+    assert "130 total" in told.getvalue()
     # As any reader of Parquet sees it, the job's own folders left out.
     assert numbers(spark.read.parquet(str(tmp_path))) == list(range(sent))
 
@@ -158,12 +158,12 @@ def test_a_batch_that_is_done_again_changes_nothing(
 def test_an_unknown_topic_and_a_wrong_server_are_told(
     spark: SparkSession, cluster: Cluster, server: RunningServer, teller: Teller, tmp_path: Path
 ) -> None:
-    with pytest.raises(UnknownTopic, match="no topic is-not-there at 127"):
+    with pytest.raises(UnknownTopic, match="Topic is-not-there does not exist at 127"):
         run(spark, options(cluster, "is-not-there", tmp_path), teller)
     host, port = server.address("http")
     quick = {"default.api.timeout.ms": "1500", "request.timeout.ms": "1000"}
     wrong = Cluster(bootstrap=f"{host}:{port}", options=quick)
-    with pytest.raises(NotReachable, match=f"no Kafka server answers at {host}:{port}"):
+    with pytest.raises(NotReachable, match=f"No Kafka server responds at {host}:{port}"):
         run(spark, options(wrong, "t", tmp_path), teller)
     assert list(tmp_path.iterdir()) == []
 
@@ -175,7 +175,7 @@ def test_a_checkpoint_of_other_topics_is_refused(
     send(cluster.bootstrap, one, numbered(3))
     run(spark, options(cluster, one, tmp_path), teller)
     with pytest.raises(
-        WrongCheckpoint, match=f"made with topics={one}, and this run has topics={two}"
+        WrongCheckpoint, match=f"created with topics={one}, but this run has topics={two}"
     ):
         run(spark, options(cluster, two, tmp_path), teller)
     assert numbers(archive.read(spark, str(tmp_path))) == [0, 1, 2]

@@ -229,8 +229,8 @@ def test_letters_go_back_once_with_key_headers_and_null(
     assert checkpoint.unfinished_batch(Files(spark, chosen.checkpoint)) == 0
     run(spark, chosen, teller)
     run(spark, chosen, teller)
-    assert "sent back 4" in told.getvalue()
-    assert "sent back 0" in told.getvalue()
+    assert "resent 4" in told.getvalue()
+    assert "resent 0" in told.getvalue()
     found = read_topic(cluster.bootstrap, buried, before + 4, 2)[8:]
     assert [(m.partition(), m.key(), m.value()) for m in found] == [
         (1, b"k0", b"v0"),
@@ -278,10 +278,10 @@ def test_what_makes_no_sense_is_said_before_anything_is_sent(
         run(spark, options(cluster, tmp_path, where="nothing = 1"), teller)
     with pytest.raises(BadOption, match="--checkpoint"):
         run(spark, Options(cluster=cluster, is_resending=True), teller)
-    with pytest.raises(BadOption, match=r"message\.type=NORMAL, and its records would not wait"):
+    with pytest.raises(BadOption, match=r"message\.type=NORMAL, which does not delay records"):
         run(spark, options(cluster, tmp_path, delay_ms=1000), teller)
     with Admin(spark, cluster) as admin:
         progress = Files(spark, str(tmp_path / "gone"))
         step = job.Step(spark, options(cluster, tmp_path), admin, progress, teller)
-        with pytest.raises(UnknownTopic, match="came from gone, which is not there any more"):
+        with pytest.raises(UnknownTopic, match="Original topic gone no longer exists"):
             step(source(spark, row(0, dead(0, "gone"))), 0)

@@ -159,7 +159,9 @@ def test_a_replay_that_is_stopped_goes_on_without_a_gap_or_a_repetition(
 
     monkeypatch.setattr(kafka, "write", stop_in_the_second_step)
     chosen = options(cluster, archived, topic, tmp_path, step_records=15)
-    with pytest.raises(Stopped, match=r"^stopped with 30 offsets left; the same command goes on"):
+    with pytest.raises(
+        Stopped, match=r"^stopped with 30 offsets left; run the same command to continue"
+    ):
         run(spark, chosen, teller, stopping)
     read_topic(cluster.bootstrap, topic, 30, 3)
     run(spark, chosen, teller, Stopping())
@@ -189,15 +191,17 @@ def test_mistakes_are_told_before_anything_is_written(
     spark: SparkSession, cluster: Cluster, teller: Teller, archived: Path, tmp_path: Path
 ) -> None:
     topic = new_topic(cluster.bootstrap, 3)
-    with pytest.raises(UnknownTopic, match="nothing of bar is archived"):
+    with pytest.raises(UnknownTopic, match="No records of bar are archived"):
         selection = Selection(topics=("bar",))
         run(spark, options(cluster, archived, topic, tmp_path, selection=selection), teller)
-    with pytest.raises(BadOption, match=r"--where makes no sense.*colour"):
+    with pytest.raises(BadOption, match=r"Invalid --where: .*colour"):
         selection = Selection(where="colour = 'red'")
         run(spark, options(cluster, archived, topic, tmp_path, selection=selection), teller)
     with pytest.raises(Stopped):
         run(spark, options(cluster, archived, topic, tmp_path), teller, _stopped())
-    with pytest.raises(WrongCheckpoint, match="made with where=, and this run has where=partition"):
+    with pytest.raises(
+        WrongCheckpoint, match="created with where=, but this run has where=partition"
+    ):
         selection = Selection(where="partition = 1")
         run(spark, options(cluster, archived, topic, tmp_path, selection=selection), teller)
     read_topic(cluster.bootstrap, topic, 0, 3)

@@ -107,11 +107,11 @@ def test_orders_are_joined_with_their_payments(
     ("function", "told"),
     [
         ("nocolon", "is not of the form module:function"),
-        ("no_such_module:f", "no module no_such_module"),
+        ("no_such_module:f", "No module no_such_module"),
         (f"{HERE}:no_such", "has no function no_such"),
-        (f"{HERE}:without_value", "needs a column `value`; this one has key, offset"),
-        (f"{HERE}:not_a_table", "returned int instead of a DataFrame"),
-        ("orders:paid", "does not take 1 tables"),
+        (f"{HERE}:without_value", "needs a column `value`, but has key, offset"),
+        (f"{HERE}:not_a_table", "must return a DataFrame, not int"),
+        ("orders:paid", "does not accept 1 DataFrames"),
     ],
 )
 def test_a_function_that_does_not_fit_is_refused(
@@ -133,7 +133,7 @@ def test_a_function_that_does_not_fit_is_refused(
 def test_an_unknown_topic_is_told(
     spark: SparkSession, cluster: Cluster, teller: Teller, tmp_path: Path
 ) -> None:
-    with pytest.raises(UnknownTopic, match="no topic nowhere at"):
+    with pytest.raises(UnknownTopic, match="Topic nowhere does not exist at"):
         run(spark, options(cluster, f"{HERE}:shout", ["nowhere"], "out", tmp_path), teller)
 
 

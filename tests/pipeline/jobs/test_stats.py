@@ -158,5 +158,5 @@ def test_following_gives_each_window_once_when_it_is_over(
 def test_figures_need_a_place_to_go_to(
     spark: SparkSession, cluster: Cluster, teller: Teller
 ) -> None:
-    with pytest.raises(BadOption, match="say where the figures go"):
+    with pytest.raises(BadOption, match="Give an output: "):
         run(spark, Options(cluster=cluster, topics=Topics(names=("t",))), teller)

@@ -98,20 +98,20 @@ def test_topics_that_are_not_plotted_are_named() -> None:
 
 def test_groups_that_are_not_plotted_are_counted() -> None:
     page = html("shop", [], [behind(f"g{n:02d}", n) for n in range(25)])
-    assert "The 20 groups that are most behind, of 25." in page
+    assert "The 20 groups with the most lag, of 25." in page
 
 
 def test_every_picture_has_words_in_its_place() -> None:
     page = html("shop", [window("orders", 0, 60, 12.5)], [behind('bil"ling', 7)])
     words = re.findall(r'<img alt="([^"]*)"', page)
     assert len(words) == len(images(page)) == 4
-    assert words[0].startswith("Records a second (records/s) of orders over time; at most 1.0.")
-    assert words[3] == "Records behind by group: bil&quot;ling 7"
+    assert words[0].startswith("Records per second (records/s) of orders over time; at most 1.0.")
+    assert words[3] == "Lag by group, in records: bil&quot;ling 7"
 
 
 def test_latency_is_explained_and_its_absence_too() -> None:
     with_it = html("shop", [window("orders", 0, 60, 12.5)], [])
-    assert "to the record&#x27;s own timestamp" in with_it
+    assert "to its timestamp" in with_it
     without = html("shop", [window("orders", 0, 60)], [])
     assert "name it with --latency-header" in without
 
@@ -132,5 +132,5 @@ def test_axes_say_what_they_count(monkeypatch: pytest.MonkeyPatch) -> None:
         ("time, UTC", "records/s"),
         ("time, UTC", "MB/s"),
         ("time, UTC", "ms, 99th percentile"),
-        ("records behind, over all partitions", "group"),
+        ("lag in records, all partitions", "group"),
     ]

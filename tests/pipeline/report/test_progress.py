@@ -26,8 +26,8 @@ def test_each_step_is_a_line_in_a_file() -> None:
     teller.step(1, 500, "2 s behind")
     teller.done("archived")
     assert out.getvalue().splitlines() == [
-        "archive: step 0: 1,000 records in 2.0 s (500/s), 1,000 in all",
-        "archive: step 1: 500 records in 1.0 s (500/s), 1,500 in all; 2 s behind",
+        "archive: step 0: 1,000 records in 2.0 s (500/s), 1,000 total",
+        "archive: step 1: 500 records in 1.0 s (500/s), 1,500 total; 2 s behind",
         "archive: archived; 1,500 records in 4.0 s",
     ]
 
@@ -39,7 +39,7 @@ def test_steps_overwrite_each_other_on_a_terminal_and_other_words_do_not() -> No
     teller.step(1, 1)
     teller.say("merged")
     assert out.getvalue().count("\r") == 2
-    assert out.getvalue().endswith("in all\narchive: merged\n")
+    assert out.getvalue().endswith("total\narchive: merged\n")
 
 
 def test_programs_get_objects() -> None:

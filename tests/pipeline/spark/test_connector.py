@@ -44,7 +44,7 @@ def test_a_named_folder_is_taken_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_named_folder_without_a_connector_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(NotInstalled, match="no Kafka connector of Spark in"):
+    with pytest.raises(NotInstalled, match="No Spark Kafka connector found in"):
         connector.configuration("4.0.0", {connector.JARS_VARIABLE: str(tmp_path)})
 
 
@@ -70,11 +70,11 @@ def test_maven_fills_the_cache_once(tmp_path: Path) -> None:
 def test_a_maven_that_fails_leaves_no_cache_and_is_quoted(tmp_path: Path) -> None:
     environ = maven_that(tmp_path / "bin", "echo no route to host; exit 1")
     environ["XDG_CACHE_HOME"] = str(tmp_path / "cache")
-    with pytest.raises(NotInstalled, match=r"could not bring Spark's Kafka connector:\nno route"):
+    with pytest.raises(NotInstalled, match=r"could not fetch Spark's Kafka connector:\nno route"):
         connector.configuration("4.0.0", environ)
     assert not connector.jar_directory("4.0.0", environ).exists()
 
 
 def test_a_spark_that_nobody_has_tried_is_refused() -> None:
-    with pytest.raises(NotInstalled, match=r"no connector is known for Spark 3\.5\.1"):
+    with pytest.raises(NotInstalled, match=r"No connector is known for Spark 3\.5\.1"):
         connector.configuration("3.5.1", {"PATH": ""})

@@ -35,7 +35,7 @@ FULL = "Job aborted\nCaused by: a.B: outer\n\tat q\nCaused by: java.io.IOExcepti
         (UNKNOWN, UnknownTopic, "UnknownTopicOrPartitionException: This server does not host"),
         (SILENT, NotReachable, "TimeoutException: Topic t not present"),
         (FULL, JobFailed, "IOException: No space left"),
-        ("", JobFailed, "no reason"),
+        ("", JobFailed, "unknown reason"),
     ],
 )
 def test_a_text_of_spark_s_becomes_a_clause(

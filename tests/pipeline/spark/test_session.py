@@ -55,20 +55,20 @@ def test_nobody_at_a_connect_address_is_told_within_seconds(
         port = silent.getsockname()[1]
         # One port accepts and says nothing, the other is closed from the second round on.
         for _ in range(2):
-            with pytest.raises(NotReachable, match=f"no Spark Connect server answers at .*{port}"):
+            with pytest.raises(NotReachable, match=f"No Spark Connect server responds at .*{port}"):
                 remote.open_remote("x", f"sc://127.0.0.1:{port}", "4.0.0", {})
             silent.close()
 
 
 def test_what_is_no_connect_address_is_told() -> None:
-    with pytest.raises(BadOption, match=r"sc://host:port is not an address of Spark Connect"):
+    with pytest.raises(BadOption, match=r"sc://host:port is not a Spark Connect address"):
         remote.open_remote("x", "sc://host:port", "4.0.0", {})
 
 
 def test_a_missing_connect_client_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote, "_is_there", lambda name: name != "grpc")
     with pytest.raises(
-        NotInstalled, match=r"lacks grpc; .*'rockgate\[pipeline,pipeline-connect\]'"
+        NotInstalled, match=r"needs grpc\. .*'rockgate\[pipeline,pipeline-connect\]'"
     ):
         remote.open_remote("x", "sc://127.0.0.1:1", "4.0.0", {})
 

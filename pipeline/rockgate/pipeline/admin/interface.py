@@ -80,7 +80,7 @@ class Admin:
             return self.partition_counts(topics.names)
         found = self._client.matching(topics.pattern)
         if not found:
-            raise UnknownTopic(f"no topic at {self._cluster.bootstrap} matches {topics.pattern}")
+            raise UnknownTopic(f"No topic at {self._cluster.bootstrap} matches {topics.pattern}.")
         return self.partition_counts(found)
 
     def partition_counts(self, names: Iterable[str]) -> dict[str, int]:
@@ -89,8 +89,8 @@ class Admin:
         missing = sorted(set(wanted) - self.topic_names())
         if missing:
             raise UnknownTopic(
-                f"no topic {', '.join(missing)} at {self._cluster.bootstrap}; "
-                "see its topics with: rockgate topics list"
+                f"Topic {', '.join(missing)} does not exist at {self._cluster.bootstrap}. "
+                "List topics with `rockgate topics list`."
             )
         return self._client.partition_counts(wanted)
 

@@ -135,5 +135,5 @@ class JvmClient:
         kind, text = thrown.getClass().getSimpleName(), str(thrown.getMessage())
         at = self._cluster.bootstrap
         if kind in ("TimeoutException", "DisconnectException", "ConfigException"):
-            return NotReachable(f"no Kafka server answers at {at}: {text}")
-        return JobFailed(f"{at} refused: {kind}: {text}")
+            return NotReachable(f"No Kafka server responds at {at}: {text}.")
+        return JobFailed(f"{at} rejected the request: {kind}: {text}.")

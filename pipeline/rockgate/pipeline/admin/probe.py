@@ -35,8 +35,8 @@ def check_topics(cluster: Cluster, names: Sequence[str], flag: str = "--bootstra
     missing = sorted(set(names) - _asked(cluster, sorted(set(names)), flag))
     if missing:
         raise UnknownTopic(
-            f"no topic {', '.join(missing)} at {cluster.bootstrap}; "
-            "see its topics with: rockgate topics list"
+            f"Topic {', '.join(missing)} does not exist at {cluster.bootstrap}. "
+            "List topics with `rockgate topics list`."
         )
 
 
@@ -51,8 +51,8 @@ def _asked(cluster: Cluster, names: Sequence[str], flag: str) -> set[str]:
         except _NotKafka as error:
             reasons.append(f"{host}:{port} is not a Kafka port: {error}")
         except OSError as error:
-            reasons.append(f"nobody answers at {host}:{port}: {error.strerror or error}")
-    raise NotReachable(f"{'; '.join(reasons)}; is the server started, and is {flag} right?")
+            reasons.append(f"Cannot connect to {host}:{port}: {error.strerror or error}")
+    raise NotReachable(f"{'; '.join(reasons)}. Is the server running, and is {flag} correct?")
 
 
 def _addresses(bootstrap: str, flag: str) -> list[tuple[str, int]]:
@@ -60,7 +60,7 @@ def _addresses(bootstrap: str, flag: str) -> list[tuple[str, int]]:
     for each in bootstrap.split(","):
         host, _, port = each.strip().rpartition(":")
         if not host or not port.isdecimal() or not 0 < int(port) <= PORT_MAX:
-            raise BadOption(f"{flag} {each.strip()!r} is not of the form HOST:PORT")
+            raise BadOption(f"Invalid {flag}: expected HOST:PORT, got {each.strip()!r}.")
         found.append((host.strip("[]"), int(port)))
     return found
 
@@ -77,11 +77,11 @@ def _existing(connection: socket.socket, names: Sequence[str]) -> set[str]:
     deadline = time.monotonic() + SECONDS_MAX
     (size,) = struct.unpack(">i", _read(connection, 4, deadline))
     if not 4 < size <= ANSWER_BYTES_MAX:
-        raise _NotKafka(f"its answer would have {size} bytes")
+        raise _NotKafka(f"its response would be {size:,} bytes")
     try:
         return _topics(_read(connection, size, deadline))
     except (struct.error, UnicodeDecodeError, IndexError) as error:
-        raise _NotKafka(f"its answer makes no sense ({error})") from None
+        raise _NotKafka(f"cannot decode its response ({error})") from None
 
 
 def _request(names: Sequence[str]) -> bytes:
@@ -103,9 +103,9 @@ def _read(connection: socket.socket, size: int, deadline: float) -> bytes:
         try:
             data = connection.recv(min(size - len(found), 1 << 16))
         except TimeoutError:
-            raise _NotKafka(f"it says nothing for {SECONDS_MAX:.0f} s") from None
+            raise _NotKafka(f"no response within {SECONDS_MAX:.0f} s") from None
         if not data:
-            raise _NotKafka("it closes the connection")
+            raise _NotKafka("it closed the connection")
         found += data
     return bytes(found)
 
@@ -125,7 +125,7 @@ class _Answer:
     def text(self) -> str:
         size = max(self.number("h"), 0)
         if self._at + size > len(self._data):
-            raise IndexError("it ends within a text")
+            raise IndexError("truncated response")
         self._at += size
         return self._data[self._at - size : self._at].decode()
 
@@ -137,7 +137,7 @@ def _topics(data: bytes) -> set[str]:
     """The names of an answer that are topics."""
     answer = _Answer(data)
     if answer.number("i") != CORRELATION_ID:
-        raise _NotKafka("it answers something else")
+        raise _NotKafka("unexpected response")
     answer.skip(4)
     for _ in range(answer.number("i")):
         answer.skip(4)

@@ -71,15 +71,15 @@ def _login(text: str) -> dict[str, str]:
         for match in _LOGIN.finditer(text)
     }
     if set(found) != {"username", "password"}:
-        raise BadOption('sasl.jaas.config has no username="…" and password="…"')
+        raise BadOption('sasl.jaas.config must contain username="…" and password="…".')
     return {"sasl_plain_username": found["username"], "sasl_plain_password": found["password"]}
 
 
 def _untranslated(name: str, value: str) -> BadOption:
     return BadOption(
-        f"over Spark Connect topics are asked for from this process, which has no JVM: {name}="
-        f"{value} has no counterpart there; it takes PEM files (ssl.truststore.type=PEM) and PLAIN "
-        "or SCRAM logins. With a Spark master or spark-submit the option works"
+        f"{name}={value} is not supported over Spark Connect, where this process looks topics up "
+        "without a JVM. Use PEM files (ssl.truststore.type=PEM) and PLAIN or SCRAM logins, or a "
+        "Spark master or spark-submit."
     )
 
 
@@ -91,8 +91,8 @@ class WireClient:
             from kafka import KafkaAdminClient
         except ImportError:
             raise NotInstalled(
-                "kafka-python is not installed, and without a JVM topics cannot be asked for; "
-                "install it with: pip install 'rockgate[pipeline-connect]'"
+                "kafka-python is not installed; it is needed to look topics up without a JVM. "
+                "Install it with: pip install 'rockgate[pipeline-connect]'"
             ) from None
         self._spark = spark
         self._cluster = cluster
@@ -178,6 +178,8 @@ class WireClient:
         try:
             return call()
         except (KafkaTimeoutError, KafkaConnectionError, OSError) as error:
-            raise NotReachable(f"no Kafka server answers at {at}: {error}") from None
+            raise NotReachable(f"No Kafka server responds at {at}: {error}.") from None
         except KafkaError as error:
-            raise JobFailed(f"{at} refused: {type(error).__name__}: {error}") from None
+            raise JobFailed(
+                f"{at} rejected the request: {type(error).__name__}: {error}."
+            ) from None

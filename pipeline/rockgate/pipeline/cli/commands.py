@@ -23,13 +23,13 @@ from rockgate.pipeline.cli.running import run_job, told
 from rockgate.pipeline.spark.session import INSTALL_ADVICE
 
 HELP = (
-    "Move data with Spark: archive, replay, mirror, measure, look after dead letters, or run a "
-    "function of your own."
+    "Archive, replay, mirror and measure topics with Spark, resend dead letters, or run your own "
+    "function."
 )
 if find_spec("pyspark") is None:
     # What stands in brackets would be taken for markup.
     advice = INSTALL_ADVICE.replace("[", "\\[")
-    HELP += f"\n\n[bold]pyspark is not installed, so no job can run; {advice}[/bold]"
+    HELP += f"\n\n[bold]pyspark is not installed, so jobs cannot run. {advice}[/bold]"
 
 app = typer.Typer(
     name="rockgate pipeline",
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 @app.command(epilog=ARCHIVE_EXAMPLES)
 @told
 def archive(
-    into: Annotated[str, typer.Option(metavar="PATH", help="The archive's folder, or its URI.")],
+    into: Annotated[str, typer.Option(metavar="PATH", help="Archive directory or URI.")],
     topic: options.TopicNames = None,
     pattern: options.Pattern = "",
     bootstrap: options.Bootstrap = DEFAULT_BOOTSTRAP,
@@ -65,10 +65,13 @@ def archive(
     step: options.StepRecords = STEP_RECORDS,
     allow_data_loss: options.AllowDataLoss = False,
     merge_files: Annotated[
-        int, typer.Option(metavar="COUNT", min=0, help="So many small files are merged; 0: never.")
+        int,
+        typer.Option(
+            metavar="COUNT", min=0, help="Merge when there are this many small files; 0: never."
+        ),
     ] = 8,
     merge_bytes: Annotated[
-        str, typer.Option(metavar="SIZE", help="A file of this size is not merged any more.")
+        str, typer.Option(metavar="SIZE", help="Do not merge files of this size or larger.")
     ] = "128m",
     checkpoint: options.Checkpoint = "",
     master: options.Master = None,
@@ -76,7 +79,7 @@ def archive(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Topics to Parquet, partitioned by topic and date; every record exactly once."""
+    """Archive topics to Parquet, partitioned by topic and date, exactly once."""
     from rockgate.pipeline.files.compaction import Merging
     from rockgate.pipeline.jobs import archive as job
 
@@ -96,27 +99,28 @@ def archive(
 @app.command(epilog=REPLAY_EXAMPLES)
 @told
 def replay(
-    archive: Annotated[str, typer.Argument(metavar="ARCHIVE", help="What `archive` wrote.")],
+    archive: Annotated[str, typer.Argument(metavar="ARCHIVE", help="Archive directory or URI.")],
     to: Annotated[
-        str, typer.Option(metavar="TOPIC", help="Where to; {topic} is the archived one's name.")
+        str, typer.Option(metavar="TOPIC", help="Target topic; {topic} is the archived name.")
     ],
     topic: options.TopicNames = None,
     since: Annotated[
-        str, typer.Option(metavar="TIME", help="Records of this time and later (ISO 8601, UTC).")
+        str,
+        typer.Option(metavar="TIME", help="Only records at or after this time (ISO 8601, UTC)."),
     ] = "",
-    until: Annotated[str, typer.Option(metavar="TIME", help="Records before this time.")] = "",
+    until: Annotated[str, typer.Option(metavar="TIME", help="Only records before this time.")] = "",
     where: Annotated[
-        str, typer.Option(metavar="SQL", help="A condition over the archive's columns.")
+        str, typer.Option(metavar="SQL", help="SQL condition on the archive's columns.")
     ] = "",
     rate: Annotated[
-        float, typer.Option(metavar="COUNT", min=0, help="Records a second at most; 0: no limit.")
+        float, typer.Option(metavar="COUNT", min=0, help="Maximum records per second; 0: no limit.")
     ] = 0,
     timestamp_header: Annotated[
-        str, typer.Option(metavar="NAME", help="Put the archived time into this header.")
+        str, typer.Option(metavar="NAME", help="Header for the archived timestamp.")
     ] = "",
     delay: Annotated[
         str,
-        typer.Option(metavar="TIME", help="Let each record appear so long after it is written."),
+        typer.Option(metavar="TIME", help="Delay each record after it is written."),
     ] = "",
     bootstrap: options.Bootstrap = DEFAULT_BOOTSTRAP,
     kafka_option: options.KafkaOption = None,
@@ -127,7 +131,7 @@ def replay(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Archived records back to a topic, with keys, headers, and their order in a partition."""
+    """Replay archived records to a topic, with keys, headers and partition order."""
     from rockgate.pipeline.jobs import replay as job
     from rockgate.pipeline.spark.kafka import names_of
 
@@ -153,9 +157,7 @@ def replay(
 @app.command(epilog=MIRROR_EXAMPLES)
 @told
 def mirror(
-    source: Annotated[
-        str, typer.Option("--from", metavar="HOST:PORT", help="The cluster that is read.")
-    ],
+    source: Annotated[str, typer.Option("--from", metavar="HOST:PORT", help="Source cluster.")],
     checkpoint: options.Checkpoint,
     target: Annotated[
         str,
@@ -163,33 +165,33 @@ def mirror(
             "--to",
             metavar="HOST:PORT",
             envvar=options.BOOTSTRAP_VARIABLE,
-            help="The cluster that is written.",
+            help="Target cluster.",
         ),
     ] = DEFAULT_BOOTSTRAP,
     topic: options.TopicNames = None,
     pattern: options.Pattern = "",
     rename: Annotated[
-        str, typer.Option(metavar="NAME", help="What topics are called at the target.")
+        str, typer.Option(metavar="NAME", help="Name of topics at the target.")
     ] = "{topic}",
     from_option: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="A client option for --from; repeatable."),
+        typer.Option(metavar="NAME=VALUE", help="Kafka client option for --from; repeatable."),
     ] = None,
     to_option: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="A client option for --to; repeatable."),
+        typer.Option(metavar="NAME=VALUE", help="Kafka client option for --to; repeatable."),
     ] = None,
     start: Annotated[
         str,
         typer.Option(
             metavar="WHERE",
-            help="Where the first run begins: earliest, latest, offsets as JSON, or group:NAME "
-            "for what that group has committed.",
+            help="Where the first run starts: earliest, latest, offsets as JSON, or group:NAME "
+            "for that group's committed offsets.",
         ),
     ] = "earliest",
     marks: Annotated[
         bool,
-        typer.Option("--marks/--no-marks", help="Keep time and offset of a record in headers."),
+        typer.Option("--marks/--no-marks", help="Add the source timestamp and offset as headers."),
     ] = True,
     follow: options.Follow = False,
     every: options.Every = EVERY,
@@ -200,7 +202,7 @@ def mirror(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Topics of any Kafka cluster to another, with partitions, keys and headers."""
+    """Mirror topics to another Kafka cluster, with partitions, keys and headers."""
     from rockgate.pipeline.jobs import mirror as job
     from rockgate.pipeline.spark.kafka import Cluster
 
@@ -222,20 +224,26 @@ def mirror(
 def stats(
     topic: options.TopicNames = None,
     pattern: options.Pattern = "",
-    window: Annotated[str, typer.Option(metavar="TIME", help="How long a window is.")] = "1 minute",
+    window: Annotated[str, typer.Option(metavar="TIME", help="Window length.")] = "1 minute",
     late: Annotated[
-        str, typer.Option(metavar="TIME", help="With --follow: how late a record may come.")
+        str, typer.Option(metavar="TIME", help="With --follow: accept records up to this late.")
     ] = "1 minute",
     group: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Whose lag; repeatable.", show_default="all groups"),
+        typer.Option(
+            metavar="NAME", help="Report lag of this group; repeatable.", show_default="all groups"
+        ),
     ] = None,
     latency_header: Annotated[
-        str, typer.Option(metavar="NAME", help="The header with the time a record was sent, in ms.")
+        str, typer.Option(metavar="NAME", help="Header with the send time, in ms.")
     ] = "",
-    into: Annotated[str, typer.Option(metavar="PATH", help="Parquet into this folder.")] = "",
-    to_topic: Annotated[str, typer.Option(metavar="NAME", help="JSON into this topic.")] = "",
-    report: Annotated[str, typer.Option(metavar="FILE", help="A page of HTML, with plots.")] = "",
+    into: Annotated[
+        str, typer.Option(metavar="PATH", help="Write Parquet to this directory.")
+    ] = "",
+    to_topic: Annotated[str, typer.Option(metavar="NAME", help="Write JSON to this topic.")] = "",
+    report: Annotated[
+        str, typer.Option(metavar="FILE", help="Write an HTML report with plots.")
+    ] = "",
     bootstrap: options.Bootstrap = DEFAULT_BOOTSTRAP,
     kafka_option: options.KafkaOption = None,
     start: options.Start = "earliest",
@@ -249,7 +257,7 @@ def stats(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Rates, sizes and times per topic and window, and how far groups are behind."""
+    """Report rates, sizes and latencies per topic and window, and group lag."""
     from rockgate.pipeline.jobs import stats as job
 
     chosen = job.Options(
@@ -274,22 +282,26 @@ def stats(
 def dead_letters(
     group: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Whose; repeatable.", show_default="all groups"),
+        typer.Option(
+            metavar="NAME", help="Only this group; repeatable.", show_default="all groups"
+        ),
     ] = None,
     where: Annotated[
-        str, typer.Option(metavar="SQL", help="A condition over the letters' columns.")
+        str, typer.Option(metavar="SQL", help="SQL condition on the dead letters' columns.")
     ] = "",
-    into: Annotated[str, typer.Option(metavar="PATH", help="Parquet into this folder.")] = "",
+    into: Annotated[
+        str, typer.Option(metavar="PATH", help="Write Parquet to this directory.")
+    ] = "",
     resend: Annotated[
-        bool, typer.Option("--resend", help="Send them back to the topics they came from.")
+        bool, typer.Option("--resend", help="Resend to the original topics.")
     ] = False,
     delay: Annotated[
-        str, typer.Option(metavar="TIME", help="With --resend: how long they wait first, as 10m.")
+        str, typer.Option(metavar="TIME", help="With --resend: delay delivery, such as 10m.")
     ] = "",
     marks: Annotated[
         bool,
         typer.Option(
-            "--marks/--no-marks", help="With --resend: keep a letter's place in a header."
+            "--marks/--no-marks", help="With --resend: add the dead letter's id as a header."
         ),
     ] = True,
     bootstrap: options.Bootstrap = DEFAULT_BOOTSTRAP,
@@ -301,7 +313,7 @@ def dead_letters(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """What RocketMQ's consumers failed for good, how often and since when; and back with it."""
+    """Summarize, export or resend the dead letters of RocketMQ consumers."""
     from rockgate.pipeline.jobs import deadletters as job
 
     chosen = job.Options(
@@ -323,11 +335,11 @@ def dead_letters(
 @told
 def run(
     function: Annotated[str, typer.Argument(metavar="MODULE:FUNCTION")],
-    into: Annotated[str, typer.Option("--out", metavar="TOPIC", help="Where its rows go.")],
+    into: Annotated[str, typer.Option("--out", metavar="TOPIC", help="Output topic.")],
     checkpoint: options.Checkpoint,
     inputs: Annotated[
         list[str],
-        typer.Option("--in", metavar="TOPIC", help="What it reads; repeatable, in order."),
+        typer.Option("--in", metavar="TOPIC", help="Input topic; repeatable, in order."),
     ],
     bootstrap: options.Bootstrap = DEFAULT_BOOTSTRAP,
     kafka_option: options.KafkaOption = None,
@@ -341,7 +353,7 @@ def run(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """A function of your own between topics: DataFrames in, one DataFrame out."""
+    """Run your own function between topics: DataFrames in, one DataFrame out."""
     from rockgate.pipeline.jobs import run as job
 
     chosen = job.Options(
@@ -358,5 +370,5 @@ def run(
 
 @app.command("submit-path")
 def submit_path() -> None:
-    """Print the file to hand to spark-submit: it takes the same words as this command."""
+    """Print the path of the spark-submit script. Accepts the same arguments."""
     typer.echo(str(Path(__file__).parents[1] / "submit.py"))

@@ -29,7 +29,7 @@ Bootstrap = Annotated[
         "-b",
         metavar="HOST:PORT",
         envvar=BOOTSTRAP_VARIABLE,
-        help="The server: rockgate, or any Kafka.",
+        help="Bootstrap server: rockgate or any Kafka.",
     ),
 ]
 KafkaOption = Annotated[
@@ -37,56 +37,52 @@ KafkaOption = Annotated[
     typer.Option(
         "--kafka-option",
         metavar="NAME=VALUE",
-        help="An option of Kafka's own client, such as security.protocol=SSL; repeatable.",
+        help="Kafka client option, such as security.protocol=SSL; repeatable.",
     ),
 ]
 TopicNames = Annotated[
     list[str] | None,
-    typer.Option("--topic", "-t", metavar="NAME", help="A topic; repeatable, or with commas."),
+    typer.Option("--topic", "-t", metavar="NAME", help="Topic; repeatable, or comma-separated."),
 ]
 Pattern = Annotated[
-    str, typer.Option(metavar="REGEX", help="Topics by pattern, also those that come later.")
+    str, typer.Option(metavar="REGEX", help="Regular expression for topics, including new ones.")
 ]
 Start = Annotated[
     str,
     typer.Option(
         metavar="WHERE",
-        help="Where the first run begins: earliest, latest, or offsets as JSON.",
+        help="Where the first run starts: earliest, latest, or offsets as JSON.",
     ),
 ]
 Follow = Annotated[
-    bool, typer.Option("--follow", "-f", help="Go on with what comes, until stopped.")
+    bool, typer.Option("--follow", "-f", help="Keep running and process new records until stopped.")
 ]
-Every = Annotated[
-    str, typer.Option(metavar="TIME", help="With --follow: how often a step is made.")
-]
+Every = Annotated[str, typer.Option(metavar="TIME", help="With --follow: interval between steps.")]
 StepRecords = Annotated[
-    int, typer.Option("--step", metavar="COUNT", min=1, help="Records in a step, at most.")
+    int, typer.Option("--step", metavar="COUNT", min=1, help="Maximum records per step.")
 ]
 AllowDataLoss = Annotated[
     bool,
     typer.Option(
-        "--allow-data-loss", help="Go on when records were deleted before they were read."
+        "--allow-data-loss", help="Continue if records were deleted before they were read."
     ),
 ]
-Checkpoint = Annotated[
-    str, typer.Option(metavar="DIR", help="Where the job keeps how far it has come.")
-]
+Checkpoint = Annotated[str, typer.Option(metavar="DIR", help="Checkpoint directory, for progress.")]
 Master = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="A Spark master, such as spark://host:7077, or a Connect server, such as "
-        "sc://host:15002; SPARK_REMOTE may name the second.",
+        help="Spark master, such as spark://host:7077, or Connect server, such as "
+        "sc://host:15002, which SPARK_REMOTE can also set.",
         show_default="local[*]",
     ),
 ]
 Conf = Annotated[
     list[str] | None,
-    typer.Option("--conf", metavar="NAME=VALUE", help="A setting of Spark; repeatable."),
+    typer.Option("--conf", metavar="NAME=VALUE", help="Spark setting; repeatable."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Progress as JSON, one object a line.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say only how it ended.")]
+Json = Annotated[bool, typer.Option("--json", help="Print progress as JSON lines.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.")]
 
 
 def pairs(texts: Sequence[str] | None, flag: str) -> dict[str, str]:
@@ -95,24 +91,24 @@ def pairs(texts: Sequence[str] | None, flag: str) -> dict[str, str]:
     for text in texts or ():
         name, equals, value = text.partition("=")
         if not name or not equals:
-            raise BadOption(f"{flag} {text!r} is not of the form NAME=VALUE")
+            raise BadOption(f"Invalid {flag}: expected NAME=VALUE, got {text!r}.")
         found[name.removeprefix("kafka.") if flag == "--kafka-option" else name] = value
     return found
 
 
 def cluster(bootstrap: str, texts: Sequence[str] | None) -> Cluster:
-    """The server that is meant."""
+    """The server that the options name."""
     from rockgate.pipeline.spark.kafka import Cluster
 
     return Cluster(bootstrap=bootstrap, options=pairs(texts, "--kafka-option"))
 
 
 def topics(names: Sequence[str] | None, pattern: str = "") -> Topics:
-    """The topics that are meant."""
+    """The topics that the options name."""
     from rockgate.pipeline.spark.kafka import Topics, names_of
 
     if not names and not pattern:
-        raise BadOption("which topics? --topic NAME or --pattern REGEX")
+        raise BadOption("Give --topic NAME or --pattern REGEX.")
     return Topics(names=names_of(names or ()), pattern=pattern)
 
 
@@ -138,7 +134,8 @@ def moment(text: str, flag: str) -> datetime | None:
         found = datetime.fromisoformat(text)
     except ValueError:
         raise BadOption(
-            f"{flag} {text!r} is not a time such as 2026-11-16 or 2026-11-16T08:30:00+01:00"
+            f"Invalid {flag}: expected a time such as 2026-11-16 or 2026-11-16T08:30:00+01:00,"
+            f" got {text!r}."
         ) from None
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found
 
@@ -147,7 +144,7 @@ def size(text: str, flag: str) -> int:
     """A number of bytes, such as 64m."""
     match = _SIZE.match(text.strip())
     if not match:
-        raise BadOption(f"{flag} {text!r} is not a size such as 64m or 1g")
+        raise BadOption(f"Invalid {flag}: expected a size such as 64m or 1g, got {text!r}.")
     return int(match[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[match[2].lower()]
 
 
@@ -157,5 +154,7 @@ def duration(text: str, flag: str) -> int:
         return 0
     match = _DURATION.match(text.strip())
     if not match or not int(match[1]):
-        raise BadOption(f"{flag} {text!r} is not a time such as 30s, 10m or 2h")
+        raise BadOption(
+            f"Invalid {flag}: expected a duration such as 30s, 10m or 2h, got {text!r}."
+        )
     return int(match[1]) * _UNIT_MS[match[2]]

@@ -52,7 +52,7 @@ def told(command: Callable[P, None]) -> Callable[P, None]:
             typer.echo(f"rockgate pipeline: {place}{error.strerror or error}", err=True)
             raise typer.Exit(1) from None
         except KeyboardInterrupt:
-            typer.echo("rockgate pipeline: interrupted before the job began", err=True)
+            typer.echo("rockgate pipeline: Interrupted before the job started.", err=True)
             raise typer.Exit(INTERRUPTED_STATUS) from None
 
     return wrapped

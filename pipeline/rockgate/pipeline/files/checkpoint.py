@@ -20,7 +20,7 @@ def claim(checkpoint: Files, identity: Mapping[str, str]) -> None:
     if not checkpoint.exists(NAME):
         if checkpoint.folders("offsets") or checkpoint.exists("offsets"):
             raise WrongCheckpoint(
-                f"the checkpoint {checkpoint.uri()} was not made by these jobs; name another one"
+                f"Checkpoint {checkpoint.uri()} belongs to another job. Use another one."
             )
         checkpoint.write_text(NAME, json.dumps(identity, indent=2) + "\n")
         return
@@ -30,8 +30,8 @@ def claim(checkpoint: Files, identity: Mapping[str, str]) -> None:
         then = ", ".join(f"{name}={kept.get(name, '(none)')}" for name in differing)
         now = ", ".join(f"{name}={identity.get(name, '(none)')}" for name in differing)
         raise WrongCheckpoint(
-            f"the checkpoint {checkpoint.uri()} was made with {then}, and this run has {now}; "
-            "name another checkpoint, or give the options that it was made with"
+            f"Checkpoint {checkpoint.uri()} was created with {then}, but this run has {now}. "
+            "Use another --checkpoint, or the options it was created with."
         )
 
 

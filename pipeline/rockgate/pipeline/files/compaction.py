@@ -66,8 +66,8 @@ def merge(spark: SparkSession, files: Files, run: list[Part]) -> Part:
         before,
     ):
         raise JobFailed(
-            f"merging {len(run)} files of {merged.path} gave {part.path} with {after} records "
-            f"instead of {before}; the files are as they were"
+            f"Merging {len(run)} files of {merged.path} produced {part.path} with {after:,} "
+            f"records instead of {before:,}. The files were left unchanged."
         )
     files.rename(staged, part.path)
     files.delete(f"{archive.STAGING}/{aside}")

@@ -31,7 +31,7 @@ def check_folder(text: str, flag: str) -> None:
     if path is None:
         return
     if path.exists() and not path.is_dir():
-        raise BadOption(f"{flag} {text} is a file, and a folder is wanted")
+        raise BadOption(f"Invalid {flag}: {text} is a file, expected a directory.")
     _check_writable(path, text, flag)
 
 
@@ -39,9 +39,9 @@ def check_file(text: str, flag: str) -> None:
     """BadOption, if a file cannot be written: its folder is missing, say."""
     path = Path(text)
     if path.is_dir():
-        raise BadOption(f"{flag} {text} is a folder, and a file is wanted")
+        raise BadOption(f"Invalid {flag}: {text} is a directory, expected a file.")
     if not path.absolute().parent.is_dir():
-        raise BadOption(f"{flag} {text}: there is no folder {path.absolute().parent}")
+        raise BadOption(f"Invalid {flag}: directory {path.absolute().parent} does not exist.")
     _check_writable(path, text, flag)
 
 
@@ -49,8 +49,8 @@ def check_present(text: str, flag: str) -> None:
     """BadOption, if a folder that is to be read is not there."""
     path = local(text)
     if path is not None and not path.is_dir():
-        what = "is a file, and a folder is wanted" if path.exists() else "is not there"
-        raise BadOption(f"{flag} {text} {what}")
+        what = "is a file, expected a directory" if path.exists() else "does not exist"
+        raise BadOption(f"Invalid {flag}: {text} {what}.")
 
 
 def _check_writable(path: Path, text: str, flag: str) -> None:
@@ -59,6 +59,6 @@ def _check_writable(path: Path, text: str, flag: str) -> None:
     while not there.exists() and there != there.parent:
         there = there.parent
     if not there.is_dir() and there != path.absolute():
-        raise BadOption(f"{flag} {text}: {there} is a file, not a folder")
+        raise BadOption(f"Invalid {flag}: {there} is a file, not a directory.")
     if not os.access(there, os.W_OK):
-        raise BadOption(f"{flag} {text}: {there} cannot be written to")
+        raise BadOption(f"Invalid {flag}: {there} is not writable.")

@@ -87,9 +87,11 @@ class Options:
     def check_words(self) -> None:
         """BadOption for options that make no sense together."""
         if self.is_resending and not self.checkpoint:
-            raise BadOption("--resend needs a --checkpoint, which knows what was sent back already")
+            raise BadOption(
+                "--resend requires a --checkpoint, which records what was already resent."
+            )
         if self.delay_ms and not self.is_resending:
-            raise BadOption("--delay is for --resend")
+            raise BadOption("--delay requires --resend.")
 
     def topics(self) -> Topics:
         """The topics of dead letters that are meant."""
@@ -189,7 +191,7 @@ def run(
     with Admin(spark, options.cluster) as admin:
         topics = _present(admin, options)
         if topics is None:
-            teller.done("there are no dead letters")
+            teller.done("no dead letters")
         elif options.is_resending:
             _resend(spark, options, topics, admin, teller, stopping)
         else:
@@ -217,7 +219,7 @@ def _check_condition(spark: SparkSession, options: Options) -> None:
     try:
         chosen(letters(spark.createDataFrame([], source)), options.where).schema  # noqa: B018 - analysed for its errors
     except PySparkException as error:
-        raise BadOption(f"--where makes no sense: {str(error).splitlines()[0]}") from None
+        raise BadOption(f"Invalid --where: {str(error).splitlines()[0]}") from None
 
 
 def _report(
@@ -296,8 +298,8 @@ def _resend(
         teller=teller,
         stopping=stopping,
     )
-    left_out = f"; {step.homeless:,} do not say where they came from" if step.homeless else ""
-    teller.done(f"sent back {step.sent:,}{left_out}")
+    left_out = f"; {step.homeless:,} have no original topic" if step.homeless else ""
+    teller.done(f"resent {step.sent:,}{left_out}")
 
 
 class Step:
@@ -350,8 +352,8 @@ class Step:
         missing = sorted(set(topics) - self._admin.topic_names())
         if missing:
             raise UnknownTopic(
-                f"letters came from {', '.join(missing)}, which is not there any more; create it, "
-                "or leave them out with --where"
+                f"Original topic {', '.join(missing)} no longer exists. Create it, or exclude its "
+                "dead letters with --where."
             )
         if self._options.delay_ms:
             delay.check_topics(self._admin.topic_configs(topics, delay.TOPIC_CONFIG))
@@ -382,5 +384,5 @@ class Step:
             start=kafka.offsets_json(ends),
         )
         written = tail.select(header_value(F.col("headers"), FROM_HEADER).alias("written"))
-        self._teller.say("leaving out what the interrupted run had written of its last step")
+        self._teller.say("skipping what the interrupted run wrote of its last step")
         return found.join(written, place() == F.col("written"), "left_anti")

@@ -62,9 +62,11 @@ class Options:
     def check_words(self) -> None:
         """BadOption for options that make no sense together."""
         if self.source.bootstrap == self.target.bootstrap and self.to == "{topic}":
-            raise BadOption("source and target are the same; --rename gives the topics other names")
+            raise BadOption(
+                "Source and target are the same. Use --rename to give the topics other names."
+            )
         if self.reading.start.startswith(GROUP_START) and not self.topics.names:
-            raise BadOption(f"--start {GROUP_START}NAME needs topics by name, not by pattern")
+            raise BadOption(f"--start {GROUP_START}NAME requires --topic, not --pattern.")
 
 
 def records(source: DataFrame, to: str = "{topic}", *, has_marks: bool = True) -> DataFrame:
@@ -97,8 +99,8 @@ def run(
         teller.say(f"{options.topics} of {options.source.bootstrap} to {options.target.bootstrap}")
         if options.has_marks:
             teller.say(
-                f"a record's time cannot be written by Spark's sink: it is in the header "
-                f"{TIMESTAMP_HEADER}, its offset in {OFFSET_HEADER}"
+                "Spark's sink cannot write timestamps: the source timestamp is in header "
+                f"{TIMESTAMP_HEADER}, the offset in {OFFSET_HEADER}"
             )
         run_stream(
             kafka.stream(spark, options.source, options.topics, reading),
@@ -129,8 +131,8 @@ def starting_offsets(admin: Admin, options: Options) -> str:
     committed = admin.group_offsets(group)
     if not any(topic in options.topics.names for topic, _ in committed):
         raise BadOption(
-            f"the group {group} has committed nothing for {options.topics} "
-            f"at {options.source.bootstrap}"
+            f"Group {group} has no committed offsets for {options.topics} "
+            f"at {options.source.bootstrap}."
         )
     return kafka.offsets_json(
         {
@@ -188,7 +190,7 @@ class Step:
             )
             frame = frame.where(~is_there)
         if written:
-            self._teller.say("left out what the interrupted run had written of its last batch")
+            self._teller.say("skipped what the interrupted run wrote of its last batch")
         return frame
 
 

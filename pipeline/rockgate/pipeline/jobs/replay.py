@@ -132,8 +132,8 @@ def run(
     parts = archive.live(files, options.selection.topics)
     if not parts:
         raise UnknownTopic(
-            f"nothing of {', '.join(options.selection.topics) or 'any topic'} "
-            f"is archived in {files.uri()}"
+            f"No records of {', '.join(options.selection.topics) or 'any topic'} "
+            f"are archived in {files.uri()}."
         )
     _check_condition(spark, options)
     counts: dict[str, int] = {}
@@ -182,7 +182,7 @@ def _check_condition(spark: SparkSession, options: Options) -> None:
     try:
         chosen(spark.createDataFrame([], archive.SCHEMA), options.selection).schema  # noqa: B018 - analysed for its errors
     except PySparkException as error:
-        raise BadOption(f"--where makes no sense: {str(error).splitlines()[0]}") from None
+        raise BadOption(f"Invalid --where: {str(error).splitlines()[0]}") from None
 
 
 def _replay(
@@ -209,7 +209,7 @@ def _replay(
             stopping.wait(began + sent / options.rate - time.monotonic())
     left = sum(end - first for step in plan(parts, done, size) for first, end in step.values())
     if left:
-        raise Stopped(f"stopped with {left:,} offsets left; the same command goes on from there")
+        raise Stopped(f"stopped with {left:,} offsets left; run the same command to continue")
     teller.done("replayed")
 
 

@@ -58,7 +58,7 @@ def load(name: str) -> Function:
     """The function that module:function names; modules of the current folder are found, too."""
     module_name, _, function_name = name.partition(":")
     if not module_name or not function_name:
-        raise BadOption(f"{name!r} is not of the form module:function")
+        raise BadOption(f"{name!r} is not of the form module:function.")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -66,11 +66,11 @@ def load(name: str) -> Function:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         raise BadOption(
-            f"no module {error.name} (looked in the current folder and in what is installed)"
+            f"No module {error.name} in the current directory or among installed packages."
         ) from error
     function = getattr(module, function_name, None)
     if not callable(function):
-        raise BadOption(f"the module {module_name} has no function {function_name}")
+        raise BadOption(f"Module {module_name} has no function {function_name}.")
     return function  # type: ignore[no-any-return]  # Whatever it is, it can be called.
 
 
@@ -117,7 +117,7 @@ def _call(function: Function, name: str, frames: list[DataFrame]) -> DataFrame:
     try:
         result = function(*frames)
     except TypeError as error:
-        raise BadOption(f"{name} does not take {len(frames)} tables: {error}") from error
+        raise BadOption(f"{name} does not accept {len(frames)} DataFrames: {error}.") from error
     if not hasattr(result, "writeStream"):
-        raise BadOption(f"{name} returned {type(result).__name__} instead of a DataFrame")
+        raise BadOption(f"{name} must return a DataFrame, not {type(result).__name__}.")
     return result

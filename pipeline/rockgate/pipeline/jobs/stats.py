@@ -76,12 +76,12 @@ class Options:
     def check_words(self) -> None:
         """BadOption for options that make no sense together."""
         if not (self.into or self.to_topic or self.report):
-            raise BadOption("say where the figures go: --into, --to-topic or --report")
+            raise BadOption("Give an output: --into, --to-topic or --report.")
         if self.pace.is_following:
             if self.report:
-                raise BadOption("--report is for what is there now; leave --follow out")
+                raise BadOption("--report cannot be combined with --follow.")
             if not self.checkpoint:
-                raise BadOption("--follow needs a --checkpoint")
+                raise BadOption("--follow requires a --checkpoint.")
 
 
 def windows(records: DataFrame, window: str, latency_ms: Column | None = None) -> DataFrame:

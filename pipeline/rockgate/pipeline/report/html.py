@@ -19,8 +19,8 @@ TOPICS_PLOTTED_MAX = 10
 GROUPS_PLOTTED_MAX = 20
 NAMES_TOLD_MAX = 20
 NO_LATENCY = (
-    "Not measured: what is stored says when a record was written, not when it was sent. If your "
-    "producers put that time, in milliseconds, into a header, name it with --latency-header."
+    "Not measured: records store when they were written, not when they were sent. If your "
+    "producers add the send time, in milliseconds, as a header, name it with --latency-header."
 )
 WIDTH_INCHES, HEIGHT_INCHES, DPI = 9.0, 2.8, 110
 
@@ -47,16 +47,15 @@ class Curve:
 
 
 CURVES = (
-    Curve(title="Records a second", column="records_per_second", unit=1, label="records/s"),
-    Curve(title="Bytes a second", column="bytes_per_second", unit=1e6, label="MB/s"),
+    Curve(title="Records per second", column="records_per_second", unit=1, label="records/s"),
+    Curve(title="Bytes per second", column="bytes_per_second", unit=1e6, label="MB/s"),
     Curve(
-        title="Time that records took",
+        title="Latency",
         column="latency_p99_ms",
         unit=1,
         label="ms, 99th percentile",
-        note="From the time that a header of the record names (--latency-header) to the record's "
-        "own timestamp: 99 of 100 records of a window took at most so long. It says nothing of "
-        "how long a record then waited to be read.",
+        note="From the send time in the record's header (--latency-header) to its timestamp: "
+        "99% of the records in a window took at most this long. Consumer lag is not included.",
     ),
 )
 
@@ -72,7 +71,7 @@ def html(title: str, windows: Sequence[Row], lag: Sequence[Row]) -> str:
         if any(row[curve.column] is not None for row in windows):
             body += _plotted(windows, curve)
     if windows and not any(row["latency_p99_ms"] is not None for row in windows):
-        body += _section("Time that records took", _note(NO_LATENCY))
+        body += _section("Latency", _note(NO_LATENCY))
     body += _section("Groups", _lag_table(lag), *(_lag_plot(lag) if lag else []))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -108,12 +107,12 @@ def _lag_plot(lag: Sequence[Row]) -> list[str]:
         totals[row["group"]] = totals.get(row["group"], 0) + row["lag"]
     names = sorted(totals, key=lambda group: (totals[group], group))
     shown = names[-GROUPS_PLOTTED_MAX:]
-    alt = "Records behind by group: " + ", ".join(
+    alt = "Lag by group, in records: " + ", ".join(
         f"{name} {totals[name]:,}" for name in reversed(shown)
     )
     parts = [_image(_bars({name: totals[name] for name in shown}), alt)]
     if len(names) > len(shown):
-        parts.insert(0, _note(f"The {len(shown)} groups that are most behind, of {len(names)}."))
+        parts.insert(0, _note(f"The {len(shown)} groups with the most lag, of {len(names):,}."))
     return parts
 
 
@@ -153,8 +152,8 @@ def _topic_table(windows: Sequence[Row]) -> str:
             ]
         )
     heads = [
-        *("topic", "records", "MB", "bytes, mean", "bytes, largest"),
-        *("records/s, busiest window", "ms, slowest 99th percentile"),
+        *("topic", "records", "MB", "mean bytes", "max bytes"),
+        *("max records/s", "max p99 ms"),
     ]
     return _table(heads, rows)
 
@@ -249,7 +248,7 @@ def _bars(totals: Mapping[str, int]) -> Figure:
     names = list(totals)
     axes.barh(names, list(totals.values()), color="#4c78a8")
     axes.set_ylabel("group")
-    axes.set_xlabel("records behind, over all partitions")
+    axes.set_xlabel("lag in records, all partitions")
     axes.spines[["top", "right"]].set_visible(False)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.set_figheight(max(1.6, 0.35 * len(names) + 1))

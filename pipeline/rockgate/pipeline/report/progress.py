@@ -60,7 +60,7 @@ class Teller:
             return
         text = (
             f"{self._job}: step {number}: {records:,} records in {seconds:.1f} s "
-            f"({rate:,.0f}/s), {self.records:,} in all{note and f'; {note}'}"
+            f"({rate:,.0f}/s), {self.records:,} total{note and f'; {note}'}"
         )
         if self._out.isatty():
             self._write(f"\r\x1b[K{text}")

@@ -53,8 +53,8 @@ def versions(spark: str) -> Versions:
     known = KNOWN.get(".".join(spark.split(".")[:2]))
     if known is None:
         raise NotInstalled(
-            f"no connector is known for Spark {spark}; "
-            f"install pyspark {' or '.join(f'{each}.0' for each in KNOWN)}"
+            f"No connector is known for Spark {spark}. "
+            f"Install pyspark {' or '.join(f'{each}.0' for each in KNOWN)}."
         )
     return known
 
@@ -117,11 +117,11 @@ def _fill(target: Path, wanted: Versions, environ: Mapping[str, str]) -> None:
         )
         if done.returncode:
             told = "\n".join(done.stdout.splitlines()[:_TOLD_LINES_MAX])
-            raise NotInstalled(f"mvn could not bring Spark's Kafka connector:\n{told}")
+            raise NotInstalled(f"mvn could not fetch Spark's Kafka connector:\n{told}")
         aside.rename(target)
     except subprocess.TimeoutExpired:
         raise NotInstalled(
-            f"mvn took more than {FETCH_SECONDS_MAX} s for Spark's Kafka connector"
+            f"mvn took more than {FETCH_SECONDS_MAX} s to fetch Spark's Kafka connector."
         ) from None
     finally:
         shutil.rmtree(aside, ignore_errors=True)
@@ -130,7 +130,7 @@ def _fill(target: Path, wanted: Versions, environ: Mapping[str, str]) -> None:
 def _jars_of(folder: Path) -> list[Path]:
     jars = sorted(folder.glob("*.jar"))
     if not any(jar.name.startswith("spark-sql-kafka") for jar in jars):
-        raise NotInstalled(f"there is no Kafka connector of Spark in {folder}")
+        raise NotInstalled(f"No Spark Kafka connector found in {folder}.")
     return jars
 
 

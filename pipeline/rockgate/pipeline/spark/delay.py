@@ -42,11 +42,11 @@ def check_topics(types: Mapping[str, str | None]) -> None:
     for topic, kind in sorted(types.items()):
         if kind is None:
             raise BadOption(
-                f"the server of {topic} has no topic config {TOPIC_CONFIG}: only rockgate delays "
-                "records by a header; leave --delay out"
+                f"The server of {topic} has no topic config {TOPIC_CONFIG}: only rockgate delays "
+                "records by a header. Omit --delay."
             )
         if kind not in LETTING:
             raise BadOption(
-                f"topic {topic} has {TOPIC_CONFIG}={kind}, and its records would not wait; allow "
+                f"Topic {topic} has {TOPIC_CONFIG}={kind}, which does not delay records. Enable "
                 f"it with: rockgate topics alter {topic} --config {TOPIC_CONFIG}=MIXED"
             )

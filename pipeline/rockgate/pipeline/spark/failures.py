@@ -18,20 +18,22 @@ def explained(text: str) -> PipelineError:
     if "data may have been lost" in text or "KAFKA_DATA_LOSS" in text:
         lost = _LOST.search(text)
         return DataLost(
-            f"records were deleted before they were read: {lost[1] if lost else root(text)}; "
-            "--allow-data-loss goes on with what is left"
+            f"Records were deleted before they were read: {lost[1] if lost else root(text)}. "
+            "Use --allow-data-loss to continue with the remaining ones."
         )
     if "UnknownTopicOrPartition" in text:
-        return UnknownTopic(f"a topic is not there (any more): {root(text)}")
+        return UnknownTopic(f"A topic does not exist or was deleted: {root(text)}")
     if "TimeoutException" in text and "kafka" in text:
-        return NotReachable(f"the Kafka server does not answer: {root(text)}")
+        return NotReachable(f"The Kafka server does not respond: {root(text)}")
     return JobFailed(root(text))
 
 
 def root(text: str) -> str:
     """The innermost cause of a Java stack trace, without its package; else the first line."""
     causes = _CAUSE.findall(text)
-    line = causes[-1] if causes else text.strip().splitlines()[0] if text.strip() else "no reason"
+    line = (
+        causes[-1] if causes else text.strip().splitlines()[0] if text.strip() else "unknown reason"
+    )
     return _CLASS.sub(r"\1: ", line.strip())
 
 

@@ -52,7 +52,7 @@ class Topics:
 
     def __post_init__(self) -> None:
         if bool(self.names) == bool(self.pattern):
-            raise BadOption("give topics by name or a pattern for them, one of the two")
+            raise BadOption("Give topics by name or by pattern, not both.")
 
     def __str__(self) -> str:
         return self.pattern or ",".join(self.names)
@@ -90,8 +90,8 @@ class Reading:
         except (ValueError, AttributeError, TypeError):
             pass
         raise BadOption(
-            f"--start {self.start!r} is neither earliest, latest, nor offsets such as "
-            '{"orders": {"0": 17, "1": -2}}'
+            f"Invalid --start {self.start!r}: expected earliest, latest, or offsets such as "
+            '{"orders": {"0": 17, "1": -2}}.'
         )
 
     def spark_options(self) -> dict[str, str]:

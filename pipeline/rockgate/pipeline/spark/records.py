@@ -61,11 +61,11 @@ def for_sink(frame: DataFrame) -> DataFrame:
     """The columns that the sink takes, out of what a function returned; others are left behind."""
     if "value" not in frame.columns:
         raise BadOption(
-            f"a table for a topic needs a column `value`; this one has {', '.join(frame.columns)} "
-            "(to_json(struct(*)) makes one out of all of them)"
+            f"The DataFrame needs a column `value`, but has {', '.join(frame.columns)}. "
+            "to_json(struct(*)) makes one of all columns."
         )
     types = dict(frame.dtypes)
     for name in ("key", "value"):
         if name in types and types[name] not in ("string", "binary"):
-            raise BadOption(f"the column `{name}` must be string or binary, not {types[name]}")
+            raise BadOption(f"Column `{name}` must be string or binary, not {types[name]}.")
     return frame.select(*(name for name in SINK_COLUMNS if name in types))

@@ -23,7 +23,7 @@ ANSWER_SECONDS_MAX = 10
 RETRIES_MAX = 6
 """Of a call that fails on its way, over some twenty seconds: a server that comes back later has
 forgotten the session."""
-INSTALL_ADVICE = "install what it needs with: pip install 'rockgate[pipeline,pipeline-connect]'"
+INSTALL_ADVICE = "Install it with: pip install 'rockgate[pipeline,pipeline-connect]'"
 SESSION_SETTINGS = {
     # Dates of folders and windows must not depend on where the driver stands.
     "spark.sql.session.timeZone": "UTC",
@@ -59,14 +59,14 @@ def open_remote(name: str, address: str, spark: str, extra: Mapping[str, str]) -
         client.set_retry_policies([DefaultPolicy(max_retries=RETRIES_MAX, max_backoff=8_000)])
         _check_version(address, session.version, spark)
     except PySparkException as error:
-        raise NotReachable(f"{address} refused: {_first_line(error)}") from error
+        raise NotReachable(f"{address} rejected the session: {_first_line(error)}") from error
     for key, value in {**SESSION_SETTINGS, **extra}.items():
         try:
             session.conf.set(key, value)
         except PySparkException as error:
             raise BadOption(
-                f"--conf {key}: {_first_line(error)}; a Connect server is told such "
-                "settings when it is started"
+                f"Invalid --conf {key}: {_first_line(error)} "
+                "Give such settings to the Connect server when it starts."
             ) from error
     _check_connector(session, spark)
     return session
@@ -82,15 +82,15 @@ def lost(session: SparkSession) -> NotReachable:
     client: Any = session.client
     client.set_retry_policies([])
     return NotReachable(
-        "the Spark Connect server does not answer any more; once it does, run the job again: it "
-        "goes on where it was"
+        "The Spark Connect server stopped responding. Run the job again once it is back; it "
+        "resumes where it was."
     )
 
 
 def _check_installed() -> None:
     missing = [name for name in _PACKAGES if not _is_there(name)]
     if missing:
-        raise NotInstalled(f"Spark Connect's client lacks {', '.join(missing)}; {INSTALL_ADVICE}")
+        raise NotInstalled(f"Spark Connect's client needs {', '.join(missing)}. {INSTALL_ADVICE}")
 
 
 def _is_there(name: str) -> bool:
@@ -110,14 +110,14 @@ def _check_answer(address: str) -> None:
         channel = DefaultChannelBuilder(address).toChannel()
     except (PySparkException, ValueError) as error:
         raise BadOption(
-            f"{address} is not an address of Spark Connect such as sc://host:15002: {error}"
+            f"{address} is not a Spark Connect address such as sc://host:15002: {error}"
         ) from None
     try:
         grpc.channel_ready_future(channel).result(timeout=ANSWER_SECONDS_MAX)
     except grpc.FutureTimeoutError:
         raise NotReachable(
-            f"no Spark Connect server answers at {address}; is it started, and is that its port "
-            "(15002 unless it was told another)?"
+            f"No Spark Connect server responds at {address}. Is it running, and is that its port "
+            "(15002 by default)?"
         ) from None
     finally:
         channel.close()
@@ -126,8 +126,8 @@ def _check_answer(address: str) -> None:
 def _check_version(address: str, theirs: str, ours: str) -> None:
     if theirs.split(".")[:2] != ours.split(".")[:2]:
         raise BadOption(
-            f"{address} runs Spark {theirs} and this client is of {ours}: install "
-            f"pyspark=={theirs} here, or start the server with {ours}"
+            f"{address} runs Spark {theirs}, but this client is {ours}. Install "
+            f"pyspark=={theirs} here, or start the server with {ours}."
         )
 
 
@@ -136,7 +136,7 @@ def _check_connector(session: SparkSession, spark: str) -> None:
     # in a JVM, and each session would load them anew.
     if not _has_connector(session):
         raise NotInstalled(
-            "the Connect server has no Kafka connector; start it with: "
+            "The Connect server has no Kafka connector. Start it with: "
             f"--packages {connector.coordinates(spark)}"
         )
 

@@ -14,7 +14,7 @@ from rockgate.pipeline.spark import connector, remote
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-INSTALL_ADVICE = "install it with: pip install 'rockgate[pipeline]'"
+INSTALL_ADVICE = "Install it with: pip install 'rockgate[pipeline]'"
 JAVA_ADVICE = (
     "Spark needs a JDK 17 or 21 on PATH or in JAVA_HOME "
     "(on Debian: apt-get install openjdk-17-jdk-headless)"
@@ -30,7 +30,7 @@ def spark_version() -> str:
     try:
         return version("pyspark")
     except PackageNotFoundError:
-        raise NotInstalled(f"pyspark is not installed; {INSTALL_ADVICE}") from None
+        raise NotInstalled(f"pyspark is not installed. {INSTALL_ADVICE}") from None
 
 
 def settings(
@@ -103,7 +103,7 @@ def open_session(
     try:
         session = builder.getOrCreate()
     except PySparkRuntimeError as error:
-        raise NotInstalled(f"Spark did not start: {error}; {JAVA_ADVICE}") from error
+        raise NotInstalled(f"Spark did not start: {error}. {JAVA_ADVICE}") from error
     session.sparkContext.setLogLevel("ERROR")
     _hush(session)
     return session
@@ -123,6 +123,6 @@ def _hush(session: SparkSession) -> None:
 def where(session: SparkSession) -> str:
     """Where a session runs, in a sentence; nothing if there is nothing to look at."""
     if remote.is_remote(session):
-        return f"at a Spark Connect server, Spark {session.version}"
+        return f"Spark Connect server, Spark {session.version}"
     pages = session.sparkContext.uiWebUrl
-    return f"Spark's own pages are at {pages}" if pages else ""
+    return f"Spark UI: {pages}" if pages else ""

@@ -51,14 +51,16 @@ def offering(name: str) -> Callable[[Any, int], None]:
                 session.catalog.dropTempView(view)
                 return
             if answer.startswith((f"{number} ", "stop")):
-                raise InterruptedError(f"the client has not made this step: {answer}")
+                raise InterruptedError(f"the client did not complete this step: {answer}")
             alive = session.conf.get(f"{name}.alive", "")
             if alive != sign:
                 sign, seen = alive, time.monotonic()
             elif time.monotonic() - seen > CLIENT_SECONDS_MAX:
                 # What it began must not go on beside the run that does the batch again.
                 session.interruptAll()
-                raise TimeoutError("the client of this job is gone; its next run does this batch")
+                raise TimeoutError(
+                    "the client of this job is gone; its next run processes this batch"
+                )
             time.sleep(POLL_SECONDS)
 
     return offer
@@ -161,7 +163,7 @@ class Elsewhere:
             from pyarrow import fs
         except ImportError:
             raise RuntimeError(
-                "the Python of Spark's workers needs pyarrow for files that are not local"
+                "the Python of Spark's workers needs pyarrow for remote files"
             ) from None
         self._fs = fs
         # Hadoop's names for what everybody else calls s3.
