@@ -11,7 +11,7 @@ from tests.gateway.fakes import HandClock, turns
 from tests.gateway.remoting.world import Everybody, FakeCaller, RemotingWorld
 
 from rockgate.gateway.remoting.groups.clients import Clients
-from rockgate.gateway.remoting.groups.offsets import Offsets
+from rockgate.gateway.remoting.groups.offsets import ConsumerOffsets
 from rockgate.gateway.remoting.groups.resets import Resets
 from rockgate.gateway.remoting.groups.settings import GroupSettings
 from rockgate.gateway.remoting.messages.long_polls import LongPolls
@@ -59,7 +59,9 @@ class PullWorld(RemotingWorld):
             queues=self.store.queues,
             clients=Clients(Everybody(), 10**9),
             settings=self.settings,
-            offsets=Offsets(self.store.progress, Everybody(), Resets(self.waiting.wake_changed)),
+            offsets=ConsumerOffsets(
+                self.store.progress, Everybody(), Resets(self.waiting.wake_changed)
+            ),
             waiting=self.waiting,
             count_max=32,
             size_max=1 << 20,

@@ -27,7 +27,7 @@ from rockgate.gateway.remoting.admin.halves import HalfAdmin
 from rockgate.gateway.remoting.admin.resent import Resent
 from rockgate.gateway.remoting.groups.clients import Clients
 from rockgate.gateway.remoting.groups.locks import Locks
-from rockgate.gateway.remoting.groups.offsets import Offsets
+from rockgate.gateway.remoting.groups.offsets import ConsumerOffsets
 from rockgate.gateway.remoting.groups.resets import Resets
 from rockgate.gateway.remoting.groups.settings import GroupSettings
 from rockgate.gateway.remoting.messages.check_back import Checking
@@ -126,7 +126,7 @@ class RemotingAssembly:
         self._known = KnownGroups(store, self.clients, folds.settings, groups)
         resets = Resets(waiting.wake_changed)
         self.clients.on_emptied.append(resets.forget)
-        self.offsets = Offsets(store.progress, tenancy, resets)
+        self.offsets = ConsumerOffsets(store.progress, tenancy, resets)
         self.transcoder = Transcoder(
             cache_bytes_max=remoting.batch_cache_bytes_max,
             message_bytes_max=remoting.frame_bytes_max - HEADER_ROOM,

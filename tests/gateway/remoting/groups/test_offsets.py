@@ -3,7 +3,7 @@
 import pytest
 from tests.gateway.remoting.world import Everybody, RemotingWorld
 
-from rockgate.gateway.remoting.groups.offsets import Offsets
+from rockgate.gateway.remoting.groups.offsets import ConsumerOffsets
 from rockgate.gateway.remoting.groups.resets import Resets
 
 
@@ -13,7 +13,7 @@ class OffsetWorld(RemotingWorld):
     def open(self) -> None:
         super().open()
         self.ensure("bills", 2)
-        self.offsets = Offsets(self.store.progress, Everybody(), Resets(lambda queue: None))
+        self.offsets = ConsumerOffsets(self.store.progress, Everybody(), Resets(lambda queue: None))
 
     def commit(self, group: str, offset: int, *, topic: str = "orders", queue: int = 0) -> None:
         found = self.queue(topic, queue)

@@ -40,7 +40,7 @@ from rockgate.gateway.kafka.groups.classic.group_record import CLASSIC, SavedGro
 from rockgate.gateway.kafka.groups.classic.members import Member
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.memory import GroupMemory
-from rockgate.gateway.kafka.groups.progress import GroupProgress, PendingOffsets
+from rockgate.gateway.kafka.groups.progress import GroupProgress, TransactionalOffsets
 from rockgate.gateway.kafka.groups.waiters import Waiter
 from rockgate.gateway.kafka.request.now import Durable, Now
 from rockgate.gateway.net.clock import Clock, Timer
@@ -54,7 +54,7 @@ _UNKNOWN = ErrorCode.UNKNOWN_MEMBER_ID
 log = logging.getLogger(__name__)
 
 
-class Shown(NamedTuple):
+class GroupView(NamedTuple):
     """A group as ListGroups and DescribeGroups show it."""
 
     kind: GroupType
@@ -87,7 +87,7 @@ class Groups:
         durability: Durable,
         new_id: Callable[[str], str],
         clock: Clock | None = None,
-        pending: PendingOffsets | None = None,
+        pending: TransactionalOffsets | None = None,
     ) -> None:
         self._config = config
         self._saved = saved
@@ -201,12 +201,12 @@ class Groups:
 
     # What administrators ask
 
-    def shown(self, name: str) -> Shown | None:
+    def shown(self, name: str) -> GroupView | None:
         """What there is to see of a group; None if it does not exist."""
         active = self._find(name)
         if active is not None:
             group = active.group
-            return Shown(
+            return GroupView(
                 GroupType.CLASSIC,
                 group.state,
                 group.protocol_type,
@@ -215,12 +215,12 @@ class Groups:
             )
         kind = self._held.get(name)
         if kind is not None:
-            return Shown(kind, GroupState.STABLE, "", "", ())
+            return GroupView(kind, GroupState.STABLE, "", "", ())
         record = self._saved.find(name)
         if record is None and not self._has_offsets(name):
             return None
         protocol_type = record.group.protocol_type if record is not None else ""
-        return Shown(GroupType.CLASSIC, GroupState.EMPTY, protocol_type, "", ())
+        return GroupView(GroupType.CLASSIC, GroupState.EMPTY, protocol_type, "", ())
 
     def is_active(self, name: str) -> bool:
         """Whether a group has members, or expects some."""

@@ -89,7 +89,7 @@ class GroupProgress(Protocol):
         ...
 
 
-class PendingOffsets(Protocol):
+class TransactionalOffsets(Protocol):
     """Offsets that open transactions would commit."""
 
     def has(self, group: str) -> bool:

@@ -11,7 +11,7 @@ import struct
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from rockgate.gateway.kafka.groups.groups import Shown
+    from rockgate.gateway.kafka.groups.groups import GroupView
 
 CONSUMER: Final = "consumer"
 _HEAD: Final = struct.Struct(">hi")
@@ -41,7 +41,7 @@ def topics_of(metadata: bytes) -> list[str]:
     return topics
 
 
-def subscribed(shown: Shown) -> frozenset[str] | None:
+def subscribed(shown: GroupView) -> frozenset[str] | None:
     """The topics that a group reads; None if it has members of which that cannot be told."""
     if shown.state.value == "Empty":
         return frozenset()

@@ -61,8 +61,8 @@ class AlterClientQuotas:
     ) -> Steps[AlterClientQuotasResponse]:
         asked, repeated = yield from once_in_steps(request.entries, _given)
 
-        def begin() -> Setting:
-            return Setting(self._quotas, repeated, is_dry=request.validate_only)
+        def begin() -> QuotaSetting:
+            return QuotaSetting(self._quotas, repeated, is_dry=request.validate_only)
 
         def respond(
             entries: list[EntryResult | Encoded],
@@ -81,7 +81,7 @@ class AlterClientQuotas:
         )
 
 
-class Setting:
+class QuotaSetting:
     """A slice of entities whose quotas are to be set."""
 
     def __init__(self, quotas: KeptQuotas, repeated: AbstractSet[Given], *, is_dry: bool) -> None:

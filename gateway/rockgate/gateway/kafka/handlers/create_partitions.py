@@ -71,8 +71,8 @@ class CreatePartitions:
         if (learning := self._catalog.learn(map(NAME, asked))) is not None:
             yield learning
 
-        def begin() -> Growing:
-            return Growing(self, repeated, call, is_dry=request.validate_only)
+        def begin() -> Growth:
+            return Growth(self, repeated, call, is_dry=request.validate_only)
 
         def respond(
             results: list[CreatePartitionsTopicResult | Encoded],
@@ -128,7 +128,7 @@ class CreatePartitions:
         return self._catalog.grow(counts)
 
 
-class Growing:
+class Growth:
     """A slice of topics that are to grow."""
 
     def __init__(

@@ -66,7 +66,7 @@ class Form(NamedTuple):
     with_documentation: bool
 
 
-class Asked(NamedTuple):
+class AskedConfigs(NamedTuple):
     """A resource, and which of its configs; without keys, all of them."""
 
     type: int
@@ -111,7 +111,9 @@ class DescribeConfigs:
         asked_for = yield from _merged(request.resources)
         return self._slicing.work(
             asked_for,
-            lambda: Each[Asked, DescribeConfigsResult](lambda asked: self._describe(asked, form)),
+            lambda: Each[AskedConfigs, DescribeConfigsResult](
+                lambda asked: self._describe(asked, form)
+            ),
             lambda results: DescribeConfigsResponse(results=results),
             call.version,
         )
@@ -125,7 +127,7 @@ class DescribeConfigs:
             ]
         )
 
-    def _describe(self, asked: Asked, form: Form) -> DescribeConfigsResult:
+    def _describe(self, asked: AskedConfigs, form: Form) -> DescribeConfigsResult:
         try:
             if asked.type == ResourceType.TOPIC:
                 return _result(asked, self._topic(asked, form))
@@ -139,7 +141,7 @@ class DescribeConfigs:
         except RequestError as error:
             return _result(asked, (), error.code, error.reason)
 
-    def _topic(self, asked: Asked, form: Form) -> list[Encoded]:
+    def _topic(self, asked: AskedConfigs, form: Form) -> list[Encoded]:
         topic = self._catalog.find(asked.name)
         if topic is None:
             if not names.is_legal(asked.name):
@@ -151,7 +153,7 @@ class DescribeConfigs:
             )
         return self._topic_entries.of(topic.config, asked.keys, form)
 
-    def _broker(self, asked: Asked, form: Form) -> list[DescribeConfigsResourceResult]:
+    def _broker(self, asked: AskedConfigs, form: Form) -> list[DescribeConfigsResourceResult]:
         check_broker(asked.name, self._node_id)
         if not asked.name:
             return []
@@ -159,14 +161,14 @@ class DescribeConfigs:
         found = (self._broker_configs.get(name) for name in wanted)
         return [_broker_entry(config, form) for config in found if config is not None]
 
-    def _group(self, asked: Asked, form: Form) -> list[DescribeConfigsResourceResult]:
+    def _group(self, asked: AskedConfigs, form: Form) -> list[DescribeConfigsResourceResult]:
         if not asked.name:
             raise RequestError(ErrorCode.INVALID_REQUEST, "a group resource has a name")
         config = self._configs.of(ResourceType.GROUP, asked.name)
         wanted = (name for name in asked.keys or GROUP_CONFIGS if name in GROUP_CONFIGS)
         return [_group_entry(name, config, form) for name in wanted]
 
-    def _loggers(self, asked: Asked) -> list[DescribeConfigsResourceResult]:
+    def _loggers(self, asked: AskedConfigs) -> list[DescribeConfigsResourceResult]:
         check_this_broker(asked.name, self._node_id)
         known = loggers.names()
         return [
@@ -264,12 +266,12 @@ def _synonym(name: str, value: str | None, source: ConfigSource) -> DescribeConf
 
 def _merged(
     resources: Sequence[DescribeConfigsResource],
-) -> Generator[None, None, Iterable[Asked]]:
+) -> Generator[None, None, Iterable[AskedConfigs]]:
     """Each resource once: who asks for one a million times shall not get a million answers."""
     each_once, repeated = yield from once_in_steps(resources, KEY)
     if not repeated:
         return (
-            Asked(each.resource_type, each.resource_name, _distinct(each.configuration_keys))
+            AskedConfigs(each.resource_type, each.resource_name, _distinct(each.configuration_keys))
             for each in each_once
         )
     merged: dict[tuple[int, str], list[str] | None] = {}
@@ -280,7 +282,7 @@ def _merged(
         else:
             keys += each.configuration_keys
         yield
-    return (Asked(type_, name, _distinct(keys)) for (type_, name), keys in merged.items())
+    return (AskedConfigs(type_, name, _distinct(keys)) for (type_, name), keys in merged.items())
 
 
 def _distinct(keys: Sequence[str] | None) -> list[str]:
@@ -288,7 +290,7 @@ def _distinct(keys: Sequence[str] | None) -> list[str]:
 
 
 def _result(
-    asked: Asked,
+    asked: AskedConfigs,
     configs: Iterable[DescribeConfigsResourceResult | Encoded],
     code: ErrorCode = ErrorCode.NONE,
     reason: str = "",

@@ -21,7 +21,7 @@ from collections.abc import Awaitable, Iterable
 from rockgate.gateway.groups.ownership import GroupType
 from rockgate.gateway.kafka.groups.classic.events import GroupState
 from rockgate.gateway.kafka.groups.classic.members import Member
-from rockgate.gateway.kafka.groups.groups import Groups, Shown
+from rockgate.gateway.kafka.groups.groups import Groups, GroupView
 from rockgate.gateway.kafka.request.chunked import Growing, Room, Turn
 from rockgate.gateway.kafka.request.errors import coordinator_code
 from rockgate.gateway.kafka.request.peer import Call
@@ -102,7 +102,7 @@ class DescribeGroups:
         )
 
 
-def _describe(name: str, shown: Shown | None, version: int, operations: int) -> DescribedGroup:
+def _describe(name: str, shown: GroupView | None, version: int, operations: int) -> DescribedGroup:
     """A group without its members."""
     if shown is None or shown.kind is not GroupType.CLASSIC:
         if version < _NOT_FOUND:
@@ -130,7 +130,7 @@ def _not_found(name: str, *, is_there: bool) -> str:
     return f"Group {name} is not a classic group." if is_there else f"Group {name} not found."
 
 
-def _member(member: Member, shown: Shown) -> DescribedGroupMember:
+def _member(member: Member, shown: GroupView) -> DescribedGroupMember:
     is_stable = shown.state is GroupState.STABLE
     return DescribedGroupMember(
         member_id=member.id,

@@ -24,7 +24,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Generator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
-from rockgate.gateway.kafka.groups.progress import CommittedOffset, GroupProgress, PendingOffsets
+from rockgate.gateway.kafka.groups.progress import (
+    CommittedOffset,
+    GroupProgress,
+    TransactionalOffsets,
+)
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Growing, Room, Steps, Turn, in_slices
 from rockgate.gateway.kafka.request.errors import coordinator_code
@@ -215,7 +219,7 @@ class OffsetFetch:
     """Tells what groups have committed."""
 
     def __init__(
-        self, *, catalog: TopicCatalog, progress: GroupProgress, pending: PendingOffsets
+        self, *, catalog: TopicCatalog, progress: GroupProgress, pending: TransactionalOffsets
     ) -> None:
         self._catalog = catalog
         self._progress = progress

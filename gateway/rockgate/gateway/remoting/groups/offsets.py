@@ -29,7 +29,7 @@ class Owners(Protocol):
         """Whether a group has members on the other side."""
 
 
-class Offsets:
+class ConsumerOffsets:
     """Reads and commits offsets of groups, by the store's names of them."""
 
     def __init__(self, progress: Progress, owners: Owners, resets: Resets) -> None:

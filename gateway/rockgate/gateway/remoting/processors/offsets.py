@@ -1,4 +1,4 @@
-"""Offsets: 14 and 15 (progress), 29 to 32 (bounds), 208 and 317 (lag), 222 (reset).
+"""ConsumerOffsets: 14 and 15 (progress), 29 to 32 (bounds), 208 and 317 (lag), 222 (reset).
 
 Behaviour
 - 14 answers 0 for a new group of a queue that begins at 0 and has messages, as RocketMQ does: a
@@ -22,7 +22,7 @@ import asyncio
 from collections.abc import Awaitable
 
 from rockgate.gateway.remoting.groups.clients import Clients
-from rockgate.gateway.remoting.groups.offsets import Offsets
+from rockgate.gateway.remoting.groups.offsets import ConsumerOffsets
 from rockgate.gateway.remoting.messages.pulling import Puller
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Reply
@@ -63,7 +63,7 @@ class OffsetRequests:
         progress: Progress,
         topics: TopicBook,
         puller: Puller,
-        offsets: Offsets,
+        offsets: ConsumerOffsets,
         clients: Clients,
         durability: Durability,
         broker_name: str,

@@ -23,7 +23,7 @@ from collections.abc import Awaitable
 from typing import cast
 
 from rockgate.gateway.remoting.groups.clients import BROADCASTING, Clients
-from rockgate.gateway.remoting.groups.offsets import Offsets
+from rockgate.gateway.remoting.groups.offsets import ConsumerOffsets
 from rockgate.gateway.remoting.groups.settings import GroupSettings
 from rockgate.gateway.remoting.messages.long_polls import LongPolls
 from rockgate.gateway.remoting.messages.pulling import Pulled, Puller
@@ -99,7 +99,7 @@ class Pulls:
         queues: Queues,
         clients: Clients,
         settings: GroupSettings,
-        offsets: Offsets,
+        offsets: ConsumerOffsets,
         waiting: Waiting,
         count_max: int,
         size_max: int,

@@ -34,7 +34,7 @@ from typing import Final
 from rockgate.gateway.kafka.groups.classic import events
 from rockgate.gateway.kafka.groups.classic.events import GroupState, Join, Joined, Outbox, Sync
 from rockgate.gateway.kafka.groups.classic.group_record import SavedGroup
-from rockgate.gateway.kafka.groups.classic.join_window import NEVER_MS, Gathering
+from rockgate.gateway.kafka.groups.classic.join_window import NEVER_MS, JoinWindow
 from rockgate.gateway.kafka.groups.classic.members import Member, Members
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -58,7 +58,7 @@ class ClassicGroup:
         self.pending: dict[str, int] = {}
         """Ids given to clients that have not come back with them, and until when they may."""
         self._unsynced: set[str] = set()
-        self._gathering = Gathering()
+        self._gathering = JoinWindow()
         self._sync_until_ms = NEVER_MS
         self._now_ms = 0
         self._out = Outbox()

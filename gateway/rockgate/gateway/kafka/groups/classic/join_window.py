@@ -12,7 +12,7 @@ from typing import Final
 NEVER_MS: Final = 1 << 62
 
 
-class Gathering:
+class JoinWindow:
     """The time for joining. At most one is under way."""
 
     __slots__ = ("_delay_ms", "_has_newcomer", "_left_ms", "is_first", "until_ms")
