@@ -98,6 +98,10 @@ BREAKS = {
         ("gateway/rockgate/gateway/net/__init__.py", "rockgate.gateway.kafka"),
         ("gateway/rockgate/gateway/runtime/__init__.py", "rockgate.gateway.net"),
     ],
+    "of the gateway only what registers with name servers is a client": [
+        ("gateway/rockgate/gateway/kafka/__init__.py", "rockgate.sdk"),
+        ("gateway/rockgate/gateway/compose/__init__.py", "rockgate.sdk"),
+    ],
     "outside composition the gateway knows the store by its interface": [
         ("gateway/rockgate/gateway/kafka/__init__.py", "rockgate.store.inside"),
         ("gateway/rockgate/gateway/remoting/__init__.py", "rockgate.store.inside"),

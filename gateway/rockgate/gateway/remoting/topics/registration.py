@@ -9,24 +9,26 @@ import asyncio
 import contextlib
 import logging
 import zlib
+from typing import TYPE_CHECKING
 
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.remoting.topics.topic_registry import TopicBook, describe
 from rockgate.gateway.runtime.quoting import shown
 from rockgate.gateway.transcode import names
-from rockgate.protocol.errors import ProtocolError
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.clients import DataVersion
 from rockgate.protocol.remoting.bodies.nameserver import RegisterBody
 from rockgate.protocol.remoting.bodies.topics import TopicConfigTable
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.command import Command
-from rockgate.protocol.remoting.connection import Connection
 from rockgate.protocol.remoting.headers.nameserver import (
     RegisterBrokerHeader,
     UnregisterBrokerHeader,
 )
 from rockgate.store.api.topics import WatchedTopics
+
+if TYPE_CHECKING:
+    from rockgate.sdk.net.connection import Link
 
 EVERY_SECONDS = 30.0
 ANSWER_SECONDS_MAX = 6.0
@@ -77,16 +79,35 @@ class Registrar:
             event.set()
 
     async def _keep_registered(self, address: Address, changed: asyncio.Event) -> None:
-        was_told = False
-        while True:
-            changed.clear()
-            try:
-                await self._converse(address, changed)
-            except (OSError, TimeoutError, ProtocolError, EOFError) as error:
-                if not was_told:
-                    log.warning("name server is away address=%s: %s", address, error)
-                was_told = True
-            await self._pause(changed)
+        # Only here: a server that registers with nobody loads no client.
+        from rockgate.sdk.net.connection import Link, LinkSettings
+
+        # Dialled again whenever there is something to say, however short ago that failed.
+        settings = LinkSettings(dial_timeout_s=ANSWER_SECONDS_MAX, backoff_s=0.0, backoff_max_s=0.0)
+        link, was_told = Link(str(address), settings=settings), False
+        try:
+            while True:
+                changed.clear()
+                try:
+                    answer = await self._register(link)
+                    if answer.code:
+                        log.warning(
+                            "name server refuses us address=%s: %s", address, shown(answer.remark)
+                        )
+                except OSError as error:  # the client's Unreachable and TimedOut among them
+                    if not was_told:
+                        log.warning("name server is away address=%s: %s", address, error)
+                    was_told = True
+                await self._pause(changed)
+        finally:
+            header = UnregisterBrokerHeader(
+                broker_name=self._broker_name,
+                broker_addr=self._address,
+                cluster_name=self._book.cluster_name,
+                broker_id=MASTER_ID,
+            )
+            link.notify(RequestCode.UNREGISTER_BROKER, headers.write(header))
+            await link.close()
 
     async def _pause(self, changed: asyncio.Event) -> None:
         """Until something changes, or it is time again."""
@@ -94,40 +115,7 @@ class Registrar:
             async with asyncio.timeout(self._every_seconds):
                 await changed.wait()
 
-    async def _converse(self, address: Address, changed: asyncio.Event) -> None:
-        """Register on one connection for as long as it lasts."""
-        # Not by wait_for, which drops a cancellation that comes with the end of what it waits for.
-        async with asyncio.timeout(ANSWER_SECONDS_MAX):
-            reader, writer = await asyncio.open_connection(address.host, address.port)
-        connection = Connection()
-        try:
-            while True:
-                changed.clear()
-                answer = await self._ask(reader, writer, connection)
-                if answer.code:
-                    log.warning(
-                        "name server refuses us address=%s: %s", address, shown(answer.remark)
-                    )
-                await self._pause(changed)
-        finally:
-            connection.request(
-                RequestCode.UNREGISTER_BROKER,
-                headers.write(
-                    UnregisterBrokerHeader(
-                        broker_name=self._broker_name,
-                        broker_addr=self._address,
-                        cluster_name=self._book.cluster_name,
-                        broker_id=MASTER_ID,
-                    )
-                ),
-                oneway=True,
-            )
-            writer.writelines(connection.data_to_send())
-            writer.close()
-
-    async def _ask(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connection: Connection
-    ) -> Command:
+    async def _register(self, link: Link) -> Command:
         body = self._body()
         header = RegisterBrokerHeader(
             broker_name=self._broker_name,
@@ -137,15 +125,12 @@ class Registrar:
             enable_acting_master=False,
             body_crc32=zlib.crc32(body) & 0x7FFFFFFF,
         )
-        connection.request(RequestCode.REGISTER_BROKER, headers.write(header), body)
-        writer.writelines(connection.data_to_send())
-        while True:
-            async with asyncio.timeout(ANSWER_SECONDS_MAX):
-                data = await reader.read(65_536)
-            if not data:
-                raise EOFError("the name server closed the connection")
-            if commands := connection.receive_data(data):
-                return commands[0]
+        return await link.request(
+            RequestCode.REGISTER_BROKER,
+            headers.write(header),
+            body,
+            timeout_s=ANSWER_SECONDS_MAX,
+        )
 
     def _body(self) -> bytes:
         table = {names.to_rocketmq(topic.name): describe(topic) for topic in self._book}
