@@ -62,7 +62,11 @@ class World:
         self.store = self.open_store()
 
     def open_store(self, **settings: Any) -> Store:
-        """Open the directory, maybe with other settings than the world's own."""
+        """Open the directory to write, maybe with other settings than the world's own."""
+        return self.open_to_read(**settings).begin_epoch()
+
+    def open_to_read(self, **settings: Any) -> Store:
+        """Open the directory without an epoch: nothing can be appended."""
         return Store(
             self.directory,
             replace(self.config, **settings),
@@ -71,7 +75,7 @@ class World:
             record_keys=self.record_keys,
             policy_of=queue_policy,
             new_topic_id=self.new_topic_id,
-        ).begin_epoch()
+        )
 
     def make_folds(self, journal: Journal, topics: Topics) -> Sequence[Fold]:
         return ()

@@ -77,10 +77,10 @@ def main() -> None:
     store = Store(
         DiskDirectory(directory), config(flush), SystemClock(), policy_of=queue_policy
     ).begin_epoch()
-    marked(store._segments, "_make", "roll")
+    marked(store.log.segments, "_make", "roll")
     marked(store.checkpointer, "_write", "checkpoint")
     marked(store.snapshotting.writer, "step", "snapshot")
-    marked(store._segments, "unlink_first", "retention")
+    marked(store.log.segments, "unlink_first", "retention")
     marked(store.retention.mover, "_move", "move")
     posts: deque[Callable[[], None]] = deque()
     store.start(posts.append)

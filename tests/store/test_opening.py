@@ -40,7 +40,7 @@ def stopped(disk: MemoryDisk, count: int, *, flushed: int, is_clean: bool) -> Co
 
 
 def checkpointed(checkpoint: CheckpointFile, log: CommitLog) -> None:
-    log._segments.sync(checkpoint.newest.flushed, log.end)
+    log.segments.sync(checkpoint.newest.flushed, log.end)
     checkpoint.write(log.end, 0, log.last_store_ms)
 
 
@@ -64,7 +64,7 @@ def test_an_empty_directory_is_an_empty_log() -> None:
 def test_after_a_clean_stop_nothing_is_scanned_nor_searched() -> None:
     disk = MemoryDisk()
     before = stopped(disk, 50, flushed=50, is_clean=True)
-    before._segments.prepare(before.end)
+    before.segments.prepare(before.end)
     after = disk.killed()
     found, log = opened(after)
     assert (found.was_clean, found.scanned_bytes, found.end) == (True, 0, before.end)
@@ -89,7 +89,7 @@ def test_a_torn_end_is_kept_aside_counted_and_logged(caplog: pytest.LogCaptureFi
     disk = MemoryDisk()
     before = stopped(disk, 80, flushed=30, is_clean=False)
     position = [entry.position for _, entry in before.walk(0)][60]
-    segment = before._segments.find(position)
+    segment = before.segments.find(position)
     assert segment is not None
     segment.mapping.view[position - segment.start + 100] ^= 1
     with caplog.at_level(logging.WARNING):
@@ -107,7 +107,7 @@ def test_a_torn_end_is_kept_aside_counted_and_logged(caplog: pytest.LogCaptureFi
 def test_a_log_without_its_last_file_is_refused() -> None:
     disk = MemoryDisk()
     log = stopped(disk, 80, flushed=80, is_clean=True)
-    disk.root().child("commitlog").remove(segment_name(log._segments.active.start))
+    disk.root().child("commitlog").remove(segment_name(log.segments.active.start))
     with pytest.raises(StoreCorrupt, match="a file is missing"):
         opened(disk.killed())
 
@@ -130,12 +130,12 @@ def test_what_a_failed_fsync_left_in_memory_is_brought_to_disk_by_the_next_start
     disk = MemoryDisk()
     before = stopped(disk, 80, flushed=30, is_clean=False)
     disk.plan = fail
-    for segment in before._segments.row:
+    for segment in before.segments.row:
         with pytest.raises(OSError, match="injected"):
             segment.mapping.sync()
     after = disk.killed()
     found, log = opened(after)
-    log._segments.sync(found.end - found.scanned_bytes, found.end)
+    log.segments.sync(found.end - found.scanned_bytes, found.end)
     CheckpointFile(after.root(), SEGMENT).write(found.end, 0, 0)
     _, last = opened(after.power_cut(Random(1), keep="none"))
     assert numbers(last) == list(range(80))
@@ -165,7 +165,7 @@ def test_a_replay_feeds_every_entry_of_a_range_in_order() -> None:
         seen = Seen()
         derived: list[Derived] = [seen]
         end = None if last is None else places[last]
-        count = replay(log, log._segments, places[first], log.end, derived, end)
+        count = replay(log, log.segments, places[first], log.end, derived, end)
         assert seen.numbers == list(range(first, last or 80))
         assert count == len(seen.numbers)
 
@@ -185,10 +185,10 @@ def test_a_replay_passes_over_what_concerns_nobody() -> None:
             (Seen(wants_messages=False), batches),
             (Seen(wants_batches=False, wants_messages=False), []),
         ):
-            replay(log, log._segments, 0, flushed, [alone])
+            replay(log, log.segments, 0, flushed, [alone])
             assert alone.numbers == wanted
             beside = Seen()
-            replay(log, log._segments, 0, flushed, [alone, beside])
+            replay(log, log.segments, 0, flushed, [alone, beside])
             assert beside.numbers == list(range(90))
 
 
@@ -199,7 +199,7 @@ def test_a_replay_feeds_changes_of_state_to_everybody() -> None:
     for number in range(9):
         log.append(draft(number)._replace(offset=-1 if number % 2 else number))
     seen = Seen(wants_batches=False, wants_messages=False)
-    replay(log, log._segments, 0, log.end, [seen])
+    replay(log, log.segments, 0, log.end, [seen])
     assert seen.numbers == [-1] * 4
 
 
@@ -208,9 +208,9 @@ def test_a_replay_refuses_damage_that_no_scan_has_seen() -> None:
     stopped(disk, 80, flushed=80, is_clean=True)
     _, log = opened(disk.killed())
     position = [entry.position for _, entry in log.walk(0)][10]
-    log._segments.row[0].mapping.view[position + 150] ^= 1
+    log.segments.row[0].mapping.view[position + 150] ^= 1
     with pytest.raises(StoreCorrupt) as refused:
-        replay(log, log._segments, 0, log.end, [])
+        replay(log, log.segments, 0, log.end, [])
     assert refused.value.position == position
     assert refused.value.file.endswith(segment_name(0))
 
@@ -246,7 +246,7 @@ def test_a_prepared_segment_that_was_cut_does_not_keep_the_server_down(size: int
     keeping = Keeping()
     keeping.topic("orders")
     held = keeping.fill_segment("orders")["orders"] + keeping.fill("orders", 8)
-    keeping.store._segments.prepare(keeping.store.log.end + SEGMENT)
+    keeping.store.log.segments.prepare(keeping.store.log.end + SEGMENT)
     keeping.store.close()
     keeping.disk = keeping.disk.killed()
     commitlog = keeping.disk.root().child("commitlog")

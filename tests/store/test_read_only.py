@@ -6,7 +6,6 @@ import pytest
 from tests.store.keeping import HOUR_MS, Keeping
 from tests.store.waiting_store import WaitingStore
 
-from rockgate.gateway.topics.policy import queue_policy
 from rockgate.store.clock import ManualClock
 from rockgate.store.errors import StoreReadOnly
 from rockgate.store.log.commitlog import Draft
@@ -32,7 +31,7 @@ def only_opened(world: Keeping | WaitingStore) -> Store:
     """The world's directory, opened again and without an epoch."""
     world.store.close()
     world.disk = world.disk.killed()
-    world.store = Store(world.disk.root(), world.config, world.clock, policy_of=queue_policy)
+    world.store = world.open_to_read()
     return world.store
 
 
@@ -56,9 +55,7 @@ def test_whatever_upkeep_runs_nothing_is_appended() -> None:
     assert world.queue("short").log_start == 0
     store.close()
     world.disk = world.disk.killed()
-    store = world.store = Store(
-        world.disk.root(), world.config, world.clock, policy_of=queue_policy
-    )
+    store = world.store = world.open_to_read()
     assert log_bytes(store) == before
     # All of it was due: with an epoch it is done.
     store.begin_epoch()
@@ -90,7 +87,7 @@ def test_it_is_read_under_sync_too_after_a_death() -> None:
     keeping.topic("a")
     held = keeping.fill("a", 9)
     keeping.disk = keeping.disk.killed()
-    keeping.store = Store(keeping.disk.root(), keeping.config, keeping.clock)
+    keeping.store = keeping.open_to_read()
     assert keeping.read("a") == held
     keeping.store.close()
 
@@ -117,7 +114,7 @@ def test_somebody_else_may_number_the_epoch_and_never_go_back() -> None:
     with pytest.raises(ValueError, match="cannot follow"):
         store.begin_epoch(last)
     keeping.disk = keeping.disk.killed()
-    store = Store(keeping.disk.root(), keeping.config, keeping.clock).begin_epoch(last + 7)
+    store = keeping.open_to_read().begin_epoch(last + 7)
     assert store.epochs.current == last + 7
     store.close()
 
@@ -130,7 +127,7 @@ def test_a_segment_in_which_nothing_is_needed_goes_without_an_epoch() -> None:
     keeping.store.topics.advance_log_starts({topic: {0: keeping.queue("a").next_offset}})
     keeping.store.close()
     keeping.disk = keeping.disk.killed()
-    store = keeping.store = Store(keeping.disk.root(), keeping.config, keeping.clock)
+    store = keeping.store = keeping.open_to_read()
     end, first = store.log.end, store.log.start
     let_time_pass(store, keeping.clock)
     assert store.log.end == end

@@ -63,7 +63,7 @@ async def test_a_listener_reuses_its_address_and_its_connections_send_without_de
             super().connection_made(transport)
 
     listener = Listener.bind("remoting", Address("127.0.0.1", 0))
-    assert listener._sockets[0].getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR)
+    assert listener.sockets[0].getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR)
     await listener.listen(Looking, backlog=RemotingConfig().backlog)
     assert await greeting("127.0.0.1", listener.address.port) == b"hello"
     assert delays == [False]
@@ -74,7 +74,7 @@ async def test_a_listener_reuses_its_address_and_its_connections_send_without_de
 def test_an_address_in_use_is_told_with_the_flag_that_changes_it() -> None:
     taken = Listener.bind("kafka", Address("127.0.0.1", 0))
     # Binding alone does not keep a second binder with SO_REUSEADDR out; listening does.
-    taken._sockets[0].listen()
+    taken.sockets[0].listen()
     with pytest.raises(BindError) as caught:
         Listener.bind("kafka", taken.address)
     told = str(caught.value)
@@ -111,6 +111,6 @@ async def test_the_ipv6_wildcard_takes_ipv4_as_well() -> None:
 async def test_every_address_of_a_name_gets_the_same_port() -> None:
     listener = Listener.bind("kafka", Address("localhost", 0))
     await listener.listen(Greeter, backlog=8)
-    ports = {bound.getsockname()[1] for bound in listener._sockets}
+    ports = {bound.getsockname()[1] for bound in listener.sockets}
     assert ports == {listener.address.port}
     listener.close()

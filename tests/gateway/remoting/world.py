@@ -17,6 +17,7 @@ from rockgate.protocol.entry import Buffer, pack_properties
 from rockgate.protocol.remoting.command import Fields
 from rockgate.protocol.remoting.headers.sending import SendHeaderV2
 from rockgate.protocol.remoting.message import Message, decode
+from rockgate.store.store import Store
 
 
 class FakeCaller:
@@ -48,16 +49,31 @@ class Everybody:
         return False
 
 
+class Noting(Durability):
+    """Notes what is waited for, and waits for nothing."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.waited: list[int] = []
+
+    def after(self, position: int, answer: Any) -> Any:
+        self.waited.append(position)
+        return answer
+
+
 class RemotingWorld(World):
     """A store with the topic `orders`, of two queues."""
 
     def open(self) -> None:
         super().open()
-        self.durability = Durability(self.store)
+        self.durability = self.make_durability()
         self.book = TopicBook(
             self.store.topics, TopicsConfig(), broker_name="here", cluster_name="us"
         )
         self.ensure("orders", 2)
+
+    def make_durability(self) -> Durability:
+        return Durability(self.store)
 
     def delivered(self, topic: str = "orders", queue: int = 0) -> list[Message]:
         """What consumers of a queue are shown."""
@@ -75,6 +91,16 @@ class RemotingWorld(World):
             pack_properties(properties.items()),
             FakeCaller(0),  # type: ignore[arg-type]
         )
+
+
+class NotingWorld(RemotingWorld):
+    """One in which nobody waits for the disk; mix it in before another."""
+
+    noting: Noting
+
+    def make_durability(self) -> Durability:
+        self.noting = Noting(self.store)
+        return self.noting
 
 
 def send_header(**changes: Any) -> SendHeaderV2:

@@ -314,7 +314,7 @@ def test_what_is_left_of_a_full_segment_is_a_filler_of_its_size() -> None:
     log = memory_log()
     fill(log, 1_000)
     log.append(draft(2, 900))
-    view = log._segments.row[0].mapping.view
+    view = log.segments.row[0].mapping.view
     assert envelope.peek(view, SEGMENT - 1_000) == (1_000, envelope.MAGIC_BLANK)
 
 
@@ -323,7 +323,7 @@ def test_a_log_that_ends_with_its_segment_goes_on_in_the_next() -> None:
     disk = MemoryDisk()
     log = new_log(disk.root())
     fill(log, BLANK_SIZE)
-    log._segments.active.mapping.write(SEGMENT - 8, envelope.pack_blank(8))
+    log.segments.active.mapping.write(SEGMENT - 8, envelope.pack_blank(8))
     segments = loaded(disk.killed().root())
     again = CommitLog(segments, ManualClock())
     again.end = find_end(segments, 0, 0).end
@@ -449,7 +449,7 @@ def test_an_append_whose_stamp_fails_leaves_the_log_as_it_was() -> None:
     with pytest.raises(Injected):
         log.append(draft(1)._replace(stamp=failing))
     assert log.end == end
-    assert not any(log._segments.active.mapping.view[end:])
+    assert not any(log.segments.active.mapping.view[end:])
     log.append(draft(1, 10))
     assert numbers(log) == [0, 1]
     assert end_of(disk) == log.end
@@ -464,7 +464,7 @@ def test_a_group_whose_last_stamp_fails_leaves_the_log_as_it_was() -> None:
     with pytest.raises(Injected):
         log.append_group([draft(1), draft(2), draft(3)._replace(stamp=failing)])
     assert log.end == end
-    assert not any(log._segments.active.mapping.view[end:])
+    assert not any(log.segments.active.mapping.view[end:])
     assert end_of(disk) == end
 
 
@@ -475,7 +475,7 @@ def test_an_entry_that_cannot_be_packed_leaves_the_log_as_it_was() -> None:
     with pytest.raises(Exception, match="format requires"):
         log.append(draft(1)._replace(queue_id=1 << 40))
     assert log.end == end
-    assert not any(log._segments.active.mapping.view[end:])
+    assert not any(log.segments.active.mapping.view[end:])
 
 
 # Time
@@ -551,7 +551,7 @@ def test_an_entry_inside_a_body_is_not_an_entry_of_the_log() -> None:
 def test_a_walk_covers_a_range() -> None:
     log = memory_log()
     positions = [log.append(draft(number)).position for number in range(60)]
-    assert len(log._segments) > 2
+    assert len(log.segments) > 2
     for first, last in ((0, 60), (5, 9), (24, 40), (59, 60)):
         end = log.end if last == 60 else positions[last]
         found = [entry.queue_offset for _, entry in log.walk(positions[first], end)]
@@ -601,7 +601,7 @@ def test_the_disk_kind_holds_the_same_log(tmp_path: Path) -> None:
         log.append(draft(number, random.randint(0, 2_000)))
     assert numbers(log) == list(range(300))
     end = log.end
-    log._segments.close()
+    log.segments.close()
     segments = loaded(directory)
     assert find_end(segments, 0, 0).end == end
     segments.close()

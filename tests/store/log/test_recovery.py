@@ -42,7 +42,7 @@ def places(log: CommitLog) -> list[int]:
 
 
 def scribble(log: CommitLog, position: int, data: bytes) -> None:
-    segment = log._segments.find(position)
+    segment = log.segments.find(position)
     assert segment is not None
     segment.mapping.view[position - segment.start : position - segment.start + len(data)] = data
 
@@ -116,7 +116,7 @@ def test_a_checksum_mismatch_at_the_end_is_ignored() -> None:
     disk = MemoryDisk()
     log = filled(disk, 10)
     last = places(log)[-1]
-    view = log._segments.active.mapping.view
+    view = log.segments.active.mapping.view
     for at in range(last, log.end):
         view[at] ^= 0x10
         _, segments = restarted(disk)
@@ -153,7 +153,7 @@ def test_the_first_torn_entry_ends_the_log_whatever_follows() -> None:
 def test_a_filler_leads_on_to_the_next_segment() -> None:
     disk = MemoryDisk()
     log = filled(disk, 60)
-    assert len(log._segments) == 3
+    assert len(log.segments) == 3
     _, segments = restarted(disk)
     assert recovered(segments)[1] == list(range(60))
 
@@ -169,7 +169,7 @@ def test_a_filler_that_is_not_the_rest_of_its_segment_ends_the_log() -> None:
 def test_a_lost_filler_ends_the_log_though_the_next_segment_has_entries() -> None:
     disk = MemoryDisk()
     log = filled(disk, 60)
-    first = log._segments.row[0]
+    first = log.segments.row[0]
     view, at = first.mapping.view, 0
     while envelope.peek(view, at)[1] != envelope.MAGIC_BLANK:
         at += envelope.peek(view, at)[0]
@@ -181,7 +181,7 @@ def test_a_lost_filler_ends_the_log_though_the_next_segment_has_entries() -> Non
 def test_a_full_segment_without_a_next_one_is_the_end() -> None:
     disk = MemoryDisk()
     log = filled(disk, 60)
-    last = log._segments.active
+    last = log.segments.active
     _, segments = restarted(disk)
     segments.cut_after(SEGMENT)
     end, _ = recovered(segments)
@@ -192,7 +192,7 @@ def test_a_full_segment_without_a_next_one_is_the_end() -> None:
 def test_a_prepared_segment_that_was_never_used_does_not_matter() -> None:
     disk = MemoryDisk()
     log = filled(disk, 20)
-    log._segments.prepare(log.end)
+    log.segments.prepare(log.end)
     root, segments = restarted(disk)
     assert len(segments) == 2
     end, _ = recovered(segments)
@@ -254,7 +254,7 @@ def test_a_group_never_reaches_into_the_next_segment() -> None:
     log.append_group([draft(1), draft(2)])
     position = places(log)[2]
     scribble(log, position, envelope.pack_blank(SEGMENT - position))
-    log._segments.roll()
+    log.segments.roll()
     log.end = SEGMENT
     log.append(draft(3))
     _, segments = restarted(disk)
@@ -324,9 +324,9 @@ def test_a_segment_missing_at_the_end_refuses_to_start() -> None:
     disk = MemoryDisk()
     log = filled(disk, 100)
     end = log.end
-    disk.root().child("commitlog").remove(segment_name(log._segments.active.start))
+    disk.root().child("commitlog").remove(segment_name(log.segments.active.start))
     _, segments = restarted(disk)
-    for start in (0, places(log)[5], log._segments.active.start, end):
+    for start in (0, places(log)[5], log.segments.active.start, end):
         with pytest.raises(StoreCorrupt, match="a file is missing"):
             recovered(segments, start, end)
 
@@ -358,7 +358,7 @@ def test_the_rest_is_kept_aside_and_zeroed() -> None:
     log, position = torn(disk)
     rest = b"".join(
         bytes(segment.mapping.view[max(0, position - segment.start) :]).rstrip(b"\0")
-        for segment in log._segments.row
+        for segment in log.segments.row
         if segment.end > position
     )
     root, segments = restarted(disk)
@@ -375,7 +375,7 @@ def test_the_rest_is_kept_aside_and_zeroed() -> None:
 def test_what_was_cut_off_is_gone_on_disk_before_anything_is_appended() -> None:
     disk = MemoryDisk()
     log, position = torn(disk)
-    log._segments.sync(0, log.end)
+    log.segments.sync(0, log.end)
     after = disk.killed()
     root = after.root()
     segments = loaded(root.child("commitlog"))
@@ -392,7 +392,7 @@ def test_nothing_behind_the_end_comes_back() -> None:
     disk = MemoryDisk()
     log, position = torn(disk)
     next_position = (
-        position + envelope.peek(log._segments.row[1].mapping.view, position - SEGMENT)[0]
+        position + envelope.peek(log.segments.row[1].mapping.view, position - SEGMENT)[0]
     )
     assert log.read(next_position) is not None
     root, segments = restarted(disk)
@@ -439,7 +439,7 @@ def test_a_power_cut_while_the_rest_is_cleared_loses_nothing() -> None:
         for _ in range(max(1, budget("power_cuts") // 10)):
             disk = MemoryDisk()
             log, position = torn(disk)
-            log._segments.sync(0, log.end)
+            log.segments.sync(0, log.end)
             for folder in (disk.root().child("commitlog"), disk.root().child("lost")):
                 folder.sync()
             disk.crash_at = disk.operation_count + crash_at
@@ -470,12 +470,12 @@ def test_what_is_found_behind_the_flushed_position_is_written_again() -> None:
 
     disk = MemoryDisk()
     log = filled(disk, 20)
-    log._segments.sync(0, log.end)
+    log.segments.sync(0, log.end)
     flushed = log.end
     for number in range(20, 60):
         log.append(draft(number))
     disk.plan = fail
-    for segment in log._segments.row:
+    for segment in log.segments.row:
         with pytest.raises(OSError, match="injected"):
             segment.mapping.sync()
     after = disk.killed()
@@ -508,7 +508,7 @@ def test_after_a_power_cut_a_prefix_is_left_and_all_that_was_flushed() -> None:
                 appended += count
                 if random.random() < 0.1:
                     end = log.end
-                    log._segments.sync(flushed, end)
+                    log.segments.sync(flushed, end)
                     flushed = end
         except PowerCut:
             pass
@@ -538,7 +538,7 @@ def test_no_byte_of_an_entry_can_change_unseen() -> None:
     entries = [entry for _, entry in log.walk(0)]
 
     def flip(position: int, bit: int) -> None:
-        segment = log._segments.find(position)
+        segment = log.segments.find(position)
         assert segment is not None
         segment.mapping.view[position - segment.start] ^= 1 << bit
 
@@ -548,6 +548,6 @@ def test_no_byte_of_an_entry_can_change_unseen() -> None:
         bit = random.randrange(8)
         flip(position, bit)
         with pytest.raises(StoreCorrupt) as refused:
-            recovered(log._segments, 0, log.end)
+            recovered(log.segments, 0, log.end)
         assert refused.value.position == entry.position
         flip(position, bit)

@@ -24,7 +24,7 @@ def mixed_log() -> CommitLog:
             flags = INDEXED if kind == KINDS["indexed"] else 0
             one = one._replace(batch_count=3, sys_flag=flags)
         log.append(one)
-    assert len(log._segments) > 3
+    assert len(log.segments) > 3
     return log
 
 
@@ -54,8 +54,8 @@ def test_a_walk_hands_out_what_is_wanted_in_order(
 def test_a_walk_that_checks_stops_at_damage_even_where_it_passes_over(kind: str) -> None:
     log = mixed_log()
     position = [entry.position for _, entry in log.walk(0)][40 + KINDS[kind]]
-    log._segments.row[position // log._segments.row[0].size].mapping.view[
-        position % log._segments.row[0].size + 150
+    log.segments.row[position // log.segments.row[0].size].mapping.view[
+        position % log.segments.row[0].size + 150
     ] ^= 1
     walk = log.walk(0, batches=False, messages=False, checks=True)
     with pytest.raises(EntryError, match="checksum"):

@@ -31,7 +31,7 @@ def entry_at(keeping: Keeping, offset: int) -> tuple[Entry, bytes, bytes]:
 
 def empty_first(keeping: Keeping) -> None:
     keeping.store.checkpointer.take()
-    first, *_ = keeping.store.retention._sealed()
+    first, *_ = keeping.store.retention.sealed()
     for _ in keeping.store.retention.mover.empty(first):
         pass
 
@@ -179,7 +179,7 @@ def test_the_largest_entry_that_a_segment_takes_can_be_moved() -> None:
     keeping.store.appender.message(queue, Draft(b"", 0, 0, body))
     keeping.fill("short", 1)
     keeping.store.checkpointer.take()
-    _, second = keeping.store.retention._sealed()
+    _, second = keeping.store.retention.sealed()
     for _ in keeping.store.retention.mover.empty(second):
         pass
     entry, moved_body, _ = entry_at(keeping, 0)
@@ -194,7 +194,7 @@ def test_moving_pauses_after_some_entries_and_skips_what_expires_meanwhile() -> 
     topic = keeping.store.topics.get("long")
     end = keeping.queue("long").next_offset
     keeping.store.checkpointer.take()
-    [first] = keeping.store.retention._sealed()
+    [first] = keeping.store.retention.sealed()
     mover = keeping.store.retention.mover
     # The other topic's entries are dead, so that all that moves is of this one.
     keeping.store.topics.delete([keeping.store.topics.get("short")])
@@ -212,7 +212,7 @@ def test_a_unit_that_points_at_another_entry_stops_the_moving() -> None:
     keeping.fill("long", 2)
     keeping.fill_segment("short")
     keeping.store.checkpointer.take()
-    [first] = keeping.store.retention._sealed()
+    [first] = keeping.store.retention.sealed()
     mover, queue = keeping.store.retention.mover, keeping.queue("long")
     one, two = list(queue.walk(0))[:2]
     with pytest.raises(StoreCorrupt, match="no entry of offset 0 of queue 0"):
@@ -224,7 +224,7 @@ def test_entries_are_brought_in_before_they_are_read() -> None:
     keeping.fill("long", 2)
     keeping.fill_segment("short")
     keeping.store.checkpointer.take()
-    [first] = keeping.store.retention._sealed()
+    [first] = keeping.store.retention.sealed()
     fetched: list[tuple[int, int]] = []
 
     class Watched:

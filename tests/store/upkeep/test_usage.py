@@ -54,7 +54,7 @@ def test_emptying_row_after_row_appends_no_more_than_it_frees(
 
 def sealed(keeping: Keeping) -> list[Segment]:
     keeping.store.checkpointer.take()
-    return keeping.store.retention._sealed()
+    return keeping.store.retention.sealed()
 
 
 def weigh(keeping: Keeping) -> list[int | None]:

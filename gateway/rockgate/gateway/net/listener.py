@@ -27,7 +27,7 @@ class Listener:
     def __init__(self, listener: str, address: Address, sockets: list[socket.socket]) -> None:
         self.listener = listener
         self.address = address
-        self._sockets = sockets
+        self.sockets = sockets
         self._servers: list[asyncio.Server] = []
 
     @classmethod
@@ -58,17 +58,17 @@ class Listener:
     async def listen(self, factory: Callable[[], asyncio.BaseProtocol], *, backlog: int) -> None:
         """Take connections; from now on a client gets an answer."""
         loop = asyncio.get_running_loop()
-        for bound in self._sockets:
+        for bound in self.sockets:
             self._servers.append(await loop.create_server(factory, sock=bound, backlog=backlog))
 
     def close(self) -> None:
         """Take no more connections. Those taken live on."""
         for server in self._servers:
             server.close()
-        for bound in self._sockets:
+        for bound in self.sockets:
             with contextlib.suppress(OSError):
                 bound.close()
-        self._servers, self._sockets = [], []
+        self._servers, self.sockets = [], []
 
 
 def _resolve(listener: str, address: Address) -> list[tuple[socket.AddressFamily, str]]:

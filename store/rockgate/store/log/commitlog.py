@@ -65,7 +65,7 @@ class CommitLog:
         store_host: bytes = NO_HOST,
         wake_allocator: Callable[[], None] = lambda: None,
     ) -> None:
-        self._segments = segments
+        self.segments = segments
         self.digging = segments.digging
         self._clock_ms = clock.now_ms
         self._store_host = store_host
@@ -78,7 +78,7 @@ class CommitLog:
     @property
     def start(self) -> int:
         """The first position that is still there."""
-        return self._segments.start
+        return self.segments.start
 
     # Appending
 
@@ -87,7 +87,7 @@ class CommitLog:
         topic, queue_id, offset, body, properties, batch_count = draft[:6]
         born_ms, born_host, flag, sys_flag, reconsume_times, prepared_offset = draft[6:12]
         size = MESSAGE_SIZE_V4 + len(topic) + len(body) + len(properties)
-        segment = self._segments.active
+        segment = self.segments.active
         view = segment.mapping.bare
         at = self.end - segment.start
         if (
@@ -142,7 +142,7 @@ class CommitLog:
         tail, size, _ = frame
         body_size = len(body)
         size += body_size
-        segments = self._segments
+        segments = self.segments
         segment = segments.active
         view = segment.mapping.bare
         position = self.end
@@ -213,7 +213,7 @@ class CommitLog:
     def _write_all(self, drafts: Sequence[Draft], shapes: Sequence[Shape]) -> list[Written]:
         """Write a group in one piece: the bytes are those of `_write_each`."""
         packed, written = pack_group(drafts, shapes, self.end, self._now_ms(), self._store_host)
-        segment = self._segments.active
+        segment = self.segments.active
         segment.mapping.write(self.end - segment.start, packed)
         return written
 
@@ -237,7 +237,7 @@ class CommitLog:
         sizes = self._sizes(topic, contents, flags)
         size = sum(sizes)
         self._make_room(size)
-        segment = self._segments.active
+        segment = self.segments.active
         position = self.end
         ends = list(accumulate(sizes, initial=position))
         store_ms = self._now_ms()
@@ -267,7 +267,7 @@ class CommitLog:
         if len(topic) > envelope.TOPIC_SIZE_MAX:
             raise EntryTooLarge("the topic's name", len(topic), envelope.TOPIC_SIZE_MAX)
         fixed = envelope.envelope_size(topic, flags)
-        size_max = self._segments.segment_size - BLANK_SIZE - MOVED_SIZE
+        size_max = self.segments.segment_size - BLANK_SIZE - MOVED_SIZE
         _, bodies, properties, is_alike = contents
         count = len(bodies)
         if is_alike:
@@ -282,12 +282,12 @@ class CommitLog:
 
     def _wipe(self, size: int) -> None:
         """Zero what a failed append wrote, or it might come back behind a shorter one."""
-        segment = self._segments.active
+        segment = self.segments.active
         segment.mapping.write(self.end - segment.start, bytes(size))
 
     def _advance(self, end: int) -> None:
         self.end = end
-        if end >= self._segments.prepare_at:
+        if end >= self.segments.prepare_at:
             self._wake_allocator()
 
     def _shape(self, draft: Draft) -> Shape:
@@ -306,13 +306,13 @@ class CommitLog:
         if len(properties) + growth > PROPERTIES_SIZE_MAX + MOVED_SIZE:
             raise EntryTooLarge("the properties", len(properties), PROPERTIES_SIZE_MAX)
         size = envelope.head_size(flags) + len(draft.body) + tail
-        size_max = self._segments.segment_size - BLANK_SIZE - growth
+        size_max = self.segments.segment_size - BLANK_SIZE - growth
         if size > size_max:
             raise EntryTooLarge("the entry", size, size_max)
         return size, magic, properties, flags
 
     def _make_room(self, size: int) -> None:
-        segments = self._segments
+        segments = self.segments
         segment = segments.active
         if size + BLANK_SIZE > segment.size:
             raise EntryTooLarge("the group", size, segment.size - BLANK_SIZE)
@@ -324,7 +324,7 @@ class CommitLog:
             self.end = segment.end
 
     def _write(self, draft: Draft, shape: Shape, position: int, continues: int) -> Written:
-        segment = self._segments.active
+        segment = self.segments.active
         at = position - segment.start
         mapping = segment.mapping
         body = draft.body
@@ -357,11 +357,11 @@ class CommitLog:
 
     def segment_at(self, position: int) -> Segment | None:
         """Return the segment that holds a position; None if it is gone."""
-        return self._segments.find(position)
+        return self.segments.find(position)
 
     def slice(self, position: int, size: int) -> memoryview | None:
         """Return an entry's bytes as they lie; None if its segment is gone."""
-        segment = self._segments.find(position)
+        segment = self.segments.find(position)
         if segment is None:
             return None
         at = position - segment.start
@@ -372,7 +372,7 @@ class CommitLog:
 
         None if the position is not in the log; EntryError if no entry begins there.
         """
-        segment = self._segments.find(position)
+        segment = self.segments.find(position)
         if segment is None or position >= self.end:
             return None
         view = segment.mapping.view
@@ -394,4 +394,4 @@ class CommitLog:
     ) -> Walk:
         """Return the entries of a range in order: see `Walk`."""
         limit = self.end if end is None else end
-        return Walk(self._segments, start, limit, batches=batches, messages=messages, checks=checks)
+        return Walk(self.segments, start, limit, batches=batches, messages=messages, checks=checks)

@@ -223,7 +223,7 @@ class Retention:
         """Expire; then free the oldest segments for as long as that is worth it."""
         yield from self._expire()
         self._snapshot_for = 0
-        while row := self._sealed():
+        while row := self.sealed():
             oldest = row[0]
             yield from self.usage.weigh(row)
             sizes = [(each.size, self.usage.live_bytes(each) or 0) for each in row]
@@ -248,7 +248,7 @@ class Retention:
         self._begun_ms = self._clock.monotonic_ms()
         self._altered = {}
         self._snapshot_for = 0
-        while row := self._sealed():
+        while row := self.sealed():
             oldest = row[0]
             yield from self.usage.weigh(row[:1])
             if self.usage.live_bytes(oldest) != 0:
@@ -265,7 +265,7 @@ class Retention:
         self._begun_ms = self._clock.monotonic_ms()
         return self.expiry.run(self._topics)
 
-    def _sealed(self) -> list[Segment]:
+    def sealed(self) -> list[Segment]:
         """Return the segments that may go if nothing in them is needed."""
         return [each for each in self._segments.row[:-1] if each.end <= self._queues.sealed]
 

@@ -107,7 +107,7 @@ class Ledger(KafkaWorld):
     def open(self) -> None:
         super().open()
         store, folds = self.store, self.folds
-        durability = Durability(store)
+        self.durability = durability = Durability(store)
         self.coordinator = coordinator = coordinator_of(self)
         self.deadlines = Deadlines(
             transactions=folds.transactions,

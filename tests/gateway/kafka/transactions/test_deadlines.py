@@ -8,6 +8,7 @@ import pytest
 from tests.gateway.kafka.transactions.ledger import ID_EXPIRY_MS, Ledger
 
 from rockgate.gateway.kafka.transactions import coordinator
+from rockgate.gateway.kafka.transactions.markers import Markers
 from rockgate.gateway.kafka.transactions.transaction import Partition, TransactionState
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.records.control import Marker
@@ -111,15 +112,19 @@ def test_a_large_transaction_that_cannot_be_ended_holds_up_no_other(
         for partition in range(first, first + 5):
             ledger.write(producers[id_], 0, b"a", id_=id_, partition=partition)
         assert ledger.end(producers[id_], commit=True, id_=id_).code == 0
-    markers = ledger.coordinator._markers
-    real = markers.append
+    real = Markers.append
 
-    def append(marker: Marker, partitions: Sequence[Partition], states: Sequence[Intake]) -> None:
+    def append(
+        markers: Markers,
+        marker: Marker,
+        partitions: Sequence[Partition],
+        states: Sequence[Intake],
+    ) -> None:
         if marker.producer_id == producers["bad"].id:
             raise StoreFull("no room on disk")
-        real(marker, partitions, states)
+        real(markers, marker, partitions, states)
 
-    monkeypatch.setattr(markers, "append", append)
+    monkeypatch.setattr(Markers, "append", append)
     failures = 0
     for _ in range(20):
         try:
@@ -129,7 +134,7 @@ def test_a_large_transaction_that_cannot_be_ended_holds_up_no_other(
     good, bad = (ledger.folds.transactions.find(id_) for id_ in ("good", "bad"))
     assert good is not None and good.state is TransactionState.COMPLETE_COMMIT
     assert bad is not None and bad.state is TransactionState.PREPARE_COMMIT and failures > 1
-    monkeypatch.setattr(markers, "append", real)
+    monkeypatch.setattr(Markers, "append", real)
     while ledger.coordinator.step():
         pass
     assert [each.state for each in (good, bad)] == [TransactionState.COMPLETE_COMMIT] * 2

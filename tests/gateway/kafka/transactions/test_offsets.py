@@ -37,7 +37,7 @@ class Offsets(Ledger):
 
     def open(self) -> None:
         super().open()
-        durability = self.handlers[ApiKey.END_TXN]._durability
+        durability = self.durability
         catalog, progress = (
             StoreCatalog(self.store.topics, 1000),
             StoreProgress(self.store.progress),

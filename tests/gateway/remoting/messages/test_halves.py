@@ -10,6 +10,7 @@ import pytest
 from tests.budget import budget
 from tests.gateway.remoting.client import Client, messages
 from tests.gateway.remoting.halfworld import SYSTEM, HalfWorld
+from tests.gateway.remoting.world import Noting, NotingWorld
 from tests.seeds import seeded
 from tests.world import CONFIG, SECOND
 
@@ -24,7 +25,6 @@ from rockgate.protocol.remoting.codes import ONEWAY_FLAG, ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers.transactions import EndTransactionHeader
 from rockgate.store.errors import StoreFull
-from rockgate.store.store import Store
 from rockgate.store.testing.memory_files import MemoryDisk, PowerCut
 
 DAY_MS = 86_400_000
@@ -295,27 +295,18 @@ def test_an_undecided_half_message_outlives_retention() -> None:
 
 def test_under_sync_flush_the_answer_waits_for_the_whole_group() -> None:
     """Of an atomic group that is not on disk to its end a restart would find nothing."""
-    world = HalfWorld(store=replace(CONFIG, flush="sync"))
-    world.halves._durability = noting = Noting(world.store)
+    world = NotingHalves(store=replace(CONFIG, flush="sync"))
     world.prepare()
-    assert noting.waited == [world.store.log.end]
+    assert world.noting.waited == [world.store.log.end]
 
 
-class Noting(Durability):
-    """Notes what is waited for, and waits for nothing."""
-
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
-        self.waited: list[int] = []
-
-    def after(self, position: int, answer: Any) -> Any:
-        self.waited.append(position)
-        return answer
+class NotingHalves(NotingWorld, HalfWorld):
+    """Half messages, and what their answers wait for."""
 
 
 @pytest.mark.parametrize("is_sync", [False, True])
 def test_whoever_waits_for_a_commit_waits_as_for_a_send_to_that_topic(is_sync: bool) -> None:
-    world = HalfWorld()
+    world = NotingHalves()
     config = {"flush.messages": "1"} if is_sync else {}
     world.store.topics.set_config({world.store.topics.get("orders"): config})
     noting = Noting(world.store)
@@ -331,7 +322,6 @@ def test_whoever_waits_for_a_commit_waits_as_for_a_send_to_that_topic(is_sync: b
         command = Command(37, headers.write(header), flag=flag)
         return requests.end(command, world.producer())  # type: ignore[arg-type]
 
-    world.halves._durability = Noting(world.store)
     waited_for, not_waited_for = world.prepare(), world.prepare()
     answer = end_one(waited_for.offset, 0)
     assert isinstance(answer, Command)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.gateway.remoting.retryworld import BORN_HOST, BORN_MS, RetryWorld
+from tests.gateway.remoting.world import NotingWorld
 from tests.store.reading import entries
 from tests.world import CONFIG, SECOND
 
 from rockgate.gateway.remoting.server.errors import Refused
-from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.transcode.batches import Transcoding
 from rockgate.protocol.entry import unpack_host
 from rockgate.protocol.kafka.records.batch import Compression, read_header
@@ -312,18 +311,14 @@ def test_a_client_that_reads_nothing_can_send_there_with_any_number() -> None:
 @pytest.mark.parametrize("level", [1, -1])
 def test_under_sync_flush_the_answer_waits_for_the_schedule_too(level: int) -> None:
     """Of an atomic group that is not on disk to its end a restart would find nothing."""
-    world = RetryWorld(config=replace(CONFIG, flush="sync"))
+
+    class NotingRetries(NotingWorld, RetryWorld):
+        """Retries, and what their answers wait for."""
+
+    world = NotingRetries(config=replace(CONFIG, flush="sync"))
     message = world.published()
-    waited: list[int] = []
-
-    class Noting(Durability):
-        def after(self, position: int, answer: Any) -> Any:
-            waited.append(position)
-            return answer
-
-    world.delays._durability = Noting(world.store)
     world.give_back(message, level=level)
-    assert waited == [world.store.log.end]
+    assert world.noting.waited == [world.store.log.end]
 
 
 def test_a_retry_topic_that_is_deleted_and_made_anew_by_a_heartbeat_gets_nothing_of_before() -> (
