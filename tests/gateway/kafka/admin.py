@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 from tests.gateway.kafka.world import KafkaWorld
 from tests.world import CONFIG
 
-from rockgate.gateway.kafka.configs.altering import (
+from rockgate.gateway.kafka.configs.loggers import LoggerLevels
+from rockgate.gateway.kafka.configs.resources import (
     Alterable,
     GroupResources,
     Resources,
     ResourceType,
     TopicResources,
 )
-from rockgate.gateway.kafka.configs.loggers import LoggerLevels
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.embedded.placement import SingleNode

@@ -9,7 +9,7 @@ from tests.gateway.kafka.admin import answered, seen
 from tests.gateway.kafka.far import REFUSED, AtOnce, Far, FarPlacement, unlimited
 from tests.gateway.kafka.world import call
 
-from rockgate.gateway.kafka.configs.altering import Alterable, ResourceType, TopicResources
+from rockgate.gateway.kafka.configs.resources import Alterable, ResourceType, TopicResources
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 from rockgate.gateway.kafka.handlers.alter_configs import AlterConfigs
 from rockgate.gateway.kafka.handlers.create_partitions import CreatePartitions

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rockgate.gateway.batches.threads import BatchThreads
-from rockgate.gateway.kafka.configs.altering import (
+from rockgate.gateway.kafka.configs.broker import BrokerConfig
+from rockgate.gateway.kafka.configs.resources import (
     Alterable,
     GroupResources,
     Resources,
     ResourceType,
     TopicResources,
 )
-from rockgate.gateway.kafka.configs.broker import BrokerConfig
 from rockgate.gateway.kafka.configs.stored import ResourceConfigs
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 from rockgate.gateway.kafka.configs.topic_settings import SettingsCache

@@ -4,7 +4,7 @@ from rockgate.gateway.compose.broker_configs import topic_defaults
 from rockgate.gateway.compose.config import gather
 from rockgate.gateway.compose.config.sources import from_pairs
 from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
-from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
+from rockgate.gateway.kafka.configs.topic_defaults import ConfigSource, TopicDefaults, source_of
 
 
 def defaults(*pairs: str) -> TopicDefaults:
@@ -44,3 +44,14 @@ def test_a_topic_s_own_config_goes_before_the_default() -> None:
     assert found.text({}, "retention.ms") == "5"
     assert found.text({"retention.ms": "9"}, "retention.ms") == "9"
     assert found.text({}, "segment.ms") == "604800000"
+
+
+def test_a_config_comes_from_the_topic_or_the_server_or_nobody() -> None:
+    defaults = TopicDefaults({"retention.ms": "5"})
+    assert source_of("retention.ms", {"retention.ms": "5"}, defaults) is ConfigSource.TOPIC
+    assert source_of("retention.ms", {}, defaults) is ConfigSource.SERVER
+    assert source_of("segment.ms", {}, defaults) is ConfigSource.DEFAULT
+
+
+def test_the_numbers_are_kafka_s() -> None:
+    assert [int(source) for source in ConfigSource] == [1, 4, 5, 6, 8]

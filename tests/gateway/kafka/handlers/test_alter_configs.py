@@ -9,7 +9,7 @@ from tests.world import CONFIG
 
 from rockgate.gateway.compose.broker_configs import broker_configs, topic_defaults
 from rockgate.gateway.compose.config import gather
-from rockgate.gateway.kafka.configs.altering import Alterable
+from rockgate.gateway.kafka.configs.resources import Alterable
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 from rockgate.gateway.kafka.configs.topic_settings import SettingsCache
 from rockgate.gateway.kafka.handlers.alter_configs import AlterConfigs

@@ -7,8 +7,19 @@ server has too; all others are as the table of configs has them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import IntEnum
 
 from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
+
+
+class ConfigSource(IntEnum):
+    """Who says what a config is, by Kafka's numbers (ConfigSource in DescribeConfigs)."""
+
+    TOPIC = 1
+    SERVER = 4
+    DEFAULT = 5
+    LOGGER = 6
+    GROUP = 8
 
 
 class TopicDefaults:
@@ -31,3 +42,10 @@ class TopicDefaults:
     def text(self, config: Mapping[str, str], name: str) -> str:
         """What holds for a topic of this config."""
         return config.get(name, self._values[name])
+
+
+def source_of(name: str, config: Mapping[str, str], defaults: TopicDefaults) -> ConfigSource:
+    """Who says what this config is for a topic."""
+    if name in config:
+        return ConfigSource.TOPIC
+    return ConfigSource.SERVER if name in defaults.set_by_server else ConfigSource.DEFAULT

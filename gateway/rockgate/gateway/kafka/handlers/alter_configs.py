@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
 
-from rockgate.gateway.kafka.configs.altering import Alterable, Resources
-from rockgate.gateway.kafka.configs.requests import ConfigRequests
+from rockgate.gateway.kafka.configs.alteration import ConfigRequests
+from rockgate.gateway.kafka.configs.resources import Alterable, Resources
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.request.now import Durable
 from rockgate.gateway.kafka.request.peer import Call

@@ -33,9 +33,8 @@ from collections.abc import Set as AbstractSet
 from operator import attrgetter
 
 from rockgate.gateway.kafka.configs.checks import TOPICS
-from rockgate.gateway.kafka.configs.sources import source_of
 from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
-from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
+from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults, source_of
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Slicing, Steps, in_slices

@@ -27,19 +27,18 @@ from collections.abc import Awaitable, Generator, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from rockgate.gateway.kafka.configs import loggers
-from rockgate.gateway.kafka.configs.altering import (
+from rockgate.gateway.kafka.configs.broker import BrokerConfig
+from rockgate.gateway.kafka.configs.group import GROUP_CONFIGS
+from rockgate.gateway.kafka.configs.resources import (
     KEY,
     ResourceType,
     check_broker,
     check_this_broker,
     unserved,
 )
-from rockgate.gateway.kafka.configs.broker import BrokerConfig
-from rockgate.gateway.kafka.configs.group import GROUP_CONFIGS
-from rockgate.gateway.kafka.configs.sources import ConfigSource, source_of
 from rockgate.gateway.kafka.configs.stored import ResourceConfigs
 from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
-from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
+from rockgate.gateway.kafka.configs.topic_defaults import ConfigSource, TopicDefaults, source_of
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Each, Slicing, Steps, at_once, in_slices
 from rockgate.gateway.kafka.request.dedup import once_in_steps

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterator
 from collections.abc import Set as AbstractSet
 
-from rockgate.gateway.kafka.configs.altering import ResourceType
+from rockgate.gateway.kafka.configs.resources import ResourceType
 from rockgate.gateway.kafka.configs.stored import ResourceConfigs
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Each, Slicing

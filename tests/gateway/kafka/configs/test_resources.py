@@ -3,7 +3,7 @@
 import pytest
 from tests.gateway.kafka.admin import NODE_ID, Admin
 
-from rockgate.gateway.kafka.configs.altering import (
+from rockgate.gateway.kafka.configs.resources import (
     KEY,
     ResourceType,
     check_broker,

@@ -1,4 +1,4 @@
-"""Changing the configs of resources: what AlterConfigs and IncrementalAlterConfigs have in common.
+"""What has configs: topics, groups, this node and its loggers, each type by itself.
 
 Each type of resource says what configs there are, what is set, and takes a change. The server's own
 settings are read when it starts, and whoever tries to change one is told which it is.
@@ -6,29 +6,25 @@ settings are read when it starts, and whoever tries to change one is told which 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from enum import IntEnum
 from operator import attrgetter
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias
 
 from rockgate.gateway.kafka.configs.broker import BrokerConfig
 from rockgate.gateway.kafka.configs.checks import GROUPS, TOPICS, ConfigTable
 from rockgate.gateway.kafka.configs.stored import ResourceConfigs
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 from rockgate.gateway.kafka.request import names
-from rockgate.gateway.kafka.request.errors import RequestError, explain
+from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.request.now import Now
 from rockgate.gateway.kafka.topics.catalog import (
     NO_REFUSALS,
-    Refusal,
     Refusals,
     TopicCatalog,
     TopicView,
 )
 from rockgate.protocol.kafka.errors import ErrorCode
-from rockgate.store.errors import StoreError
 
 CHANGE_COST = 5
 _PARTITIONS_PER_COST = 50
@@ -66,8 +62,6 @@ class Resource(NamedResource, Protocol):
         ...
 
 
-Asked = TypeVar("Asked", bound=Resource)
-Result = TypeVar("Result")
 Key: TypeAlias = tuple[int, str]
 KEY: Callable[[NamedResource], Key] = attrgetter("resource_type", "resource_name")
 """What two mentions of one resource have in common."""
@@ -96,11 +90,6 @@ class Resources(Protocol):
     def put(self, configs: Mapping[str, Mapping[str, str]]) -> Now[Refusals]:
         """Replace what is set for some of them; RequestError if none of it can be."""
         ...
-
-
-Plan = Callable[[Resources, Mapping[str, str], Asked], Mapping[str, str]]
-"""What shall be set for a resource that has something set, or RequestError."""
-Answer = Callable[[Asked, ErrorCode, str | None], Result]
 
 
 class TopicResources:
@@ -220,90 +209,6 @@ class Alterable:
         raise RequestError(ErrorCode.INVALID_REQUEST, told)
 
 
-class Altering(Generic[Asked, Result]):
-    """A slice of resources to be altered."""
-
-    def __init__(
-        self,
-        *,
-        alterable: Alterable,
-        plan: Plan[Asked],
-        answer: Answer[Asked, Result],
-        repeated: AbstractSet[Key],
-        is_dry: bool,
-    ) -> None:
-        self._alterable = alterable
-        self._plan = plan
-        self._answer = answer
-        self._repeated = repeated
-        self._is_dry = is_dry
-        # Not the errors themselves: an error knows the frame that keeps it, which is a cycle.
-        self._outcomes: list[tuple[Asked, tuple[ErrorCode, str] | None]] = []
-        self._planned: dict[int, tuple[Resources, dict[str, Mapping[str, str]]]] = {}
-
-    def take(self, asked: Asked, /) -> int:
-        """Check what a resource shall become."""
-        name = asked.resource_name
-        try:
-            if KEY(asked) in self._repeated:
-                raise RequestError(
-                    ErrorCode.INVALID_REQUEST, "the resource is named more than once"
-                )
-            resources = self._alterable.of(asked)
-            planned = self._planned_for(resources, asked)
-        except RequestError as error:
-            self._outcomes.append((asked, (error.code, error.reason)))
-            return 0
-        self._planned.setdefault(asked.resource_type, (resources, {}))[1][name] = planned
-        self._outcomes.append((asked, None))
-        return resources.cost(name)
-
-    def _planned_for(self, resources: Resources, asked: Asked) -> Mapping[str, str]:
-        try:
-            config = resources.config(asked.resource_name)
-        except RequestError as missing:
-            if missing.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                # Kafka tells of a wrong config first, and then that there is no such topic.
-                self._plan(resources, {}, asked)
-            raise
-        _check_once(asked.configs)
-        return self._plan(resources, config, asked)
-
-    def finish(self) -> Now[Sequence[Result]]:
-        """Alter all that passed."""
-        refusals: dict[int, Refusals] = {}
-        waiting: dict[int, Awaitable[Refusals]] = {}
-        for type_, (resources, configs) in () if self._is_dry else self._planned.items():
-            try:
-                outcome = resources.put(configs)
-            except (RequestError, StoreError) as error:
-                outcome = dict.fromkeys(configs, Refusal(*explain(error)))
-            if isinstance(outcome, Awaitable):
-                waiting[type_] = outcome
-            else:
-                refusals[type_] = outcome
-        return self._finish_after(refusals, waiting) if waiting else self._answered(refusals)
-
-    async def _finish_after(
-        self, refusals: dict[int, Refusals], waiting: Mapping[int, Awaitable[Refusals]]
-    ) -> Sequence[Result]:
-        for type_, outcome in waiting.items():
-            refusals[type_] = await outcome
-        return self._answered(refusals)
-
-    def _answered(self, refusals: Mapping[int, Refusals]) -> Sequence[Result]:
-        done: tuple[ErrorCode, None] = (ErrorCode.NONE, None)
-        return [
-            self._answer(
-                asked,
-                *refusals.get(asked.resource_type, NO_REFUSALS).get(asked.resource_name, done),
-            )
-            if refused is None
-            else self._answer(asked, *refused)
-            for asked, refused in self._outcomes
-        ]
-
-
 def unserved(resource_type: int) -> str:
     """Why a resource is not looked at."""
     try:
@@ -326,12 +231,3 @@ def check_this_broker(name: str, node_id: int) -> None:
     if not name:
         raise RequestError(ErrorCode.INVALID_REQUEST, "a broker logger resource names a broker")
     check_broker(name, node_id)
-
-
-def _check_once(configs: Iterable[NamedConfig]) -> None:
-    counts = Counter(config.name for config in configs)
-    for name, count in counts.items():
-        if count > 1:
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST, f"config {name[:80]!r} is given more than once"
-            )
