@@ -15,7 +15,7 @@ from bench.peers.tools import find_java
 from tests.gateway.remoting.client import Client, messages
 from tests.gateway.server import RunningServer
 from tests.house.markdown import Block, blocks
-from tests.house.snippets import JAVA, addressed, guides, run_in_guide
+from tests.house.snippets import JAVA, addressed, guides, missing_headers, run_in_guide
 from tests.waiting import wait_until
 
 HERE = Path(__file__).resolve().parent
@@ -64,6 +64,8 @@ def test_everything_on_the_guide_runs(java: object, page: Path, tmp_path: Path) 
                     leave_out(reason)
             elif "run" in block.words:
                 printed.append(run_in_guide(block, folder, server))
+            elif "output" in block.words:
+                assert missing_headers(block, "".join(printed)) == []
         broker.socket.close()
     told = "".join(printed)
     assert "a broken order, retry 2" in told

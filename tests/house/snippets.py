@@ -89,3 +89,11 @@ def run_in_guide(block: Block, folder: Path, server: RunningServer) -> str:
         "ROCKGATE_BROKER": addresses["remoting"],
     }
     return run_block(block, addressed(block.text, server), folder, variables)
+
+
+def missing_headers(block: Block, printed: str) -> list[str]:
+    """The headers of the tables in a block of output that commands do not print any more."""
+    lines = {" ".join(line.split()) for line in printed.splitlines()}
+    tables = block.text.strip().split("\n\n")
+    headers = [" ".join(table.splitlines()[0].split()) for table in tables]
+    return [header for header in headers if header not in lines]

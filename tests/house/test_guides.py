@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.gateway.server import RunningServer
 from tests.house.markdown import Block, blocks, links, pages
-from tests.house.snippets import BY_HAND, GUIDES, guides, run_in_guide
+from tests.house.snippets import BY_HAND, GUIDES, guides, missing_headers, run_in_guide
 
 PROGRAMS = {"sh", "bash", "python", "java"}
 # What starts the server itself, sets the machine up, or leaves things as they are.
@@ -27,9 +27,12 @@ def test_everything_on_a_guide_runs(page: Path, tmp_path: Path) -> None:
     folder = tmp_path / "reader"
     folder.mkdir()
     with RunningServer(tmp_path, rocketmq=True) as server:
+        printed = ""
         for block in blocks(page):
             if "run" in block.words:
-                run_in_guide(block, folder, server)
+                printed += run_in_guide(block, folder, server)
+            elif "output" in block.words:
+                assert missing_headers(block, printed) == []
         server.stop_cleanly()
 
 
