@@ -45,13 +45,15 @@ class Upkeep:
         self.rounds: list[Steps] = []
         real = Steps.add
 
-        def add(steps: Steps, name: str, step: Callable[[], bool]) -> None:
+        def add(
+            steps: Steps, name: str, step: Callable[[], bool], *, appends: bool = False
+        ) -> None:
             if steps not in self.rounds:
                 self.rounds.append(steps)
                 steps._monotonic_ms = self.clock.monotonic_ms
             assert name not in self.watched, "a name is one step in logs and metrics"
             self.watched[name] = Watched(step)
-            real(steps, name, self.watched[name])
+            real(steps, name, self.watched[name], appends=appends)
 
         monkeypatch.setattr(Steps, "add", add)
 
