@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Self
+from typing import Self, Unpack
 
+from rockgate.store.attachments import Attachments, attach
 from rockgate.store.clock import Clock
 from rockgate.store.config import StoreConfig
 from rockgate.store.delay.delivery import Deliveries
@@ -87,7 +88,7 @@ class Store:
         self._threads: list[Worker] = []
         self._posted: Post | None = None
         self.on_flushed: Callable[[int], None] = lambda position: None
-        """Told after every flush up to where it came: what sync queues show has grown."""
+        self._attached: set[str] = set()
         directory.lock("lock")
         try:
             self._open(folds, policy_of, store_host, new_topic_id)
@@ -158,11 +159,7 @@ class Store:
             jobs=lambda: self._jobs,
         )
         self.lookup = Lookup(
-            log=self.log,
-            topics=self.topics,
-            queues=self.queues,
-            reader=self.reader,
-            keys=self.keys,
+            log=self.log, topics=self.topics, queues=self.queues, reader=self.reader, keys=self.keys
         )
 
     def _make_upkeep(self) -> None:
@@ -256,8 +253,7 @@ class Store:
     def begin_epoch(self, number: int | None = None) -> Self:
         """Begin to write, in the next epoch or in one that somebody else has numbered.
 
-        Marks the run as unfinished and appends the epoch's entry; without room for that upkeep
-        tries it again, and nothing else is taken before.
+        Without room for the epoch's entry upkeep tries again, and nothing else is taken before.
         """
         assert self.appender.is_read_only, "one epoch a run"
         try:
@@ -320,6 +316,10 @@ class Store:
                 raise self.flusher.failure
 
     # Life
+
+    def attach(self, **given: Unpack[Attachments]) -> None:
+        """Hang what others do on to the store, each once."""
+        attach(self, self._attached, given)
 
     @property
     def segments(self) -> Segments:

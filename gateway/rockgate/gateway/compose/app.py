@@ -220,8 +220,7 @@ class Server:
         resources.callback(close_store, store)
         loop = asyncio.get_running_loop()
         store.start(posting(loop))
-        if store.keys is not None:
-            store.keys.later = partial(loop.call_later, KEYS_SECONDS)
+        store.attach(keys_later=partial(loop.call_later, KEYS_SECONDS))
         return store, *made[0]
 
     def standing(self) -> str:

@@ -202,12 +202,14 @@ class KafkaAssembly:
         """Make what delays records, and let it know what comes due; held batches go on."""
         store, held, remoting = self.store, self.folds.held, self.config.remoting
         terms = Terms(read_levels(remoting.delay_levels), remoting.delay_ms_max)
-        store.deliveries.records = Redelivering(
-            topics=store.topics,
-            queues=store.queues,
-            epochs=store.epochs,
-            clock=store.clock,
-            settings=self.settings,
+        store.attach(
+            records=Redelivering(
+                topics=store.topics,
+                queues=store.queues,
+                epochs=store.epochs,
+                clock=store.clock,
+                settings=self.settings,
+            )
         )
         store.retention.keep(held)
         return (

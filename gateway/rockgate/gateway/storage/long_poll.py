@@ -121,8 +121,7 @@ class Waiting:
 
     def follow(self, store: Store) -> None:
         """Hear of everything in a store that readers could see."""
-        store.appender.on_append = self.wake
-        store.on_flushed = self.wake_flushed
+        store.attach(on_append=self.wake, on_flushed=self.wake_flushed)
         store.topics.on_deleted.append(lambda topic: self.wake_topic(topic.id))
         store.topics.on_altered.append(lambda topic: self.wake_topic(topic.id))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from rockgate.protocol.entry import Buffer, Contents
@@ -40,9 +40,6 @@ class StateAppender(Protocol):
 
 class Appender(StateAppender, Protocol):
     """Appends to queues; what was appended can be read at once."""
-
-    on_append: Callable[[Queue], None]
-    """Told of every queue that got something."""
 
     def batch(
         self,

@@ -60,9 +60,6 @@ class Delays(Protocol):
 class Deliveries(Protocol):
     """Schedules what is to wait, and delivers it."""
 
-    redeliver: Redeliver | None
-    """Says what becomes of a message that waited; without it nothing is delivered."""
-
     @property
     def jobs(self) -> Callable[[], Jobs]:
         """Where slow work goes at present."""

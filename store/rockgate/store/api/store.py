@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, Unpack
 
 from rockgate.store.api.append import Appender
 from rockgate.store.api.clock import Clock
@@ -13,6 +12,7 @@ from rockgate.store.api.progress import CommittedOffsets, Progress
 from rockgate.store.api.queues import Queue, Queues
 from rockgate.store.api.read import Lookup, Reader
 from rockgate.store.api.topics import Topic, TopicLookup, Topics
+from rockgate.store.attachments import Attachments
 from rockgate.store.config import StoreConfig
 
 __all__ = ["FlushedLog", "ReadOnlyStore", "Store"]
@@ -84,8 +84,8 @@ class FlushedLog(Protocol):
 class Store(ReadOnlyStore, FlushedLog, Protocol):
     """All parts of one store. Its methods, and theirs, belong to one thread."""
 
-    on_flushed: Callable[[int], None]
-    """Told after every flush up to where it came: what sync queues show has grown."""
+    def attach(self, **given: Unpack[Attachments]) -> None:
+        """Hang what others do on to the store, each once."""
 
     @property
     def topics(self) -> Topics:

@@ -38,7 +38,7 @@ class StoreSource:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._fsyncs = Durations()
-        store.flusher.on_synced = self._fsyncs.add
+        store.attach(on_synced=self._fsyncs.add)
 
     def __call__(self, page: Exposition) -> Iterator[None]:
         """Tell."""

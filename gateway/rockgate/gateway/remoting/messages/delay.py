@@ -82,7 +82,7 @@ class Delays:
         self._durability = durability
         self._levels_ms = levels_ms
         self._delay_ms_max = delay_ms_max
-        store.deliveries.redeliver = self.redeliver
+        store.attach(redeliver=self.redeliver)
 
     def take(self, incoming: Incoming) -> Taken:
         """Append a message that waits; its answer names the queue that was asked for."""

@@ -1,0 +1,62 @@
+"""What others hang on to a store: everything that it calls and did not make, in one list.
+
+Each may be attached once in a store's life. Without it the store goes on, and tells nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypedDict
+
+from rockgate.store.delay.delivery import Deliveries
+from rockgate.store.delay.given import Records, Redeliver
+from rockgate.store.keys.keyindex import KeyIndex
+from rockgate.store.log.flusher import Flusher
+from rockgate.store.queues.view import QueueView
+from rockgate.store.write.append import Appender
+
+
+class Attachments(TypedDict, total=False):
+    """All of them, by name."""
+
+    redeliver: Redeliver
+    """Says what becomes of a message that waited; without it nothing is delivered."""
+    records: Records
+    """Says what becomes of records of a batch that waited."""
+    on_append: Callable[[QueueView], None]
+    """Told of every queue that got something."""
+    on_flushed: Callable[[int], None]
+    """Told after every flush up to where it came: more of sync queues is visible."""
+    on_synced: Callable[[float], None]
+    """Told how long each fsync took, by the thread that waited for it."""
+    keys_later: Callable[[Callable[[], None]], object]
+    """Runs work on the key index a little later, so that it does not hold up an answer."""
+
+
+class Parts(Protocol):
+    """The parts of a store that call others."""
+
+    deliveries: Deliveries
+    appender: Appender
+    flusher: Flusher
+    keys: KeyIndex | None
+    on_flushed: Callable[[int], None]
+
+
+def attach(parts: Parts, taken: set[str], given: Attachments) -> None:
+    """Hang what is given on to the parts; ValueError for what was attached before."""
+    if again := taken & given.keys():
+        raise ValueError(f"attached before: {', '.join(sorted(again))}")
+    taken.update(given)
+    if "redeliver" in given:
+        parts.deliveries.redeliver = given["redeliver"]
+    if "records" in given:
+        parts.deliveries.records = given["records"]
+    if "on_append" in given:
+        parts.appender.on_append = given["on_append"]
+    if "on_flushed" in given:
+        parts.on_flushed = given["on_flushed"]
+    if "on_synced" in given:
+        parts.flusher.on_synced = given["on_synced"]
+    if "keys_later" in given and parts.keys is not None:
+        parts.keys.later = given["keys_later"]
