@@ -6,6 +6,7 @@ import pytest
 from tests.gateway.kafka.world import KafkaWorld
 from tests.world import NOW_MS
 
+from rockgate.gateway.kafka.fetch import collector
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.fetch import Diverging, FetchedPartition
 from rockgate.protocol.kafka.messages.fetch import FetchPartition
@@ -241,3 +242,10 @@ def test_message_entries_are_limited_by_size_too() -> None:
     assert offsets(read(world, 1, limits=(1, False))) == []
     assert offsets(read(world, 1, limits=(2 * first.size, False))) == [1, 2]
     assert offsets(read(world, 0, limits=(1, True))) == [0]
+
+
+def test_the_collector_asks_a_fetched_partition_by_the_right_places() -> None:
+    fields = FetchedPartition._fields
+    assert fields[collector._ERROR] == "error_code"
+    assert fields[collector._RECORDS] == "records"
+    assert fields[collector._DIVERGING] == "diverging"

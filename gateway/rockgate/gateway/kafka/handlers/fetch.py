@@ -267,7 +267,7 @@ class Fetch:
         for wanted, finding in found:
             fetched = finding[0]
             if is_telling:
-                end = fetched[3] if is_committed else fetched[2]
+                end = fetched.last_stable_offset if is_committed else fetched.high_watermark
                 if not tell(wanted, fetched, end) and is_incremental:
                     continue
             partitions = topics.get(wanted.topic)

@@ -242,6 +242,7 @@ class Produce:
             done = self._produce(append, topic, queue, records)
         except (MalformedBatch, RequestError, StoreError):
             return None
+        # By index: base offset, append time and log start, for the request that comes most.
         return done and encode_single(named, index, done[2], done[3], done[4])
 
     def refuse(self, request: ProduceRequest, code: ErrorCode) -> Produced:

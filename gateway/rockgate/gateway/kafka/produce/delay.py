@@ -57,13 +57,13 @@ class RecordDelays:
         # What nobody can read yet is not found by its time either.
         record_ms = append_ms if append_ms >= 0 and waits.rest_count else waits.rest_max_ms
         draft = Draft(
-            b"",
-            0,
-            0,
-            body,
-            b"",
-            header.record_count,
-            record_ms,
+            topic=b"",
+            queue_id=0,
+            offset=0,
+            body=body,
+            properties=b"",
+            batch_count=header.record_count,
+            born_ms=record_ms,
             sys_flag=sys_flag,
             stamp=stamp,
         )
@@ -92,5 +92,5 @@ class RecordDelays:
             UNDECIDED if is_owned else now_ms,
         )
         marked = draft._replace(sys_flag=draft.sys_flag | DELAYED)
-        change = Draft(HELD_TOPIC, 0, -1, encode(Kind.HOLD, hold))
+        change = Draft(topic=HELD_TOPIC, queue_id=0, offset=-1, body=encode(Kind.HOLD, hold))
         return self._appender.group([Intake(queue, marked), Intake(None, change)])[0]

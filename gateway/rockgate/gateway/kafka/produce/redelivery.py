@@ -143,13 +143,13 @@ class Redelivering:
             largest_ms = max(record.timestamp for record in records)
         append_ms = self._clock.now_ms() if settings.is_append_time else -1
         draft = Draft(
-            b"",
-            0,
-            0,
-            body,
-            b"",
-            count,
-            largest_ms if append_ms < 0 else append_ms,
+            topic=b"",
+            queue_id=0,
+            offset=0,
+            body=body,
+            properties=b"",
+            batch_count=count,
+            born_ms=largest_ms if append_ms < 0 else append_ms,
             sys_flag=INDEXED if settings.is_indexed else 0,
             stamp=self._stamp(append_ms),
         )

@@ -16,11 +16,11 @@ LOOKED_AT_MAX: Final = 64
 
 
 def first_partition_error(response: Any) -> int:
-    """The error of an answer to Produce or Fetch, which are tuples of tuples and come often."""
+    """The error of an answer to Produce or Fetch, which have no declaration and come often."""
     for topic in response.topics:
-        for partition in topic[2]:
-            if partition[1]:
-                return int(partition[1])
+        for partition in topic.partitions:
+            if partition.error_code:
+                return int(partition.error_code)
     return int(getattr(response, "error_code", 0))
 
 

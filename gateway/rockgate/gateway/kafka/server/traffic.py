@@ -21,7 +21,7 @@ class Traffic:
         for name, topic_id, partitions in topics:
             size = 0
             for partition in partitions:
-                for records in partition[5] or ():
+                for records in partition.records or ():
                     size += len(records)
             if not size:
                 continue

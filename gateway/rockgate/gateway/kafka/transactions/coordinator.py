@@ -316,7 +316,7 @@ class Coordinator:
 
 
 def _state(topic: bytes, body: bytes) -> Intake:
-    return Intake(None, Draft(topic, 0, -1, body))
+    return Intake(None, Draft(topic=topic, queue_id=0, offset=-1, body=body))
 
 
 def _has_many_offsets(transaction: Transaction) -> bool:

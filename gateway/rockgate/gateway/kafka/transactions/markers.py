@@ -78,11 +78,11 @@ class Markers:
             queue = self._queues.of(topic_id)[queue_id]
             properties = pack_properties(((FIRST.decode(), str(first)),))
             draft = Draft(
-                queue.topic,
-                queue_id,
-                -1,
-                body,
-                properties,
+                topic=queue.topic,
+                queue_id=queue_id,
+                offset=-1,
+                body=body,
+                properties=properties,
                 batch_count=1,
                 born_ms=now_ms,
                 stamp=self._stamp,
@@ -119,7 +119,10 @@ class Markers:
             is_commit=marker.type is MarkerType.COMMIT,
             now_ms=self._delay_ms(),
         )
-        return [Intake(None, Draft(topic, 0, -1, body)) for topic, body in decided]
+        return [
+            Intake(None, Draft(topic=topic, queue_id=0, offset=-1, body=body))
+            for topic, body in decided
+        ]
 
     def _stamp(self, view: memoryview, offset: int) -> None:
         stamp(view, offset, self._epoch)

@@ -189,7 +189,10 @@ class DeadLetterAdmin:
             return Resend(is_resent=True, topic=name, queue=number, offset=-1), False
         change = self._resent.change(queue, asked.offset, self._store.queues)
         done, _ = self._store.appender.group(
-            [Intake(target, draft), Intake(None, Draft(TOPIC, 0, -1, change))]
+            [
+                Intake(target, draft),
+                Intake(None, Draft(topic=TOPIC, queue_id=0, offset=-1, body=change)),
+            ]
         )
         self.resent_count += 1
         told = Resend(
@@ -264,16 +267,16 @@ class DeadLetterAdmin:
         group = letter.queue.topic.decode().removeprefix(DLQ_PREFIX)
         kept[RESENT_FROM] = f"{group}/{letter.queue.queue_id}/{letter.offset}"
         draft = Draft(
-            b"",
-            0,
-            0,
-            bytes(view[entry.body_at : entry.body_at + entry.body_size]),
-            pack_properties(kept.items()),
-            0,
-            entry.born_ms,
-            entry.born_host,
-            entry.flag,
-            entry.sys_flag & KEPT_FLAGS,
+            topic=b"",
+            queue_id=0,
+            offset=0,
+            body=bytes(view[entry.body_at : entry.body_at + entry.body_size]),
+            properties=pack_properties(kept.items()),
+            batch_count=0,
+            born_ms=entry.born_ms,
+            born_host=entry.born_host,
+            flag=entry.flag,
+            sys_flag=entry.sys_flag & KEPT_FLAGS,
         )
         return queue, draft
 

@@ -88,17 +88,17 @@ class Delays:
         """Append a message that waits; its answer names the queue that was asked for."""
         header, host = incoming.header, incoming.caller.peer.host
         draft = Draft(
-            b"",
-            0,
-            0,
-            incoming.body,
-            incoming.properties,
-            0,
-            header.born_timestamp,
-            host.packed,
-            header.flag,
-            header.sys_flag & CLIENT_FLAGS | host.flag,
-            header.reconsume_times or 0,
+            topic=b"",
+            queue_id=0,
+            offset=0,
+            body=incoming.body,
+            properties=incoming.properties,
+            batch_count=0,
+            born_ms=header.born_timestamp,
+            born_host=host.packed,
+            flag=header.flag,
+            sys_flag=header.sys_flag & CLIENT_FLAGS | host.flag,
+            reconsume_times=header.reconsume_times or 0,
         )
         return self.append(incoming.queue, draft)
 

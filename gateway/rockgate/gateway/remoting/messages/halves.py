@@ -97,17 +97,17 @@ class Halves:
         check_group(name)
         offset = queue.next_offset
         draft = Draft(
-            queue.topic,
-            0,
-            offset,
-            incoming.body,
-            _REAL_PLACE % (properties, real.topic, real.queue_id),
-            0,
-            header.born_timestamp,
-            host.packed,
-            header.flag,
-            header.sys_flag & CLIENT_FLAGS | TRANSACTION_PREPARED | host.flag,
-            header.reconsume_times or 0,
+            topic=queue.topic,
+            queue_id=0,
+            offset=offset,
+            body=incoming.body,
+            properties=_REAL_PLACE % (properties, real.topic, real.queue_id),
+            batch_count=0,
+            born_ms=header.born_timestamp,
+            born_host=host.packed,
+            flag=header.flag,
+            sys_flag=header.sys_flag & CLIENT_FLAGS | TRANSACTION_PREPARED | host.flag,
+            reconsume_times=header.reconsume_times or 0,
         )
         change = Prepared(offset, name, _immunity(properties))
         _, position, end, store_ms, _ = self._appender.placed_with(
@@ -201,7 +201,7 @@ class Halves:
 
 
 def _state(body: bytes) -> Intake:
-    return Intake(None, Draft(HALF_TOPIC, 0, -1, body))
+    return Intake(None, Draft(topic=HALF_TOPIC, queue_id=0, offset=-1, body=body))
 
 
 def _delivered(properties: bytes) -> tuple[bytes, str, int]:
@@ -223,18 +223,18 @@ def _draft(lying: Lying, queue: Queue, properties: bytes, transaction: int) -> D
     entry = lying.entry
     kept = entry.sys_flag & (CLIENT_FLAGS | envelope.BORN_HOST_V6)
     return Draft(
-        queue.topic,
-        queue.queue_id,
-        queue.next_offset,
-        lying.body,
-        properties,
-        0,
-        entry.born_ms,
-        entry.born_host,
-        entry.flag,
-        kept | transaction,
-        entry.reconsume_times,
-        entry.position,
+        topic=queue.topic,
+        queue_id=queue.queue_id,
+        offset=queue.next_offset,
+        body=lying.body,
+        properties=properties,
+        batch_count=0,
+        born_ms=entry.born_ms,
+        born_host=entry.born_host,
+        flag=entry.flag,
+        sys_flag=kept | transaction,
+        reconsume_times=entry.reconsume_times,
+        prepared_offset=entry.position,
     )
 
 
