@@ -1,7 +1,13 @@
 """What is taken from a batch of which records wait."""
 
-from rockgate.gateway.delay.headers import Terms, wait_of
-from rockgate.gateway.delay.opening import asked_of, open_batch, open_politely, waits_of
+from rockgate.gateway.delay.headers import (
+    Terms,
+    asked_of,
+    open_batch,
+    open_politely,
+    wait_of,
+    waits_of,
+)
 from rockgate.protocol.kafka.records.record import Record, build_batch
 from rockgate.store.delay.times import after
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.delay.cache import Kept
-from rockgate.gateway.delay.opening import open_batch, open_politely
+from rockgate.gateway.delay.headers import open_batch, open_politely
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import DELAYED
 from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch

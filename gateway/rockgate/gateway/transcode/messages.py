@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Final, NamedTuple
 
-from rockgate.gateway.delay.opening import open_batch
+from rockgate.gateway.delay.headers import open_batch
 from rockgate.gateway.transcode.address import NAMELESS, POSITION_BITS
 from rockgate.gateway.transcode.dictionary import (
     is_word,

@@ -12,7 +12,7 @@ from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.groups import Groups, new_member_id
 from rockgate.gateway.kafka.server.config import KafkaConfig
 from rockgate.gateway.kafka.server.listener import KafkaConnections
-from rockgate.gateway.kafka.server.traffic import Traffic
+from rockgate.gateway.kafka.server.request_metrics import Traffic
 from rockgate.gateway.kafka.topics.sizes import QueueSizes
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.telemetry.config import MetricsConfig

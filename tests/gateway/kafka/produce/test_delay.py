@@ -10,7 +10,7 @@ from tests.gateway.kafka.delayed import Postponing, delayed, plain
 from tests.gateway.kafka.fetcher import Answer, Asked, Fetcher
 from tests.world import NOW_MS
 
-from rockgate.gateway.delay.opening import open_batch
+from rockgate.gateway.delay.headers import open_batch
 from rockgate.gateway.kafka.fetch.time_search import TimeSearch
 from rockgate.gateway.kafka.handlers.fetch import Fetched
 from rockgate.gateway.kafka.produce import delay, delay_schedule, topic_checks

@@ -8,9 +8,8 @@ from tests.gateway.kafka.world import call
 from rockgate.gateway.compose.kafka_table import HANDLERS
 from rockgate.gateway.kafka.request.handler import Answer
 from rockgate.gateway.kafka.request.peer import Peer
-from rockgate.gateway.kafka.server.request_metrics import Accounting, counting, told
+from rockgate.gateway.kafka.server.request_metrics import Accounting, Traffic, counting, told
 from rockgate.gateway.kafka.server.session import Promise
-from rockgate.gateway.kafka.server.traffic import Traffic
 from rockgate.gateway.telemetry.requests import RequestStats
 from rockgate.protocol.kafka.api import APIS
 from rockgate.protocol.kafka.connection import Exchange

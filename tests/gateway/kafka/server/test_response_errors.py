@@ -5,7 +5,7 @@ from rockgate.gateway.compose.kafka_table import HANDLERS
 from rockgate.gateway.kafka.handlers.fetch import Fetched
 from rockgate.gateway.kafka.handlers.produce import Produced
 from rockgate.gateway.kafka.request.handler import Row
-from rockgate.gateway.kafka.server.response_errors import (
+from rockgate.gateway.kafka.server.request_metrics import (
     LOOKED_AT_MAX,
     first_error,
     first_partition_error,

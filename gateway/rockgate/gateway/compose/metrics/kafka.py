@@ -16,7 +16,7 @@ from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.server.listener import KafkaConnections
-from rockgate.gateway.kafka.server.traffic import Traffic
+from rockgate.gateway.kafka.server.request_metrics import Traffic
 from rockgate.gateway.kafka.topics.sizes import QueueSizes
 from rockgate.gateway.telemetry import metrics
 from rockgate.gateway.telemetry.config import MetricsConfig

@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Final, NamedTuple, TypeVar
 
 from rockgate.gateway.batches.threads import BatchThreads
-from rockgate.gateway.delay.opening import asked_of, sifted
+from rockgate.gateway.delay.headers import asked_of, sifted
 from rockgate.gateway.kafka.fetch.leader_epochs import LeaderEpochs
 from rockgate.gateway.storage.cold_reads import Warming
 from rockgate.protocol import entry as envelope

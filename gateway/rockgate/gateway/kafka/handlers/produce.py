@@ -143,13 +143,13 @@ class Produce:
         outcomes: Outcomes = []
         if is_large(request):
             return self._later(request, append, outcomes)
-        is_idle = self._turns.is_idle
+        under_way = self._turns.last
         for data in request.topic_data:
             topic = self._find(data, call.version)
             partitions: list[ProducedPartition] = []
             outcomes.append(partitions)
             for each in data.partition_data:
-                if not is_idle and self._turns.is_taken(partition_of(data, each, call.version)):
+                if under_way and partition_of(data, each, call.version) in under_way:
                     return self._later(request, append, outcomes)
                 done = self._try(append, topic, each)
                 if done is None:
@@ -232,7 +232,8 @@ class Produce:
         if topic is None or acks == 0 or acks not in _ACKS:
             return None
         queues = self._queues.of(topic.id)
-        if not 0 <= index < len(queues) or self._turns.is_taken((name, index)):
+        under_way = self._turns.last
+        if not 0 <= index < len(queues) or (under_way and (name, index) in under_way):
             return None
         queue = queues[index]
         if queue.is_sync:

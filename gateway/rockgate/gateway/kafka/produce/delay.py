@@ -8,8 +8,7 @@ belongs to a transaction, or has very many records that wait, with the word that
 from __future__ import annotations
 
 from rockgate.gateway.batches.threads import BatchThreads
-from rockgate.gateway.delay.headers import Terms, Wait
-from rockgate.gateway.delay.opening import Asked, waits_within
+from rockgate.gateway.delay.headers import Asked, Terms, Wait, waits_within
 from rockgate.gateway.delay.visible_batch import Shown
 from rockgate.gateway.kafka.produce.topic_checks import WAITS_MAX, Waits
 from rockgate.protocol.entry import DELAYED

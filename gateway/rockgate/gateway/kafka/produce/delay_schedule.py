@@ -9,8 +9,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from rockgate.gateway.delay.headers import Terms
-from rockgate.gateway.delay.opening import Opened, open_batch, open_politely, waits_of
+from rockgate.gateway.delay.headers import Opened, Terms, open_batch, open_politely, waits_of
 from rockgate.protocol.entry import body_of
 from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
 from rockgate.protocol.kafka.records.bounds import LIGHT, WIDEST, is_heavy

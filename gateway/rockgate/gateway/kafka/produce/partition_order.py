@@ -18,17 +18,9 @@ class Turns:
     """Who is under way, by partition. Nearly always nobody."""
 
     def __init__(self) -> None:
-        self._last: dict[Hashable, asyncio.Future[None]] = {}
+        self.last: dict[Hashable, asyncio.Future[None]] = {}
+        """The last request under way for each partition; looked into by every request."""
         self._tasks: set[asyncio.Task[object]] = set()
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nobody is under way."""
-        return not self._last
-
-    def is_taken(self, partition: Hashable) -> bool:
-        """Whether a request for a partition is under way."""
-        return bool(self._last) and partition in self._last
 
     def take(
         self, partitions: Iterable[Hashable], work: Callable[[], Awaitable[T]]
@@ -39,9 +31,9 @@ class Turns:
         done at once: only the answer is cancelled.
         """
         mine = list(partitions)
-        before = {self._last[each] for each in mine if each in self._last}
+        before = {self.last[each] for each in mine if each in self.last}
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._last.update(dict.fromkeys(mine, done))
+        self.last.update(dict.fromkeys(mine, done))
 
         async def turn() -> T:
             try:
@@ -50,8 +42,8 @@ class Turns:
                 return await work()
             finally:
                 for partition in mine:
-                    if self._last.get(partition) is done:
-                        del self._last[partition]
+                    if self.last.get(partition) is done:
+                        del self.last[partition]
                 done.set_result(None)
 
         task = asyncio.ensure_future(turn())

@@ -16,8 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from rockgate.gateway.delay.cache import Kept
-from rockgate.gateway.delay.headers import NAMES
-from rockgate.gateway.delay.opening import Opened, open_batch, open_politely
+from rockgate.gateway.delay.headers import NAMES, Opened, open_batch, open_politely
 from rockgate.gateway.kafka.configs.topic_settings import SettingsCache, TopicSettings
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import INDEXED, body_of

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from rockgate.gateway.batches.threads import BatchThreads
-from rockgate.gateway.delay.opening import Asked, Opened, sifted
+from rockgate.gateway.delay.headers import Asked, Opened, sifted
 from rockgate.gateway.kafka.configs.topic_settings import TopicSettings
 from rockgate.gateway.kafka.produce.validate import too_large
 from rockgate.gateway.kafka.request.errors import RequestError

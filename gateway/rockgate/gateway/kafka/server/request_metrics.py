@@ -1,5 +1,9 @@
 """What stands between sessions and dispatch and counts: requests for telemetry, rates for quotas.
 
+Of an answer it counts the error that it tells of, and what a Fetch sends of each topic. The error
+is its own code, or the first one among what it says of single things: topics, partitions, groups.
+Looking for it is bounded, so that an answer of ten thousand costs no more than one of a hundred.
+
 A client that is beyond a quota finds the time to wait in its answer, and its session is told to
 read nothing for so long. While no quota is set nothing of that is looked at.
 """
@@ -9,29 +13,30 @@ from __future__ import annotations
 import asyncio
 import struct
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from time import perf_counter
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from rockgate.gateway.kafka.quotas.throttling import Throttling
+from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.handler import Answer, Row
 from rockgate.gateway.kafka.request.peer import Peer
-from rockgate.gateway.kafka.server.response_errors import first_error, first_partition_error
 from rockgate.gateway.kafka.server.session import Dispatch, Promise
-from rockgate.gateway.kafka.server.traffic import Traffic
 from rockgate.gateway.telemetry.durations import BOUNDS
 from rockgate.gateway.telemetry.requests import ApiStats, RequestStats
 from rockgate.protocol.kafka.api import APIS, ApiKey
 from rockgate.protocol.kafka.connection import Exchange
-from rockgate.protocol.kafka.schema import declaration_of
-from rockgate.protocol.kafka.schema.kinds import Fixed
+from rockgate.protocol.kafka.schema import Encoded, declaration_of
+from rockgate.protocol.kafka.schema.kinds import ArrayOf, Fixed, OrNull, Struct
+from rockgate.store.api.topics import Topic
 
 Services = TypeVar("Services")
 _INT32 = struct.Struct(">i")
 _THROTTLE_TIME = "throttle_time_ms"
 _HOT = (ApiKey.PRODUCE, ApiKey.FETCH)
+LOOKED_AT_MAX: Final = 64
 
 
 class Counted:
@@ -164,6 +169,86 @@ def counting(
         return look
 
     return tuple(replace(row, look=looking(int(row.key))) for row in rows)
+
+
+class Traffic:
+    """Bytes of records by topic; a version of Fetch has its name or its id."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, int] = {}
+        self._by_id: dict[bytes, int] = {}
+
+    def count(self, topics: Iterable[Any]) -> None:
+        """Count the records of an answer."""
+        for name, topic_id, partitions in topics:
+            size = 0
+            for partition in partitions:
+                for records in partition.records or ():
+                    size += len(records)
+            if not size:
+                continue
+            if name:
+                self._by_name[name] = self._by_name.get(name, 0) + size
+            else:
+                self._by_id[topic_id] = self._by_id.get(topic_id, 0) + size
+
+    def fetched(self, topic: Topic) -> int:
+        """What was sent of a topic since the start."""
+        name = names.to_kafka(topic.name)
+        return self._by_name.get(name, 0) + self._by_id.get(topic.id, 0)
+
+    def forget(self, topic: Topic) -> None:
+        """Forget a topic that is gone."""
+        self._by_name.pop(names.to_kafka(topic.name), None)
+        self._by_id.pop(topic.id, None)
+
+
+def first_partition_error(response: Any) -> int:
+    """The error of an answer to Produce or Fetch, which have no declaration and come often."""
+    for topic in response.topics:
+        for partition in topic.partitions:
+            if partition.error_code:
+                return int(partition.error_code)
+    return int(getattr(response, "error_code", 0))
+
+
+def first_error(response: Any) -> int:
+    """The error code of a response, or the first one in it; 0 if it tells of none."""
+    kind = type(response)
+    lists = _LISTS.get(kind)
+    if lists is None:
+        lists = _LISTS[kind] = _lists_of(kind)
+    own, lists_named = lists
+    if own and response.error_code:
+        return int(response.error_code)
+    for name in lists_named:
+        for item in (getattr(response, name) or ())[:LOOKED_AT_MAX]:
+            if type(item) is Encoded:
+                continue
+            code = first_error(item)
+            if code:
+                return code
+    return 0
+
+
+_LISTS: dict[type, tuple[bool, tuple[str, ...]]] = {}
+
+
+def _lists_of(kind: type) -> tuple[bool, tuple[str, ...]]:
+    """Whether a message or a part of one has an error, and which of its lists may have some."""
+    fields = declaration_of(kind).fields
+    own = any(spec.name == "error_code" for spec in fields)
+    return own, tuple(spec.name for spec in fields if _may_fail(spec.kind))
+
+
+def _may_fail(kind: Any) -> bool:
+    """Whether a field holds a list of things that have an error, or hold such lists."""
+    if isinstance(kind, OrNull):
+        kind = kind.kind
+    if not isinstance(kind, ArrayOf) or not isinstance(kind.element, Struct):
+        return False
+    own, lists = _lists_of(kind.element.type)
+    return own or bool(lists)
 
 
 def told(answer: Answer, api_key: int, version: int, wait_ms: int) -> Answer:
