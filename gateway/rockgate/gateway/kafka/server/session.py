@@ -14,22 +14,28 @@ Invariants, besides those of a Stream
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any, Final, Protocol
 
 from rockgate.gateway.kafka.request.handler import Answer
 from rockgate.gateway.kafka.request.peer import Peer, do_nothing
-from rockgate.gateway.kafka.server import connection_log
 from rockgate.gateway.kafka.server.throttle_pause import Mute
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.net.budget import Budget
 from rockgate.gateway.net.clock import Clock
+from rockgate.gateway.net.connection_log import Lines
 from rockgate.gateway.net.hangup import has_hung_up
 from rockgate.gateway.net.limits import Limits
 from rockgate.gateway.net.receiving import Receiving
 from rockgate.gateway.net.stream import LENGTH_SIZE, WRITE_SIZE, Disconnect, Stream
+from rockgate.gateway.runtime.quoting import shown
 from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.protocol.kafka.connection import Exchange, ServerConnection
 from rockgate.protocol.kafka.errors import ProtocolError
+from rockgate.protocol.kafka.keys import ApiKey
+
+log = logging.getLogger(__name__)
+_LINES = Lines(log, "the Kafka port")
 
 SURE_COUNT: Final = 4
 """So many requests that came together are started without a look at the clock."""
@@ -98,7 +104,7 @@ class Session(Stream[Exchange, Peer]):
             budget=budget,
             clock=clock,
             receiving=receiving,
-            lines=connection_log.LINES,
+            lines=_LINES,
         )
         self._dispatch = dispatch
         self._sessions = sessions
@@ -203,7 +209,7 @@ class Session(Stream[Exchange, Peer]):
     def _start(self, exchange: Exchange) -> int:
         """Hand a request to its handler; returns how many bytes now wait to be written."""
         if self._debug:
-            connection_log.request(exchange, self.peer)
+            _log_request(exchange, self.peer)
         outcome = self._dispatch.dispatch(exchange, self.peer)
         if isinstance(outcome, list):
             return self._answer(exchange, outcome)
@@ -235,7 +241,7 @@ class Session(Stream[Exchange, Peer]):
         if self.peer.throttle_ms:
             self._mute.begin(self.peer)
         if self._debug:
-            connection_log.answer(exchange, self.peer, sum(map(len, answer)))
+            _log_answer(exchange, self.peer, sum(map(len, answer)))
         if not self._waiting and not self._backlog:
             return 0
         size = sum(map(len, answer))
@@ -261,3 +267,30 @@ class Session(Stream[Exchange, Peer]):
 
     def _has_room(self) -> bool:
         return not self._mute.is_on and super()._has_room()
+
+
+def _log_request(exchange: Exchange, peer: Peer) -> None:
+    """A request came in."""
+    header = exchange.header
+    log.debug(
+        "< %s api=%s version=%d correlation_id=%d client_id=%s size=%d",
+        peer,
+        ApiKey(header.api_key).name,
+        header.api_version,
+        header.correlation_id,
+        shown(header.client_id),
+        exchange.size,
+    )
+
+
+def _log_answer(exchange: Exchange, peer: Peer, size: int) -> None:
+    """Its answer is known."""
+    header = exchange.header
+    log.debug(
+        "> %s api=%s version=%d correlation_id=%d size=%d",
+        peer,
+        ApiKey(header.api_key).name,
+        header.api_version,
+        header.correlation_id,
+        size,
+    )

@@ -13,22 +13,26 @@ Invariants, besides those of a Stream
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Final, Protocol
 
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.net.budget import Budget
 from rockgate.gateway.net.clock import Clock
+from rockgate.gateway.net.connection_log import Lines
 from rockgate.gateway.net.limits import Limits
 from rockgate.gateway.net.receiving import Receiving
 from rockgate.gateway.net.stream import LENGTH_SIZE, WRITE_SIZE, Disconnect, Stream
-from rockgate.gateway.remoting.server import connection_log
 from rockgate.gateway.remoting.server.caller import Caller, Peer
 from rockgate.gateway.remoting.server.dispatch import Frame
 from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.protocol.errors import ProtocolError
-from rockgate.protocol.remoting.codes import RESPONSE_FLAG
+from rockgate.protocol.remoting.codes import RESPONSE_FLAG, request_name
 from rockgate.protocol.remoting.command import Buffer, Command, Fields
 from rockgate.protocol.remoting.connection import Connection
+
+log = logging.getLogger(__name__)
+_LINES = Lines(log, "a RocketMQ port")
 
 TURN_SECONDS: Final = 0.01
 """How long requests of one connection are started before others get their turn."""
@@ -81,7 +85,7 @@ class Session(Stream[Command, Peer]):
             budget=budget,
             clock=clock,
             receiving=receiving,
-            lines=connection_log.LINES,
+            lines=_LINES,
         )
         self._dispatch = dispatch
         self._sessions = sessions
@@ -149,7 +153,7 @@ class Session(Stream[Command, Peer]):
         if dropped := self._commands.dropped_bytes:
             # Answers that came too late: nobody else counts their bytes back.
             self._commands.dropped_bytes = 0
-            connection_log.dropped(dropped, self.peer)
+            _log_dropped(dropped, self.peer)
             self._partial_bytes -= dropped
             self._budget.incomplete -= dropped
             self.held_bytes -= dropped
@@ -191,7 +195,7 @@ class Session(Stream[Command, Peer]):
                 future.set_result(command)
             return 0
         if self._debug:
-            connection_log.request(command, self.peer)
+            _log_request(command, self.peer)
         outcome = self._dispatch.dispatch(command, self)
         if isinstance(outcome, list):
             return self._answer(command, outcome)
@@ -220,7 +224,7 @@ class Session(Stream[Command, Peer]):
         self._commands.send_encoded(frame)
         size = len(frame[0]) if len(frame) == 1 else sum(map(len, frame))
         if self._debug:
-            connection_log.answer(command, self.peer, size)
+            _log_answer(command, self.peer, size)
         return size
 
     def _free(self, command: Command) -> None:
@@ -251,3 +255,24 @@ class Session(Stream[Command, Peer]):
 
     def _in_flight_count(self) -> int:
         return len(self._waiting)
+
+
+def _log_request(command: Command, peer: Peer) -> None:
+    """A request came in."""
+    log.debug(
+        "< %s code=%s opaque=%d size=%d",
+        peer,
+        request_name(command.code),
+        command.opaque,
+        command.size,
+    )
+
+
+def _log_answer(command: Command, peer: Peer, size: int) -> None:
+    """Its answer is known."""
+    log.debug("> %s code=%s opaque=%d size=%d", peer, command.code, command.opaque, size)
+
+
+def _log_dropped(size: int, peer: Peer) -> None:
+    """Answers came that nobody waits for, or nobody any more."""
+    log.info("dropped answers that nobody waits for size=%d %s", size, peer)
