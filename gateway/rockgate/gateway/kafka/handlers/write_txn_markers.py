@@ -34,7 +34,7 @@ from rockgate.protocol.kafka.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from rockgate.protocol.kafka.records.control import Marker, MarkerType
-from rockgate.store.api.topics import Topic, Topics
+from rockgate.store.api.topics import Topic, TopicLookup
 from rockgate.store.errors import StoreError
 
 
@@ -44,7 +44,7 @@ class WriteTxnMarkers:
     def __init__(
         self,
         *,
-        topics: Topics,
+        topics: TopicLookup,
         markers: Markers,
         unstable: Unstable,
         durability: Durability,

@@ -1,0 +1,45 @@
+"""A stand-in for a part of the store: its interface is all that its users ask for."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from rockgate.gateway.storage.durability import Durability
+from rockgate.store.api.log import Told
+from rockgate.store.config import StoreConfig
+
+
+@dataclass
+class Log:
+    start: int = 0
+    end: int = 10
+
+
+@dataclass
+class Flusher:
+    flushed: int = 0
+    waiting: list[Told] = field(default_factory=list)
+
+    def when_flushed(self, position: int, told: Told) -> None:
+        self.waiting.append(told)
+
+    def flush(self, position: int) -> None:
+        self.flushed = position
+        for told in self.waiting:
+            told(None)
+
+
+@dataclass
+class StandIn:
+    config: StoreConfig = field(default_factory=lambda: StoreConfig(flush="sync"))
+    log: Log = field(default_factory=Log)
+    flusher: Flusher = field(default_factory=Flusher)
+
+
+async def test_an_answer_waits_for_a_log_that_is_no_file() -> None:
+    store = StandIn()
+    answer = Durability(store).after_changes("stored")
+    assert isinstance(answer, asyncio.Future)
+    await asyncio.sleep(0)
+    assert not answer.done()
+    store.flusher.flush(store.log.end)
+    assert await answer == "stored"
