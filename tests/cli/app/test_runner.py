@@ -62,7 +62,10 @@ def test_a_name_that_nobody_knows_is_said() -> None:
 def test_a_server_of_another_protocol_is_said(server: RunningServer) -> None:
     host, port = server.address("http")
     said = Terminal(f"{host}:{port}").run("topics", "list", "--timeout", "5s", status=3)
-    assert f"{host}:{port} " in said
+    assert f"{host}:{port} " in said and "not a Kafka port" in said
+    assert said.endswith(
+        " Set the Kafka port with --bootstrap-server or ROCKGATE_BOOTSTRAP_SERVER.\n"
+    )
 
 
 def test_the_flag_wins_over_the_environment(terminal: Terminal) -> None:

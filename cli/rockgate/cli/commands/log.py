@@ -293,7 +293,8 @@ def _print_report(report: Report, config: Config) -> None:
     say(
         f"{'Clean' if report.is_clean else 'DAMAGED'}: positions {report.log_start} to "
         f"{report.log_end}, flushed up to {report.flushed}; "
-        f"{report.entry_count:,} entries ({report.batch_count:,} batches) "
+        f"{plural(report.entry_count, 'entry', 'entries')} "
+        f"({plural(report.batch_count, 'batch', 'batches')}) "
         f"in {plural(report.segment_count, 'segment')}; "
         f"{plural(report.index_count, 'index file')}, {plural(report.key_file_count, 'key file')}, "
         f"{plural(report.snapshot_count, 'snapshot')}."

@@ -150,6 +150,6 @@ def span_text(milliseconds: int) -> str:
     return sign + " ".join(filter(None, parts))
 
 
-def plural(count: int, word: str) -> str:
-    """`1 partition`, `2,000 partitions`."""
-    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+def plural(count: int, word: str, words: str = "") -> str:
+    """`1 partition`, `2,000 partitions`; `words` where that is more than an s."""
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {words or f'{word}s'}"

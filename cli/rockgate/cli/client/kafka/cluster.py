@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import Final, Self, TypeVar
 
 from rockgate.cli.client.kafka.broker import Broker, Dial, dial_tcp
-from rockgate.cli.client.kafka.errors import ClientError, Refused, Unreachable, Unusable
+from rockgate.cli.client.kafka.errors import ClientError, NotKafka, Refused, Unreachable, Unusable
 from rockgate.cli.client.kafka.view import NO_NODE, Place, Topic, View, view_of
 from rockgate.gateway.net.address import Address
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -109,7 +109,9 @@ class Cluster:
             else:
                 self._first = broker
                 return broker
-        raise Unreachable(" ".join(str(each) for each in failures.values()))
+        is_other = all(isinstance(each, NotKafka) for each in failures.values())
+        kind = NotKafka if is_other else Unreachable
+        raise kind(" ".join(str(each) for each in failures.values()))
 
     async def metadata(
         self, topics: Collection[str] | None = None, *, creates: bool = False

@@ -86,7 +86,8 @@ class Declined(ClientError):
         self.what = what
         reason = (message or "the server rejected the request").strip().rstrip(". ")
         shown = f"{reason} ({response_name(code)})"
-        super().__init__(f"{what}: {shown}" if what else shown)
+        # What it is about is an id, which is quoted as it is.
+        super().__init__(f"{what}: {shown}" if what else f"{shown[:1].upper()}{shown[1:]}")
 
 
 class Missed(ClientError):
