@@ -134,8 +134,8 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object, **more: object) -> None:
         raise AssertionError("Spark was started")
 
-    monkeypatch.setattr("rockgate.pipeline.cli.running.open_session", refuse)
-    monkeypatch.setattr("rockgate.pipeline.cli.running.has_session", lambda: False)
+    monkeypatch.setattr("rockgate.pipeline.cli.runner.open_session", refuse)
+    monkeypatch.setattr("rockgate.pipeline.cli.runner.has_session", lambda: False)
 
 
 JOBS_AND_FLAGS = {
@@ -191,7 +191,7 @@ def test_ctrl_c_before_the_job_began_is_one_line_and_130(
     def interrupt(*arguments: object, **more: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rockgate.pipeline.cli.running.open_session", interrupt)
+    monkeypatch.setattr("rockgate.pipeline.cli.runner.open_session", interrupt)
     done = CliRunner().invoke(app, ["dead-letters", "-b", server.bootstrap])
     assert done.exit_code == 130
     assert done.output == "rockgate pipeline: Interrupted before the job started.\n"

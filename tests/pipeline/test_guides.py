@@ -19,7 +19,7 @@ from tests.spark import MARKS, create_topic, numbered, read_topic, send, shared_
 from typer.testing import CliRunner
 
 from rockgate.pipeline.cli import app
-from rockgate.pipeline.running import Pace
+from rockgate.pipeline.stream import Pace
 
 pytestmark = MARKS
 PREFIX = "rockgate pipeline "

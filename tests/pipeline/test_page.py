@@ -22,7 +22,7 @@ from tests.spark import MARKS, Record, create_topic, numbered, read_topic, send,
 from typer.testing import CliRunner
 
 from rockgate.pipeline.cli import app
-from rockgate.pipeline.running import Pace
+from rockgate.pipeline.stream import Pace
 
 pytestmark = [*MARKS, pytest.mark.long]
 

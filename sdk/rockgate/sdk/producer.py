@@ -23,7 +23,7 @@ from rockgate.protocol.remoting.properties import (
     PRODUCER_GROUP,
     TRANSACTION_PREPARED,
 )
-from rockgate.sdk import sharing
+from rockgate.sdk import shared_clients
 from rockgate.sdk.client import Client, addresses_of
 from rockgate.sdk.errors import Closed, InvalidMessage, TimedOut
 from rockgate.sdk.hooks import SendHook
@@ -130,12 +130,12 @@ class Producer:
         """
         if self._was_opened:
             raise Closed("The producer is already open; a producer can be opened only once.")
-        client = self._given or await sharing.acquire(self._name_servers, self._instance)
+        client = self._given or await shared_clients.acquire(self._name_servers, self._instance)
         try:
             sender = self._sender_over(client, self._hooks_over(client))
             client.add_producer(self._wire_group, self._checking(sender))
         except BaseException:
-            if self._given is None and sharing.release(client):
+            if self._given is None and shared_clients.release(client):
                 client.abort()
             raise
         self._was_opened = True
@@ -313,7 +313,7 @@ class Producer:
     def _leave(self, client: Client) -> bool:
         """Be a producer of the client no more; whether it is nobody's now."""
         client.remove_producer(self._wire_group)
-        return self._given is None and sharing.release(client)
+        return self._given is None and shared_clients.release(client)
 
     def _hooks_over(self, client: Client) -> list[SendHook]:
         """The application's, and those of what was asked for besides."""

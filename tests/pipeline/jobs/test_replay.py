@@ -23,9 +23,9 @@ from rockgate.pipeline.files.interface import Files
 from rockgate.pipeline.jobs import replay
 from rockgate.pipeline.jobs.replay import Options, Selection, plan, records, run
 from rockgate.pipeline.report.progress import Teller
-from rockgate.pipeline.running import Stopping
 from rockgate.pipeline.spark import kafka
 from rockgate.pipeline.spark.kafka import Cluster
+from rockgate.pipeline.stream import Stopping
 
 pytestmark = MARKS
 

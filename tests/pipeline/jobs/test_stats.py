@@ -16,8 +16,8 @@ from tests.waiting import wait_until
 from rockgate.pipeline.errors import BadOption
 from rockgate.pipeline.jobs.stats import Options, lag_rows, latency, run, windows
 from rockgate.pipeline.report.progress import Teller
-from rockgate.pipeline.running import Pace, Stopping
 from rockgate.pipeline.spark.kafka import Cluster, Topics
+from rockgate.pipeline.stream import Pace, Stopping
 
 pytestmark = MARKS
 

@@ -19,7 +19,7 @@ from rockgate.pipeline.cli.examples import (
     STATS_EXAMPLES,
 )
 from rockgate.pipeline.cli.options import DEFAULT_BOOTSTRAP
-from rockgate.pipeline.cli.running import run_job, told
+from rockgate.pipeline.cli.runner import run_job, told
 from rockgate.pipeline.spark.session import INSTALL_ADVICE
 
 HELP = (

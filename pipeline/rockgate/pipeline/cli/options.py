@@ -12,8 +12,8 @@ import typer
 from rockgate.pipeline.errors import BadOption
 
 if TYPE_CHECKING:
-    from rockgate.pipeline.running import Pace
     from rockgate.pipeline.spark.kafka import Cluster, Reading, Topics
+    from rockgate.pipeline.stream import Pace
 
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 _DURATION = re.compile(r"^(\d{1,12}) *(ms|s|m|h|d)$")
@@ -121,7 +121,7 @@ def reading(start: str, step: int, allow_data_loss: bool) -> Reading:
 
 def pace(follow: bool, every: str) -> Pace:
     """How often."""
-    from rockgate.pipeline.running import Pace
+    from rockgate.pipeline.stream import Pace
 
     return Pace(is_following=follow, every=every)
 

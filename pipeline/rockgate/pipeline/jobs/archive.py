@@ -14,9 +14,9 @@ from rockgate.pipeline.files.archive import Part
 from rockgate.pipeline.files.compaction import Merging
 from rockgate.pipeline.files.interface import Files
 from rockgate.pipeline.report.progress import Teller
-from rockgate.pipeline.running import Pace, Stopping, run_stream
 from rockgate.pipeline.spark import kafka
 from rockgate.pipeline.spark.kafka import Cluster, Reading, Topics
+from rockgate.pipeline.stream import Pace, Stopping, run_stream
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

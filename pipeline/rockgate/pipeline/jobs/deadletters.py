@@ -24,11 +24,11 @@ from rockgate.pipeline.files import checkpoint, paths
 from rockgate.pipeline.files.interface import Files
 from rockgate.pipeline.report.progress import Teller
 from rockgate.pipeline.report.tables import table
-from rockgate.pipeline.running import Pace, Stopping, run_stream
 from rockgate.pipeline.spark import delay, kafka
 from rockgate.pipeline.spark.failures import told
 from rockgate.pipeline.spark.kafka import Cluster, Reading, Topics
 from rockgate.pipeline.spark.records import HEADERS_TYPE, header, header_value, with_headers
+from rockgate.pipeline.stream import Pace, Stopping, run_stream
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

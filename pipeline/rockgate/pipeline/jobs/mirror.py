@@ -19,10 +19,10 @@ from rockgate.pipeline.errors import BadOption
 from rockgate.pipeline.files import checkpoint, paths
 from rockgate.pipeline.files.interface import Files
 from rockgate.pipeline.report.progress import Teller
-from rockgate.pipeline.running import Pace, Stopping, run_stream
 from rockgate.pipeline.spark import kafka
 from rockgate.pipeline.spark.kafka import Cluster, Offsets, Reading, Topics
 from rockgate.pipeline.spark.records import header, header_value, milliseconds, with_headers
+from rockgate.pipeline.stream import Pace, Stopping, run_stream
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

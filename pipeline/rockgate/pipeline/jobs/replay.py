@@ -19,11 +19,11 @@ from rockgate.pipeline.files import archive, checkpoint, paths
 from rockgate.pipeline.files.archive import Part
 from rockgate.pipeline.files.interface import Files
 from rockgate.pipeline.report.progress import Teller
-from rockgate.pipeline.running import Stopping, stopped_by_signals
 from rockgate.pipeline.spark import delay, kafka
 from rockgate.pipeline.spark.failures import told
 from rockgate.pipeline.spark.kafka import Cluster
 from rockgate.pipeline.spark.records import header, milliseconds, with_headers
+from rockgate.pipeline.stream import Stopping, stopped_by_signals
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -19,12 +19,12 @@ from rockgate.pipeline.errors import BadOption
 from rockgate.pipeline.files import checkpoint, paths
 from rockgate.pipeline.files.interface import Files
 from rockgate.pipeline.report.progress import Teller
-from rockgate.pipeline.running import Pace, Stopping, run_stream
 from rockgate.pipeline.spark import kafka, shipped_code
 from rockgate.pipeline.spark.failures import told
 from rockgate.pipeline.spark.kafka import Cluster, Reading, Topics
 from rockgate.pipeline.spark.records import for_sink
 from rockgate.pipeline.spark.remote import is_remote
+from rockgate.pipeline.stream import Pace, Stopping, run_stream
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

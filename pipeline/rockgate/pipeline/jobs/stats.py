@@ -23,11 +23,11 @@ from rockgate.pipeline.files import checkpoint, paths
 from rockgate.pipeline.files.interface import Files
 from rockgate.pipeline.report import html as report
 from rockgate.pipeline.report.progress import Teller
-from rockgate.pipeline.running import Pace, Stopping, run_stream
 from rockgate.pipeline.spark import kafka
 from rockgate.pipeline.spark.failures import told
 from rockgate.pipeline.spark.kafka import Cluster, Offsets, Reading, Topics
 from rockgate.pipeline.spark.records import header_value, milliseconds, size
+from rockgate.pipeline.stream import Pace, Stopping, run_stream
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -35,7 +35,7 @@ from rockgate.sdk.net.connection import Link
 from rockgate.sdk.results import Queue, SendResult, SendStatus
 from rockgate.sdk.routing.faults import FAILED_S, Faults
 from rockgate.sdk.routing.routes import Route
-from rockgate.sdk.send.exchange import Heads, results_of
+from rockgate.sdk.send.codec import Heads, results_of
 from rockgate.sdk.send.namespaces import wrap
 from rockgate.sdk.send.outgoing import Outgoing
 

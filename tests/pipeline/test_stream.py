@@ -17,9 +17,9 @@ from rockgate.pipeline.errors import DataLost, JobFailed, Stopped
 from rockgate.pipeline.files import checkpoint
 from rockgate.pipeline.files.interface import Files
 from rockgate.pipeline.report.progress import Teller
-from rockgate.pipeline.running import Pace, Stopping, run_stream, stopped_by_signals
 from rockgate.pipeline.spark import kafka
 from rockgate.pipeline.spark.kafka import Cluster, Reading, Topics
+from rockgate.pipeline.stream import Pace, Stopping, run_stream, stopped_by_signals
 
 pytestmark = MARKS
 
