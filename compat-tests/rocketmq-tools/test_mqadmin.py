@@ -230,7 +230,7 @@ def test_settings_are_shown_and_not_changed(admin: Admin) -> None:
         admin("getBrokerConfig", "-b", admin.broker), "brokerName"
     )
     assert admin.namesrv in admin("getNamesrvConfig")
-    why = "is not set while the server runs: its settings come from file, environment and flags"
+    why = "cannot be changed at run time; set it in the configuration file"
     change = ("-k", "flushDiskType", "-v", "SYNC_FLUSH")
     assert f"flushDiskType {why}" in admin("updateBrokerConfig", "-b", admin.broker, *change)
     assert f"x {why}" in admin("updateNamesrvConfig", "-k", "x", "-v", "y")

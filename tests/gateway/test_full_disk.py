@@ -85,7 +85,7 @@ def test_a_full_disk_refuses_what_writes_over_restarts_and_goes_on_by_itself(
             broker = Client(server.address("remoting"))
         assert filling.is_refusing()
         assert broker.publish("shop").code == ResponseCode.SERVICE_NOT_AVAILABLE
-        assert messages(broker.pull("shop"))[0].body == b"hello", "reading goes on"
+        assert messages(broker.pull("shop"))[0].body == b"hello", "reads continue"
         with RawClient(server) as kafka:
             assert create(kafka, "more") is ErrorCode.KAFKA_STORAGE_ERROR
             assert init(kafka, "transactional") is ErrorCode.COORDINATOR_NOT_AVAILABLE

@@ -135,7 +135,7 @@ class Everything(Ledger):
         """Have no room in the log meanwhile."""
 
         def refuse(*arguments: object, **named: object) -> NoReturn:
-            raise StoreFull("no room on disk")
+            raise StoreFull("no space left on device")
 
         for name in APPENDS:
             setattr(self.store.log, name, refuse)
@@ -246,7 +246,7 @@ def test_a_change_of_many_entries_fails_at_any_of_them_with_all_that_went_before
             nonlocal count
             count += 1
             if count >= number:
-                raise StoreFull("no room on disk")
+                raise StoreFull("no space left on device")
             return real[kind](*arguments)
 
         world.store.log.append_group = lambda drafts: failing(0, drafts)  # type: ignore[method-assign]

@@ -120,7 +120,7 @@ async def test_each_step_that_is_registered_may_fail_once_and_twice_and_starves_
             assert len(told) == 1 and f"step={name} failures=1: {errors[-1]}" in told[0]
             assert upkeep.failures()[name] == before + len(errors)
             assert upkeep.run() == set(STEPS), "and then it does its work again"
-            assert f"upkeep is well again step={name} failures={len(errors)}" in caplog.messages
+            assert f"upkeep recovered step={name} failures={len(errors)}" in caplog.messages
             assert upkeep.run() == set(STEPS)
     metrics = await page(server)
     for name in STEPS:

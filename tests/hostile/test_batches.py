@@ -277,7 +277,7 @@ def test_a_topic_that_opens_batches_refuses_a_bomb_by_its_name(
         stall_seconds(world.server, lambda: answers.append(world.produce(bomb))) < STALL_SECONDS_MAX
     )
     assert {each.error_code for each in answers} == {ErrorCode.MESSAGE_TOO_LARGE}
-    assert "settings under batches" in (answers[0].error_message or "")
+    assert "settings under `batches`" in (answers[0].error_message or "")
     assert world.produce(small()).base_offset == 0
 
 

@@ -275,7 +275,7 @@ def test_verifying_damaged_bytes_fails_exactly_where_reading_and_checking_do() -
                 else:
                     read = envelope.read(data)
                     if read.position != 1 << 33:
-                        raise EntryError(f"the entry says it stands at {read.position}")
+                        raise EntryError(f"entry claims position {read.position}")
                     envelope.check(data, read)
                 reasons.append("whole")
             except EntryError as error:

@@ -21,7 +21,7 @@ def test_a_reason_is_told_once_whatever_it_names(
 ) -> None:
     for place in range(9):
         complaint.tell(StoreFull(f"no room at {place}"))
-    assert caplog.messages == ["deliveries put off reason=no room at 0"]
+    assert caplog.messages == ["deliveries deferred reason=no room at 0"]
 
 
 def test_another_reason_and_the_end_are_told_and_then_the_first_again(
@@ -33,10 +33,10 @@ def test_another_reason_and_the_end_are_told_and_then_the_first_again(
     complaint.end()
     complaint.tell(StoreClosed("again"))
     assert caplog.messages == [
-        "deliveries put off reason=full",
-        "deliveries put off reason=closed",
+        "deliveries deferred reason=full",
+        "deliveries deferred reason=closed",
         "deliveries go on",
-        "deliveries put off reason=again",
+        "deliveries deferred reason=again",
     ]
 
 

@@ -48,8 +48,8 @@ class DiskFailed(StoreError):
 
     def __init__(self, path: str, error: OSError) -> None:
         super().__init__(
-            f"the disk failed: fsync of {path}: {error.strerror or error}; nothing is written "
-            "until the server is started again, reading goes on"
+            f"fsync of {path} failed: {error.strerror or error}; the server is "
+            "read-only until it is restarted"
         )
         self.path = path
         self.error = error
@@ -67,9 +67,7 @@ class StoreLocked(StoreError):
     """Another process has this data directory."""
 
     def __init__(self, path: str, owner: str) -> None:
-        super().__init__(
-            f"{path} is in use by process {owner}; stop it, or name another --data-dir"
-        )
+        super().__init__(f"{path} is in use by process {owner}; stop it or set another --data-dir")
         self.path = path
         self.owner = owner
 
@@ -90,9 +88,9 @@ class SettingChanged(StoreError):
     def __init__(self, setting: str, *, made_with: int, now: int, where: str) -> None:
         name = setting.rpartition(".")[2]
         super().__init__(
-            f"the log in {where} was made with {name} {made_with}, the setting is {now} now; "
-            f"{name} cannot change for the life of a data directory: "
-            f"set {setting} to {made_with}, or name another data directory"
+            f"the log in {where} was created with {name}={made_with}, but the setting "
+            f"is {now}; {name} is fixed for the lifetime of a data directory: set "
+            f"{setting} to {made_with}, or use another data directory"
         )
         self.setting = setting
         self.made_with = made_with
@@ -111,7 +109,7 @@ class FlushTimeout(StoreError):
     """The entry is stored, but its flush did not come back within the time given."""
 
     def __init__(self, position: int) -> None:
-        super().__init__(f"position {position} was not flushed in time")
+        super().__init__(f"Position {position} was not flushed in time.")
         self.position = position
 
 
@@ -119,7 +117,7 @@ class EntryTooLarge(StoreError):
     """The entry passes a limit of the format or of the segment size."""
 
     def __init__(self, what: str, size: int, size_max: int) -> None:
-        super().__init__(f"{what} takes {size} bytes, the limit is {size_max}")
+        super().__init__(f"{what} is {size:,} bytes; the maximum is {size_max:,}.")
         self.size = size
         self.size_max = size_max
 
@@ -128,7 +126,7 @@ class UnknownTopic(StoreError):
     """No topic has that name or id."""
 
     def __init__(self, topic: str) -> None:
-        super().__init__(f"topic {topic} does not exist")
+        super().__init__(f"Topic '{topic}' does not exist.")
         self.topic = topic
 
 
@@ -136,7 +134,7 @@ class TopicExists(StoreError):
     """The name is taken."""
 
     def __init__(self, topic: str) -> None:
-        super().__init__(f"topic {topic} already exists")
+        super().__init__(f"Topic '{topic}' already exists.")
         self.topic = topic
 
 
@@ -152,7 +150,7 @@ class UnknownQueue(StoreError):
     """The topic has no such queue."""
 
     def __init__(self, topic: str, queue_id: int) -> None:
-        super().__init__(f"topic {topic} has no queue {queue_id}")
+        super().__init__(f"Topic '{topic}' has no queue {queue_id}.")
         self.topic = topic
         self.queue_id = queue_id
 
@@ -161,7 +159,7 @@ class OffsetOutOfRange(StoreError):
     """The offset lies outside what the queue holds."""
 
     def __init__(self, offset: int, low: int, high: int) -> None:
-        super().__init__(f"offset {offset} is outside {low} to {high}")
+        super().__init__(f"Offset {offset} is out of range ({low} to {high}).")
         self.offset = offset
         self.low = low
         self.high = high

@@ -47,7 +47,7 @@ def open_keys(
     try:
         start = keys.recover(log_end=log.end, rebuild_from=log.start)
     except StoreFull as error:
-        _log.error("messages are not indexed by key in this run: %s", error)
+        _log.error("key index is disabled in this run: %s", error)
         return None
     if log.end - start > AT_ONCE_BYTES:
         keys.missed_from = start

@@ -34,7 +34,7 @@ def find_log(segments: Segments, checkpoint: CheckpointFile, directory: Director
         flushed = segments.start
     if not len(segments):
         if flushed:
-            reason = f"the checkpoint says the log reaches {flushed}, and there is no log"
+            reason = f"the checkpoint covers the log up to {flushed}, but there is no log"
             raise StoreCorrupt(f"{directory.path}/commitlog", flushed, reason)
         segments.start_at(0)
     recovered = find_end(segments, flushed, flushed)
@@ -53,11 +53,11 @@ def find_log(segments: Segments, checkpoint: CheckpointFile, directory: Director
         except StoreFull as error:
             if was_clean:
                 raise  # the next start would not look for what is left there
-            _log.error("rest of the log is left position=%d reason=%s", end, error)
+            _log.error("cannot save the rest of the log position=%d reason=%s", end, error)
         write_again(segments, flushed, end)
         if kept_bytes:
             _log.warning(
-                "log ends early position=%d reason=%s bytes=%d kept=%s",
+                "log was truncated position=%d reason=%s bytes=%d saved=%s",
                 end,
                 recovered.reason,
                 kept_bytes,

@@ -30,13 +30,13 @@ class Complaint:
             return
         self._reason = type(error)
         if not isinstance(error, DiskFailed):
-            self._log.warning("%s put off reason=%s", self._what, error)
+            self._log.warning("%s deferred reason=%s", self._what, error)
 
     def end(self) -> None:
         """It is done again."""
         if self._reason is not None:
             self._reason = None
-            self._log.info("%s go on", self._what)
+            self._log.info("%s resumed", self._what)
 
 
 class Remembered:

@@ -366,7 +366,7 @@ class Store:
             self._leave_clean()
         except DiskFailed as failure:
             # The next start finds that this one did not end well, and looks at all of it.
-            _log.error("closed without the last changes: %s", failure)
+            _log.error("closed without saving the last changes: %s", failure)
         finally:
             self.queues.close()
             self.delay.units.close()
@@ -386,7 +386,7 @@ class Store:
                 last()
             except StoreFull as error:
                 # What is in the log is safe without, and a start goes through a little more of it.
-                _log.error("a stop without room: %s", error)
+                _log.error("stopped without space left on device: %s", error)
         self.syncs.check()
         self.beginning.end()
 

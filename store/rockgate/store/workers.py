@@ -137,7 +137,7 @@ class Worker:
             except DiskFailed:
                 pass  # said where it happened, once
             except Exception:  # noqa: BLE001  # a supervisor: tried again when it is next due
-                _log.exception("a step of thread %s failed", self._thread.name)
+                _log.exception("step of thread %s failed", self._thread.name)
 
     def stop(self) -> None:
         """End the thread after the step it is in."""

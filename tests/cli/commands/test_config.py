@@ -67,5 +67,5 @@ def test_problems_go_to_standard_error_one_per_line_and_the_status_is_2(runner: 
     assert result.stdout == ""
     assert result.stderr.splitlines() == [
         "rockgate: unknown setting 'kafka.lisen' (--set); did you mean 'kafka.listen'?",
-        "rockgate: kafka.listen (--kafka) wants HOST:PORT or 'off', not 'nowhere'",
+        "rockgate: kafka.listen (--kafka) must be HOST:PORT or 'off', not 'nowhere'",
     ]

@@ -29,7 +29,7 @@ def test_a_table_says_where_each_value_comes_from(terminal: Terminal, name: str)
         ["retention.ms", "7", "topic", "long"]
     ]
     told = terminal.run("configs", "describe", "topic", name, "--all", "--docs")
-    assert "How batches are compressed" in told
+    assert "Compression of stored batches" in told
     assert terminal.rows("configs", "describe", "broker", "1", "--all")
 
 

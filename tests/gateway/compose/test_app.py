@@ -126,7 +126,7 @@ def test_a_bad_delay_level_fails_the_start_by_name(tmp_path: Path, level: str) -
 
 def test_connections_leave_descriptors_for_the_servers_own_files(tmp_path: Path) -> None:
     with RunningServer(tmp_path, settings=["max.connections=1000000"]) as server:
-        (limit,) = re.findall(r"limited by open files max=(\d+) wanted=1\d{6}\b", server.log)
+        (limit,) = re.findall(r"open file limit max=(\d+) configured=1\d{6}\b", server.log)
         assert 0 < int(limit) < 1_000_000
 
 
@@ -153,7 +153,7 @@ def test_a_client_that_does_not_read_is_cut_off_when_the_stop_takes_too_long(
     settings = ["server.drain_ms_max=50", "kafka.unread_bytes_max=1KiB"]
     with RunningServer(tmp_path, settings=settings) as server, stuck_client(server):
         assert server.stop() == 0
-        assert "cutting off connections that did not finish count=1" in server.log
+        assert "closing connections that did not drain in time count=1" in server.log
 
 
 def test_a_second_interrupt_leaves_at_once(tmp_path: Path) -> None:

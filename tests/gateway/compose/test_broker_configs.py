@@ -88,5 +88,5 @@ def test_what_is_not_set_has_no_value() -> None:
 
 def test_kafka_s_name_says_which_setting_it_is() -> None:
     found = configs()
-    assert found["num.partitions"].documentation.endswith("Here it is `topics.partitions`.")
+    assert found["num.partitions"].documentation.endswith("Set by `topics.partitions`.")
     assert found["topics.partitions"].documentation in found["num.partitions"].documentation

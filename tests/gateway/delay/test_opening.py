@@ -1,4 +1,4 @@
-"""What is taken from a batch of which records wait."""
+"""What is taken from a batch with delayed records."""
 
 from rockgate.gateway.delay.headers import (
     Terms,

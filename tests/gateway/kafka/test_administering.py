@@ -124,7 +124,7 @@ def test_librdkafka_reads_the_broker_s_settings_and_cannot_change_them(
     assert all(entry.is_read_only for entry in found.values())
     change = ConfigEntry("num.partitions", "9", incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.BROKER, str(node_id), incremental_configs=[change])
-    with pytest.raises(KafkaException, match=r"set 'topics\.partitions' in its configuration"):
+    with pytest.raises(KafkaException, match=r"Set 'topics\.partitions' in the configuration"):
         done(admin.incremental_alter_configs([resource]))
 
 

@@ -285,7 +285,7 @@ async def test_a_request_that_arrives_a_byte_at_a_time_is_cut_off(
         line.receive(data[at : at + 1])
         line.clock.advance(1)
     assert at == 60
-    assert "a request did not arrive in time connection=7" in caplog.text
+    assert "request did not arrive in time connection=7" in caplog.text
 
 
 async def test_each_request_has_its_own_time_to_arrive(line: AnyLine) -> None:
@@ -306,7 +306,7 @@ async def test_a_client_that_takes_nothing_is_cut_off(
     assert not line.transport.is_closed
     line.clock.advance(1.1)
     assert line.transport.is_lost
-    assert "the client does not read its answers connection=7" in caplog.text
+    assert "client does not read its responses connection=7" in caplog.text
 
 
 async def test_a_client_that_reads_slowly_is_kept(line: AnyLine) -> None:

@@ -75,7 +75,7 @@ def test_what_makes_no_sense_is_refused_by_name(broker: Client) -> None:
     for code, fields, body, problem in (
         (SCAN, {"limit": "many"}, b"", "limit"),
         (DESCRIBE, {}, b"{", "array of ids"),
-        (DESCRIBE, {}, json.dumps(["x"] * 201).encode(), "201 ids are more than 200"),
+        (DESCRIBE, {}, json.dumps(["x"] * 201).encode(), "201 ids exceed the maximum of 200."),
         (DESCRIBE, {}, json.dumps(["x" * 5000]).encode(), "5000 characters"),
         (CANCEL, {}, b"", "id"),
         (CANCEL, {"id": ""}, b"", "0 characters"),

@@ -86,5 +86,5 @@ def test_no_code_is_uploaded_and_who_wants_a_class_to_filter_is_refused(broker: 
     assert broker.heartbeat("c", "pickers", "by-class", expression="Picky", by_class=True).code == 0
     asked = broker.pull("by-class", sysFlag=0, consumerGroup="pickers")
     assert asked.code == ResponseCode.SUBSCRIPTION_PARSE_FAILED
-    assert "filters by tags and SQL only" in (asked.remark or "")
+    assert "only tag and SQL filters are supported" in (asked.remark or "")
     assert [message.body for message in messages(broker.pull("by-class"))] == [b"there"]

@@ -30,7 +30,7 @@ def test_the_node_id_of_the_settings_is_kept(tmp_path: Path) -> None:
 
 def test_another_node_id_for_the_same_directory_is_refused(tmp_path: Path) -> None:
     identify(tmp_path, 7)
-    with pytest.raises(IdentityError, match="node id 8, the directory is node 7's"):
+    with pytest.raises(IdentityError, match=r"node id is 7, but server\.node_id is 8"):
         identify(tmp_path, 8)
 
 

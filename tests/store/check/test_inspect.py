@@ -135,7 +135,7 @@ def test_a_flipped_bit_in_any_field_of_an_entry_is_found(kind: str, field: str) 
         assert finding.position == piece.position
         assert finding.reason
         # The next entry is found again, and so is the end of the log.
-        assert f"{piece.size} bytes up to the next whole entry" in finding.reason
+        assert f"{piece.size:,} bytes up to the next valid entry" in finding.reason
         assert report.log_end == report.flushed
 
 
@@ -188,7 +188,7 @@ def test_a_missing_segment_is_found() -> None:
     assert len(names) >= 3
     keeping.disk.root().child(COMMITLOG).remove(names[1])
     report = report_on(keeping.disk)
-    assert any("a file is missing" in each.reason for each in report.damage)
+    assert any("a segment is missing" in each.reason for each in report.damage)
 
 
 @pytest.mark.parametrize("size", [0, 100, 4096, SEGMENT - 1])
@@ -205,7 +205,10 @@ def test_a_log_that_is_gone_is_found() -> None:
     directory = keeping.disk.root().child(COMMITLOG)
     for name in directory.names():
         directory.remove(name)
-    assert any("is known to reach" in each.reason for each in report_on(keeping.disk).damage)
+    assert any(
+        "the checkpoint covers the log up to" in each.reason
+        for each in report_on(keeping.disk).damage
+    )
 
 
 def test_zeros_in_the_middle_of_the_log_are_found() -> None:
@@ -217,7 +220,7 @@ def test_zeros_in_the_middle_of_the_log_are_found() -> None:
     mapping.view[at : at + second.size] = bytes(second.size)
     [finding] = report_on(keeping.disk).damage
     assert (finding.position, third.position - second.position) == (second.position, second.size)
-    assert "something behind it was" in finding.reason
+    assert "unwritten space before written entries" in finding.reason
 
 
 def test_what_a_power_cut_leaves_behind_the_flushed_position_is_a_note() -> None:
@@ -247,7 +250,7 @@ def test_a_group_without_its_end_is_found_where_it_begins() -> None:
     report = report_on(keeping.disk)
     assert [each.position for each in report.damage] == [first.position]
     assert "checksum" in report.damage[0].reason
-    assert "a group of entries has no end" in report.damage[0].reason
+    assert "incomplete group of entries" in report.damage[0].reason
 
 
 # The other files
@@ -287,7 +290,7 @@ def test_a_flipped_bit_in_a_checkpoint_slot_is_found() -> None:
             flip(disk, "", "checkpoint", slot + place)
             [finding] = report_on(disk).damage
             assert (finding.file, finding.position) == ("//checkpoint", slot)
-            assert "the other slot counts" in finding.reason
+            assert "using the other slot" in finding.reason
 
 
 def test_a_checkpoint_without_a_whole_slot_is_found() -> None:
@@ -296,7 +299,7 @@ def test_a_checkpoint_without_a_whole_slot_is_found() -> None:
         flip(keeping.disk, "", "checkpoint", slot + 20)
     report = report_on(keeping.disk)
     assert [each.is_mendable for each in report.damage] == [False, False]
-    assert "so is the other slot" in report.damage[0].reason
+    assert "the other slot is invalid too" in report.damage[0].reason
     with pytest.raises(StoreCorrupt):
         keeping.open()
 
@@ -353,6 +356,6 @@ def test_a_log_that_begins_later_without_a_whole_snapshot_is_found() -> None:
         flip(keeping.disk, "snapshots", name, 30)
     report = report_on(keeping.disk)
     assert [each.is_mendable for each in report.damage] == [True, True, False]
-    assert "no snapshot is whole" in report.damage[-1].reason
+    assert "there is no valid snapshot" in report.damage[-1].reason
     with pytest.raises(StoreCorrupt):
         keeping.open()

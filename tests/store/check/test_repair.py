@@ -93,7 +93,7 @@ def test_snapshots_and_indexes_that_know_more_go_with_the_next_start() -> None:
     truncate(keeping.disk.root(), middle)
     report = check(keeping.disk.root())
     assert report.is_clean
-    assert any("needs the log up to" in note for note in report.notes)
+    assert any("requires the log up to" in note for note in report.notes)
     keeping.open()
     assert keeping.store.topics.find("later") is None
     assert keeping.read("orders") == first
@@ -140,8 +140,8 @@ def test_a_position_behind_damage_is_refused() -> None:
     damage(keeping.disk, pieces[4])
     with pytest.raises(
         CannotRepair,
-        match=f"no server could start .* damaged at position {pieces[4].position}: .*"
-        f"the log can be ended at {pieces[4].position}",
+        match=f"the server could not start .* damaged at position {pieces[4].position}: .*"
+        f"the log can be truncated at {pieces[4].position}",
     ):
         truncate(keeping.disk.root(), pieces[9].position)
 
@@ -150,18 +150,18 @@ def test_a_position_inside_a_group_is_refused() -> None:
     keeping = furnished()
     pieces = entries(keeping.disk)
     index = max(i for i, piece in enumerate(pieces) if piece.entry.sys_flag >> 17 & 1)
-    with pytest.raises(CannotRepair, match=f"it begins at {pieces[index - 1].position}"):
+    with pytest.raises(CannotRepair, match=f"which starts at {pieces[index - 1].position}"):
         truncate(keeping.disk.root(), pieces[index + 1].position)
 
 
 @pytest.mark.parametrize("position", [0, SEGMENT - 1, 1 << 40])
 def test_a_position_outside_the_log_is_refused(position: int) -> None:
-    with pytest.raises(CannotRepair, match=f"the log goes from {SEGMENT} to"):
+    with pytest.raises(CannotRepair, match=f"the log covers {SEGMENT} to"):
         truncate(furnished().disk.root(), position)
 
 
 def test_a_directory_without_a_log_is_refused() -> None:
-    with pytest.raises(CannotRepair, match="holds no log"):
+    with pytest.raises(CannotRepair, match="does not contain a log"):
         truncate(MemoryDisk().root(), 0)
 
 
@@ -170,7 +170,9 @@ def test_a_log_that_no_server_could_start_from_is_never_made() -> None:
     before = _content(keeping.disk)
     first = entries(keeping.disk)[0]
     for is_forced in (False, True):
-        with pytest.raises(CannotRepair, match=r"no server could start .* can be ended at \d+"):
+        with pytest.raises(
+            CannotRepair, match=r"the server could not start .* can be truncated at \d+"
+        ):
             truncate(keeping.disk.root(), first.position, is_forced=is_forced)
     assert _content(keeping.disk) == before
     keeping.open()
@@ -183,7 +185,7 @@ def test_a_log_that_can_be_ended_nowhere_is_kept_aside_whole_by_a_forced_repair(
         snapshots.remove(name)
     first, *_, last, _, _, _ = entries(keeping.disk)
     for position in (first.position, last.position):
-        with pytest.raises(CannotRepair, match=r"no snapshot is whole .* ended nowhere"):
+        with pytest.raises(CannotRepair, match=r"there is no valid snapshot.* cannot be truncated"):
             truncate(keeping.disk.root(), position)
     report = inspect(keeping.disk.root())
     assert report.refusal is not None
@@ -246,7 +248,7 @@ def test_a_setting_that_changed_is_told_as_such_and_nothing_is_repaired() -> Non
 def test_a_missing_segment_before_the_position_is_refused() -> None:
     keeping = filled()
     keeping.disk.root().child(COMMITLOG).remove(segment_name(SEGMENT))
-    with pytest.raises(CannotRepair, match="a file is missing"):
+    with pytest.raises(CannotRepair, match="a segment is missing"):
         truncate(keeping.disk.root(), 2 * SEGMENT)
     # Before the gap it can be: what lies behind it is kept aside like the rest.
     last = max(p.position for p in entries(keeping.disk) if p.position < SEGMENT)

@@ -203,7 +203,7 @@ def test_a_full_disk_is_told_once_and_so_is_that_there_is_room_again(
     world.store.appender.refusal = StoreFull("the disk is full")
     for _ in range(20):
         world.pass_time(RETRY_MS)
-    assert lines(caplog) == ["deliveries put off reason=the disk is full"]
+    assert lines(caplog) == ["deliveries deferred reason=the disk is full"]
     assert world.store.deliveries.put_off_count >= 20 * 3 * COUNT_MAX
     world.store.appender.refusal = None
     world.pass_time(RETRY_MS)
@@ -236,8 +236,8 @@ def test_an_item_that_cannot_be_read_is_told_once_and_tried_for_ever(
         world.pass_time(RETRY_MS)
     assert world.store.deliveries.put_off_count >= 40
     assert [line.split(" reason")[0] for line in lines(caplog)] == [
-        "cannot deliver 0:0",
-        "cannot deliver 0:1",
+        "cannot deliver delayed message 0:0",
+        "cannot deliver delayed message 0:1",
     ]
     world.store.deliveries.redeliver = world.redeliver
     world.pass_time(RETRY_MS)
@@ -291,8 +291,8 @@ def test_what_is_for_a_topic_that_is_gone_is_dropped_once_counted_and_said(
         world.pass_time(1_000)
         world.pass_time(1)
     assert [record.getMessage() for record in caplog.records] == [
-        "dropped what waited for a topic that is gone topic=target count=4 dropped=4",
-        "dropped what waited for a topic that is gone topic=target count=1 dropped=5",
+        "dropped delayed messages of a deleted topic topic=target count=4 dropped=4",
+        "dropped delayed messages of a deleted topic topic=target count=1 dropped=5",
     ]
     assert world.store.delay.waiting_count == world.store.delay.units.used_count == 1
     world.kill()

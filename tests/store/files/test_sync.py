@@ -113,7 +113,7 @@ def test_a_failure_is_told_once_and_loudly(caplog: pytest.LogCaptureFixture) -> 
     assert told == [syncs.failure]
     [line] = caplog.records
     assert line.levelno == logging.ERROR
-    assert "the disk failed: fsync of /: injected; nothing is written until" in line.message
+    assert "fsync of / failed: injected; the server is read-only until" in line.message
 
 
 def test_a_file_that_cannot_be_made_is_no_failed_disk() -> None:

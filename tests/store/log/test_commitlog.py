@@ -277,9 +277,9 @@ def test_the_largest_entry_fills_a_segment_but_for_the_filler_and_what_moving_it
 def test_properties_that_the_format_cannot_hold_are_refused() -> None:
     log = memory_log(segment=128 << 10)
     log.append(Draft(TOPIC, 0, 0, b"", b"p" * PROPERTIES_SIZE_MAX))
-    with pytest.raises(EntryTooLarge, match="the properties"):
+    with pytest.raises(EntryTooLarge, match="Properties"):
         log.append(Draft(TOPIC, 0, 1, b"", b"p" * (PROPERTIES_SIZE_MAX + 1)))
-    with pytest.raises(EntryTooLarge, match="the properties"):
+    with pytest.raises(EntryTooLarge, match="Properties"):
         log.append(Draft(TOPIC, 0, 1, b"", b"p" * PROPERTIES_SIZE_MAX, batch_count=1))
     assert len(list(log.walk(0))) == 1
 
@@ -289,7 +289,7 @@ def test_a_topic_that_the_format_cannot_hold_is_refused(batch_count: int) -> Non
     log = memory_log(segment=128 << 10)
     log.append(Draft(b"t" * 32_767, 0, 0, b"", batch_count=batch_count))
     for size in (32_768, 70_000):
-        with pytest.raises(EntryTooLarge, match="the topic's name"):
+        with pytest.raises(EntryTooLarge, match="Topic name"):
             log.append(Draft(b"t" * size, 0, 1, b"", batch_count=batch_count))
 
 
@@ -544,7 +544,7 @@ def test_an_entry_inside_a_body_is_not_an_entry_of_the_log() -> None:
     assert copy is not None
     second = log.append(Draft(TOPIC, 0, 1, bytes(copy)))
     inside = second.position + envelope.HEAD_SIZE_V4
-    with pytest.raises(EntryError, match="says it stands at position 0"):
+    with pytest.raises(EntryError, match="claims position 0"):
         log.read(inside)
 
 
@@ -563,7 +563,7 @@ def test_a_walk_that_begins_before_the_log_does_is_refused() -> None:
     """Or it would be taken for a log without entries."""
     log = memory_log(start=3 * SEGMENT)
     log.append(draft(0))
-    with pytest.raises(EntryError, match="no segment holds position 0"):
+    with pytest.raises(EntryError, match="no segment contains position 0"):
         list(log.walk(0))
 
 

@@ -306,10 +306,10 @@ def test_an_empty_directory_is_an_empty_row() -> None:
 def test_a_file_that_has_another_size_than_the_set_one_is_refused_by_name() -> None:
     disk = MemoryDisk()
     row_of(disk, 2)
-    with pytest.raises(SettingChanged, match="with segment_bytes 65536, the setting is 131072"):
+    with pytest.raises(SettingChanged, match="with segment_bytes=65536, but the setting is 131072"):
         row_of(disk, size=2 * SIZE)
     disk.root().grow(segment_name(0), SIZE + 1)
-    with pytest.raises(StoreCorrupt, match="65537 bytes, segments here have 65536") as refused:
+    with pytest.raises(StoreCorrupt, match="65,537 bytes; the segment size is 65,536") as refused:
         row_of(disk)
     assert refused.value.file.endswith(segment_name(0))
 
@@ -330,7 +330,7 @@ def test_a_file_that_was_cut_short_before_the_flushed_position_is_refused() -> N
     row_of(disk, 2)
     cut(disk, segment_name(SIZE), 100)
     segments = Segments(disk.root(), SIZE, AHEAD)
-    with pytest.raises(StoreCorrupt, match="the file has 100 bytes"):
+    with pytest.raises(StoreCorrupt, match="file is 100 bytes"):
         segments.load(SIZE + 101)
     segments = Segments(disk.root(), SIZE, AHEAD)
     segments.load(SIZE + 100)
@@ -346,7 +346,7 @@ def test_a_row_with_a_file_missing_in_its_middle_is_refused() -> None:
     disk = MemoryDisk()
     row_of(disk, 3)
     disk.root().remove(segment_name(SIZE))
-    with pytest.raises(StoreCorrupt, match="a file is missing") as refused:
+    with pytest.raises(StoreCorrupt, match="a segment is missing") as refused:
         row_of(disk)
     assert refused.value.position == SIZE, "the log can be ended there"
 

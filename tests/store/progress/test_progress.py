@@ -132,7 +132,7 @@ def test_a_commit_with_one_bad_offset_commits_nothing() -> None:
 def test_a_commit_that_cannot_be_appended_changes_nothing() -> None:
     setup = Setup()
     setup.commit("g", 0, 1)
-    setup.journal.failure = StoreFull("no room on disk")
+    setup.journal.failure = StoreFull("no space left on device")
     with pytest.raises(StoreFull):
         setup.commit("g", 0, 2)
     assert setup.offset("g", 0) == 1
@@ -243,7 +243,7 @@ def test_what_a_full_disk_refuses_is_tried_again_a_second_later() -> None:
     setup = Setup()
     for queue_id in range(3_000):
         setup.one_way("g", queue_id, 1)
-    setup.journal.failure = StoreFull("no room on disk")
+    setup.journal.failure = StoreFull("no space left on device")
     with pytest.raises(StoreFull):
         setup.step()
     assert not setup.step(), "the error is not raised at every turn"
@@ -302,7 +302,7 @@ def test_a_removal_that_cannot_be_appended_removes_nothing() -> None:
     setup = Setup()
     setup.commit("g", 0, 1)
     setup.one_way("g", 1, 1)
-    setup.journal.failure = StoreFull("no room on disk")
+    setup.journal.failure = StoreFull("no space left on device")
     with pytest.raises(StoreFull):
         setup.progress.delete_groups(["g"])
     assert (setup.offset("g", 0), setup.offset("g", 1)) == (1, 1)

@@ -389,7 +389,7 @@ def test_a_damaged_block_is_refused_and_other_segments_are_read() -> None:
     index._view = index._mapping.view
     index._view[120] ^= 1
     assert bases(queue.units(0, 900, ALL)) == list(range(0, 27, 3))
-    with pytest.raises(StoreCorrupt, match="the next start builds them again"):
+    with pytest.raises(StoreCorrupt, match="rebuilt by the next start"):
         queue.units(30, ALL, ALL)
     assert bases(queue.units(60, 900, ALL)) == list(range(60, 87, 3))
 

@@ -221,7 +221,7 @@ def test_a_later_version_is_not_guessed_at() -> None:
     header = bytearray(data[:48])
     struct.pack_into(">I", header, 8, 2)
     changed = bytes(header) + struct.pack(">I", crc32(header)) + data[52:]
-    with pytest.raises(IndexDamaged, match="version 2, known is 1"):
+    with pytest.raises(IndexDamaged, match="version 2; the supported version is 1"):
         IndexFile(damaged(changed, name), name, whole=False)
 
 

@@ -421,7 +421,7 @@ def test_a_damaged_sealed_index_goes_when_it_is_seen_and_is_back_after_a_start()
     damage(disk, name, 52 + 52 * 4 + 48 * 30)
     table = table_of(disk.root())
     assert table.load(0, 15_000) == 15_000
-    with pytest.raises(StoreCorrupt, match="builds them again"):
+    with pytest.raises(StoreCorrupt, match="rebuilt by the next start"):
         units(table.of(ID)[1])
     table.clean()
     table.clean()

@@ -350,7 +350,9 @@ def test_without_a_whole_snapshot_a_log_that_starts_later_is_refused() -> None:
     three_snapshots(directory)
     for name in directory.names():
         damage(directory, name, 90)
-    with pytest.raises(StoreCorrupt, match="no snapshot is whole and the log starts later"):
+    with pytest.raises(
+        StoreCorrupt, match="there is no valid snapshot, and the log does not start at 0"
+    ):
         restored(directory, 150, 300)
 
 
@@ -373,7 +375,7 @@ def test_a_fold_that_the_snapshot_does_not_know_gets_all_the_log_there_is() -> N
 def test_a_snapshot_of_a_fold_unknown_here_is_refused_before_its_state_is_lost() -> None:
     directory = MemoryDisk().root()
     three_snapshots(directory)
-    with pytest.raises(FormatTooNew, match="'notes', which is unknown here"):
+    with pytest.raises(FormatTooNew, match="contains unknown fold 'notes'"):
         notes_state(directory, Notes("other", b"x")).restore_newest(0, 300)
     assert len(directory.names()) == 2
 

@@ -105,7 +105,7 @@ def test_a_permission_is_made_of_known_bits(permission: int) -> None:
 
 @pytest.mark.parametrize("config", [{"k": "v" * CONFIG_SIZE_MAX}, {"k": "\ud800"}])
 def test_a_config_is_text_within_a_limit(config: dict[str, str]) -> None:
-    with pytest.raises(InvalidTopic, match="config of topic t"):
+    with pytest.raises(InvalidTopic, match="Config of topic 't'"):
         NewTopic(name="t", queue_count=1, config=config).check()
 
 

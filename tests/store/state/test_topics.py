@@ -59,14 +59,14 @@ def test_a_topic_is_found_by_name_and_by_id_with_all_it_was_created_with() -> No
 def test_an_unknown_topic_is_none_or_an_error_as_the_caller_likes() -> None:
     _, topics = made("a")
     assert topics.find("b") is topics.find_id(bytes(16)) is None
-    with pytest.raises(UnknownTopic, match="topic b does not exist"):
+    with pytest.raises(UnknownTopic, match=r"Topic 'b' does not exist\."):
         topics.get("b")
 
 
 def test_a_name_is_taken_once() -> None:
     journal, topics = made("a")
     end = journal.end
-    with pytest.raises(TopicExists, match="topic a already exists"):
+    with pytest.raises(TopicExists, match=r"Topic 'a' already exists\."):
         topics.create(NewTopic(name="a", queue_count=1))
     assert journal.end == end
 
@@ -94,7 +94,7 @@ def test_what_needs_several_entries_is_one_atomic_group() -> None:
 
 def test_an_entry_that_cannot_be_appended_changes_nothing() -> None:
     journal, topics = made("a")
-    journal.failure = StoreFull("no room on disk")
+    journal.failure = StoreFull("no space left on device")
     with pytest.raises(StoreFull):
         topics.create(NewTopic(name="b", queue_count=1))
     with pytest.raises(StoreFull):
@@ -166,7 +166,7 @@ def test_queues_are_added_and_never_taken_away() -> None:
     topic = topics.get("a")
     topics.grow({topic: 6})
     assert (topic.queue_count, topic.read_queues, topic.write_queues) == (6, 6, 6)
-    with pytest.raises(InvalidTopic, match="cannot have 5 queues, only 6 to"):
+    with pytest.raises(InvalidTopic, match="cannot have 5 queues; the range is 6 to"):
         topics.grow({topic: 5})
 
 

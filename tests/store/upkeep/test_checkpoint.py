@@ -127,7 +127,9 @@ def test_a_file_cut_short_is_not_taken_for_a_new_store(size: int) -> None:
 def test_another_segment_size_than_the_log_was_made_with_is_refused() -> None:
     root = MemoryDisk().root()
     write(CheckpointFile(root, SEGMENT), 1)
-    with pytest.raises(SettingChanged, match="made with segment_bytes 65536, the setting is 131"):
+    with pytest.raises(
+        SettingChanged, match="created with segment_bytes=65536, but the setting is 131"
+    ):
         read(root, 2 * SEGMENT)
     assert read(root).segment_bytes == SEGMENT
 

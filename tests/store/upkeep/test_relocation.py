@@ -215,7 +215,7 @@ def test_a_unit_that_points_at_another_entry_stops_the_moving() -> None:
     [first] = keeping.store.retention.sealed()
     mover, queue = keeping.store.retention.mover, keeping.queue("long")
     one, two = list(queue.walk(0))[:2]
-    with pytest.raises(StoreCorrupt, match="no entry of offset 0 of queue 0"):
+    with pytest.raises(StoreCorrupt, match="no entry for offset 0 of queue 0"):
         mover._move(first, queue, (one[0], two[1], *two[2:]))
 
 

@@ -96,7 +96,7 @@ def test_failures_are_told_when_they_begin_once_a_minute_and_when_they_end(
     each[0].failure = None
     clock.advance(PAUSE_MS_MAX)
     steps.run()
-    assert "upkeep is well again step=step 0" in caplog.messages[-1]
+    assert "upkeep recovered step=step 0" in caplog.messages[-1]
 
 
 def test_a_bug_is_told_with_its_traceback_and_a_failed_disk_not_again(

@@ -60,7 +60,7 @@ class BatchThreads:
         else:
             self.unreadable_count += 1
         log.warning(
-            "batch not readable as messages position=%d offset=%d count=%d reason=%s",
+            "cannot decode batch into messages position=%d offset=%d count=%d reason=%s",
             position,
             offset,
             count,
@@ -70,7 +70,7 @@ class BatchThreads:
     def skip_keys(self, damage: BatchTooLarge, *, crc: int) -> None:
         """Say that a batch is not found by the keys of its records; wherever it will lie."""
         self.too_large_count += 1
-        log.warning("batch not found by its keys crc=%#010x reason=%s", crc, damage)
+        log.warning("cannot index batch by key crc=%#010x reason=%s", crc, damage)
 
     def close(self) -> None:
         """Let go of the threads; what waits for one is not done any more."""

@@ -108,7 +108,7 @@ class Stop:
         if not self._asked.done():
             self._asked.set_result(number.name)
         elif number == signal.SIGINT:
-            log.warning("second interrupt, leaving at once")
+            log.warning("second interrupt, exiting immediately")
             os._exit(INTERRUPTED_STATUS)
 
 
@@ -258,7 +258,9 @@ def fitted(config: Config, files_max: int) -> Config:
     total = sum(count * listeners[each] for each, count in wanted.items())
     if files_max == resource.RLIM_INFINITY or total <= possible:
         return config
-    log.info("connections are limited by open files max=%d wanted=%d", possible, total)
+    log.info(
+        "connection limits lowered to fit the open file limit max=%d configured=%d", possible, total
+    )
     enough, level = 1, max(wanted.values())
     while enough < level:
         middle = (enough + level + 1) // 2

@@ -33,14 +33,14 @@ _FACTS = (
         kind=ConfigKind.INT,
         value="1",
         default="1",
-        about=saying("How many replicas a new topic has: one, on this node."),
+        about=saying("Default replication factor of a new topic; always 1."),
     ),
     BrokerConfig(
         name="delete.topic.enable",
         kind=ConfigKind.BOOLEAN,
         value="true",
         default="true",
-        about=saying("Whether topics can be deleted: they can."),
+        about=saying("Whether topics can be deleted; always true."),
     ),
 )
 
@@ -108,9 +108,7 @@ def _topic_defaults(defaults: TopicDefaults) -> list[BrokerConfig]:
             kind=config.type.kind,
             value=defaults[config.name],
             default=config.default,
-            about=saying(
-                f"The default of the topic config `{config.name}`. {config.documentation}"
-            ),
+            about=saying(f"Default of the topic config `{config.name}`. {config.documentation}"),
         )
         for config in TOPIC_CONFIGS.values()
         if config.broker is not None

@@ -190,7 +190,7 @@ class RemotingAssembly:
                 self.topics.make_system_topics()
             except StoreFull as error:
                 # Those that are there go on; the next start makes the others.
-                log.error("some of RocketMQ's own topics are missing: %s", error)
+                log.error("cannot create RocketMQ system topics: %s", error)
         store, resent = self._store, self._folds.resent
         dead_letters = DeadLetterAdmin(
             store=store, resent=resent, transcoder=self.transcoder, end=self.puller.end, knows=known

@@ -98,6 +98,6 @@ class Ticking:
             seconds = BUSY_SECONDS if self._tick() else IDLE_SECONDS
         except Exception:
             # One failed round must not be the last: a full disk may have room again.
-            log.exception("the store's tick failed")
+            log.exception("store tick failed")
             seconds = FAILED_SECONDS
         self._timer = self._clock.call_later(seconds, self._step)

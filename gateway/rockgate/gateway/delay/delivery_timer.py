@@ -90,7 +90,7 @@ class Delivering:
     def _tell(self, error: Exception) -> None:
         """Log the first of a row of failures, and then one a minute."""
         if self._failures % TOLD_EVERY == 0 and not isinstance(error, DiskFailed):
-            log.error("a delivery failed: %s", error, exc_info=error)
+            log.error("delivery of delayed messages failed: %s", error, exc_info=error)
         self._failures += 1
         self._failed_count += 1
 

@@ -15,8 +15,8 @@ def read_levels(text: str) -> list[int]:
     for word in text.split():
         found = _LEVEL.fullmatch(word)
         if found is None:
-            raise ValueError(f"delay level {word!r} is not a number and one of s, m, h, d")
+            raise ValueError(f"delay level {word!r} must be a number followed by s, m, h or d")
         levels.append(int(found[1]) * _UNIT_MS[found[2]])
     if not levels:
-        raise ValueError("there is no delay level")
+        raise ValueError("delay levels must not be empty")
     return levels

@@ -96,5 +96,5 @@ def _made_politely(body: memoryview) -> Buffer:
 
 def _nothing(body: memoryview, damage: MalformedBatch) -> Buffer:
     """Return an empty batch in place of one that cannot be read any more."""
-    log.error("a batch with delayed records is not readable reason=%s", damage)
+    log.error("cannot decode batch with delayed records reason=%s", damage)
     return rebuild_batch(read_header(body), ())

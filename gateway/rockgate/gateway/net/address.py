@@ -29,13 +29,13 @@ class Address:
         if host.startswith("[") and host.endswith("]"):
             host = host[1:-1]
         elif ":" in host:
-            raise ValueError(f"wants an IPv6 host in brackets, as in [::1]:9092, not {text!r}")
+            raise ValueError(f"must have its IPv6 host in brackets, as in [::1]:9092, not {text!r}")
         if not colon or not host or not (port_text.isascii() and port_text.isdigit()):
-            raise ValueError(f"wants HOST:PORT or 'off', not {text!r}")
+            raise ValueError(f"must be HOST:PORT or 'off', not {text!r}")
         if len(host) > HOST_CHARS_MAX or any(c.isspace() or c in "/@[]" for c in host):
-            raise ValueError(f"wants a host name or an address before the port, not {host!r}")
+            raise ValueError(f"must have a host name or address before the port, not {host!r}")
         if len(port_text) > 5 or int(port_text) > PORT_MAX:
-            raise ValueError(f"wants a port from 0 to {PORT_MAX}, not {port_text}")
+            raise ValueError(f"must have a port from 0 to {PORT_MAX}, not {port_text}")
         return cls(host, int(port_text))
 
     @property

@@ -43,7 +43,7 @@ class Lines:
     def _hint(self, first_bytes: bytes) -> str:
         """What a stream that is not the listener's looks like."""
         if first_bytes[:2] == b"\x16\x03":
-            return " hint='looks like TLS, this port is plain'"
+            return " hint='looks like TLS, but this listener is plaintext'"
         if first_bytes in _HTTP:
-            return f" hint='looks like HTTP, this is {self._port}'"
+            return f" hint='looks like HTTP, but this is {self._port}'"
         return ""

@@ -14,11 +14,11 @@ from rockgate.gateway.net.address import Address
 from rockgate.gateway.runtime.errors import BindError
 
 _ADVICE = {
-    errno.EADDRINUSE: "stop what holds it, or",
-    errno.EACCES: "ports below 1024 need a privilege;",
-    errno.EADDRNOTAVAIL: "no interface of this machine has it;",
+    errno.EADDRINUSE: "stop the process using it, or",
+    errno.EACCES: "ports below 1024 require privileges;",
+    errno.EADDRNOTAVAIL: "no local interface has this address;",
 }
-_CHOOSE = "choose another with --{listener} HOST:PORT (port 0 takes a free one)"
+_CHOOSE = "choose another address with --{listener} HOST:PORT (port 0 picks a free port)"
 
 
 class Listener:
@@ -80,7 +80,7 @@ def _resolve(listener: str, address: Address) -> list[tuple[socket.AddressFamily
         raise BindError(
             listener=listener,
             address=str(address),
-            reason=f"the host is not known ({error.strerror})",
+            reason=f"unknown host ({error.strerror})",
             advice=_CHOOSE.format(listener=listener),
         ) from error
     return list(dict.fromkeys((family, str(where[0])) for family, _, _, _, where in found))

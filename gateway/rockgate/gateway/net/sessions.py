@@ -74,7 +74,9 @@ class Connections(Generic[S]):
         if len(self._sessions) >= self._connections_max:
             # One line when it begins, not one for each: refusing must cost less than trying.
             if not self._is_refusing:
-                log.warning("refusing connections, limit reached max=%d", self._connections_max)
+                log.warning(
+                    "connection limit reached, rejecting connections max=%d", self._connections_max
+                )
             self._is_refusing = True
             return False
         self._sessions.add(session)
@@ -84,7 +86,7 @@ class Connections(Generic[S]):
         """Forget a session."""
         self._sessions.discard(session)
         if self._is_refusing and len(self._sessions) <= self._connections_max * 9 // 10:
-            log.info("taking connections again connections=%d", len(self._sessions))
+            log.info("accepting connections again connections=%d", len(self._sessions))
             self._is_refusing = False
         if not self._sessions:
             self._emptied.set()
@@ -103,7 +105,9 @@ class Connections(Generic[S]):
             async with asyncio.timeout(seconds_max):
                 await self._emptied.wait()
         except TimeoutError:
-            log.warning("cutting off connections that did not finish count=%d", self.session_count)
+            log.warning(
+                "closing connections that did not drain in time count=%d", self.session_count
+            )
             for session in list(self._sessions):
                 session.abort()
             await self._emptied.wait()
@@ -111,12 +115,12 @@ class Connections(Generic[S]):
     def _close_largest(self) -> None:
         """Requests hold twice what they may: the connection that holds most has to go."""
         largest = max(self._sessions, key=lambda session: session.held_bytes)
-        largest.break_off(f"it holds most of too much memory bytes={largest.held_bytes}")
+        largest.break_off(f"memory limit exceeded, largest connection bytes={largest.held_bytes}")
 
     def _break_off_largest(self) -> None:
         """Requests that are not whole hold most of the memory: the largest of them has to go."""
         largest = max(self._sessions, key=lambda session: session.partial_bytes)
         largest.break_off(
-            "requests under way hold too much memory, and its is the largest"
-            f" bytes={largest.partial_bytes}"
+            "memory limit exceeded by incomplete requests, largest request "
+            f"bytes={largest.partial_bytes}"
         )

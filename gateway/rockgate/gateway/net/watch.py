@@ -14,8 +14,8 @@ class Verdict(Enum):
     """Why a connection must end."""
 
     IDLE = "idle"
-    SLOW_SENDER = "a request did not arrive in time"
-    SLOW_READER = "the client does not read its answers"
+    SLOW_SENDER = "request did not arrive in time"
+    SLOW_READER = "client does not read its responses"
 
 
 class Watch:

@@ -46,8 +46,8 @@ class DirectoryInUse(StartError):
     def __init__(self, *, directory: Path, pid: int | None) -> None:
         holder = f"process {pid}" if pid is not None else "another process"
         super().__init__(
-            f"data directory {directory} is in use by {holder};"
-            " stop that server or give this one its own --data-dir"
+            f"data directory {directory} is in use by {holder}; stop that server or set "
+            "another --data-dir"
         )
         self.directory = directory
         self.pid = pid

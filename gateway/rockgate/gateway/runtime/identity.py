@@ -56,7 +56,8 @@ def _require_same(path: Path, kept: Identity, node_id: int | None) -> None:
     if node_id is not None and node_id != kept.node_id:
         raise IdentityError(
             path=path,
-            reason=f"the settings say node id {node_id}, the directory is node {kept.node_id}'s",
+            reason=f"node id is {kept.node_id}, but server.node_id is {node_id}; use the same "
+            "id or another data directory",
         )
 
 
@@ -80,12 +81,12 @@ def _read(path: Path) -> Identity | None:
         kept = json.loads(data)
         node_id, cluster_id, format_ = kept["node_id"], kept["cluster_id"], kept["format"]
     except (ValueError, KeyError, TypeError) as error:
-        raise IdentityError(path=path, reason="it does not hold an identity") from error
+        raise IdentityError(path=path, reason="not an identity file") from error
     if format_ != FORMAT:
-        raise IdentityError(path=path, reason=f"format {format_!r} is not known here")
+        raise IdentityError(path=path, reason=f"unknown format {format_!r}")
     is_node_id = type(node_id) is int and 0 <= node_id < 2**31
     if not is_node_id or not (isinstance(cluster_id, str) and _CLUSTER_ID.fullmatch(cluster_id)):
-        raise IdentityError(path=path, reason="it does not hold an identity")
+        raise IdentityError(path=path, reason="not an identity file")
     return Identity(node_id=node_id, cluster_id=cluster_id)
 
 

@@ -214,7 +214,7 @@ class Unstable:
         try:
             marker = read_marker(change.body)
         except MalformedBatch as error:
-            raise StoreCorrupt("a marker", change.position, str(error)) from error
+            raise StoreCorrupt("transaction marker", change.position, str(error)) from error
         if marker is not None:
             offset = change.queue_offset
             self.ended(
@@ -255,7 +255,7 @@ class Unstable:
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace everything by what the slices hold."""
         self.clear()
-        what = "the open transactions of a snapshot"
+        what = "snapshot of open transactions"
         for piece in slices:
             check_format(piece[0] if piece else 0, _FORMAT, what)
             try:

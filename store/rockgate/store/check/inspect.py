@@ -102,7 +102,9 @@ def check(directory: Directory, on_progress: OnProgress = lambda size: None) -> 
     if not directory.has_child(COMMITLOG):
         if checkpoint is not None and checkpoint.flushed:
             path = f"{directory.path}/{COMMITLOG}"
-            reason = f"the checkpoint says the log reaches {checkpoint.flushed}, there is none"
+            reason = (
+                f"the checkpoint covers the log up to {checkpoint.flushed}, but there is no log"
+            )
             report.damage.append(Finding(path, checkpoint.flushed, reason))
         return report
     row = Row(directory.child(COMMITLOG), checkpoint.segment_bytes if checkpoint else 0)
@@ -128,20 +130,23 @@ def _check_log(
     report.segment_count = len(row.segments)
     report.log_start = row.start
     if checkpoint is None or not checkpoint.sequence:
-        report.notes.append("there is no checkpoint: nothing is known to be safe")
+        report.notes.append("there is no checkpoint, so no part of the log is known to be flushed")
         checkpoint = Checkpoint(flushed=row.start)
     flushed = report.flushed = checkpoint.flushed
     for problem in row.problems:
         is_mendable = problem.is_short and flushed <= (problem.good_to or 0)
-        reason = f"{problem.reason}; a start fills it up" if is_mendable else problem.reason
+        reason = f"{problem.reason}; repaired by the next start" if is_mendable else problem.reason
         report.damage.append(Finding(problem.file, problem.position, reason, is_mendable))
     for damaged in _walk(row, flushed, report, on_progress):
         row.note_damage(damaged)
-        reason = f"{damaged.reason}; {damaged.size} bytes up to the next whole entry"
+        reason = f"{damaged.reason}; {damaged.size:,} bytes up to the next valid entry"
         report.damage.append(Finding(row.file_at(damaged.position), damaged.position, reason))
     if not row.start <= flushed <= row.end:
         place = row.start if flushed < row.start else report.log_end
-        reason = f"the log is known to reach {flushed}, and goes from {row.start} to {row.end}"
+        reason = (
+            f"the checkpoint covers the log up to {flushed}, but the log covers "
+            f"{row.start} to {row.end}"
+        )
         report.damage.append(Finding(row.path, place, reason))
 
 
@@ -167,7 +172,7 @@ def _walk(row: Row, flushed: int, report: Report, on_progress: OnProgress) -> It
             begin, group = group, None
             end = position if isinstance(piece, Filler) else position + piece.size
             cause = f", {piece.reason}" if isinstance(piece, Damaged) else ""
-            yield Damaged(begin, end - begin, f"a group of entries has no end{cause}")
+            yield Damaged(begin, end - begin, f"incomplete group of entries{cause}")
             if position < flushed:
                 continue
         if isinstance(piece, Filler) and group is None:
@@ -179,7 +184,7 @@ def _walk(row: Row, flushed: int, report: Report, on_progress: OnProgress) -> It
         if isinstance(piece, Damaged):
             yield piece
         elif isinstance(piece, Unwritten):
-            yield Damaged(position, piece.size, "nothing was written there")
+            yield Damaged(position, piece.size, "unwritten space")
     else:
         report.log_end = whole_to if group is None else group
     on_progress(row.end - told)
@@ -187,13 +192,13 @@ def _walk(row: Row, flushed: int, report: Report, on_progress: OnProgress) -> It
 
 def _note_end(report: Report, piece: Damaged | Unwritten | Filler, group: int | None) -> None:
     if group is not None:
-        reason = "the group of entries there has no end"
+        reason = "incomplete group of entries"
     elif isinstance(piece, Damaged):
         reason = piece.reason
     else:
         return
     report.notes.append(
-        f"the log ends at {report.log_end}: {reason}; the next start keeps the rest aside"
+        f"the log ends at {report.log_end}: {reason}; the next start moves the rest to lost/"
     )
 
 
@@ -207,11 +212,12 @@ def _check_snapshots(directory: Directory, report: Report) -> None:
                 findings.append(damage)
             elif header is not None and header.needs > report.log_end:
                 report.notes.append(
-                    f"snapshot {name} needs the log up to {header.needs}: a start removes it"
+                    f"snapshot {name} requires the log up to {header.needs}; the next start "
+                    "removes it"
                 )
             elif header is not None and header.replay_from >= report.log_start:
                 usable += 1
     report.damage += findings
     if report.log_start > 0 and not usable:
-        reason = f"no snapshot is whole, and the log begins only at {report.log_start}"
+        reason = f"there is no valid snapshot, but the log starts at {report.log_start}"
         report.damage.append(Finding(f"{directory.path}/snapshots", report.log_start, reason))

@@ -23,7 +23,7 @@ from rockgate.store.upkeep.checkpoint import Checkpoint, read_slots
 
 _KEY_FILE: Final = re.compile(r"(\d{20})-(\d+)-(\d+)")
 _SNAPSHOT: Final = re.compile(r"\d{20}-\d{10}")
-_BUILT_AGAIN: Final = "the next start builds it again"
+_BUILT_AGAIN: Final = "rebuilt by the next start"
 _SECONDS_MAX: Final = 2**31 - 1
 
 
@@ -64,7 +64,7 @@ class MappedFile:
 
     def write(self, at: int, data: Buffer) -> None:
         """Nothing is written here."""
-        raise AssertionError("an inspected file is not written to")
+        raise AssertionError("an inspected file is read-only")
 
     def sync(self) -> None:
         """Nothing was written."""
@@ -91,7 +91,11 @@ def read_checkpoint(directory: Directory) -> tuple[Checkpoint | None, list[Findi
     findings = []
     for at, slot in slots.items():
         if isinstance(slot, str):
-            reason = f"{slot}; the other slot counts" if whole else f"{slot}; so is the other slot"
+            reason = (
+                f"{slot}; using the other slot"
+                if whole
+                else f"{slot}; the other slot is invalid too"
+            )
             findings.append(Finding(file.name, at, reason, bool(whole), is_in_log=False))
     return max(whole, default=None), findings
 
@@ -141,7 +145,7 @@ def _check_units(index: IndexFile, row: Row, log_end: int) -> Iterator[Finding]:
                 yield _derived(index.path, index.start, reason)
                 return
             if count < 1:
-                yield _derived(index.path, index.start, f"offset {base} takes {count} offsets")
+                yield _derived(index.path, index.start, f"offset {base} covers {count} offsets")
                 return
 
 
@@ -171,7 +175,7 @@ def check_key_files(directory: Directory, row: Row, log_end: int) -> tuple[int, 
         except FileNotFoundError:
             continue
         except ValueError:
-            findings.append(_derived(path, 0, "it is empty", is_in_log=False))
+            findings.append(_derived(path, 0, "file is empty", is_in_log=False))
             continue
         try:
             problem = _key_file_problem(KeyFile(mapping, shape, start), row, log_end)
@@ -185,9 +189,9 @@ def check_key_files(directory: Directory, row: Row, log_end: int) -> tuple[int, 
 def _key_file_problem(file: KeyFile, row: Row, log_end: int) -> tuple[int, str] | None:
     """Return the place and the reason of the first thing that is wrong with a file."""
     if file.mapping.size != file.shape.size:
-        return 0, f"it has {file.mapping.size} bytes, its name says {file.shape.size}"
+        return 0, f"file is {file.mapping.size:,} bytes, but its name says {file.shape.size:,}"
     if not file.load():
-        return 0, "its header is damaged"
+        return 0, "damaged header"
     heads: dict[int, int] = {}
     newest = file.start
     entries_at = file.shape.entries_at
@@ -196,21 +200,24 @@ def _key_file_problem(file: KeyFile, row: Row, log_end: int) -> tuple[int, str] 
         key_crc, position, seconds, previous = ENTRY.unpack_from(file.view, at)
         slot = key_crc % file.shape.slot_count
         if previous != heads.get(slot, 0):
-            return at, f"entry {index} does not follow entry {heads.get(slot, 0)}"
+            return at, f"entry {index} does not link to entry {heads.get(slot, 0)}"
         heads[slot] = index
         if not newest <= position < file.position:
-            return at, f"entry {index} points at position {position}, which is out of its order"
+            return at, f"entry {index} points to position {position}, which is out of order"
         newest = position
         if position >= log_end or position < row.start or row.is_damaged(position):
             continue
         if not _fits(row, position, key_crc, file.begin_ms, seconds):
-            return at, f"entry {index} points at position {position}, which does not fit it"
+            return at, f"entry {index} points to position {position}, which does not match it"
     for slot in range(file.shape.slot_count):
         at = HEADER.size + slot * SLOT.size
         (named,) = SLOT.unpack_from(file.view, at)
         # One that was put after the last flush may be named already.
         if named != heads.get(slot, 0) and named < file.count:
-            return at, f"slot {slot} names entry {named}, its newest is {heads.get(slot, 0)}"
+            return (
+                at,
+                f"slot {slot} points to entry {named}, but its newest is {heads.get(slot, 0)}",
+            )
     return None
 
 
@@ -257,7 +264,7 @@ def check_snapshots(
             reader.check_end()
             yield name, reader.header, None
         except StoreCorrupt as damage:
-            reason = f"{damage.reason}; a start does with the other one"
+            reason = f"{damage.reason}; the next start uses the other one"
             found = Finding(file.name, damage.position, reason, is_mendable=True, is_in_log=False)
             yield name, None, found
         except FormatTooNew as error:

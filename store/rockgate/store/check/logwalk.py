@@ -88,7 +88,7 @@ class EmptyMapping:
 
     def write(self, at: int, data: Buffer) -> None:
         """There is no place to write to."""
-        raise AssertionError("an empty file is not written to")
+        raise AssertionError("an empty file is read-only")
 
     def sync(self, at: int = 0, size: int | None = None) -> None:
         """Nothing was written."""
@@ -124,17 +124,17 @@ class Row:
         path = f"{self.path}/{segment.mapping.name}"
         if before is not None and before.start + self.segment_size < start:
             end = before.start + self.segment_size
-            reason = f"the file before {segment.mapping.name} ends there: a file is missing"
+            reason = f"gap before {segment.mapping.name}: a segment is missing"
             self.problems.append(Problem(path, end, reason))
         if self.segment_size and start % self.segment_size:
-            reason = f"its name is not a multiple of {self.segment_size}"
+            reason = f"file name is not a multiple of {self.segment_size}"
             self.problems.append(Problem(path, start - start % self.segment_size, reason))
         if size != self.segment_size:
-            reason = f"it has {size} bytes, segments here have {self.segment_size}"
+            reason = f"file is {size:,} bytes; the segment size is {self.segment_size:,}"
             good_to = start + min(size, self.segment_size)
             is_short = size < self.segment_size
             self.problems.append(
-                Problem(path, start, reason if size else "the file is empty", good_to, is_short)
+                Problem(path, start, reason if size else "file is empty", good_to, is_short)
             )
 
     @property
@@ -201,7 +201,7 @@ def piece_at(segment: Segment, position: int) -> Piece:
     view, size = segment.mapping.view, segment.size
     left = size - at
     if left < BLANK_SIZE:
-        return Damaged(position, left, f"{left} bytes are left, no filler fits")
+        return Damaged(position, left, f"{left} bytes left, too few for a filler")
     total, magic = envelope.peek(view, at)
     if magic == envelope.MAGIC_BLANK and total == left:
         return Filler(position, left)
@@ -210,7 +210,7 @@ def piece_at(segment: Segment, position: int) -> Piece:
         if written == size:
             return Unwritten(position, left)
         found = _next_whole(segment, written)
-        reason = "nothing was written there, and something behind it was"
+        reason = "unwritten space before written entries"
         return Damaged(position, found - position, reason)
     try:
         return Whole(position, total, whole_entry(segment, position), view)
@@ -224,7 +224,7 @@ def whole_entry(segment: Segment, position: int) -> Entry:
     view = segment.mapping.view
     entry = envelope.read(view, position - segment.start, segment.size)
     if entry.position != position:
-        raise EntryError(f"the entry says it stands at {entry.position}")
+        raise EntryError(f"entry claims position {entry.position}")
     envelope.check(view, entry)
     return entry
 

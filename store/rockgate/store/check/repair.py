@@ -60,16 +60,16 @@ def truncate(
             refusal = refusal_of(directory, opens, lambda shadow: _truncate(shadow, position))
             if refusal is None:
                 return _truncate(directory, position, on_progress)
-            reason = f"no server could start from what is left: {refusal.reason}"
+            reason = f"the server could not start from what would remain: {refusal.reason}"
         except CannotRepair as error:
             refusal, reason = None, str(error)
         if refusal is not None and not refusal.is_repairable:
             raise CannotRepair(refusal.reason)
         best = best_position(directory, opens)
         if best is not None:
-            raise CannotRepair(f"{reason}; the log can be ended at {best}", best)
+            raise CannotRepair(f"{reason}; the log can be truncated at {best}", best)
         if not is_forced:
-            raise CannotRepair(f"{reason}; it can be ended nowhere")
+            raise CannotRepair(f"{reason}; the log cannot be truncated")
         return _keep_all(directory)
     finally:
         directory.unlock()
@@ -91,7 +91,7 @@ def _truncate(
     directory: Directory, position: int, on_progress: OnProgress = lambda size: None
 ) -> Repaired:
     if not directory.has_child(COMMITLOG) or not list(_starts(directory.child(COMMITLOG))):
-        raise CannotRepair(f"{directory.path} holds no log")
+        raise CannotRepair(f"{directory.path} does not contain a log")
     before, size = _read(directory)
     row = Row(directory.child(COMMITLOG), size)
     try:
@@ -202,7 +202,7 @@ class _Survey:
         end = row.segments[-1].start + row.segment_size
         if not row.start <= position <= end:
             instead = end if position > end else None
-            raise CannotRepair(f"the log goes from {row.start} to {end}", instead)
+            raise CannotRepair(f"the log covers {row.start} to {end}", instead)
         for problem in row.problems:
             # The file that holds the position gets its size back, and later ones go.
             good_to = problem.position if problem.good_to is None else problem.good_to
@@ -222,10 +222,12 @@ class _Survey:
                 unwritten = begin if unwritten is None else unwritten
                 continue
             if unwritten is not None:
-                reason = f"nothing was written at {unwritten}: the log ends there"
+                reason = f"unwritten space at {unwritten}: the log ends there"
                 raise CannotRepair(reason, unwritten)
             if end > position:
-                reason = f"what stands at {piece.position} ends at {end}: name one of these"
+                reason = (
+                    f"the entry at {piece.position} ends at {end}: choose one of these positions"
+                )
                 raise CannotRepair(reason, begin)
             if isinstance(piece, Whole):
                 self.entry_count += 1
@@ -240,5 +242,5 @@ class _Survey:
             # Of a segment that is not full, the last one that holds anything.
             self.end = unwritten
         elif group is not None:
-            reason = f"that would cut a group of entries in two; it begins at {group}"
+            reason = f"this would split a group of entries, which starts at {group}"
             raise CannotRepair(reason, group)

@@ -190,7 +190,7 @@ class Deliveries:
         if self._end(Kind.LOST, lost, now_ms):
             self.lost_count += len(lost)
             for due in lost:
-                _log.error("what waited is gone queue=%d offset=%d", *due.waiting[1:3])
+                _log.error("delayed message is missing queue=%d offset=%d", *due.waiting[1:3])
 
     def _end(self, kind: Kind, dues: Sequence[Due], now_ms: int) -> bool:
         """End the waiting of items without a delivery; put off, it holds up no other."""
@@ -211,7 +211,7 @@ class Deliveries:
                 continue
             self.dropped_count += len(dues)
             _log.warning(
-                "dropped what waited for a topic that is gone topic=%s count=%d dropped=%d",
+                "dropped delayed messages of a deleted topic topic=%s count=%d dropped=%d",
                 topic,
                 len(dues),
                 self.dropped_count,
@@ -352,7 +352,7 @@ class Deliveries:
         """Put an item off that something is wrong with, and tell of it once."""
         topic_id, queue_id, offset, _ = due.waiting
         if self._bad.is_new((topic_id, queue_id, offset)):
-            _log.error("cannot deliver %d:%d reason=%s", queue_id, offset, error)
+            _log.error("cannot deliver delayed message %d:%d reason=%s", queue_id, offset, error)
         self._put_off([due], now_ms)
 
     def _put_off(self, dues: Sequence[Due], now_ms: int) -> None:

@@ -36,7 +36,7 @@ from rockgate.store.state.topics import Topics
 _FORMAT: Final = 1
 _SLICE_UNITS: Final = 2_000
 _NEVER: Final = 1 << 62
-_SNAPSHOT: Final = "the delays of a snapshot"
+_SNAPSHOT: Final = "delay snapshot"
 
 _new: Final = tuple.__new__  # what NamedTuple._make calls, without its own call in between
 
@@ -327,7 +327,7 @@ class Delay:
             had = len(kept)
             kept.add_all(own)
             if len(kept) != had + len(own):
-                raise StoreCorrupt(_SNAPSHOT, 0, "something waits twice")
+                raise StoreCorrupt(_SNAPSHOT, 0, "duplicate delayed message")
         queues = [numbers[index] for index in indexes]
         self._wheels.look()
         self._wheels.add_all(whens, sequences, offsets, queues)

@@ -42,7 +42,7 @@ def pack_items(
 def unpack_items(packed: bytes) -> Items:
     """Return the columns of items; ValueError if the last one is cut short."""
     if len(packed) % ITEM_SIZE:
-        raise ValueError(f"{len(packed)} bytes are no whole items of {ITEM_SIZE}")
+        raise ValueError(f"{len(packed)} bytes are not a multiple of {ITEM_SIZE}")
     words = memoryview(packed).cast("I")
     wide = []
     for at in _WIDE_AT:

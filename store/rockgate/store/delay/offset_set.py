@@ -152,7 +152,7 @@ class OffsetSet:
     def add_chunk(self, number: int, bits: bytes) -> None:
         """Take in what `chunk` gave; ValueError if it cannot have been that."""
         if len(bits) != _BYTES:
-            raise ValueError(f"a chunk has {_BYTES} bytes, not {len(bits)}")
+            raise ValueError(f"chunk must be {_BYTES} bytes, not {len(bits)}")
         self._size -= self._count(number)
         both = int.from_bytes(self._chunks.get(number, b""), "little") | int.from_bytes(
             bits, "little"

@@ -71,7 +71,7 @@ def encode(change: Prepared | Checked | Decided) -> bytes:
 
 def decode(change: Change) -> Any:
     """Return what an entry says; StoreCorrupt if it cannot be read."""
-    what, body = "a change of half messages", change.body
+    what, body = "record of half messages", change.body
     check_format(body[0] if body else 0, FORMAT, what, change.position)
     try:
         return _DECODERS[body[1]].decode(body[2:])

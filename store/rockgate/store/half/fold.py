@@ -153,7 +153,7 @@ class HalfMessages:
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace everything by what the slices hold."""
         self.clear()
-        what = "the half messages of a snapshot"
+        what = "snapshot of half messages"
         for piece in slices:
             check_format(piece[0] if piece else 0, FORMAT, what)
             try:

@@ -190,7 +190,7 @@ class KeyIndex:
             try:
                 file = self._create(position)
             except (StoreFull, OSError) as error:
-                _log.error("no room to index keys position=%d reason=%s", position, error)
+                _log.error("cannot index keys position=%d reason=%s", position, error)
                 self.missed_from = position
                 return False
             self._row = [*self._row, file]
@@ -356,7 +356,7 @@ class KeyIndex:
         try:
             mapping = self._directory.allocate(_PREPARED, self._shape.size)
         except (StoreFull, OSError) as error:
-            _log.warning("no file for more keys reason=%s", error)
+            _log.warning("cannot create key-index file reason=%s", error)
             return
         mapping.populate(0, self._shape.entries_at)
         self._prepared = KeyFile(mapping, self._shape, 0)

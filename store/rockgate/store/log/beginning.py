@@ -50,7 +50,7 @@ class Beginning:
             self._rest = ()
             # The allocator looked ahead in a segment that is gone: it has work again at once.
             self._segments.prepare_at = self._end
-            _log.warning("rest of the log kept aside bytes=%d kept=%s", kept_bytes, kept_path)
+            _log.warning("saved the rest of the log bytes=%d saved=%s", kept_bytes, kept_path)
         if ABORT not in self._directory.names():
             self._directory.create(ABORT).close()
             self._directory.sync()

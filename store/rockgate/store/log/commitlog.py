@@ -265,7 +265,7 @@ class CommitLog:
     def _sizes(self, topic: bytes, contents: Contents, flags: int) -> list[int]:
         """Return the sizes of message entries; EntryTooLarge if one of them cannot be."""
         if len(topic) > envelope.TOPIC_SIZE_MAX:
-            raise EntryTooLarge("the topic's name", len(topic), envelope.TOPIC_SIZE_MAX)
+            raise EntryTooLarge("Topic name", len(topic), envelope.TOPIC_SIZE_MAX)
         fixed = envelope.envelope_size(topic, flags)
         size_max = self.segments.segment_size - BLANK_SIZE - MOVED_SIZE
         _, bodies, properties, is_alike = contents
@@ -274,10 +274,10 @@ class CommitLog:
             bodies, properties = bodies[:1], properties[:1]
         properties_size = max(map(len, properties))
         if properties_size > PROPERTIES_SIZE_MAX:
-            raise EntryTooLarge("the properties", properties_size, PROPERTIES_SIZE_MAX)
+            raise EntryTooLarge("Properties", properties_size, PROPERTIES_SIZE_MAX)
         sizes = [fixed + each for each in map(add, map(len, bodies), map(len, properties))]
         if max(sizes) > size_max:
-            raise EntryTooLarge("the entry", max(sizes), size_max)
+            raise EntryTooLarge("Entry", max(sizes), size_max)
         return sizes * count if is_alike else sizes
 
     def _wipe(self, size: int) -> None:
@@ -294,7 +294,7 @@ class CommitLog:
         """Return an entry's size, magic, properties and flags; EntryTooLarge if it cannot be."""
         topic, properties = draft.topic, draft.properties
         if len(topic) > envelope.TOPIC_SIZE_MAX:
-            raise EntryTooLarge("the topic's name", len(topic), envelope.TOPIC_SIZE_MAX)
+            raise EntryTooLarge("Topic name", len(topic), envelope.TOPIC_SIZE_MAX)
         if draft.batch_count:
             magic = envelope.MAGIC_BATCH
             properties = envelope.batch_properties(draft.batch_count, draft.offset, properties)
@@ -304,18 +304,18 @@ class CommitLog:
         flags = draft.sys_flag if draft.store_host else draft.sys_flag | self._host_flag
         growth = 0 if flags & envelope.MOVED else MOVED_SIZE
         if len(properties) + growth > PROPERTIES_SIZE_MAX + MOVED_SIZE:
-            raise EntryTooLarge("the properties", len(properties), PROPERTIES_SIZE_MAX)
+            raise EntryTooLarge("Properties", len(properties), PROPERTIES_SIZE_MAX)
         size = envelope.head_size(flags) + len(draft.body) + tail
         size_max = self.segments.segment_size - BLANK_SIZE - growth
         if size > size_max:
-            raise EntryTooLarge("the entry", size, size_max)
+            raise EntryTooLarge("Entry", size, size_max)
         return size, magic, properties, flags
 
     def _make_room(self, size: int) -> None:
         segments = self.segments
         segment = segments.active
         if size + BLANK_SIZE > segment.size:
-            raise EntryTooLarge("the group", size, segment.size - BLANK_SIZE)
+            raise EntryTooLarge("Entry group", size, segment.size - BLANK_SIZE)
         left = segment.end - self.end
         if size + BLANK_SIZE > left:
             segments.roll()
@@ -380,7 +380,7 @@ class CommitLog:
             view, position - segment.start, min(segment.size, self.end - segment.start)
         )
         if entry.position != position:
-            raise EntryError(f"the entry says it stands at position {entry.position}")
+            raise EntryError(f"entry claims position {entry.position}")
         return view, entry
 
     def walk(

@@ -82,7 +82,7 @@ def find_end(segments: Segments, start: int, flushed: int) -> Recovered:
     while (segment := segments.find(position)) is not None:
         position, stopped = _scan_segment(segment, position, scan)
         if stopped is None and scan.is_in_group:
-            stopped = "a group of entries does not end in its segment"
+            stopped = "group of entries does not end in its segment"
         if stopped is not None:
             if position < flushed:
                 raise StoreCorrupt(segments.path(segment), position, stopped)
@@ -92,7 +92,7 @@ def find_end(segments: Segments, start: int, flushed: int) -> Recovered:
     end = scan.end(position)
     if end < flushed:
         path = segments.path(segments.between(end, end + 1)[0])
-        raise StoreCorrupt(path, end, "a group of entries does not end before the flushed position")
+        raise StoreCorrupt(path, end, "group of entries does not end before the flushed position")
     return Recovered(end, scan.entry_count, scan.last_store_ms, reason)
 
 
@@ -103,7 +103,7 @@ def _require(segments: Segments, position: int) -> None:
         return
     path = segments.path(row[-1]) if row else "the log"
     ends = f"from {row[0].start} to {row[-1].end}" if row else "nowhere"
-    reason = f"the log is known to reach it, and on disk it goes {ends}: a file is missing"
+    reason = f"the checkpoint covers this position, but the log covers {ends}: a segment is missing"
     raise StoreCorrupt(path, position, reason)
 
 
@@ -139,8 +139,8 @@ def _why(view: memoryview, at: int, error: EntryError) -> str | None:
         return None
     left = len(view) - at
     if left < BLANK_SIZE:
-        return f"{left} bytes are left, no filler fits"
-    return error.reason if any(envelope.peek(view, at)) else "nothing was written there"
+        return f"{left} bytes left, too few for a filler"
+    return error.reason if any(envelope.peek(view, at)) else "unwritten space"
 
 
 def find_rest(segments: Segments, end: int) -> list[Rest]:
@@ -181,7 +181,7 @@ def keep_aside(aside: Directory, position: int, pieces: list[memoryview]) -> tup
     if not size:
         return 0, ""
     if aside.space()[0] < size:
-        raise StoreFull(f"no room on disk to keep {size} bytes of the log aside")
+        raise StoreFull(f"no space left on device to save {size:,} bytes of the log")
     name = _free_name(aside, f"{position:020d}-{size}")
     file = aside.create(name)
     written = 0

@@ -123,21 +123,21 @@ class Segments:
         start = int(name)
         if size < self.segment_size and is_safe:
             _log.warning(
-                "segment was cut short file=%s bytes=%d segment_bytes=%d",
+                "segment was truncated file=%s bytes=%d segment_bytes=%d",
                 self._path(name),
                 size,
                 self.segment_size,
             )
             self._directory.grow(name, self.segment_size)
         elif size != self.segment_size:
-            reason = f"the file has {size} bytes, segments here have {self.segment_size}"
+            reason = f"file is {size:,} bytes; the segment size is {self.segment_size:,}"
             raise StoreCorrupt(self._path(name), start, reason)
         mapping = self._directory.map(name, writable=True)
         if start % self.segment_size:
-            reason = f"its name is not a multiple of segment_bytes, which is {self.segment_size}"
+            reason = f"file name is not a multiple of segment_bytes ({self.segment_size})"
             raise StoreCorrupt(self._path(name), start, reason)
         if self._row and self._row[-1].end != start:
-            reason = f"the file before {name} ends there: a file is missing"
+            reason = f"gap before {name}: a segment is missing"
             raise StoreCorrupt(self._path(name), self._row[-1].end, reason)
         self._grow(Segment(start, mapping))
 
@@ -258,8 +258,8 @@ class Segments:
         free, total = self._directory.space()
         if free < self.segment_size + kept(total):
             raise StoreFull(
-                f"no room on disk for {name}: {free} bytes are free, a segment takes "
-                f"{self.segment_size}, and {kept(total)} are kept for upkeep"
+                f"no space left on device for {name}: {free:,} bytes are free, a segment is "
+                f"{self.segment_size:,}, and {kept(total):,} are reserved"
             )
         mapping = self._directory.allocate(name + _UNFINISHED, self.segment_size)
         try:

@@ -55,7 +55,7 @@ class Walk:
         while self.position < self._end:
             segment = self._segments.find(self.position)
             if segment is None:
-                raise EntryError(f"no segment holds position {self.position}")
+                raise EntryError(f"no segment contains position {self.position}")
             yield from self._segment(segment)
 
     def _segment(self, segment: Segment) -> Iterator[tuple[memoryview, Entry]]:
@@ -80,7 +80,7 @@ class Walk:
                     break
                 raise
             if entry.position != self.position:
-                raise EntryError(f"the entry says it stands at position {entry.position}")
+                raise EntryError(f"entry claims position {entry.position}")
             if self._checks:
                 envelope.check(view, entry)
             yield view, entry

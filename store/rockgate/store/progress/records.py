@@ -124,7 +124,7 @@ def pack_record(commit: Commit, commit_ms: int) -> bytes:
     """Return a commit's record, without a position."""
     metadata = commit.metadata.encode("utf-8", "surrogatepass")
     if len(metadata) > METADATA_SIZE_MAX:
-        raise EntryTooLarge("metadata of a committed offset", len(metadata), METADATA_SIZE_MAX)
+        raise EntryTooLarge("Metadata of a committed offset", len(metadata), METADATA_SIZE_MAX)
     if not 0 <= commit.offset <= OFFSET_MAX:
         raise OffsetOutOfRange(commit.offset, 0, OFFSET_MAX)
     if not 0 <= commit.queue_id < QUEUE_COUNT_MAX:
@@ -192,7 +192,7 @@ def encode_removals(removals: Sequence[Removed]) -> Iterator[bytes]:
 def decode(change: Change) -> tuple[Kind, list[Any]]:
     """Return the kind and the items of a change."""
     body = change.body
-    what = f"a change of {PROGRESS_TOPIC.decode()}"
+    what = f"record of {PROGRESS_TOPIC.decode()}"
     check_format(body[0] if body else 0, FORMAT, what, change.position)
     try:
         kind = Kind(body[1] if len(body) > 1 else 0)
@@ -206,9 +206,9 @@ def check_group(group: str) -> None:
     try:
         size = len(group.encode())
     except UnicodeEncodeError as error:
-        raise InvalidGroup(f"group name {group[:80]!r} is not text") from error
+        raise InvalidGroup(f"Group name {group[:80]!r} is not valid UTF-8.") from error
     if size > GROUP_SIZE_MAX:
-        raise InvalidGroup(f"a group name of {size} bytes passes the limit of {GROUP_SIZE_MAX}")
+        raise InvalidGroup(f"Group name is {size:,} bytes; the maximum is {GROUP_SIZE_MAX:,}.")
 
 
 # Slices of a snapshot
@@ -226,7 +226,7 @@ def pack_slice(helds: Sequence[bytes]) -> bytes:
 
 def unpack_slice(data: bytes) -> list[Held]:
     """Return what a slice holds."""
-    what = "a snapshot's slice of progress"
+    what = "snapshot of group progress"
     check_format(data[0] if data else 0, FORMAT, what)
     try:
         return _held.decode(memoryview(data)[1:])

@@ -178,7 +178,7 @@ class IndexFile:
         """Open and check it: header and directory always, the units as well if `whole`."""
         stretch = parse_name(name)
         if stretch is None:
-            raise IndexDamaged(f"{name} is not the name of an index")
+            raise IndexDamaged(f"{name} is not an index file name")
         self.name = name
         self.path = f"{directory.path}/{name}"
         self.start, self.end = stretch
@@ -204,20 +204,20 @@ class IndexFile:
     def _check_head(self) -> None:
         view, name = self._view, self.name
         if len(view) < _HEADER.size:
-            raise IndexDamaged(f"{name} has {len(view)} bytes, less than its header")
+            raise IndexDamaged(f"{name} is {len(view)} bytes, shorter than its header")
         fields = _HEADER.unpack_from(view)
         magic, version, run_count, start, end, unit_count, listing_crc, blocks_crc, crc = fields
         if magic != _MAGIC or crc32(view[:_HEADER_CHECKED]) != crc:
             raise IndexDamaged(f"{name} has a damaged header")
         if version != _VERSION:
-            raise IndexDamaged(f"{name} has version {version}, known is {_VERSION}")
+            raise IndexDamaged(f"{name} has version {version}; the supported version is {_VERSION}")
         if (start, end) != (self.start, self.end):
             raise IndexDamaged(f"{name} covers {start} to {end}")
         self._units_at = _HEADER.size + _ENTRY.size * run_count
         blocks_at = self._units_at + UNIT_SIZE * unit_count
         block_count = -(-unit_count // BLOCK_UNITS)
         if len(view) != blocks_at + _CHECKSUM.size * block_count:
-            raise IndexDamaged(f"{name} has {len(view)} bytes for {unit_count} units")
+            raise IndexDamaged(f"{name} is {len(view)} bytes for {unit_count} units")
         if crc32(view[_HEADER.size : self._units_at]) != listing_crc:
             raise IndexDamaged(f"{name} has a damaged directory")
         if crc32(view[blocks_at:]) != blocks_crc:
@@ -261,7 +261,7 @@ class IndexFile:
             (crc,) = _CHECKSUM.unpack_from(self._view, self._blocks_at + block * _CHECKSUM.size)
             if found != crc:
                 self.is_damaged = True
-                reason = f"units {start} to {end} are damaged; the next start builds them again"
+                reason = f"units {start} to {end} are damaged; rebuilt by the next start"
                 raise StoreCorrupt(self.path, self.start, reason)
             self._is_checked[block] = 1
 

@@ -294,7 +294,7 @@ class QueueTable:
                 self.write(stretch)
             except StoreFull as error:
                 # A checkpoint writes it when there is room; until then its units are in memory.
-                _log.warning("queues of the log are not indexed for now: %s", error)
+                _log.warning("queue index is not written for now: %s", error)
                 self.give_back(stretch)
                 break
             while self.adopt(stretch):

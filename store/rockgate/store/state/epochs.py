@@ -77,10 +77,10 @@ class Epochs:
 
     def apply(self, change: Change) -> None:
         """Take in the start of an epoch."""
-        what, body = "an epoch entry", change.body
+        what, body = "epoch entry", change.body
         check_format(body[0] if body else 0, _FORMAT, what, change.position)
         if len(body) != _CHANGE.size:
-            raise StoreCorrupt(what, change.position, f"its body has {len(body)} bytes")
+            raise StoreCorrupt(what, change.position, f"its body is {len(body)} bytes")
         _, number = _CHANGE.unpack(body)
         if not self._epochs or change.position > self._epochs[-1].position:
             self._epochs.append(Epoch(number, change.position))
@@ -95,10 +95,10 @@ class Epochs:
         """Replace the epochs."""
         self.clear()
         for piece in slices:
-            what = "the epochs of a snapshot"
+            what = "snapshot of epochs"
             check_format(piece[0] if piece else 0, _FORMAT, what)
             if (len(piece) - 1) % _ITEM.size:
-                raise StoreCorrupt(what, 0, f"they take {len(piece) - 1} bytes")
+                raise StoreCorrupt(what, 0, f"it is {len(piece) - 1} bytes")
             self._epochs.extend(Epoch._make(item) for item in _ITEM.iter_unpack(piece[1:]))
 
     def clear(self) -> None:

@@ -172,7 +172,9 @@ class State:
             fold.clear()
         if log_start > 0:
             raise StoreCorrupt(
-                self._snapshots.path, log_start, "no snapshot is whole and the log starts later"
+                self._snapshots.path,
+                log_start,
+                "there is no valid snapshot, and the log does not start at 0",
             )
         return 0
 
@@ -182,7 +184,7 @@ class State:
             fold = self._folds.get(name)
             if fold is None:
                 # Going on would lose that fold's state with the next snapshot.
-                raise FormatTooNew(self._snapshots.path, f"holds {name!r}, which is unknown here")
+                raise FormatTooNew(self._snapshots.path, f"contains unknown fold {name!r}")
             fold.restore(slices)
             restored.add(name)
         missing = self._folds.keys() - restored
@@ -197,6 +199,6 @@ def check_format(version: int, version_max: int, what: str, position: int = 0) -
     Of an empty one that byte is 0, which is none.
     """
     if version > version_max:
-        raise FormatTooNew(what, f"has format {version}, the newest known here is {version_max}")
+        raise FormatTooNew(what, f"has format {version}; the newest supported is {version_max}")
     if version == 0:
-        raise StoreCorrupt(what, position, "it has no format version")
+        raise StoreCorrupt(what, position, "has no format version")

@@ -90,17 +90,17 @@ def read_header(file: File) -> Header:
     """Read and check the header; StoreCorrupt if it is damaged, FormatTooNew if it is not ours."""
     head = file.read(0, HEAD_SIZE)
     if len(head) < HEAD_SIZE:
-        raise StoreCorrupt(file.name, 0, f"only {len(head)} bytes are there")
+        raise StoreCorrupt(file.name, 0, f"only {len(head)} bytes")
     magic, version, _, size, replay_from, needs, created_ms, count = _HEAD.unpack(head)
     if magic != MAGIC:
-        raise StoreCorrupt(file.name, 0, "it does not begin as a snapshot")
+        raise StoreCorrupt(file.name, 0, "not a snapshot")
     if not HEAD_SIZE + _CRC.size <= size <= HEADER_SIZE_MAX:
-        raise StoreCorrupt(file.name, 0, f"header size {size} is out of bounds")
+        raise StoreCorrupt(file.name, 0, f"header size {size} is out of range")
     header = file.read(0, size)
     if len(header) < size or crc32(header[: -_CRC.size]) != _CRC.unpack(header[-_CRC.size :])[0]:
-        raise StoreCorrupt(file.name, 0, "the header's checksum does not match")
+        raise StoreCorrupt(file.name, 0, "header checksum mismatch")
     if version > VERSION:
-        raise FormatTooNew(file.name, f"has format {version}, the newest known here is {VERSION}")
+        raise FormatTooNew(file.name, f"has format {version}; the newest supported is {VERSION}")
     sections = tuple(_read_sections(file.name, header, count))
     return Header(replay_from, needs, created_ms, sections, size)
 
@@ -110,12 +110,12 @@ def _read_sections(name: str, header: bytes, count: int) -> Iterator[Section]:
     for _ in range(count):
         name_end = at + 1 + header[at]
         if name_end + _COUNTS.size > end:
-            raise StoreCorrupt(name, at, "the list of folds passes the header")
+            raise StoreCorrupt(name, at, "list of folds exceeds the header")
         slice_count, size = _COUNTS.unpack_from(header, name_end)
         yield Section(header[at + 1 : name_end].decode("utf-8", "replace"), slice_count, size)
         at = name_end + _COUNTS.size
     if at != end:
-        raise StoreCorrupt(name, at, "the list of folds does not fill the header")
+        raise StoreCorrupt(name, at, "list of folds does not fill the header")
 
 
 class SnapshotBuilder:
@@ -189,7 +189,7 @@ class SnapshotReader:
         self._checksum = 0
         size = file.size()
         if size != self._end + TRAILER_SIZE:
-            raise StoreCorrupt(file.name, size, f"its size is not {self._end + TRAILER_SIZE}")
+            raise StoreCorrupt(file.name, size, f"file size is not {self._end + TRAILER_SIZE}")
 
     def __enter__(self) -> SnapshotReader:
         return self
@@ -215,14 +215,14 @@ class SnapshotReader:
     def _next_slice(self, end: int) -> bytes:
         at = self._at
         if end - at < FRAME_SIZE:
-            raise StoreCorrupt(self._file.name, at, "a slice's frame passes its section")
+            raise StoreCorrupt(self._file.name, at, "slice frame exceeds its section")
         frame = self._file.read(at, FRAME_SIZE)
         size, checksum = _FRAME.unpack(frame)
         if size > min(SLICE_SIZE_MAX, end - at - FRAME_SIZE):
-            raise StoreCorrupt(self._file.name, at, f"slice size {size} passes its section")
+            raise StoreCorrupt(self._file.name, at, f"slice size {size} exceeds its section")
         data = self._file.read(at + FRAME_SIZE, size)
         if len(data) != size or crc32(data) != checksum:
-            raise StoreCorrupt(self._file.name, at, "a slice's checksum does not match")
+            raise StoreCorrupt(self._file.name, at, "slice checksum mismatch")
         self._checksum = crc32(data, crc32(frame, self._checksum))
         self._at = at + FRAME_SIZE + size
         return data
@@ -232,4 +232,4 @@ class SnapshotReader:
         trailer = self._file.read(self._end, TRAILER_SIZE)
         checksum = crc32(self._file.read(0, self.header.size), self._checksum)
         if trailer != _TRAILER.pack(self._end + TRAILER_SIZE, checksum, END_MAGIC):
-            raise StoreCorrupt(self._file.name, self._end, "the trailer does not match")
+            raise StoreCorrupt(self._file.name, self._end, "trailer mismatch")

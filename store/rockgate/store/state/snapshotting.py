@@ -104,7 +104,7 @@ class Snapshotting:
     @staticmethod
     def _told(failure: Exception | None) -> None:
         if failure is not None and not isinstance(failure, DiskFailed):
-            _log.error("no snapshot was taken: %s", failure)
+            _log.error("snapshot failed: %s", failure)
 
     def take_last(self) -> None:
         """Give up what is under way, and take a whole one if there is anything new: a stop does."""

@@ -126,7 +126,7 @@ def encode(kind: Kind, items: Sequence[object]) -> Iterator[bytes]:
         yield body
         return
     if len(items) == 1:
-        raise EntryTooLarge(f"a topic's {kind.name.lower()} change", len(body), CHANGE_SIZE_MAX)
+        raise EntryTooLarge(f"{kind.name.lower()} record of a topic", len(body), CHANGE_SIZE_MAX)
     middle = len(items) // 2
     yield from encode(kind, items[:middle])
     yield from encode(kind, items[middle:])
@@ -135,7 +135,7 @@ def encode(kind: Kind, items: Sequence[object]) -> Iterator[bytes]:
 def decode(change: Change) -> tuple[Kind, list[Any]]:
     """Return the kind and the items of a change."""
     body = change.body
-    what = f"a change of {TOPICS_TOPIC.decode()}"
+    what = f"record of {TOPICS_TOPIC.decode()}"
     check_format(body[0] if body else 0, FORMAT, what, change.position)
     try:
         kind = Kind(body[1] if len(body) > 1 else 0)
@@ -161,17 +161,18 @@ def check_name(name: str) -> None:
     """
     found = _FORBIDDEN.search(name)
     if found is not None:
-        raise InvalidTopic(f"topic name {name[:80]!r} holds {found[0]!r}")
+        raise InvalidTopic(f"Topic name {name[:80]!r} contains {found[0]!r}.")
     size = len(name.encode())
     if not 0 < size <= NAME_SIZE_MAX:
-        raise InvalidTopic(f"a topic name of {size} bytes is not within 1 to {NAME_SIZE_MAX}")
+        raise InvalidTopic(f"Topic name is {size:,} bytes; it must have 1 to {NAME_SIZE_MAX:,}.")
 
 
 def check_queue_count(name: str, count: int, count_min: int = 1) -> None:
     """Raise InvalidTopic for a number of queues that no topic can have."""
     if not count_min <= count <= QUEUE_COUNT_MAX:
         raise InvalidTopic(
-            f"topic {name[:80]} cannot have {count} queues, only {count_min} to {QUEUE_COUNT_MAX}"
+            f"Topic {name[:80]!r} cannot have {count:,} queues; the range is "
+            f"{count_min} to {QUEUE_COUNT_MAX:,}."
         )
 
 
@@ -180,17 +181,17 @@ def check_config(name: str, config: Mapping[str, str]) -> None:
     try:
         size = sum(len(key.encode()) + len(value.encode()) for key, value in config.items())
     except UnicodeEncodeError as error:
-        raise InvalidTopic(f"the config of topic {name[:80]} is not text") from error
+        raise InvalidTopic(f"Config of topic {name[:80]!r} is not valid UTF-8.") from error
     if size > CONFIG_SIZE_MAX:
         raise InvalidTopic(
-            f"the config of topic {name[:80]} takes {size} bytes, the limit is {CONFIG_SIZE_MAX}"
+            f"Config of topic {name[:80]!r} is {size:,} bytes; the maximum is {CONFIG_SIZE_MAX:,}."
         )
 
 
 def check_permission(name: str, permission: int) -> None:
     """Raise InvalidTopic for anything but permission bits."""
     if not 0 <= permission <= PERMISSION_MAX:
-        raise InvalidTopic(f"permission {permission} of topic {name[:80]} is unknown")
+        raise InvalidTopic(f"Unknown permission {permission} of topic {name[:80]!r}.")
 
 
 def random_topic_id() -> bytes:

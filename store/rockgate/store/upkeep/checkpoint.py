@@ -55,16 +55,16 @@ def read_slots(file: File) -> dict[int, Checkpoint | str | None]:
     for at in (0, PAGE_SIZE):
         slot = file.read(at, _SLOT.size)
         if not any(slot):
-            slots[at] = None if len(slot) == _SLOT.size else "the file ends before it"
+            slots[at] = None if len(slot) == _SLOT.size else "file is truncated"
             continue
         if len(slot) < _SLOT.size:
-            slots[at] = f"it has {len(slot)} bytes"
+            slots[at] = f"slot is {len(slot)} bytes"
             continue
         magic, *fields, crc = _SLOT.unpack(slot)
         if magic != _MAGIC:
-            slots[at] = "it does not begin as a slot"
+            slots[at] = "not a checkpoint slot"
         elif crc != crc32(slot[:_CHECKED]):
-            slots[at] = "its checksum does not match"
+            slots[at] = "checksum mismatch"
         else:
             slots[at] = Checkpoint(*fields)
     return slots
@@ -105,7 +105,7 @@ class CheckpointFile:
     def _read(self, file: File, path: str) -> Checkpoint:
         found = [slot for slot in read_slots(file).values() if isinstance(slot, Checkpoint)]
         if not found:
-            raise StoreCorrupt(path, 0, "neither slot is whole; where the log is safe is not known")
+            raise StoreCorrupt(path, 0, "neither slot is valid; the flushed position is unknown")
         newest = max(found)
         if newest.segment_bytes != self._segment_bytes:
             raise SettingChanged(

@@ -73,7 +73,7 @@ class DiskWatch:
     def _judge(self, failure: Exception | None) -> None:
         self.is_looking = False
         if failure is not None:
-            _log.error("the disk's use is unknown: %s", failure)
+            _log.error("disk usage is unknown: %s", failure)
             return
         free, total = self._found
         self.used_percent = 100 * (total - free) / total if total else 0.0
@@ -81,12 +81,12 @@ class DiskWatch:
         low = self._reserve.low(total)
         if self.used_percent > limit:
             self._refuse(
-                f"the disk is {self.used_percent:.1f} % full and disk_used_percent_max is {limit}"
+                f"disk usage of {self.used_percent:.1f} % exceeds disk_used_percent_max ({limit})"
             )
         elif free < low:
-            self._refuse(f"{free} bytes are free on disk and {low} are kept for upkeep")
+            self._refuse(f"{free:,} bytes are free on the disk, below the reserve of {low:,}")
         elif self._refusal is not None:
-            _log.info("producers are welcome again disk_used_percent=%.1f", self.used_percent)
+            _log.info("accepting writes again disk_used_percent=%.1f", self.used_percent)
             if self._appender.refusal is self._refusal:
                 self._appender.refusal = None
             self._refusal = None
@@ -95,9 +95,9 @@ class DiskWatch:
     def _refuse(self, why: str) -> None:
         if self._refusal is None:
             self._refusal = StoreFull(
-                f"{why}: free some of it, shorten retention or raise the limit; reading goes on"
+                f"{why}; free disk space, lower the retention or raise the limit; reads continue"
             )
-            _log.warning("producers are refused: %s", self._refusal)
+            _log.warning("rejecting writes: %s", self._refusal)
         if self._appender.refusal is None:
             self._appender.refusal = self._refusal
 
@@ -106,14 +106,14 @@ class DiskWatch:
         if free < least:
             if self._state_refusal is None:
                 self._state_refusal = StoreFull(
-                    f"{free} bytes are free on disk and {least} are kept for upkeep: free some "
-                    "of it, delete topics or shorten retention; reading goes on"
+                    f"{free:,} bytes are free on the disk, below the reserve of {least:,}; free "
+                    "disk space, delete topics or lower the retention; reads continue"
                 )
-                _log.warning("commits and other changes are refused: %s", self._state_refusal)
+                _log.warning("rejecting commits and other changes: %s", self._state_refusal)
             if self._appender.state_refusal is None:
                 self._appender.state_refusal = self._state_refusal
         elif self._state_refusal is not None:
-            _log.info("changes are taken again disk_used_percent=%.1f", self.used_percent)
+            _log.info("accepting changes again disk_used_percent=%.1f", self.used_percent)
             if self._appender.state_refusal is self._state_refusal:
                 self._appender.state_refusal = None
             self._state_refusal = None

@@ -168,20 +168,20 @@ class Retention:
     def _reason(self, segment: Segment) -> str:
         live = self.usage.live_bytes(segment)
         if segment is self._segments.active:
-            return "it is written to"
+            return "active"
         if segment.end > self._queues.sealed:
             return "its index is not written yet"
         if segment is self._emptying:
-            return "it is being emptied"
+            return "being relocated"
         if self.failure is not None and segment.start == self._segments.start:
             return str(self.failure)
         if live is None:
-            return "it was not weighed yet"
+            return "not accounted yet"
         if live * 2 > segment.size:
-            return "most of it is live"
+            return "mostly live"
         if self.wants_snapshot:
-            return "it waits for a snapshot"
-        return "it waits for those before it"
+            return "waiting for a snapshot"
+        return "waiting for earlier segments"
 
     # Working
 
@@ -271,7 +271,7 @@ class Retention:
 
     def _force(self, segment: Segment) -> Iterator[bool]:
         """Let queues begin behind what they have in a segment, though it has not expired."""
-        _log.warning("segment %s goes unexpired", self._segments.path(segment))
+        _log.warning("deleting unexpired segment %s", self._segments.path(segment))
         starts: dict[Topic, dict[int, int]] = {}
         for count, run in enumerate(self._queues.index(segment.start).runs(), 1):
             topic = self._topics.find_id(run.topic_id)
@@ -295,7 +295,7 @@ class Retention:
         if self._keys is not None:
             self._keys.expire(self._segments.start)
         self.removed_count += 1
-        _log.info("segment removed start=%d", segment.start)
+        _log.info("segment deleted start=%d", segment.start)
         yield from run_job(self._jobs(), lambda: self._let_go(segment))
         self.disk.look()
         while self.disk.is_looking:
@@ -318,4 +318,4 @@ class Retention:
         if isinstance(self._checkpointer.failure, DiskFailed):
             raise self._checkpointer.failure
         if self._checkpointer.position < position:
-            raise StoreError(f"no checkpoint could be taken at position {position}")
+            raise StoreError(f"checkpoint failed at position {position}")

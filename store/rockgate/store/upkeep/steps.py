@@ -78,7 +78,7 @@ class Steps:
                 self._failed(step, error)
                 continue
             if step.row_count:
-                _log.info("upkeep is well again step=%s failures=%d", step.name, step.row_count)
+                _log.info("upkeep recovered step=%s failures=%d", step.name, step.row_count)
                 step.row_count = step.pause_ms = 0
         return has_more
 

@@ -141,23 +141,29 @@ def test_times_may_carry_a_unit(text: str, value: int) -> None:
             "unknown setting 'listen' (--set); did you mean 'http.listen'?",
         ),
         ("zzz=1", "unknown setting 'zzz' (--set); run `rockgate config` for a list"),
-        ("topics.partitions=many", "topics.partitions (--set) wants a whole number, not 'many'"),
-        ("topics.partitions=1.5", "topics.partitions (--set) wants a whole number, not '1.5'"),
-        ("topics.partitions=4MiB", "topics.partitions (--set) wants a whole number, not '4MiB'"),
+        ("topics.partitions=many", "topics.partitions (--set) must be an integer, not 'many'"),
+        ("topics.partitions=1.5", "topics.partitions (--set) must be an integer, not '1.5'"),
+        ("topics.partitions=4MiB", "topics.partitions (--set) must be an integer, not '4MiB'"),
         ("topics.partitions=0", "topics.partitions (--set) must be at least 1, not 0"),
         (
             "topics.partitions=200000",
             "topics.partitions (--set) must be at most 100000, not 200000",
         ),
-        ("topics.auto_create=maybe", "topics.auto_create (--set) wants true or false, not 'maybe'"),
-        ("server.log_level=loud", "wants one of error, warning, info, debug, not 'loud'"),
-        ("kafka.listen=9092", "kafka.listen (--set) wants HOST:PORT or 'off', not '9092'"),
-        ("kafka.advertise=off", "kafka: advertise wants the HOST:PORT that clients shall dial"),
-        ("kafka.advertise=host:0", "kafka: advertise wants the HOST:PORT that clients shall dial"),
-        ("log.retention.hours=5h", "log.retention.hours (--set) wants a whole number, not '5h'"),
-        ("server.data_dir=", "server.data_dir (--set) wants a path, not ''"),
-        ("server.data_dir=" + "x" * 5000, "is longer than 4096 characters"),
-        ("topics.partitions=" + "9" * 4000, "wants a whole number"),
+        (
+            "topics.auto_create=maybe",
+            "topics.auto_create (--set) must be true or false, not 'maybe'",
+        ),
+        ("server.log_level=loud", "must be one of error, warning, info, debug, not 'loud'"),
+        ("kafka.listen=9092", "kafka.listen (--set) must be HOST:PORT or 'off', not '9092'"),
+        ("kafka.advertise=off", "kafka: advertise must be a HOST:PORT that clients can connect to"),
+        (
+            "kafka.advertise=host:0",
+            "kafka: advertise must be a HOST:PORT that clients can connect to",
+        ),
+        ("log.retention.hours=5h", "log.retention.hours (--set) must be an integer, not '5h'"),
+        ("server.data_dir=", "server.data_dir (--set) must be a path, not ''"),
+        ("server.data_dir=" + "x" * 5000, "must not exceed 4,096 characters"),
+        ("topics.partitions=" + "9" * 4000, "must be an integer"),
     ],
 )
 def test_a_wrong_setting_is_told_with_where_it_came_from(pair: str, problem: str) -> None:
@@ -190,10 +196,10 @@ def test_a_flag_repeated_takes_its_last_value() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("[kafka]\nlisten = 9092\n", "wants text in quotes, not 9092"),
-        ("[topics]\npartitions = true\n", "wants a whole number, not True"),
-        ("[topics]\npartitions = [1]\n", "wants a whole number, not [1]"),
-        ("[topics]\nauto_create = 1\n", "wants true or false, not 1"),
+        ("[kafka]\nlisten = 9092\n", "must be a string, not 9092"),
+        ("[topics]\npartitions = true\n", "must be an integer, not True"),
+        ("[topics]\npartitions = [1]\n", "must be an integer, not [1]"),
+        ("[topics]\nauto_create = 1\n", "must be true or false, not 1"),
         ("kafka = 1\n", "kafka is a section: set a key in it, such as kafka.listen"),
         ("[kafka]\n[kafka.listen]\nhost = 'x'\n", "unknown setting 'kafka.listen.host'"),
         ("[[kafka]]\nlisten = 'off'\n", "unknown setting 'kafka'"),
@@ -205,23 +211,23 @@ def test_a_wrong_kind_in_a_file_is_told(toml: TomlFile, text: str, problem: str)
 
 
 def test_what_is_not_toml_is_told_with_its_place(toml: TomlFile, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"is not TOML: .*line 1"):
+    with pytest.raises(ConfigError, match=r"is not valid TOML: .*line 1"):
         toml("[kafka\n")
     with pytest.raises(ConfigError, match=r"cannot read .*: No such file"):
         from_file(tmp_path / "missing.toml")
     with pytest.raises(ConfigError, match=r"cannot read .*: Is a directory"):
         from_file(tmp_path)
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
-    with pytest.raises(ConfigError, match="is not TOML"):
+    with pytest.raises(ConfigError, match="is not valid TOML"):
         from_file(tmp_path / "binary")
     (tmp_path / "huge").write_bytes(b"#" * (2 << 20))
-    with pytest.raises(ConfigError, match="is larger than"):
+    with pytest.raises(ConfigError, match="exceeds 1,048,576 bytes"):
         from_file(tmp_path / "huge")
 
 
 @pytest.mark.parametrize("pair", ["topics.partitions", "=1", " = "])
 def test_a_pair_without_a_key_or_an_equals_sign_is_refused(pair: str) -> None:
-    with pytest.raises(ConfigError, match="--set wants KEY=VALUE"):
+    with pytest.raises(ConfigError, match="--set requires KEY=VALUE"):
         from_pairs([pair])
 
 

@@ -35,15 +35,15 @@ def test_an_unknown_config_is_refused_with_the_nearest() -> None:
 
 def test_a_wrong_value_is_refused_with_the_config_and_what_it_wants() -> None:
     assert refusal(("retention.ms", "soon")) == (
-        "retention.ms wants a whole number of at least -1, not 'soon'"
+        "retention.ms must be an integer of at least -1, not 'soon'"
     )
     assert refusal(("remote.storage.enable", "true")) == (
-        "remote.storage.enable wants false, not 'true'"
+        "Config remote.storage.enable must be false, not 'true'."
     )
 
 
 def test_a_config_without_a_value_is_refused() -> None:
-    assert refusal(("retention.ms", None)) == "retention.ms has no value"
+    assert refusal(("retention.ms", None)) == "Config retention.ms requires a value."
     assert refusal(("retention.msec", None)).startswith("unknown topic config")
 
 

@@ -31,12 +31,12 @@ def test_this_broker_and_all_of_them_are_one(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["8", "x", f" {NODE_ID}", "x" * 10_000])
 def test_another_broker_is_not_there(name: str) -> None:
-    with pytest.raises(RequestError, match="there is no broker") as caught:
+    with pytest.raises(RequestError, match=r"Broker '.*' does not exist; this broker is") as caught:
         check_broker(name, NODE_ID)
     assert caught.value.code is ErrorCode.INVALID_REQUEST
     assert len(caught.value.reason) < 100
 
 
 def test_what_is_not_served_is_called_by_its_name() -> None:
-    assert unserved(16) == "resources of type client metrics have no configs here"
-    assert unserved(3) == "there is no resource type 3"
+    assert unserved(16) == "Resource type client metrics has no configs."
+    assert unserved(3) == "Unknown resource type 3."

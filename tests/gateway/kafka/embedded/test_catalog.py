@@ -90,7 +90,7 @@ def test_partitions_are_counted_and_bounded() -> None:
     admin.store.topics.grow({admin.get("a"): 6})
     assert catalog.partition_count == 9
     catalog.check_room(1)
-    with pytest.raises(RequestError, match=r"topics\.partitions_max 10: there are 9") as caught:
+    with pytest.raises(RequestError, match=r"topics\.partitions_max \(10\); there are 9") as caught:
         catalog.check_room(2)
     assert caught.value.code is ErrorCode.POLICY_VIOLATION
     admin.store.topics.delete([admin.get("a")])

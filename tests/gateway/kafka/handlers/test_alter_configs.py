@@ -84,9 +84,9 @@ async def test_what_other_protocols_keep_with_a_topic_stays() -> None:
 @pytest.mark.parametrize(
     ("asked", "code", "reason"),
     [
-        ((TOPIC, "a", [("segment.ms", "x")]), ErrorCode.INVALID_CONFIG, "wants a whole number"),
+        ((TOPIC, "a", [("segment.ms", "x")]), ErrorCode.INVALID_CONFIG, "must be an integer"),
         ((TOPIC, "a", [("segments.ms", "1")]), ErrorCode.INVALID_CONFIG, "mean 'segment.ms'"),
-        ((TOPIC, "a", [("segment.ms", None)]), ErrorCode.INVALID_REQUEST, "has no value"),
+        ((TOPIC, "a", [("segment.ms", None)]), ErrorCode.INVALID_REQUEST, "requires a value"),
         (
             (TOPIC, "a", [("segment.ms", "6"), ("segment.ms", "7")]),
             ErrorCode.INVALID_REQUEST,
@@ -97,24 +97,24 @@ async def test_what_other_protocols_keep_with_a_topic_stays() -> None:
             ErrorCode.INVALID_CONFIG,
             "is above",
         ),
-        ((TOPIC, "none", []), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no topic of this name"),
-        ((TOPIC, "", []), ErrorCode.INVALID_REQUEST, "has a name"),
+        ((TOPIC, "none", []), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "Topic does not exist."),
+        ((TOPIC, "", []), ErrorCode.INVALID_REQUEST, "requires a name"),
         ((TOPIC, "own", []), ErrorCode.TOPIC_AUTHORIZATION_FAILED, "server's own"),
         (
             (BROKER, str(NODE_ID), [("num.partitions", "9")]),
             ErrorCode.INVALID_REQUEST,
-            "set 'topics.partitions' in its configuration",
+            "Set 'topics.partitions' in the configuration",
         ),
         (
             (BROKER, "", [("log.segment.bytes", "9")]),
             ErrorCode.INVALID_REQUEST,
-            "settings are read when it starts",
+            "Broker configs cannot be changed at run time.",
         ),
         ((BROKER, "99", []), ErrorCode.INVALID_REQUEST, "no broker '99', only 7"),
-        ((GROUP, "", []), ErrorCode.INVALID_REQUEST, "has a name"),
+        ((GROUP, "", []), ErrorCode.INVALID_REQUEST, "requires a name"),
         ((GROUP, "g", [("segment.ms", "1")]), ErrorCode.INVALID_CONFIG, "unknown group config"),
-        ((16, "m", []), ErrorCode.INVALID_REQUEST, "of type client metrics have no configs"),
-        ((77, "g", []), ErrorCode.INVALID_REQUEST, "no resource type 77"),
+        ((16, "m", []), ErrorCode.INVALID_REQUEST, "Resource type client metrics has no configs."),
+        ((77, "g", []), ErrorCode.INVALID_REQUEST, "Unknown resource type 77."),
     ],
 )
 @pytest.mark.parametrize("dry", [False, True])
@@ -186,12 +186,12 @@ async def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     world = AlteringAll()
 
     def full(configs: Mapping[Topic, Mapping[str, str]]) -> None:
-        raise StoreFull("no room on disk")
+        raise StoreFull("no space left on device")
 
     monkeypatch.setattr(world.store.topics, "set_config", full)
     assert await world.alter((TOPIC, "a", []), (TOPIC, "x", [])) == [
-        ("a", ErrorCode.KAFKA_STORAGE_ERROR, "no room on disk"),
-        ("x", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no topic of this name"),
+        ("a", ErrorCode.KAFKA_STORAGE_ERROR, "no space left on device"),
+        ("x", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "Topic does not exist."),
     ]
 
 

@@ -162,13 +162,13 @@ async def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     world = Growing()
 
     def full(counts: Mapping[Topic, int]) -> None:
-        raise StoreFull("no room on disk")
+        raise StoreFull("no space left on device")
 
     monkeypatch.setattr(world.store.topics, "grow", full)
     (result,) = await world.grow(topic("a", 5))
     assert (result.error_code, result.error_message) == (
         ErrorCode.KAFKA_STORAGE_ERROR,
-        "no room on disk",
+        "no space left on device",
     )
 
 

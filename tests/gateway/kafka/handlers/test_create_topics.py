@@ -282,13 +282,13 @@ async def test_a_full_disk_is_told_of_the_topics_that_it_kept_out(
     world = Creating()
 
     def full(news: Sequence[NewTopic]) -> None:
-        raise StoreFull("no room on disk")
+        raise StoreFull("no space left on device")
 
     monkeypatch.setattr(world.store.topics, "create_many", full)
     results = await world.create(topic("a"), topic("b b"))
     assert [(result.error_code, result.error_message[:15]) for result in results] == [
-        (ErrorCode.KAFKA_STORAGE_ERROR, "no room on disk"),
-        (ErrorCode.INVALID_TOPIC_EXCEPTION, "topic name 'b b"),
+        (ErrorCode.KAFKA_STORAGE_ERROR, "no space left on device"),
+        (ErrorCode.INVALID_TOPIC_EXCEPTION, "Topic name 'b b"),
     ]
 
 

@@ -187,7 +187,7 @@ async def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     world = Deleting("a")
 
     def full(topics: Iterable[Topic]) -> None:
-        raise StoreFull("no room on disk")
+        raise StoreFull("no space left on device")
 
     monkeypatch.setattr(world.store.topics, "delete", full)
     assert await world.delete("a") == [("a", ZERO, ErrorCode.KAFKA_STORAGE_ERROR)]

@@ -111,14 +111,14 @@ async def test_what_other_protocols_keep_with_a_topic_stays() -> None:
 @pytest.mark.parametrize(
     ("changes", "code", "reason"),
     [
-        ([("segment.ms", SET, "x")], ErrorCode.INVALID_CONFIG, "wants a whole number"),
+        ([("segment.ms", SET, "x")], ErrorCode.INVALID_CONFIG, "must be an integer"),
         ([("retention.mss", SET, "1")], ErrorCode.INVALID_CONFIG, "mean 'retention.ms'"),
         ([("segment.ms", APPEND, "1")], ErrorCode.INVALID_CONFIG, "is not a list"),
         ([("segment.ms", SUBTRACT, "1")], ErrorCode.INVALID_CONFIG, "is not a list"),
         ([("no.such", APPEND, "1")], ErrorCode.INVALID_CONFIG, "unknown topic config"),
-        ([(POLICY, APPEND, "squeeze")], ErrorCode.INVALID_CONFIG, "wants any of"),
-        ([("segment.ms", SET, None)], ErrorCode.INVALID_REQUEST, "has no value"),
-        ([(POLICY, APPEND, None)], ErrorCode.INVALID_REQUEST, "has no value"),
+        ([(POLICY, APPEND, "squeeze")], ErrorCode.INVALID_CONFIG, "must be a list of"),
+        ([("segment.ms", SET, None)], ErrorCode.INVALID_REQUEST, "requires a value"),
+        ([(POLICY, APPEND, None)], ErrorCode.INVALID_REQUEST, "requires a value"),
         ([("segment.ms", 9, "1")], ErrorCode.INVALID_REQUEST, "no operation 9"),
         (
             [("segment.ms", SET, "1"), ("segment.ms", DELETE, None)],
@@ -157,7 +157,7 @@ async def test_an_unknown_topic_and_the_broker_are_not_altered() -> None:
     code, reason = await world.alter(("x", SET, "1"), name=str(NODE_ID), type_=BROKER)
     assert (code, reason) == (
         ErrorCode.INVALID_REQUEST,
-        "the server's settings are read when it starts",
+        "Broker configs cannot be changed at run time.",
     )
 
 

@@ -221,7 +221,7 @@ async def test_an_answer_that_would_be_too_large_is_refused_as_a_whole(
         for at in range(SLICE_COUNT + 1)
     ]
     group = OffsetFetchRequestGroup(group_id="g", topics=topics)
-    with pytest.raises(RequestError, match="ask for less at a time") as refused:
+    with pytest.raises(RequestError, match="split the request") as refused:
         await cast(Awaitable[object], handler.handle(OffsetFetchRequest(groups=[group]), call(8)))
     assert refused.value.code is ErrorCode.POLICY_VIOLATION
 

@@ -453,7 +453,9 @@ def test_a_held_batch_that_is_damaged_waits_behind_the_others_and_is_told_once(
     for _ in range(5):
         world.pass_time(delay_schedule.RETRY_MS)
     assert world.values() == [b"1", b"1", b"2", b"2"]
-    assert sum("wait for a repair" in record.message for record in caplog.records) == 1
+    assert (
+        sum("stopped until the log is repaired" in record.message for record in caplog.records) == 1
+    )
     monkeypatch.setattr("rockgate.gateway.kafka.produce.delay_schedule.open_batch", open_batch)
     world.pass_time(delay_schedule.RETRY_MS)
     world.pass_time(1_000)

@@ -21,11 +21,11 @@ def test_an_entity_has_its_parts_in_order_of_type() -> None:
 @pytest.mark.parametrize(
     ("parts", "reason"),
     [
-        ([], "at least one part"),
-        ([("nobody", "x")], "no entity type nobody"),
+        ([], "at least one component"),
+        ([("nobody", "x")], "Unknown entity type nobody"),
         ([("client-id", "")], "empty client-id"),
         ([("user", "u" * 1_001)], "longer than 1000"),
-        ([("ip", "localhost")], "not an address"),
+        ([("ip", "localhost")], "not an IP address"),
         ([("ip", "10.0.0.1"), ("user", "u")], "by itself"),
     ],
 )
@@ -48,19 +48,19 @@ def test_what_is_no_entity_is_refused(parts: list[Part], reason: str) -> None:
 def test_quotas_are_numbers_above_zero(entity: tuple[Part, ...], quota: str, value: float) -> None:
     check_quota(entity, quota, value)
     for wrong in (0.0, -1.0, float("nan"), float("inf")):
-        with pytest.raises(RequestError, match="wants a number above 0"):
+        with pytest.raises(RequestError, match="must be greater than 0"):
             check_quota(entity, quota, wrong)
 
 
 @pytest.mark.parametrize(
     ("entity", "quota", "value", "reason"),
     [
-        (CLIENT, "producer_byte_rate", 1.5, "whole number"),
-        (CLIENT, "producer_byte_rate", 99.0, "the least is 100"),
-        (CLIENT, "producer_byte_rate", 1e300, "whole number"),
-        (ADDRESS, "connection_creation_rate", 5.5, "whole number"),
+        (CLIENT, "producer_byte_rate", 1.5, "integer"),
+        (CLIENT, "producer_byte_rate", 99.0, "the minimum is 100"),
+        (CLIENT, "producer_byte_rate", 1e300, "integer"),
+        (ADDRESS, "connection_creation_rate", 5.5, "integer"),
         (CLIENT, "connection_creation_rate", 5.0, "no quota connection_creation_rate for users"),
-        (ADDRESS, "producer_byte_rate", 5.0, "no quota producer_byte_rate for an address"),
+        (ADDRESS, "producer_byte_rate", 5.0, "Unknown quota producer_byte_rate for ip"),
         (CLIENT, "nothing", 5.0, "no quota nothing"),
     ],
 )

@@ -209,7 +209,7 @@ class OverAtOnce(Turn):
 async def test_an_answer_that_grows_too_large_is_refused_and_says_so() -> None:
     room = Room(10)
     room.take(10)
-    with pytest.raises(RequestError, match="ask for less"):
+    with pytest.raises(RequestError, match="split the request"):
         room.take(1)
 
 

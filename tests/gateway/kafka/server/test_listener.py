@@ -38,12 +38,12 @@ async def test_one_too_many_is_turned_away_with_one_line_for_all_of_them(
     assert [line.transport.is_lost for line in lines] == [False] * 10 + [True] * 20
     assert room.listener.session_count == 10
     assert [record.message for record in caplog.records] == [
-        "refusing connections, limit reached max=10"
+        "connection limit reached, rejecting connections max=10"
     ]
     with caplog.at_level(logging.INFO):
         for line in lines[:2]:
             line.transport.lose()
-    assert "taking connections again connections=9" in caplog.text
+    assert "accepting connections again connections=9" in caplog.text
     line = room.connect()
     line.send(b"hello")
     assert line.answers() == [b"hello"]
@@ -64,7 +64,7 @@ async def test_the_connection_that_holds_most_goes_when_memory_is_overdrawn(
         line.receive(line.frames(b"z" * (1 << 19))[: 1 << 16])
     assert large.transport.is_lost
     assert not small.transport.is_closed and not other.transport.is_closed
-    assert "holds most of too much memory" in caplog.text
+    assert "memory limit exceeded, largest connection" in caplog.text
 
 
 BODY = b"x" * ((1 << 18) - 100)
@@ -79,7 +79,7 @@ async def test_the_largest_request_under_way_is_broken_off_and_small_ones_go_on(
         line.receive(line.frames(BODY)[: (200 + number) << 10])
     left = [(number, line) for number, line in enumerate(halves) if not line.transport.is_lost]
     assert 2 <= len(left) <= 3
-    assert "requests under way hold too much memory" in caplog.text
+    assert "memory limit exceeded by incomplete requests" in caplog.text
     assert room.listener.held_bytes == sum((200 + number) << 10 for number, _ in left)
     bystander = room.connect()
     for _ in range(3):
@@ -124,7 +124,7 @@ async def test_draining_cuts_off_what_takes_too_long(caplog: pytest.LogCaptureFi
     await room.listener.drain(0.001)
     assert busy.transport.is_lost
     assert room.script.futures[b"wait"].cancelled()
-    assert "cutting off connections that did not finish count=1" in caplog.text
+    assert "closing connections that did not drain in time count=1" in caplog.text
 
 
 async def test_an_empty_listener_drains_at_once() -> None:

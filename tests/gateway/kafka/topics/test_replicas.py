@@ -16,7 +16,9 @@ def test_what_clusters_usually_have_is_taken(factor: int) -> None:
 
 @pytest.mark.parametrize("factor", [-2, 0, 4, 32_767])
 def test_other_factors_are_refused(factor: int) -> None:
-    with pytest.raises(RequestError, match=r"is not -1 or 1 to 3: there is one node") as caught:
+    with pytest.raises(
+        RequestError, match=r"must be -1 or from 1 to 3: there is a single broker"
+    ) as caught:
         Replicas(NODE_ID, is_strict=False).check_factor(factor)
     assert caught.value.code is ErrorCode.INVALID_REPLICATION_FACTOR
 
@@ -39,9 +41,9 @@ def test_partitions_may_be_assigned_to_this_node() -> None:
 @pytest.mark.parametrize(
     ("nodes", "reason"),
     [
-        ([[NODE_ID], []], "to no node"),
-        ([[1]], "there is no node 1, only 7"),
-        ([[NODE_ID, 1]], "there is no node 1, only 7"),
+        ([[NODE_ID], []], "no assigned replicas"),
+        ([[1]], "Broker 1 does not exist; this broker is 7."),
+        ([[NODE_ID, 1]], "Broker 1 does not exist; this broker is 7."),
         ([[NODE_ID, NODE_ID]], "more than once"),
     ],
 )
@@ -55,7 +57,7 @@ def test_any_other_assignment_is_refused(nodes: Sequence[Sequence[int]], reason:
     ("indexes", "reason"),
     [
         ([0, 0], "more than once"),
-        ([0, 2], "count up from 0"),
+        ([0, 2], "must be consecutive, starting at 0"),
         ([1], "count up"),
         ([-1, 0], "count"),
     ],

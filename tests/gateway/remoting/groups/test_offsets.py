@@ -49,4 +49,7 @@ def test_a_lower_offset_is_taken_with_a_warning(caplog: pytest.LogCaptureFixture
     assert world.committed("g") == 2
     [record] = caplog.records
     assert record.levelname == "WARNING"
-    assert "progress goes back group=g topic=orders queue=0 from=6 to=2" in record.getMessage()
+    assert (
+        "committed offset moved back group=g topic=orders queue=0 from=6 to=2"
+        in record.getMessage()
+    )

@@ -233,7 +233,7 @@ def test_a_message_is_taken_back_by_the_handle_of_its_send(broker: Client) -> No
     again = recall(broker, "recalled", handle)
     assert (again.code, again.remark) == (
         ResponseCode.ILLEGAL_OPERATION,
-        "recall failed, the message does not wait any more",
+        "recall failed, the message has been delivered or recalled",
     )
     forged = read_handle(other.fields["recallHandle"])
     assert forged is not None

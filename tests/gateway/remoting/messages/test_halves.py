@@ -117,10 +117,10 @@ def test_who_comes_after_the_opposite_decision_is_told_which_it_was(
     answer = end(world, half.offset, second)
     if first == 8:
         assert answer.code == ResponseCode.TRANSACTION_SHOULD_COMMIT
-        assert answer.remark == f"the half message {half.offset} was committed before"
+        assert answer.remark == f"Half message {half.offset} has already been committed."
     else:
         assert answer.code == ResponseCode.TRANSACTION_SHOULD_ROLLBACK
-        assert answer.remark == f"the half message {half.offset} was rolled back before"
+        assert answer.remark == f"Half message {half.offset} has already been rolled back."
     assert end(world, half.offset, first).code == ResponseCode.SUCCESS, "the same once more"
     assert end(world, half.offset, 0).code == ResponseCode.SUCCESS, "it decides nothing"
     assert end(world, half.offset, second, flag=ONEWAY_FLAG) == []
@@ -135,7 +135,7 @@ def test_who_decides_what_was_given_up_is_told_where_it_lies(decision: int) -> N
         world.pass_time(30 * SECOND)
     answer = end(world, half.offset, decision)
     assert answer.code == ResponseCode.TRANSACTION_STATE_UNKNOW
-    assert "was given up" in answer.remark and SYSTEM[1] in answer.remark
+    assert "was discarded" in answer.remark and SYSTEM[1] in answer.remark
 
 
 @pytest.mark.parametrize("decision", [8, 12])
@@ -145,7 +145,7 @@ def test_who_decides_what_nobody_knows_is_told_so(decision: int, offset: int) ->
     world.prepare()
     answer = end(world, offset, decision)
     assert answer.code == ResponseCode.TRANSACTION_STATE_UNKNOW
-    assert answer.remark == f"the half message {offset} is not known here, or not any more"
+    assert answer.remark == f"Half message {offset} does not exist."
 
 
 def test_another_group_decides_nothing_and_an_unknown_offset_is_no_error() -> None:
@@ -161,7 +161,7 @@ def test_without_its_topic_a_half_message_stays_undecided() -> None:
     world = HalfWorld(check_times_max=1)
     half = world.prepare()
     world.store.topics.delete([world.store.topics.get("orders")])
-    with pytest.raises(Refused, match="not there any more"):
+    with pytest.raises(Refused, match="no longer exists"):
         world.halves.commit(half.offset, "payers")
     world.producer()
     world.pass_time(6 * SECOND)

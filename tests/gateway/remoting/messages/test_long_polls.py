@@ -27,7 +27,7 @@ def test_a_connection_has_so_many_and_others_have_theirs() -> None:
     polls, (one, other) = LongPolls(connection_max=2, bytes_max=1 << 20), callers()
     assert polls.begin(one, 100) is None
     assert polls.begin(one, 100) is None
-    assert "2 pulls of this connection wait" in (polls.begin(one, 100) or "")
+    assert "Connection has 2 suspended pulls" in (polls.begin(one, 100) or "")
     assert polls.begin(other, 100) is None
     polls.end(one, 100)
     assert polls.begin(one, 100) is None
@@ -38,7 +38,7 @@ def test_all_of_them_hold_so_much() -> None:
     assert polls.begin(one, 100) is None
     assert polls.begin(other, POLL_BYTES) is not None, "a large request holds more"
     assert polls.begin(other, 100) is None
-    assert "2 pulls wait and hold" in (polls.begin(one, 100) or "")
+    assert "2 suspended pulls use" in (polls.begin(one, 100) or "")
     polls.end(one, 100)
     polls.end(other, 100)
     assert (polls.count, polls.size) == (0, 0)

@@ -113,13 +113,13 @@ def test_an_unknown_topic_is_made_with_the_queues_that_the_client_wants(
     [
         ({"b": "no such topic"}, ResponseCode.INVALID_PARAMETER, "'no such topic'"),
         ({"b": "x" * 128}, ResponseCode.INVALID_PARAMETER, "1 to 127"),
-        ({"b": ""}, ResponseCode.INVALID_PARAMETER, "topic name"),
+        ({"b": ""}, ResponseCode.INVALID_PARAMETER, "Topic name"),
         ({"c": "nothing"}, ResponseCode.TOPIC_NOT_EXIST, "apply first"),
         ({"b": "SCHEDULE_TOPIC_XXXX"}, ResponseCode.NO_PERMISSION, "forbidden"),
         ({"b": "TBW102", "e": 99}, ResponseCode.SYSTEM_ERROR, "queueId[99] is illegal"),
         ({"e": "x"}, ResponseCode.INVALID_PARAMETER, "Expected `int`"),
         ({"i": "TAGS\x01" + "x" * 40_000}, ResponseCode.MESSAGE_ILLEGAL, "properties"),
-        ({"i": "DELAY\x01x\x02"}, ResponseCode.MESSAGE_ILLEGAL, "DELAY 'x' is not a number"),
+        ({"i": "DELAY\x01x\x02"}, ResponseCode.MESSAGE_ILLEGAL, "DELAY 'x' is not a number."),
         ({"m": "true"}, ResponseCode.MESSAGE_ILLEGAL, "batch"),
     ],
 )

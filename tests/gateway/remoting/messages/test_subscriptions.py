@@ -95,8 +95,12 @@ def test_filters_are_kept_within_bytes() -> None:
 @pytest.mark.parametrize(
     ("kind", "text", "why"),
     [
-        ("TAG", "t" * (TAGS_CHARS_MAX + 1), "tags of 16385 characters, 16384 are allowed"),
-        ("TAG", " || ", "has no tag"),
+        (
+            "TAG",
+            "t" * (TAGS_CHARS_MAX + 1),
+            "Tag expression is 16,385 characters; the maximum is 16,384.",
+        ),
+        ("TAG", " || ", "has no tags"),
         ("SQL92", "a = 1 OR " * 2_000, "an expression of 17999 characters"),
         ("SQL92", "a", None),
         ("XPATH", "a", "unknown"),

@@ -102,12 +102,14 @@ def test_sizes_and_counts_have_bounds(tmp_path: Path, monkeypatch: pytest.Monkey
 
     async def change() -> None:
         for space, key, value in (("x" * 256, "k", "v"), ("s", "x" * 256, "v")):
-            with pytest.raises(ValueError, match="namespace or key of more than 255 characters"):
+            with pytest.raises(ValueError, match="namespace or key exceeds 255 characters"):
                 kept.put(space, key, value)
-        with pytest.raises(ValueError, match="value of more than 65536 characters"):
+        with pytest.raises(ValueError, match="value exceeds 65,536 characters"):
             kept.put("s", "k", "x" * 65_537)
         await kept.put("s", "large", "x" * 65_536)
-        with pytest.raises(ValueError, match="more than 100000 characters in all"):
+        with pytest.raises(
+            ValueError, match="keys and values would exceed 100,000 characters in total"
+        ):
             await kept.put("s", "larger", "x" * 65_536)
         await kept.put("s", "large", "small again")
         await put_all(kept, "second", "third")
@@ -193,4 +195,4 @@ def test_a_damaged_file_keeps_nobody_from_starting(tmp_path: Path) -> None:
         assert client.ask(101, asked).code == ResponseCode.QUERY_NOT_FOUND
         assert client.ask(100, {**asked, "value": "v"}).code == 0
         client.socket.close()
-        assert "keys and values cannot be read" in server.log
+        assert "key-value file is damaged" in server.log

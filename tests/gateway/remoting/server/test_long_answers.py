@@ -35,5 +35,5 @@ async def test_too_large_an_answer_says_what_to_ask_instead(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(long_answers, "BODY_BYTES_MAX", 100)
-    with pytest.raises(Refused, match="more than 100 bytes: ask for pages"):
-        await joined(b"[", (b"x" * 30 for _ in range(4)), b"]", instead="ask for pages")
+    with pytest.raises(Refused, match="exceed 100 bytes; request pages"):
+        await joined(b"[", (b"x" * 30 for _ in range(4)), b"]", instead="request pages")

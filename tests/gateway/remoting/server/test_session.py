@@ -110,7 +110,7 @@ async def test_an_answer_that_comes_too_late_is_dropped_and_its_bytes_are_given_
     line.client.respond(line.told[0], Command(0, body=b"late"))
     line.receive(b"".join(line.client.data_to_send()))
     assert line.budget.used == 0
-    assert "dropped answers that nobody waits for" in caplog.text
+    assert "discarded responses without a waiting request" in caplog.text
     line.send(b"one")
     assert line.answers() == [b"one"]
 

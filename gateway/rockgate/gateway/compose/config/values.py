@@ -32,7 +32,7 @@ def units_of(field_name: str) -> Mapping[str, int]:
 def read(given: object, hint: object, units: Mapping[str, int]) -> object:
     """The typed value that `given` stands for; ValueError if it stands for none."""
     if isinstance(given, str) and len(given) > VALUE_CHARS_MAX:
-        raise ValueError(f"is longer than {VALUE_CHARS_MAX} characters")
+        raise ValueError(f"must not exceed {VALUE_CHARS_MAX:,} characters")
     if get_origin(hint) in (Union, UnionType):
         # A value that may be absent is absent by not being given, or by the word `none`.
         if isinstance(given, str) and given.strip().lower() == "none":
@@ -65,10 +65,10 @@ def _whole_number(given: object, units: Mapping[str, int]) -> int:
     if isinstance(given, int) and not isinstance(given, bool):
         return given
     match = _NUMBER.fullmatch(given.strip()) if isinstance(given, str) else None
-    wanted = f"a whole number ({', '.join(units)} may follow)" if units else "a whole number"
+    wanted = f"an integer, optionally with a unit ({', '.join(units)})" if units else "an integer"
     # 20 digits are past any 64-bit value, and int() of a long text would be slow.
     if match is None or len(match[1]) > 20 or (match[2] and match[2] not in units):
-        raise ValueError(f"wants {wanted}, not {given!r}")
+        raise ValueError(f"must be {wanted}, not {given!r}")
     return int(match[1]) * units.get(match[2], 1)
 
 
@@ -77,7 +77,7 @@ def _one_of(given: object, choices: tuple[str, ...]) -> str:
     for choice in choices:
         if text == choice.lower():
             return choice
-    raise ValueError(f"wants one of {', '.join(choices)}, not {given!r}")
+    raise ValueError(f"must be one of {', '.join(choices)}, not {given!r}")
 
 
 def _boolean(given: object) -> bool:
@@ -85,7 +85,7 @@ def _boolean(given: object) -> bool:
         return given
     value = _BOOLS.get(given.strip().lower()) if isinstance(given, str) else None
     if value is None:
-        raise ValueError(f"wants true or false, not {given!r}")
+        raise ValueError(f"must be true or false, not {given!r}")
     return value
 
 
@@ -95,19 +95,19 @@ def _number(given: object) -> float:
     try:
         return float(given if isinstance(given, str) else "")
     except ValueError:
-        raise ValueError(f"wants a number, not {given!r}") from None
+        raise ValueError(f"must be a number, not {given!r}") from None
 
 
 def _text(given: object) -> str:
     if not isinstance(given, str):
-        raise ValueError(f"wants text in quotes, not {given!r}")
+        raise ValueError(f"must be a string, not {given!r}")
     return given
 
 
 def _path(given: object) -> Path:
     text = _text(given)
     if not text or "\0" in text:
-        raise ValueError(f"wants a path, not {given!r}")
+        raise ValueError(f"must be a path, not {given!r}")
     return Path(text).expanduser()
 
 
@@ -124,7 +124,7 @@ _READERS: Mapping[object, Callable[[object], object]] = {
 }
 _KINDS: Mapping[object, str] = {
     bool: "true or false",
-    int: "whole number",
+    int: "integer",
     float: "number",
     str: "text",
     Path: "path",

@@ -32,7 +32,7 @@ class BrokerConfig:
     def documentation(self) -> str:
         """What DescribeConfigs says of it."""
         text = self.about()
-        return text if self.setting in (None, self.name) else f"{text} Here it is `{self.setting}`."
+        return text if self.setting in (None, self.name) else f"{text} Set by `{self.setting}`."
 
 
 def saying(text: str) -> Callable[[], str]:

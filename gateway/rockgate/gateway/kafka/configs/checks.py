@@ -66,7 +66,7 @@ class ConfigTable(Generic[C]):
             near = difflib.get_close_matches(name[:_SHOWN_MAX], self._configs, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise RequestError(
-                ErrorCode.INVALID_CONFIG, f"unknown {self._what} config {shown!r}{hint}"
+                ErrorCode.INVALID_CONFIG, f"Unknown {self._what} config {shown!r}{hint or '.'}"
             )
         return config
 
@@ -75,7 +75,7 @@ class ConfigTable(Generic[C]):
         try:
             return self.known(name).type.read(text)
         except ValueError as error:
-            raise RequestError(ErrorCode.INVALID_CONFIG, f"{name} {error}") from None
+            raise RequestError(ErrorCode.INVALID_CONFIG, f"Config {name} {error}.") from None
 
     def read_all(self, given: Iterable[tuple[str, str | None]]) -> dict[str, str]:
         """Configs as a client gives them, checked alone and together. Named twice, the last."""
@@ -83,7 +83,7 @@ class ConfigTable(Generic[C]):
         for name, text in given:
             if text is None:
                 raise RequestError(
-                    ErrorCode.INVALID_CONFIG, f"{self.known(name).name} has no value"
+                    ErrorCode.INVALID_CONFIG, f"Config {self.known(name).name} requires a value."
                 )
             found[name] = self.read_value(name, text)
         self.check_together(found)
@@ -92,7 +92,7 @@ class ConfigTable(Generic[C]):
     def check_list(self, name: str) -> None:
         """INVALID_CONFIG unless a config is a list."""
         if self.known(name).type.kind is not ConfigKind.LIST:
-            raise RequestError(ErrorCode.INVALID_CONFIG, f"{name} is not a list")
+            raise RequestError(ErrorCode.INVALID_CONFIG, f"Config {name} is not a list.")
 
 
 def _check_lags(config: Mapping[str, str]) -> None:
@@ -100,7 +100,9 @@ def _check_lags(config: Mapping[str, str]) -> None:
     low = int(config.get(least, TOPIC_CONFIGS[least].default))
     high = int(config.get(most, TOPIC_CONFIGS[most].default))
     if low > high:
-        raise RequestError(ErrorCode.INVALID_CONFIG, f"{least} {low} is above {most} {high}")
+        raise RequestError(
+            ErrorCode.INVALID_CONFIG, f"{least} ({low}) must not exceed {most} ({high})."
+        )
 
 
 TOPICS: ConfigTable[TopicConfig] = ConfigTable("topic", TOPIC_CONFIGS, _check_lags)

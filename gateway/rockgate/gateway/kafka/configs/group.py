@@ -13,7 +13,7 @@ from rockgate.gateway.kafka.configs.topic import BOOLEAN, number, one_of
 from rockgate.gateway.kafka.configs.types import ConfigKind, ConfigType
 
 _NO_EFFECT = (
-    "No effect here yet: groups are of the classic kind, whose clients say this themselves."
+    "No effect yet: only classic groups are supported, and their clients set this themselves."
 )
 _SESSION_MS = number(45_000, 60_000)
 _HEARTBEAT_MS = number(5_000, 15_000)
@@ -56,19 +56,19 @@ def _timing(kind: str) -> tuple[GroupConfig, ...]:
             f"{kind}.assignment.interval.ms",
             _ASSIGNMENT_MS,
             "1000",
-            f"The least time between two assignments of a {kind} group.",
+            f"Minimum interval between assignments of a {kind} group.",
         ),
         GroupConfig(
             f"{kind}.heartbeat.interval.ms",
             _HEARTBEAT_MS,
             "5000",
-            f"How often members of a {kind} group shall send heartbeats.",
+            f"Heartbeat interval of the members of a {kind} group.",
         ),
         GroupConfig(
             f"{kind}.session.timeout.ms",
             _SESSION_MS,
             "45000",
-            f"How long a member of a {kind} group is waited for before it is taken for dead.",
+            f"Session timeout of the members of a {kind} group.",
         ),
     )
 
@@ -81,39 +81,40 @@ _CONFIGS = (
         "share.auto.offset.reset",
         _RESET,
         "latest",
-        "Where a share group begins to read a partition.",
+        "Where a share group without a start offset begins to consume.",
         is_broker_s=False,
     ),
     GroupConfig(
         "share.delivery.count.limit",
         number(2, 10),
         "5",
-        "How often a record is given to members of a share group before it is given up.",
+        "Maximum number of delivery attempts of a record in a share group.",
     ),
     GroupConfig(
         "share.isolation.level",
         one_of("read_committed", "read_uncommitted"),
         "read_uncommitted",
-        "Whether a share group gets records of transactions that are not committed.",
+        "Isolation level of a share group: whether records of uncommitted "
+        "transactions are delivered.",
         is_broker_s=False,
     ),
     GroupConfig(
         "share.partition.max.record.locks",
         number(100, 4_000),
         "2000",
-        "How many records of a partition a share group may have in hand at a time.",
+        "Maximum number of in-flight records per partition of a share group.",
     ),
     GroupConfig(
         "share.record.lock.duration.ms",
         number(15_000, 60_000),
         "30000",
-        "How long a member of a share group may keep a record without an answer.",
+        "How long a member of a share group may hold a record before it is redelivered.",
     ),
     GroupConfig(
         "share.renew.acknowledge.enable",
         BOOLEAN,
         "true",
-        "Whether members of a share group may ask for more time with a record.",
+        "Whether members of a share group may renew the lock on a record.",
         is_broker_s=False,
     ),
     GroupConfig(
@@ -126,7 +127,7 @@ _CONFIGS = (
         "streams.num.standby.replicas",
         number(0, 2),
         "0",
-        "How many members of a streams group keep a copy of each task's state.",
+        "Number of standby replicas of each task of a streams group.",
     ),
 )
 

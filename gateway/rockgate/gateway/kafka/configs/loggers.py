@@ -87,7 +87,7 @@ class LoggerLevels:
         for config in configs.values():
             if ROOT not in config:
                 raise RequestError(
-                    ErrorCode.INVALID_REQUEST, "the level of the root logger cannot be removed"
+                    ErrorCode.INVALID_REQUEST, "The level of the root logger cannot be removed."
                 )
             for name in names():
                 _logger(name).setLevel(_LEVELS[config[name]] if name in config else logging.NOTSET)

@@ -40,6 +40,7 @@ class ResourceConfigs:
         """Replace all that is set for some resources of a type."""
         if len(self._kept) + len(configs) > RESOURCES_MAX:
             raise RequestError(
-                ErrorCode.POLICY_VIOLATION, f"{RESOURCES_MAX} resources have configs already"
+                ErrorCode.POLICY_VIOLATION,
+                f"The maximum of {RESOURCES_MAX:,} resources with configs has been reached.",
             )
         self._kept.put({(type_, name): dict(found) or None for name, found in configs.items()})

@@ -61,14 +61,14 @@ def _idle(
     name: str, type_: ConfigType, default: str, broker: str | None, about: str, here: str
 ) -> TopicConfig:
     """A config of Kafka's that is checked, kept and described, and changes nothing here."""
-    return TopicConfig(name, type_, default, broker, about, f"No effect here: {here}", False)
+    return TopicConfig(name, type_, default, broker, about, f"No effect: {here}", False)
 
 
-_ONE_NODE = "there is one replica, on this node."
-_ONE_LOG = "all topics share one log, laid out by the server's `store` settings."
-_NO_COMPACTION = "topics are not compacted yet."
-_NO_TIERS = "there is no tiered storage."
-_NO_LEVEL = "what the server compresses anew takes the codec's usual level."
+_ONE_NODE = "every partition has a single replica."
+_ONE_LOG = "all topics share one log, configured by the server's `store` settings."
+_NO_COMPACTION = "compaction is not supported yet."
+_NO_TIERS = "tiered storage is not supported."
+_NO_LEVEL = "batches are recompressed at the codec's default level."
 
 _CONFIGS = (
     TopicConfig(
@@ -76,17 +76,18 @@ _CONFIGS = (
         ConfigType(kind=ConfigKind.LIST, choices=("compact", "delete")),
         "delete",
         "log.cleanup.policy",
-        "What happens to old records: `delete` lets them expire by age and size, `compact` keeps"
-        " the last one of each key, and without either they stay.",
-        "`compact` refuses records without a key and keeps every record, as there is no compaction"
-        " yet; with `delete` beside it they still expire.",
+        "Cleanup policy: `delete` expires records by age and size, `compact` "
+        "retains the last record of each key; without either, records are retained "
+        "forever.",
+        "Compaction is not supported yet: with `compact`, records without a key "
+        "are rejected and all records are retained; `delete` still expires them.",
     ),
     _idle(
         "compression.gzip.level",
         number(1, 9, also=-1),
         "-1",
         "compression.gzip.level",
-        "How hard gzip tries where `compression.type` is gzip; -1 leaves it to the codec.",
+        "Compression level if `compression.type` is gzip; -1 for the codec's default.",
         _NO_LEVEL,
     ),
     _idle(
@@ -94,7 +95,7 @@ _CONFIGS = (
         number(1, 17),
         "9",
         "compression.lz4.level",
-        "How hard lz4 tries where `compression.type` is lz4.",
+        "Compression level if `compression.type` is lz4.",
         _NO_LEVEL,
     ),
     TopicConfig(
@@ -102,15 +103,16 @@ _CONFIGS = (
         one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
         "producer",
         "compression.type",
-        "How batches are compressed in the log. `producer` keeps each as it came.",
-        "Any other value opens every batch that came in another form, which costs time.",
+        "Compression of stored batches. `producer` stores each batch as it was sent.",
+        "With any other value, batches in a different format are recompressed, "
+        "which costs CPU time.",
     ),
     _idle(
         "compression.zstd.level",
         number(-131_072, 22),
         "3",
         "compression.zstd.level",
-        "How hard zstd tries where `compression.type` is zstd.",
+        "Compression level if `compression.type` is zstd.",
         _NO_LEVEL,
     ),
     _idle(
@@ -118,7 +120,7 @@ _CONFIGS = (
         long(0),
         "86400000",
         "log.cleaner.delete.retention.ms",
-        "How long compaction keeps the mark of a deleted key.",
+        "How long tombstones are retained in a compacted topic.",
         _NO_COMPACTION,
     ),
     _idle(
@@ -126,7 +128,7 @@ _CONFIGS = (
         long(0),
         "60000",
         "log.segment.delete.delay.ms",
-        "How long a removed file stays on disk.",
+        "How long a file is retained after it was deleted from the log.",
         _ONE_LOG,
     ),
     TopicConfig(
@@ -134,24 +136,24 @@ _CONFIGS = (
         long(1),
         str(LONG_MAX),
         "log.flush.interval.messages",
-        "After how many records the log is brought to disk.",
-        "1 answers a producer only once its batch is on disk, by an fsync that many share, as"
-        " `store.flush` = `sync` does for all topics. Any other value leaves it to the server.",
+        "Number of records after which the log is flushed to disk.",
+        "1 acknowledges a batch only after an fsync, as `store.flush=sync` does "
+        "for all topics; fsyncs are shared. Other values have no effect.",
     ),
     _idle(
         "flush.ms",
         long(0),
         str(LONG_MAX),
         "log.flush.interval.ms",
-        "After how long the log is brought to disk.",
-        "`store.flush_interval_ms` says it for all topics.",
+        "Interval at which the log is flushed to disk.",
+        "`store.flush_interval_ms` sets it for all topics.",
     ),
     _idle(
         "follower.replication.throttled.replicas",
         REPLICAS,
         "",
         None,
-        "Which followers copy at a limited rate.",
+        "Followers whose replication is throttled.",
         _ONE_NODE,
     ),
     _idle(
@@ -159,7 +161,7 @@ _CONFIGS = (
         number(0),
         "4096",
         "log.index.interval.bytes",
-        "How many bytes of log lie between two entries of the offset index.",
+        "Interval between entries of the offset index, in bytes.",
         "every batch is indexed.",
     ),
     _idle(
@@ -167,7 +169,7 @@ _CONFIGS = (
         REPLICAS,
         "",
         None,
-        "Which replicas are served at a limited rate.",
+        "Replicas whose replication is throttled on the leader.",
         _ONE_NODE,
     ),
     _idle(
@@ -175,7 +177,7 @@ _CONFIGS = (
         long(-2),
         "-2",
         "log.local.retention.bytes",
-        "How much of a tiered partition stays on local disk; -2 takes `retention.bytes`.",
+        "Maximum local size of a partition with tiered storage; -2 for `retention.bytes`.",
         _NO_TIERS,
     ),
     _idle(
@@ -183,7 +185,7 @@ _CONFIGS = (
         long(-2),
         "-2",
         "log.local.retention.ms",
-        "How long records of a tiered partition stay on local disk; -2 takes `retention.ms`.",
+        "Maximum local retention time with tiered storage; -2 for `retention.ms`.",
         _NO_TIERS,
     ),
     _idle(
@@ -191,7 +193,7 @@ _CONFIGS = (
         long(1),
         str(LONG_MAX),
         "log.cleaner.max.compaction.lag.ms",
-        "The longest a record may wait for compaction.",
+        "Maximum time a record may remain uncompacted.",
         _NO_COMPACTION,
     ),
     TopicConfig(
@@ -199,17 +201,15 @@ _CONFIGS = (
         number(0),
         "1048588",
         "message.max.bytes",
-        "The largest record batch that is taken, compressed as it comes.",
+        "Maximum size of a record batch, after compression.",
     ),
     TopicConfig(
         "message.index",
         BOOLEAN,
         "false",
         None,
-        "Whether records inside batches can be found by their key, as messages of RocketMQ clients"
-        " always can.",
-        "Every batch is opened when it comes, which costs time; those that came before are as they"
-        " were.",
+        "Whether records in batches are indexed by key, as RocketMQ messages always are.",
+        "Every batch is decoded on arrival, which costs CPU time; earlier batches are not indexed.",
         is_ours=True,
     ),
     TopicConfig(
@@ -217,29 +217,29 @@ _CONFIGS = (
         long(0),
         "3600000",
         "log.message.timestamp.after.max.ms",
-        "How far ahead of the server's clock a record's own timestamp may be.",
+        "How far a record's timestamp may be ahead of the broker's clock.",
     ),
     TopicConfig(
         "message.timestamp.before.max.ms",
         long(0),
         str(LONG_MAX),
         "log.message.timestamp.before.max.ms",
-        "How far behind the server's clock a record's own timestamp may be.",
+        "How far a record's timestamp may be behind the broker's clock.",
     ),
     TopicConfig(
         "message.timestamp.type",
         one_of("CreateTime", "LogAppendTime"),
         "CreateTime",
         "log.message.timestamp.type",
-        "Whose time a record carries: its producer's, or that of its arrival.",
+        "Whether records carry the producer's timestamp or the time of the append.",
     ),
     TopicConfig(
         "message.type",
         one_of("NORMAL", "FIFO", "DELAY", "TRANSACTION", "MIXED"),
         "NORMAL",
         None,
-        "What the topic is for, in RocketMQ's words. On DELAY and MIXED a record's headers can"
-        " delay it; on the others they are ordinary headers.",
+        "RocketMQ message type of the topic. With DELAY or MIXED, headers can "
+        "delay a record; with other types they are ordinary headers.",
         is_ours=True,
     ),
     _idle(
@@ -247,7 +247,7 @@ _CONFIGS = (
         RATIO,
         "0.5",
         "log.cleaner.min.cleanable.ratio",
-        "Which share of a log must be new before compaction is worth it.",
+        "Minimum ratio of uncompacted log to total log for compaction.",
         _NO_COMPACTION,
     ),
     _idle(
@@ -255,7 +255,7 @@ _CONFIGS = (
         long(0),
         "0",
         "log.cleaner.min.compaction.lag.ms",
-        "The least time a record is left alone by compaction.",
+        "Minimum time a record remains uncompacted.",
         _NO_COMPACTION,
     ),
     _idle(
@@ -263,7 +263,7 @@ _CONFIGS = (
         number(1),
         "1",
         "min.insync.replicas",
-        "How many replicas must have a batch before acks=all is answered.",
+        "Minimum number of in-sync replicas for acks=all.",
         _ONE_NODE,
     ),
     _idle(
@@ -271,15 +271,15 @@ _CONFIGS = (
         BOOLEAN,
         "false",
         "log.preallocate",
-        "Whether a new file gets all its space at once.",
-        "files of the log always do.",
+        "Whether new segments are preallocated.",
+        "log segments always are.",
     ),
     _idle(
         "remote.log.copy.disable",
         BOOLEAN,
         "false",
         None,
-        "Whether nothing more is copied to remote storage.",
+        "Whether copying to remote storage is disabled.",
         _NO_TIERS,
     ),
     _idle(
@@ -287,7 +287,7 @@ _CONFIGS = (
         BOOLEAN,
         "false",
         None,
-        "Whether what lies in remote storage goes when that is switched off.",
+        "Whether remote data is deleted when tiered storage is disabled.",
         _NO_TIERS,
     ),
     _idle(
@@ -295,31 +295,32 @@ _CONFIGS = (
         ConfigType(kind=ConfigKind.BOOLEAN, choices=("false",)),
         "false",
         None,
-        "Whether old records move to remote storage.",
-        f"{_NO_TIERS[:-1]}, so only `false` is taken.",
+        "Whether tiered storage is enabled.",
+        f"{_NO_TIERS[:-1]}, so only `false` is accepted.",
     ),
     TopicConfig(
         "retention.bytes",
         long(),
         "-1",
         "log.retention.bytes",
-        "How many bytes a partition keeps before its oldest records go; negative is without limit.",
+        "Maximum size of a partition before its oldest records are deleted; "
+        "negative for unlimited.",
     ),
     TopicConfig(
         "retention.ms",
         long(-1),
         "604800000",
         "log.retention.ms",
-        "How long records are kept; -1 is for ever.",
-        "Counted from when a record arrived and not from its own timestamp, so that records with"
-        " old timestamps do not vanish at once.",
+        "Retention time of records; -1 for unlimited.",
+        "Measured from the append and not from the record's timestamp, so records "
+        "with old timestamps are not deleted early.",
     ),
     _idle(
         "segment.bytes",
         number(1 << 20),
         "1073741824",
         "log.segment.bytes",
-        "How large one file of a partition's log gets.",
+        "Size of a log segment.",
         _ONE_LOG,
     ),
     _idle(
@@ -327,7 +328,7 @@ _CONFIGS = (
         number(4),
         "10485760",
         "log.index.size.max.bytes",
-        "How large one file of a partition's index gets.",
+        "Size of an index file.",
         _ONE_LOG,
     ),
     _idle(
@@ -335,7 +336,7 @@ _CONFIGS = (
         long(0),
         "0",
         "log.roll.jitter.ms",
-        "How much earlier, at random, a new file may be begun.",
+        "Maximum random jitter subtracted from `segment.ms`.",
         _ONE_LOG,
     ),
     _idle(
@@ -343,7 +344,7 @@ _CONFIGS = (
         long(1),
         "604800000",
         "log.roll.ms",
-        "After how long a new file is begun, full or not.",
+        "Time after which a segment is rolled even if it is not full.",
         _ONE_LOG,
     ),
     _idle(
@@ -351,7 +352,7 @@ _CONFIGS = (
         BOOLEAN,
         "false",
         "unclean.leader.election.enable",
-        "Whether a replica that lags may lead when no other is left.",
+        "Whether a replica that is not in sync may become leader.",
         _ONE_NODE,
     ),
     TopicConfig(
@@ -359,7 +360,7 @@ _CONFIGS = (
         BOOLEAN,
         "false",
         None,
-        "Whether every batch is opened and each of its records checked before it is taken.",
+        "Whether every batch is decoded and its records validated before it is appended.",
         is_ours=True,
     ),
 )

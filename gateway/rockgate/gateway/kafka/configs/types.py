@@ -57,7 +57,7 @@ class ConfigType:
     def read(self, text: str) -> str:
         """The one form of a value; ValueError says what is wrong with it."""
         if len(text) > VALUE_SIZE_MAX:
-            raise ValueError(f"is longer than {VALUE_SIZE_MAX} characters")
+            raise ValueError(f"must not exceed {VALUE_SIZE_MAX:,} characters")
         text = text.strip()
         match self.kind:
             case ConfigKind.BOOLEAN:
@@ -75,10 +75,11 @@ class ConfigType:
     def accepts(self) -> str:
         """For people: what may be given."""
         if self.is_replicas:
-            return "'*' or pairs PARTITION:BROKER"
+            return "'*' or a list of PARTITION:BROKER"
         if self.choices:
             choices = (*self.choices, self.shape) if self.shape else self.choices
-            return ("any of " if self.kind is ConfigKind.LIST else "") + ", ".join(choices)
+            of = "a list of " if self.kind is ConfigKind.LIST else "one of "
+            return (of if len(choices) > 1 else "") + ", ".join(choices)
         if self.kind is ConfigKind.BOOLEAN:
             return "true or false"
         if self.kind is ConfigKind.LIST:
@@ -88,7 +89,7 @@ class ConfigType:
         return self._number_accepted()
 
     def _number_accepted(self) -> str:
-        noun = "a number" if self.kind is ConfigKind.DOUBLE else "a whole number"
+        noun = "a number" if self.kind is ConfigKind.DOUBLE else "an integer"
         bounds = {
             (True, True): f" from {self.low} to {self.high}",
             (True, False): f" of at least {self.low}",
@@ -99,7 +100,7 @@ class ConfigType:
 
     def _refusal(self, text: str) -> ValueError:
         shown = text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
-        return ValueError(f"wants {self.accepts}, not {shown!r}")
+        return ValueError(f"must be {self.accepts}, not {shown!r}")
 
     def _boolean(self, text: str) -> str:
         value = text.lower()
@@ -112,7 +113,7 @@ class ConfigType:
             raise self._refusal(text)
         value, limit = int(text), 1 << _WIDTHS[self.kind]
         if not -limit <= value < limit:
-            raise ValueError(f"wants a number of {_WIDTHS[self.kind] + 1} bits, not {value}")
+            raise ValueError(f"must be a {_WIDTHS[self.kind] + 1}-bit integer, not {value}")
         if value != self.also and not self._is_within(value):
             raise self._refusal(text)
         return str(value)
@@ -144,7 +145,7 @@ class ConfigType:
         elif self.choices and not set(items) <= set(self.choices):
             raise self._refusal(text)
         elif "" in items:
-            raise ValueError(f"wants no empty element, not {text!r}")
+            raise ValueError(f"must not contain empty elements: {text!r}")
         return list(dict.fromkeys(items))
 
 

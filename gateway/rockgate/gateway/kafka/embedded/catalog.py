@@ -49,8 +49,8 @@ class StoreCatalog:
         if self.partition_count + count > self._partitions_max:
             raise RequestError(
                 ErrorCode.POLICY_VIOLATION,
-                f"{count} partitions more would pass topics.partitions_max "
-                f"{self._partitions_max}: there are {self.partition_count}",
+                f"Creating {count:,} partitions would exceed topics.partitions_max "
+                f"({self._partitions_max:,}); there are {self.partition_count:,}.",
             )
 
     def learn(self, names: Iterable[str | None] | None) -> None:

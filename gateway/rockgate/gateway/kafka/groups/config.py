@@ -30,4 +30,4 @@ class GroupsConfig:
 
     def __post_init__(self) -> None:
         if self.session_ms_min > self.session_ms_max:
-            raise ValueError("session_ms_min is larger than session_ms_max")
+            raise ValueError("session_ms_min exceeds session_ms_max")

@@ -61,7 +61,7 @@ class Expiry:
         self._offsets_at: int | None = 0
         self._groups_at: int | None = 0
         self._timer: Timer | None = None
-        self._expiries = Complaint(log, "expiries of offsets")
+        self._expiries = Complaint(log, "offset expiration")
         self.removed_count = 0
 
     def start(self, clock: Clock) -> None:
@@ -75,7 +75,7 @@ class Expiry:
                 self._expiries.tell(error)
                 is_done = True
             except Exception:  # a supervisor: tried again at the next time
-                log.exception("offsets are not expired for now")
+                log.exception("offset expiration suspended")
                 is_done = True
             seconds = self._config.offsets_check_ms / 1000 if is_done else 0
             self._timer = clock.call_later(seconds, step)
@@ -123,7 +123,7 @@ class Expiry:
         if expired:
             self._progress.remove(expired)
             self.removed_count += len(expired)
-            log.info("offsets have expired count=%d", len(expired))
+            log.info("offsets expired count=%d", len(expired))
 
     def _begins(self, group: str) -> Begins:
         shown = self._groups.shown(group)

@@ -144,7 +144,7 @@ class SavedGroups:
 
     def apply(self, change: Change) -> None:
         """Take one change in."""
-        what, body = "a change of groups", change.body
+        what, body = "group record", change.body
         check_format(body[0] if body else 0, FORMAT, what, change.position)
         try:
             kind = GroupChangeKind(body[1] if len(body) > 1 else 0)
@@ -183,7 +183,7 @@ class SavedGroups:
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace everything by what the slices hold."""
         self.clear()
-        what = "a snapshot's slice of groups"
+        what = "group snapshot"
         for data in slices:
             check_format(data[0] if data else 0, FORMAT, what)
             try:

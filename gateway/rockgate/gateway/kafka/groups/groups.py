@@ -91,7 +91,7 @@ class Groups:
     ) -> None:
         self._config = config
         self._saved = saved
-        self._saves = Complaint(log, "records of groups")
+        self._saves = Complaint(log, "group records")
         self._progress = progress
         self._durability = durability
         self._new_id = new_id
@@ -368,7 +368,7 @@ class Groups:
 
         def flushed(future: asyncio.Future[None]) -> None:
             if future.cancelled() or future.exception() is not None:
-                log.warning("group is not flushed, its members are told all the same")
+                log.warning("group record not flushed; members are notified anyway")
             _tell(told)
 
         outcome.add_done_callback(flushed)

@@ -96,10 +96,10 @@ class QuotaSetting:
         """Check what an entity shall have."""
         try:
             if _given(asked) in self._repeated:
-                raise refuse("the entity is named more than once")
+                raise refuse("Entity appears more than once in the request.")
             entity = read_entity(_given(asked))
             if entity in self._planned:
-                raise refuse("the entity is named more than once")
+                raise refuse("Entity appears more than once in the request.")
             self._planned[entity] = self._plan(entity, asked)
         except RequestError as error:
             self._outcomes.append((asked, (error.code, error.reason)))
@@ -110,7 +110,7 @@ class QuotaSetting:
     def _plan(self, entity: Entity, asked: EntryData) -> Mapping[str, float]:
         planned = dict(self._quotas.of(entity))
         if len({change.key for change in asked.ops}) < len(asked.ops):
-            raise refuse("a quota is named more than once")
+            raise refuse("Quota appears more than once in an entry.")
         for change in asked.ops:
             if change.remove:
                 planned.pop(change.key, None)

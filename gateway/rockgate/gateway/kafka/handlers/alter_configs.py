@@ -62,7 +62,9 @@ def _plan(
 ) -> Mapping[str, str]:
     for config in asked.configs:
         if config.value is None:
-            raise RequestError(ErrorCode.INVALID_REQUEST, f"{config.name[:80]} has no value")
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, f"Config {config.name[:80]} requires a value."
+            )
     # What other protocols keep with a topic is not this one's to remove.
     table = resources.table
     kept = {name: text for name, text in current.items() if name not in table}

@@ -86,8 +86,8 @@ class AlterPartitionReassignments:
 
     def _why_not(self, replicas: Sequence[int]) -> str:
         if not replicas:
-            return "the list of replicas is empty"
+            return "Replica list is empty."
         for broker in replicas:
             if broker != self._node_id:
-                return f"there is no broker {broker}, only {self._node_id}"
-        return f"broker {self._node_id} is named more than once"
+                return f"Broker {broker} does not exist; this broker is {self._node_id}."
+        return f"Broker {self._node_id} appears more than once in the replica list."

@@ -101,24 +101,28 @@ class DeleteTopics:
     def find(self, asked: DeleteTopicState, repeated: AbstractSet[Key]) -> TopicView:
         """The topic that shall go, or RequestError."""
         if asked.name is not None and asked.topic_id != ZERO_UUID:
-            raise RequestError(ErrorCode.INVALID_REQUEST, "a topic has both a name and an id")
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, "Topic name and topic id must not both be set."
+            )
         if asked.name is None and asked.topic_id == ZERO_UUID:
-            raise RequestError(ErrorCode.INVALID_REQUEST, "a topic has neither a name nor an id")
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, "Either topic name or topic id must be set."
+            )
         if KEY(asked) in repeated:
-            raise RequestError(ErrorCode.INVALID_REQUEST, "the topic is named more than once")
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, "Topic appears more than once in the request."
+            )
         if asked.name is None:
             topic = self._catalog.find_id(asked.topic_id)
             if topic is None:
-                raise RequestError(ErrorCode.UNKNOWN_TOPIC_ID, "no topic has this id")
+                raise RequestError(ErrorCode.UNKNOWN_TOPIC_ID, "Topic id does not exist.")
         else:
             topic = self._catalog.find(asked.name)
             if topic is None:
-                raise RequestError(
-                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no topic of this name"
-                )
+                raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "Topic does not exist.")
         if topic.is_internal:
             raise RequestError(
-                ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"topic {topic.name} is the server's own"
+                ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"Topic '{topic.name}' is an internal topic."
             )
         return topic
 

@@ -100,20 +100,20 @@ def _read(components: Sequence[ComponentData]) -> Mapping[str, ComponentData]:
     found: dict[str, ComponentData] = {}
     for each in components:
         if not each.entity_type:
-            raise refuse("a component has an entity type")
+            raise refuse("A filter component requires an entity type.")
         if each.entity_type not in TYPES:
             raise RequestError(
-                ErrorCode.UNSUPPORTED_VERSION, f"there is no entity type {shown(each.entity_type)}"
+                ErrorCode.UNSUPPORTED_VERSION, f"Unknown entity type {shown(each.entity_type)}."
             )
         if each.entity_type in found:
-            raise refuse(f"{each.entity_type} is named more than once")
+            raise refuse(f"Entity type {each.entity_type} appears more than once in the filter.")
         if each.match_type not in tuple(Match):
-            raise refuse(f"there is no match type {each.match_type}")
+            raise refuse(f"Unknown match type {each.match_type}.")
         if (each.match_type == Match.EXACT) != (each.match is not None):
-            raise refuse("a name is given for an exact match, and for no other")
+            raise refuse("A name must be set for an exact match, and only then.")
         found[each.entity_type] = each
     if IP in found and len(found) > 1:
-        raise refuse("an ip is an entity by itself, without user or client-id")
+        raise refuse("Entity type ip cannot be combined with user or client-id.")
     return found
 
 

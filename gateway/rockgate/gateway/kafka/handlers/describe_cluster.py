@@ -56,9 +56,9 @@ def _wrong_endpoint(endpoint_type: int) -> DescribeClusterResponse:
     if endpoint_type == CONTROLLERS:
         return DescribeClusterResponse(
             error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
-            error_message="controllers were asked for, and this is a broker's address",
+            error_message="Controller endpoints are not available on a broker listener.",
         )
     return DescribeClusterResponse(
         error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-        error_message=f"there is no endpoint type {endpoint_type}",
+        error_message=f"Unknown endpoint type {endpoint_type}.",
     )

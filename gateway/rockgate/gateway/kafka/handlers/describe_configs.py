@@ -144,12 +144,8 @@ class DescribeConfigs:
         topic = self._catalog.find(asked.name)
         if topic is None:
             if not names.is_legal(asked.name):
-                raise RequestError(
-                    ErrorCode.INVALID_TOPIC_EXCEPTION, "no topic can have such a name"
-                )
-            raise RequestError(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no topic of this name"
-            )
+                raise RequestError(ErrorCode.INVALID_TOPIC_EXCEPTION, "Topic name is invalid.")
+            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "Topic does not exist.")
         return self._topic_entries.of(topic.config, asked.keys, form)
 
     def _broker(self, asked: AskedConfigs, form: Form) -> list[DescribeConfigsResourceResult]:
@@ -162,7 +158,7 @@ class DescribeConfigs:
 
     def _group(self, asked: AskedConfigs, form: Form) -> list[DescribeConfigsResourceResult]:
         if not asked.name:
-            raise RequestError(ErrorCode.INVALID_REQUEST, "a group resource has a name")
+            raise RequestError(ErrorCode.INVALID_REQUEST, "A group resource requires a name.")
         config = self._configs.of(ResourceType.GROUP, asked.name)
         wanted = (name for name in asked.keys or GROUP_CONFIGS if name in GROUP_CONFIGS)
         return [_group_entry(name, config, form) for name in wanted]

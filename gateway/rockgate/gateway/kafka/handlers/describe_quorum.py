@@ -59,7 +59,8 @@ class DescribeQuorum:
             named_count += sum(len(topic.partitions) for topic in request.topics)
         if named_count > NAMED_MAX:
             raise RequestError(
-                ErrorCode.INVALID_REQUEST, f"there is one quorum, and {named_count} were asked for"
+                ErrorCode.INVALID_REQUEST,
+                f"Exactly one quorum partition can be described; got {named_count}.",
             )
         if request.topics != _ALL:
             return DescribeQuorumResponse(topics=_unknown(request))

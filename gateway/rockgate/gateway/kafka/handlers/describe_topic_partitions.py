@@ -77,7 +77,7 @@ class Page:
         if self._cursor is not None and not any(_has(piece, start) for piece in pieces):
             shown = start[: names.NAME_SIZE_MAX]
             raise RequestError(
-                ErrorCode.INVALID_REQUEST, f"the cursor's topic {shown!r} is not asked for"
+                ErrorCode.INVALID_REQUEST, f"Cursor topic {shown!r} is not in the request."
             )
         ahead = (islice(piece, bisect_left(piece, start), None) for piece in pieces)
         return (name for name, _ in groupby(merge(*ahead)))
@@ -124,7 +124,7 @@ class DescribeTopicPartitions:
     ) -> DescribeTopicPartitionsResponse | Awaitable[DescribeTopicPartitionsResponse]:
         """Describe one page."""
         if request.cursor is not None and request.cursor.partition_index < 0:
-            raise RequestError(ErrorCode.INVALID_REQUEST, "the cursor's partition is negative")
+            raise RequestError(ErrorCode.INVALID_REQUEST, "Cursor partition must not be negative.")
         return in_slices(self._steps(request, call))
 
     def _steps(

@@ -48,7 +48,7 @@ class ElectLeaders:
         """Look at each partition, in slices if there are many."""
         # An empty list is refused by nobody, whatever kind it asks for.
         if request.election_type not in _KINDS and request.topic_partitions != []:
-            reason = f"there is no election type {request.election_type}"
+            reason = f"Unknown election type {request.election_type}."
             return _refused(request, ErrorCode.INVALID_REQUEST, reason)
         return self._slicing.work(
             self._asked(request),

@@ -91,7 +91,7 @@ def _change(resources: Resources, planned: dict[str, str], change: AlterableConf
             planned.pop(name, None)
         return
     if value is None:
-        raise RequestError(ErrorCode.INVALID_REQUEST, f"{name[:80]} has no value")
+        raise RequestError(ErrorCode.INVALID_REQUEST, f"Config {name[:80]} requires a value.")
     if change.config_operation != Operation.SET:
         value = _listed(resources, planned, change, value)
     planned[name] = resources.table.read_value(name, value)
@@ -103,7 +103,7 @@ def _listed(
     """A list with elements added to it or taken from it."""
     name, operation = change.name, change.config_operation
     if operation not in (Operation.APPEND, Operation.SUBTRACT):
-        raise RequestError(ErrorCode.INVALID_REQUEST, f"there is no operation {operation}")
+        raise RequestError(ErrorCode.INVALID_REQUEST, f"Unknown operation {operation}.")
     resources.table.check_list(name)
     items, given = items_of(resources.text(planned, name)), items_of(value)
     if operation == Operation.APPEND:

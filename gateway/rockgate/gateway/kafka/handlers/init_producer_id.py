@@ -68,11 +68,12 @@ class InitProducerId:
         if not id_ or (asked.id < 0) != (asked.epoch < 0):
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
-                "an empty transactional id, or a producer id without an epoch",
+                "Transactional id is empty, or a producer id was sent without an epoch.",
             )
         if len(id_) > ID_SIZE_MAX:
             raise RequestError(
-                ErrorCode.INVALID_REQUEST, f"a transactional id of {len(id_)} characters"
+                ErrorCode.INVALID_REQUEST,
+                f"Transactional id of {len(id_):,} characters is too long.",
             )
         timeout_ms = request.transaction_timeout_ms
         return self._coordinator.init(id_, timeout_ms, asked if asked.id >= 0 else None)

@@ -101,7 +101,9 @@ class Metadata:
         if version < BY_ID_SINCE and any(
             each.name is None or each.topic_id != ZERO_UUID for each in asked
         ):
-            raise RequestError(ErrorCode.INVALID_REQUEST, "topics by id are asked for from v12 on")
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, "Topic ids require Metadata v12 or later."
+            )
         return in_slices(self._steps(request, asked, call))
 
     def _steps(

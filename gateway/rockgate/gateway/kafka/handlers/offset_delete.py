@@ -55,10 +55,12 @@ class OffsetDelete:
         """Forget what may be forgotten."""
         shown = self._groups.shown(request.group_id)
         if shown is None:
-            raise RequestError(ErrorCode.GROUP_ID_NOT_FOUND, f"no group {request.group_id[:80]!r}")
+            raise RequestError(
+                ErrorCode.GROUP_ID_NOT_FOUND, f"Group {request.group_id[:80]!r} does not exist."
+            )
         read = subscribed(shown)
         if read is None:
-            raise RequestError(ErrorCode.NON_EMPTY_GROUP, "its members are no consumers")
+            raise RequestError(ErrorCode.NON_EMPTY_GROUP, "Group is not a consumer group.")
         return in_slices(self._steps(request, read))
 
     def _steps(

@@ -298,7 +298,7 @@ class Produce:
         examined: Outcome | None = None,
     ) -> ProducedPartition | None:
         if topic.is_internal or not topic.is_writable:
-            reason = f"topic {topic.name} is not written by clients"
+            reason = f"Topic '{topic.name}' is an internal topic; clients cannot write to it."
             raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, reason)
         index, settings = queue.queue_id, self._settings.of(topic)
         header = take(append, records, settings)

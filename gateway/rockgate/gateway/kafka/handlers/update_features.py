@@ -37,11 +37,11 @@ class UpdateFeatures:
         for update in request.feature_updates:
             level = self._features.get(update.feature)
             if level != update.max_version_level:
-                has = "does not exist here" if level is None else f"stays at level {level}"
+                has = "does not exist" if level is None else f"is fixed at level {level}"
                 return UpdateFeaturesResponse(
                     error_code=ErrorCode.INVALID_UPDATE_VERSION,
-                    error_message=f"feature {shown(update.feature)} {has}, so that it cannot be"
-                    f" brought to {update.max_version_level}",
+                    error_message=f"Feature {shown(update.feature)} {has} and cannot be set to "
+                    f"{update.max_version_level}.",
                 )
         return UpdateFeaturesResponse(
             error_message=None,

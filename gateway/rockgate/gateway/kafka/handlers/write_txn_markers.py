@@ -64,7 +64,9 @@ class WriteTxnMarkers:
         peer = call.peer
         if not self._accepts_all and not is_this_machine(peer.local, peer.remote):
             raise RequestError(
-                ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "markers come from this machine only"
+                ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+                "Transaction markers are accepted from this host only; set "
+                "transactions.accept_markers to allow others.",
             )
         return in_slices(self._steps(request))
 
@@ -108,7 +110,7 @@ class WriteTxnMarkers:
 
     def _write(self, asked: WritableTxnMarker, topic: Topic | None, index: int) -> None:
         if topic is None or not 0 <= index < topic.queue_count:
-            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no such partition")
+            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "Partition does not exist.")
         if self._unstable.first_of(topic.id, index, asked.producer_id) is None:
             return
         self._markers.check_epoch((topic.id, index), asked.producer_id, asked.producer_epoch)

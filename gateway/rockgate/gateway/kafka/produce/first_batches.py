@@ -58,8 +58,8 @@ class FirstBatches:
         if epoch == header.producer_epoch and header.base_sequence > sequence:
             raise RequestError(
                 ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"producer {header.producer_id} sent sequence {header.base_sequence}, {sequence} "
-                "was refused before and comes first",
+                f"Producer {header.producer_id} sent sequence {header.base_sequence}, but "
+                f"{sequence} was rejected before and must be sent first.",
             )
 
     def taken(self, key: Key) -> None:

@@ -84,14 +84,16 @@ class Producer:
         elif epoch < self.epoch:
             raise RequestError(
                 ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"producer {header.producer_id} has epoch {self.epoch}, the batch {epoch}",
+                f"Producer {header.producer_id} is at epoch {self.epoch}; the batch has "
+                f"epoch {epoch}.",
             )
         else:
             expected = 0
         if first != expected:
             raise RequestError(
                 ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"producer {header.producer_id} sent sequence {first}, {expected} was next",
+                f"Out of order sequence number for producer {header.producer_id}: got "
+                f"{first}, expected {expected}.",
             )
         return None
 
@@ -270,11 +272,11 @@ class Producers:
     def apply(self, change: Change) -> None:
         """Take in that producer ids were reserved."""
         if not change.body:
-            raise StoreCorrupt("a reservation of producer ids", change.position, "it is empty")
-        check_format(change.body[0], _FORMAT, "a reservation of producer ids", change.position)
+            raise StoreCorrupt("producer id block", change.position, "it is empty")
+        check_format(change.body[0], _FORMAT, "producer id block", change.position)
         if len(change.body) != _RESERVED.size:
-            reason = f"it has {len(change.body)} bytes, not {_RESERVED.size}"
-            raise StoreCorrupt("a reservation of producer ids", change.position, reason)
+            reason = f"its size is {len(change.body)} bytes, expected {_RESERVED.size}"
+            raise StoreCorrupt("producer id block", change.position, reason)
         _, reserved = _RESERVED.unpack(change.body)
         self._reserved = max(self._reserved, reserved)
 
@@ -331,8 +333,8 @@ class Producers:
             try:
                 part = _decode(piece)
             except msgspec.MsgspecError as error:
-                raise StoreCorrupt("the producers of a snapshot", 0, str(error)) from error
-            check_format(part.version, _FORMAT, "the producers of a snapshot")
+                raise StoreCorrupt("producer snapshot", 0, str(error)) from error
+            check_format(part.version, _FORMAT, "producer snapshot")
             self._reserved = max(self._reserved, part.reserved)
             for saved in part.producers:
                 self._add(saved)

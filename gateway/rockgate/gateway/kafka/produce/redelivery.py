@@ -171,7 +171,7 @@ class Redelivering:
                 break
             at, end = opened.span(offset - found.unit.base)
             if not end:
-                reason = f"nothing waits at offset {offset}"
+                reason = f"no delayed record at offset {offset}"
                 raise StoreCorrupt(topic, found.unit.position, reason)
             size += end - at
             if records and size > limit:
@@ -189,7 +189,7 @@ class Redelivering:
         position = found.unit.position
         known = self._ready.get(position)
         if isinstance(known, MalformedBatch):
-            raise StoreCorrupt("a batch of which records wait", position, str(known))
+            raise StoreCorrupt("batch with delayed records", position, str(known))
         return known
 
     def _is_unmade(self, found: Slice, opened: Opened, offset: int) -> bool:

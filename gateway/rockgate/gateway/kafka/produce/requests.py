@@ -68,4 +68,6 @@ def close_on_error(topics: list[ProducedTopic]) -> None:
         for partition in topic.partitions:
             if partition.error_code:
                 code = partition.error_code
-                raise Disconnect(f"produce without acks: error {code} for {shown(topic.name)}")
+                raise Disconnect(
+                    f"Produce with acks=0 failed for {shown(topic.name)}: error {code}"
+                )

@@ -49,7 +49,7 @@ def take(append: Appending, records: Buffer | None, settings: TopicSettings) -> 
     attributes = header.attributes
     if attributes & _TIMESTAMP_TYPE_BIT:
         raise RequestError(
-            ErrorCode.INVALID_TIMESTAMP, "producers may not set the timestamp type of a batch"
+            ErrorCode.INVALID_TIMESTAMP, "producers must not set the timestamp type of a batch"
         )
     now_ms = append.now_ms
     if not settings.is_append_time and (
@@ -58,7 +58,7 @@ def take(append: Appending, records: Buffer | None, settings: TopicSettings) -> 
     ):
         raise RequestError(
             ErrorCode.INVALID_TIMESTAMP,
-            f"timestamp {header.max_timestamp} is too far from the server's {now_ms}",
+            f"timestamp {header.max_timestamp} is out of range; the broker's clock is at {now_ms}",
         )
     return header
 
@@ -67,7 +67,8 @@ def too_large(body: Buffer, settings: TopicSettings) -> RequestError:
     """Return the refusal of a batch that its topic's limit does not allow."""
     return RequestError(
         ErrorCode.MESSAGE_TOO_LARGE,
-        f"the batch has {len(body)} bytes, max.message.bytes is {settings.message_bytes_max}",
+        f"batch is {len(body):,} bytes; the maximum (max.message.bytes) is "
+        f"{settings.message_bytes_max:,}",
     )
 
 
@@ -85,14 +86,19 @@ def append_ms_of(queue: Queue, offset: int, header: BatchHeader, is_append_time:
 def refused(index: int, error: Exception) -> ProducedPartition:
     """Return the answer for a partition whose batch was not taken."""
     if isinstance(error, MalformedBatch):
-        told = str(error)
+        reason = str(error)
         if (count := len(error.bad)) > 1:
             more = " or more" if count == BAD_MAX else ""
-            told = f"{count}{more} records are bad, the first of them: {told}"
+            reason = f"{count}{more} invalid records; the first: {reason}"
         if isinstance(error, BatchTooLarge):
-            told += ", which the settings under batches do not allow"
+            reason += "; see the settings under `batches`"
         records = tuple(error.bad)
-        return ProducedPartition(index, error.code, error_message=told, record_errors=records)
+        return ProducedPartition(
+            index,
+            error.code,
+            error_message=f"Record batch rejected: {reason}.",
+            record_errors=records,
+        )
     code = code_of(error) or ErrorCode.UNKNOWN_SERVER_ERROR
     reason = error.reason if isinstance(error, RequestError) else str(error)
     return ProducedPartition(index, code, error_message=reason)

@@ -48,16 +48,16 @@ def read_entity(parts: Iterable[Part]) -> Entity:
     found: dict[str, str | None] = {}
     for type_, name in parts:
         if type_ not in TYPES:
-            raise refuse(f"there is no entity type {shown(type_)}, only {', '.join(TYPES)}")
+            raise refuse(f"Unknown entity type {shown(type_)}; expected one of {', '.join(TYPES)}.")
         if name == "":
-            raise refuse(f"an empty {type_} is not a name; null is the default")
+            raise refuse(f"Entity name of {type_} must not be empty; use null for the default.")
         if name is not None and len(name) > NAME_CHARS_MAX:
-            raise refuse(f"the {type_} is longer than {NAME_CHARS_MAX} characters")
+            raise refuse(f"Entity name of {type_} exceeds {NAME_CHARS_MAX:,} characters.")
         found[type_] = _address(name) if type_ == IP and name is not None else name
     if not found:
-        raise refuse("an entity has at least one part")
+        raise refuse("An entity requires at least one component.")
     if IP in found and len(found) > 1:
-        raise refuse("an ip is an entity by itself, without user or client-id")
+        raise refuse("Entity type ip cannot be combined with user or client-id.")
     return tuple(sorted(found.items()))
 
 
@@ -65,7 +65,7 @@ def _address(name: str) -> str:
     try:
         return str(ipaddress.ip_address(name))
     except ValueError:
-        raise refuse(f"{shown(name)} is not an address; names are not looked up") from None
+        raise refuse(f"{shown(name)} is not an IP address; host names are not resolved.") from None
 
 
 def check_quota(entity: Entity, quota: str, value: float) -> None:
@@ -73,16 +73,16 @@ def check_quota(entity: Entity, quota: str, value: float) -> None:
     is_address = entity[0][0] == IP
     known = _OF_ADDRESSES if is_address else _OF_CLIENTS
     if quota not in known:
-        whom = "an address" if is_address else "users and clients"
+        whom = "ip" if is_address else "user and client-id"
         raise refuse(
-            f"there is no quota {shown(quota)} for {whom}, only {', '.join(sorted(known))}"
+            f"Unknown quota {shown(quota)} for {whom}; expected one of {', '.join(sorted(known))}."
         )
     if not math.isfinite(value) or value <= 0:
-        raise refuse(f"{quota} wants a number above 0, not {value}")
+        raise refuse(f"Quota {quota} must be greater than 0, not {value}.")
     if quota in _WHOLE and (value > _LONG_MAX or value != int(value)):
-        raise refuse(f"{quota} wants a whole number of at most 63 bits, not {value}")
+        raise refuse(f"Quota {quota} must be a 64-bit integer, not {value}.")
     if value < _LEAST.get(quota, 0.0):
         raise refuse(
-            f"{quota} of {value:g} lets no request through that a client could send;"
-            f" the least is {_LEAST[quota]:g}"
+            f"Quota {quota} of {value:g} would block every request; the minimum is "
+            f"{_LEAST[quota]:g}."
         )

@@ -50,7 +50,8 @@ class KeptQuotas:
         """Replace what is set for some entities."""
         if len(self._kept) + len(quotas) > ENTITIES_MAX:
             raise RequestError(
-                ErrorCode.POLICY_VIOLATION, f"{ENTITIES_MAX} entities have quotas already"
+                ErrorCode.POLICY_VIOLATION,
+                f"The maximum of {ENTITIES_MAX:,} entities with quotas has been reached.",
             )
         self._kept.put({entity: dict(found) or None for entity, found in quotas.items()})
 

@@ -156,7 +156,7 @@ class Throttling:
             self._hold(call.peer, bucket.throttle_ms(limit))
             raise RequestError(
                 ErrorCode.THROTTLING_QUOTA_EXCEEDED,
-                f"{MUTATIONS} is {limit:g} partitions a second, and it is used up for now",
+                f"Quota {MUTATIONS} of {limit:g} partitions per second is exceeded.",
             )
         bucket.tokens -= count
         if not is_strict:

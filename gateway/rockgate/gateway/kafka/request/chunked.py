@@ -131,7 +131,7 @@ class Room:
         if self._left < 0:
             raise RequestError(
                 ErrorCode.POLICY_VIOLATION,
-                f"the answer would have more than {ANSWER_SIZE_MAX} bytes: ask for less at a time",
+                f"Response would exceed {ANSWER_SIZE_MAX:,} bytes; split the request.",
             )
 
 

@@ -62,9 +62,8 @@ def check_new(name: str) -> None:
         shown = name if len(name) <= NAME_SIZE_MAX else f"{name[:40]}…"
         raise RequestError(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
-            f"topic name {shown!r} is not 1 to {NAME_SIZE_MAX} letters, digits, '.', '_' or '-'",
+            f"Topic name {shown!r} is invalid: it must have 1 to {NAME_SIZE_MAX} "
+            "letters, digits, '.', '_' or '-'.",
         )
     if to_store(name) != name or name.startswith(("rmq_sys_", "rmq.sys.")):
-        raise RequestError(
-            ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic name {name!r} is reserved for the server"
-        )
+        raise RequestError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name {name!r} is reserved.")

@@ -20,7 +20,9 @@ _REPEATS: Final = frozenset({"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"})
 def compile_pattern(pattern: str) -> re.Pattern[str]:
     """Read a pattern; ValueError if it cannot be, or might take long to match."""
     if len(pattern) > SIZE_MAX:
-        raise ValueError(f"a pattern of {len(pattern)} characters, the most is {SIZE_MAX}")
+        raise ValueError(
+            f"pattern of {len(pattern):,} characters exceeds the maximum of {SIZE_MAX:,}"
+        )
     try:
         compiled = re.compile(pattern)
         parsed = re._parser.parse(pattern)  # type: ignore[attr-defined]  # no public way to it
@@ -38,7 +40,7 @@ def _repeats(parsed: Any) -> int:
         if name in _REPEATS:
             body = argument[2]
             if len(body) != 1 or str(body[0][0]) not in _SIMPLE:
-                raise ValueError("only a character or a class may be repeated")
+                raise ValueError("only characters and character classes may be repeated")
             count += 1
         elif name in _GROUPS:
             branches = argument[1] if name == "BRANCH" else [argument[-1]]

@@ -53,4 +53,4 @@ class KafkaConfig:
 
     def __post_init__(self) -> None:
         if self.advertise is not None and (self.advertise.is_closed or self.advertise.port == 0):
-            raise ValueError("advertise wants the HOST:PORT that clients shall dial")
+            raise ValueError("advertise must be a HOST:PORT that clients can connect to")

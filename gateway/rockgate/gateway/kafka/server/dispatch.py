@@ -171,7 +171,7 @@ class Dispatcher:
                 return answer
         if row.is_bulk and len(exchange.body) >= LARGE_SIZE:
             if row.size_max is not None and len(exchange.body) > row.size_max:
-                refused = RequestError(row.too_large, f"more than {row.size_max} bytes")
+                refused = RequestError(row.too_large, f"Request exceeds {row.size_max:,} bytes.")
                 return self.failed(row, handler, None, call, refused)
             return Reading(self, row, handler, call, exchange.body)
         request = None
@@ -204,8 +204,8 @@ class Dispatcher:
         except (ProtocolError, Disconnect):
             raise
         except Exception as worse:
-            log.exception("refusal failed %s api=%s", call.peer, row.key.name)
-            raise Disconnect(f"no answer to {row.key.name} could be made") from worse
+            log.exception("error response failed %s api=%s", call.peer, row.key.name)
+            raise Disconnect(f"cannot encode a response to {row.key.name}") from worse
 
     @staticmethod
     def refusal(
@@ -232,8 +232,8 @@ class Dispatcher:
         except (ProtocolError, Disconnect):
             raise
         except Exception as worse:
-            log.exception("refusal failed %s api=%s", call.peer, row.key.name)
-            raise Disconnect(f"no answer to {row.key.name} could be made") from worse
+            log.exception("error response failed %s api=%s", call.peer, row.key.name)
+            raise Disconnect(f"cannot encode a response to {row.key.name}") from worse
 
 
 def _written_last(row: AnyRow, given: list[Any], version: int) -> Answer:

@@ -27,30 +27,36 @@ class Replicas:
         """INVALID_REPLICATION_FACTOR for a number of replicas that is not taken."""
         most = 1 if self._is_strict else _FACTOR_MAX
         if factor != _SERVER_S_CHOICE and not 1 <= factor <= most:
-            why = "topics.replication_strict is set" if self._is_strict else "there is one node"
+            why = (
+                "topics.replication_strict is set"
+                if self._is_strict
+                else "there is a single broker"
+            )
             raise RequestError(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
-                f"replication factor {factor} is not -1 or 1 to {most}: {why}",
+                f"Replication factor {factor} must be -1 or from 1 to {most}: {why}.",
             )
 
     def check_assignment(self, nodes_of_partitions: Iterable[Sequence[int]]) -> None:
         """INVALID_REPLICA_ASSIGNMENT unless every partition is to lie on this node alone."""
         for nodes in nodes_of_partitions:
             if not nodes:
-                raise _refusal("a partition is assigned to no node")
+                raise _refusal("A partition has no assigned replicas.")
             for node_id in nodes:
                 if node_id != self._node_id:
-                    raise _refusal(f"there is no node {node_id}, only {self._node_id}")
+                    raise _refusal(
+                        f"Broker {node_id} does not exist; this broker is {self._node_id}."
+                    )
             if len(nodes) > 1:
-                raise _refusal(f"node {self._node_id} is named more than once for a partition")
+                raise _refusal(f"Broker {self._node_id} appears more than once in an assignment.")
 
 
 def check_numbering(indexes: Sequence[int]) -> None:
     """INVALID_REPLICA_ASSIGNMENT unless these are 0, 1, 2, … in any order."""
     if len(set(indexes)) != len(indexes):
-        raise _refusal("a partition is assigned more than once")
+        raise _refusal("A partition is assigned more than once.")
     if sorted(indexes) != list(range(len(indexes))):
-        raise _refusal("the partitions assigned do not count up from 0")
+        raise _refusal("Partition numbers of the assignment must be consecutive, starting at 0.")
 
 
 def _refusal(reason: str) -> RequestError:

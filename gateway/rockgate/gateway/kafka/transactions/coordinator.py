@@ -90,7 +90,8 @@ class Coordinator:
         if not 0 < timeout_ms <= self._timeout_ms_max:
             raise RequestError(
                 ErrorCode.INVALID_TRANSACTION_TIMEOUT,
-                f"a transaction timeout of {timeout_ms} ms is not within {self._timeout_ms_max} ms",
+                f"Transaction timeout of {timeout_ms:,} ms must be from 1 to "
+                f"{self._timeout_ms_max:,} ms.",
             )
         transaction = self._transactions.find(id_)
         if transaction is None:
@@ -164,8 +165,9 @@ class Coordinator:
         ):
             raise RequestError(
                 ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
-                f"{own_size} bytes of offsets in the transaction of {transaction.id} and "
-                f"{all_size} in all are more than {self._offsets_bytes_max} allow",
+                f"Pending offsets ({own_size:,} bytes in the transaction of "
+                f"'{transaction.id}', {all_size:,} in total) exceed "
+                f"transactions.offsets_bytes_max ({self._offsets_bytes_max:,}).",
             )
 
     def _drop(self, removals: Sequence[Removed]) -> None:
@@ -307,7 +309,7 @@ class Coordinator:
         transaction = self._transactions.find(id_)
         if transaction is None:
             raise RequestError(
-                ErrorCode.INVALID_PRODUCER_ID_MAPPING, f"there is no transactional id {id_}"
+                ErrorCode.INVALID_PRODUCER_ID_MAPPING, f"Transactional id '{id_}' does not exist."
             )
         return transaction
 

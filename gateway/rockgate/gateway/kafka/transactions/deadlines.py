@@ -52,7 +52,7 @@ class Deadlines:
         self._clock = clock
         self._id_expiry_ms = id_expiry_ms
         self._believed = BelievedTime(clock)
-        self._aborts = Complaint(log, "aborts of late transactions")
+        self._aborts = Complaint(log, "aborts of timed-out transactions")
         self._armed: dict[str, _Armed] = {}
         self._rings: list[tuple[int, str]] = []
         """When to look at which id, monotonic; an id that was moved since has another entry."""

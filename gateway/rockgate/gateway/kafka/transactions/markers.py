@@ -52,7 +52,8 @@ class Markers:
         if epoch < known:
             raise RequestError(
                 ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"producer {producer_id} has epoch {known} in this partition, the marker {epoch}",
+                f"Producer {producer_id} is at epoch {known} in this partition; the marker "
+                f"has epoch {epoch}.",
             )
 
     def marker(self, producer_id: int, ending: Ending) -> Marker:

@@ -42,7 +42,7 @@ class TransactionalWrites:
         if self._unstable.first_of(*partition, header.producer_id) is not None:
             raise RequestError(
                 ErrorCode.INVALID_TXN_STATE,
-                f"producer {header.producer_id} has a transaction open in this partition",
+                f"Producer {header.producer_id} has an open transaction in this partition.",
             )
 
     def check(
@@ -52,7 +52,7 @@ class TransactionalWrites:
         if id_ is None:
             raise RequestError(
                 ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-                "a transactional batch in a request without a transactional id",
+                "Transactional batch in a request without a transactional id.",
             )
         producer = Producer(header.producer_id, header.producer_epoch)
         try:
@@ -75,13 +75,14 @@ class TransactionalWrites:
         code = ErrorCode.INVALID_TXN_STATE
         if version == ABORTABLE:
             code = ErrorCode.TRANSACTION_ABORTABLE
-        raise RequestError(code, f"the partition was not added to the transaction of {id_}")
+        raise RequestError(code, f"Partition has not been added to the transaction of '{id_}'.")
 
     def _check_first(self, partition: Partition, header: BatchHeader) -> None:
         if not self._producers.knows(*partition, header.producer_id):
             raise RequestError(
                 ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"producer {header.producer_id} begins with sequence {header.base_sequence}",
+                f"Producer {header.producer_id} must start with sequence 0, not "
+                f"{header.base_sequence}.",
             )
 
 

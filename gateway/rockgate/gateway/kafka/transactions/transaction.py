@@ -124,13 +124,14 @@ class Transaction:
         if producer.id != self.producer.id:
             raise RequestError(
                 ErrorCode.INVALID_PRODUCER_ID_MAPPING,
-                f"transactional id {self.id} has producer {self.producer.id}, not {producer.id}",
+                f"Transactional id '{self.id}' has producer id {self.producer.id}, not "
+                f"{producer.id}.",
             )
         if producer.epoch != self.producer.epoch:
             raise RequestError(
                 ErrorCode.PRODUCER_FENCED,
-                f"producer {producer.id} of transactional id {self.id} has epoch "
-                f"{self.producer.epoch}, not {producer.epoch}",
+                f"Producer {producer.id} of transactional id '{self.id}' is at epoch "
+                f"{self.producer.epoch}, not {producer.epoch}.",
             )
 
     def check_idle(self) -> None:
@@ -138,7 +139,7 @@ class Transaction:
         if self.state in PREPARED:
             raise RequestError(
                 ErrorCode.CONCURRENT_TRANSACTIONS,
-                f"the transaction of {self.id} is being ended",
+                f"Transaction of '{self.id}' is being completed.",
             )
 
     # Beginning
@@ -158,8 +159,8 @@ class Transaction:
                 return current
             raise RequestError(
                 ErrorCode.PRODUCER_FENCED,
-                f"transactional id {self.id} has producer {current.id} with epoch "
-                f"{current.epoch}, not {asked.id} with epoch {asked.epoch}",
+                f"Transactional id '{self.id}' has producer id {current.id} with epoch "
+                f"{current.epoch}, not {asked.id} with epoch {asked.epoch}.",
             )
         return None if current.epoch >= EPOCH_MAX else Producer(current.id, current.epoch + 1)
 
@@ -222,5 +223,5 @@ class Transaction:
         wanted = "committed" if is_commit else "aborted"
         return RequestError(
             ErrorCode.INVALID_TXN_STATE,
-            f"the transaction of {self.id} is {self.state.value} and cannot be {wanted}",
+            f"Transaction of '{self.id}' is {self.state.value} and cannot be {wanted}.",
         )

@@ -118,7 +118,7 @@ class DeadLetterAdmin:
         if group is not None:
             topic = self._store.topics.find(DLQ_PREFIX + group)
             if topic is None and not self._knows(group):
-                reason = f"there is no group {group}"
+                reason = f"Group '{group}' does not exist."
                 raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, reason)
             topics = () if topic is None else (topic,)
         for topic in topics:
@@ -180,7 +180,7 @@ class DeadLetterAdmin:
         found = await self._entry(queue, asked.offset)
         letter = None if found is None else await self._letter(queue, found, asked.offset)
         if letter is None:
-            raise Refused(ResponseCode.QUERY_NOT_FOUND, "there is no such dead letter")
+            raise Refused(ResponseCode.QUERY_NOT_FOUND, "Dead letter does not exist.")
         if self._resent.has(queue, asked.offset) and not asked.again:
             return Resend(is_resent=False), False
         target, draft = self._draft(letter, asked.to)
@@ -208,7 +208,7 @@ class DeadLetterAdmin:
         if queue is None:
             raise Refused(
                 ResponseCode.TOPIC_NOT_EXIST,
-                f"group {group} has no dead letters in queue {queue_id}",
+                f"Group '{group}' has no dead letters in queue {queue_id}.",
             )
         return queue
 
@@ -252,12 +252,12 @@ class DeadLetterAdmin:
         properties = _properties(view, entry)
         name = to or names.to_store(properties.get(named.RETRY_TOPIC, ""))
         if not name:
-            raise Refused(ResponseCode.MESSAGE_ILLEGAL, "it does not say which topic it is from")
+            raise Refused(ResponseCode.MESSAGE_ILLEGAL, "original topic is unknown")
         topic = self._store.topics.find(name)
         if topic is None:
-            raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic {name} is not there any more")
+            raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic {name} no longer exists")
         if not topic.permission & WRITE:
-            raise Refused(ResponseCode.NO_PERMISSION, f"topic {name} cannot be written to")
+            raise Refused(ResponseCode.NO_PERMISSION, f"topic {name} is not writable")
         number = _number(properties.get(named.RETRY_QUEUE))
         queues = self._store.queues.of(topic.id)
         queue = queues[

@@ -21,6 +21,7 @@ def refuse_changes(body: Buffer, settings: Mapping[str, str]) -> None:
         if name and settings.get(name) != value:
             raise Refused(
                 ResponseCode.NO_PERMISSION,
-                f"{name[:60]} is not set while the server runs: its settings come from file,"
-                " environment and flags (rockgate config shows them)",
+                f"{name[:60]} cannot be changed at run time; set it in the configuration "
+                "file, the environment or the command line and restart the server (see "
+                "`rockgate config`).",
             )

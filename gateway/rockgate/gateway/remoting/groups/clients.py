@@ -141,16 +141,18 @@ class Clients:
         beaten = self._beaten_bytes - self._beats.get(caller, 0) + beat_bytes
         if beaten > BEATS_BYTES_MAX:
             raise Refused(
-                ResponseCode.SYSTEM_BUSY, f"heartbeats of all clients pass {BEATS_BYTES_MAX} bytes"
+                ResponseCode.SYSTEM_BUSY,
+                f"Heartbeats of all clients exceed {BEATS_BYTES_MAX:,} bytes.",
             )
         known = len(self._groups_of.get(caller, ()))
         if self._membership_count + max(0, group_count - known) > MEMBERSHIPS_MAX:
             raise Refused(
-                ResponseCode.SYSTEM_BUSY, f"more than {MEMBERSHIPS_MAX} clients are in groups"
+                ResponseCode.SYSTEM_BUSY,
+                f"The maximum of {MEMBERSHIPS_MAX:,} clients in groups has been reached.",
             )
         if known > groups_max:
             raise Refused(
-                ResponseCode.INVALID_PARAMETER, f"a client in more than {groups_max} groups"
+                ResponseCode.INVALID_PARAMETER, f"A client may be in at most {groups_max:,} groups."
             )
         self._beaten_bytes = beaten
         self._beats[caller] = beat_bytes

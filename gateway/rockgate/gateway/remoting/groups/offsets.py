@@ -47,21 +47,21 @@ class ConsumerOffsets:
         if self._owners.is_foreign(group):
             raise Refused(
                 ResponseCode.NO_PERMISSION,
-                f"group {group} has Kafka members, which alone commit for it",
+                f"Group '{group}' has Kafka members; only they can commit its offsets.",
             )
 
     def commit(self, group: str, queue: Queue, offset: int, *, acknowledged: bool) -> None:
         """Commit an offset of one queue."""
         self.check_owner(group)
         if offset < 0:
-            raise Refused(ResponseCode.INVALID_PARAMETER, f"offset {offset} is below zero")
+            raise Refused(ResponseCode.INVALID_PARAMETER, f"Offset {offset} must not be negative.")
         if self.resets and self.resets.is_pending(group, queue):
             # It comes from where the group was before somebody set it elsewhere.
             return
         known = self._progress.fetch(group, queue.topic_id, queue.queue_id)
         if known is not None and offset < known.offset:
             log.warning(
-                "progress goes back group=%s topic=%s queue=%d from=%d to=%d",
+                "committed offset moved back group=%s topic=%s queue=%d from=%d to=%d",
                 shown(group),
                 shown(queue.topic.decode()),
                 queue.queue_id,

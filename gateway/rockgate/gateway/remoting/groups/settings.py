@@ -64,4 +64,4 @@ class GroupSettings:
 
 
 def _read(kept: bytes) -> SubscriptionGroupConfig:
-    return javajson.decode(kept, SubscriptionGroupConfig, "a group's settings")
+    return javajson.decode(kept, SubscriptionGroupConfig, "group settings")

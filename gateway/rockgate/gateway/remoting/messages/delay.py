@@ -235,5 +235,5 @@ def _number(properties: dict[str, str], name: str) -> int | None:
         return None
     # Python's int takes more than Java's long does: spaces, underscores, other digits.
     if not _NUMBER.fullmatch(text):
-        raise Refused(ResponseCode.MESSAGE_ILLEGAL, f"{name} {text[:40]!r} is not a number")
+        raise Refused(ResponseCode.MESSAGE_ILLEGAL, f"{name} {text[:40]!r} is not a number.")
     return int(text)

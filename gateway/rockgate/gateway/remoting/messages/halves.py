@@ -159,7 +159,7 @@ class Halves:
         self._appender.group([Intake(queue, draft), decided], is_upkeep=True)
         self.ended_counts[Outcome.GIVEN_UP] += 1
         log.warning(
-            "given up a half message offset=%d group=%s checks=%d",
+            "half message discarded offset=%d group=%s checks=%d",
             half.offset,
             shown(half.group),
             half.check_count,
@@ -182,7 +182,7 @@ class Halves:
         if half.group != group:
             raise Refused(
                 ResponseCode.SYSTEM_ERROR,
-                f"the half message {offset} is of producer group {half.group}, not {group}",
+                f"Half message {offset} belongs to producer group '{half.group}', not '{group}'.",
             )
         return half
 
@@ -193,7 +193,7 @@ class Halves:
     def _real_queue(self, name: str, queue_id: int) -> Queue:
         topic = self._store.topics.find(name)
         if topic is None or queue_id >= topic.queue_count:
-            raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic {name} is not there any more")
+            raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"Topic '{name}' no longer exists.")
         return self._store.queue(topic, queue_id)
 
     def _append(self, change: Decided) -> None:

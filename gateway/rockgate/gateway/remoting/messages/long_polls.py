@@ -30,10 +30,16 @@ class LongPolls:
         """Let one wait, or say why it may not; one that waits is ended by `end`."""
         count = self._counts.get(caller, 0)
         if count >= self._connection_max:
-            return f"{count} pulls of this connection wait: remoting.waiting_pulls_max"
+            return (
+                f"Connection has {count:,} suspended pulls; the maximum is "
+                "remoting.waiting_pulls_max."
+            )
         size = request_bytes + POLL_BYTES
         if self.size + size > self._bytes_max:
-            return f"{self.count} pulls wait and hold {self.size} bytes: remoting.waiting_bytes_max"
+            return (
+                f"{self.count:,} suspended pulls use {self.size:,} bytes; the maximum is "
+                "remoting.waiting_bytes_max."
+            )
         self._counts[caller] = count + 1
         self.count += 1
         self.size += size

@@ -110,12 +110,12 @@ class Retries:
         """36: append a copy of a message for another try, or as a dead letter."""
         group = names.to_store(given.group)
         if not group:
-            raise Refused(ResponseCode.INVALID_PARAMETER, "the group has no name")
+            raise Refused(ResponseCode.INVALID_PARAMETER, "Group name is empty.")
         check_group(given.group)
         if found.queue.topic in NOT_CONSUMED:
             raise Refused(
                 ResponseCode.NO_PERMISSION,
-                f"what lies in {found.queue.topic.decode()} is not given back",
+                f"Messages of topic {found.queue.topic.decode()} cannot be sent back.",
             )
         settings = self._settings.of(group)
         retry = self._writable(

@@ -177,7 +177,7 @@ class Sender:
             raise _not_in_batches()
         messages = decode_batch(body, count_max=BATCH_COUNT_MAX)
         if not messages.flags:
-            raise Refused(ResponseCode.MESSAGE_ILLEGAL, "the batch is empty")
+            raise Refused(ResponseCode.MESSAGE_ILLEGAL, "Batch is empty.")
         _, queue = self._queue(header)
         host = caller.peer.host
         appended = self._appender.messages(
@@ -203,14 +203,15 @@ class Sender:
         taker = self.on_kind.get(kind)
         if taker is None:
             raise Refused(
-                ResponseCode.MESSAGE_ILLEGAL, f"this version does not take {kind.value} messages"
+                ResponseCode.MESSAGE_ILLEGAL,
+                f"{kind.value.capitalize()} messages are not supported.",
             )
         return taker(incoming)
 
     def _check(self, header: Header, body: Buffer) -> bytes:
         """Refuse what no message can be; returns the packed properties."""
         if not body:
-            raise Refused(ResponseCode.MESSAGE_ILLEGAL, "the body is empty")
+            raise Refused(ResponseCode.MESSAGE_ILLEGAL, "Body is empty.")
         if len(body) > self._body_bytes_max:
             raise _too_large(len(body), self._body_bytes_max)
         text = header.properties
@@ -256,7 +257,7 @@ def _checked(messages: Contents) -> Contents:
     """Refuse what no message of a batch can be; returns them with their properties ended."""
     flags, bodies, properties, is_alike = messages
     if not all(bodies[:1] if is_alike else bodies):
-        raise Refused(ResponseCode.MESSAGE_ILLEGAL, "a body of the batch is empty")
+        raise Refused(ResponseCode.MESSAGE_ILLEGAL, "A message of the batch has an empty body.")
     _check_size(max(map(len, properties), default=0), SIZE_MAX)
     joined = b"".join(properties)
     # All names of delays have it: as a rule one look is enough for all of them.
@@ -277,15 +278,18 @@ def _check_size(size: int, size_max: int) -> None:
     """Refuse properties that leave no room for those that are added later."""
     if size > size_max:
         raise Refused(
-            ResponseCode.MESSAGE_ILLEGAL, f"properties of {size} bytes, {size_max} are allowed"
+            ResponseCode.MESSAGE_ILLEGAL,
+            f"Properties are {size:,} bytes; the maximum is {size_max:,}.",
         )
 
 
 def _not_in_batches() -> Refused:
-    return Refused(ResponseCode.MESSAGE_ILLEGAL, "a batch takes neither delayed nor half messages")
+    return Refused(
+        ResponseCode.MESSAGE_ILLEGAL, "A batch must not contain delayed or half messages."
+    )
 
 
 def _too_large(size: int, size_max: int) -> Refused:
     return Refused(
-        ResponseCode.MESSAGE_ILLEGAL, f"the message body is {size} bytes, {size_max} are allowed"
+        ResponseCode.MESSAGE_ILLEGAL, f"Body is {size:,} bytes; the maximum is {size_max:,}."
     )

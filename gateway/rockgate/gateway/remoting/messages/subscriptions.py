@@ -113,7 +113,7 @@ def _compiled(kind: str, text: str) -> tuple[Filter, int]:
         return _of_tags(text)
     if kind != SQL92:
         raise Refused(
-            ResponseCode.SUBSCRIPTION_PARSE_FAILED, f"expression type {kind[:40]!r} is unknown"
+            ResponseCode.SUBSCRIPTION_PARSE_FAILED, f"Unknown expression type {kind[:40]!r}."
         )
     try:
         expression = compile_expression(text)
@@ -128,12 +128,12 @@ def _of_tags(text: str) -> tuple[Filter, int]:
     if len(text) > TAGS_CHARS_MAX:
         raise Refused(
             ResponseCode.SUBSCRIPTION_PARSE_FAILED,
-            f"tags of {len(text)} characters, {TAGS_CHARS_MAX} are allowed",
+            f"Tag expression is {len(text):,} characters; the maximum is {TAGS_CHARS_MAX:,}.",
         )
     tags = [tag.strip() for tag in text.split("||")]
     codes = frozenset(tag_code(tag.encode("utf-8", "surrogatepass")) for tag in tags if tag)
     if not codes:
         raise Refused(
-            ResponseCode.SUBSCRIPTION_PARSE_FAILED, f"subscription {text[:80]!r} has no tag"
+            ResponseCode.SUBSCRIPTION_PARSE_FAILED, f"Subscription {text[:80]!r} has no tags."
         )
     return Filter(accepts_code=codes.__contains__), len(codes) * TAG_BYTES

@@ -73,9 +73,9 @@ class _Table:
         chars += 0 if value is None else len(space) + len(key) + len(value)
         count = (value is not None) - (old is not None)
         if count > 0 and self.count >= COUNT_MAX:
-            raise ValueError(f"more than {COUNT_MAX} keys")
+            raise ValueError(f"the maximum of {COUNT_MAX:,} keys has been reached")
         if chars > 0 and self.chars + chars > CHARS_MAX:
-            raise ValueError(f"more than {CHARS_MAX} characters in all")
+            raise ValueError(f"keys and values would exceed {CHARS_MAX:,} characters in total")
         if space not in self._own:
             self._own.add(space)
             self.spaces[space] = dict(self.spaces.get(space, {}))
@@ -116,9 +116,9 @@ class KeyValues:
     def put(self, namespace: str, key: str, value: str) -> asyncio.Future[None]:
         """Set a value; done when it is on disk. ValueError if it is too large, or OSError."""
         if max(len(namespace), len(key)) > NAME_CHARS_MAX:
-            raise ValueError(f"a namespace or key of more than {NAME_CHARS_MAX} characters")
+            raise ValueError(f"namespace or key exceeds {NAME_CHARS_MAX:,} characters")
         if len(value) > VALUE_CHARS_MAX:
-            raise ValueError(f"a value of more than {VALUE_CHARS_MAX} characters")
+            raise ValueError(f"value exceeds {VALUE_CHARS_MAX:,} characters")
         return self._change(namespace, key, value)
 
     def delete(self, namespace: str, key: str) -> asyncio.Future[None]:
@@ -189,7 +189,7 @@ class KeyValues:
             with self._path.open("rb") as file:
                 data = file.read(FILE_BYTES_MAX + 1)
             if len(data) > FILE_BYTES_MAX:
-                raise ValueError(f"it has more than {FILE_BYTES_MAX} bytes")
+                raise ValueError(f"file exceeds {FILE_BYTES_MAX:,} bytes")
             found = msgspec.json.decode(data)
         except FileNotFoundError:
             return {}
@@ -198,7 +198,7 @@ class KeyValues:
             return {}
         spaces, is_whole = _readable(found)
         if not is_whole:
-            self._put_aside("some of it are no texts by namespace and key")
+            self._put_aside("some values are not strings by namespace and key")
         return spaces
 
     def _put_aside(self, reason: str) -> None:
@@ -207,10 +207,9 @@ class KeyValues:
         try:
             self._path.rename(aside)
         except OSError as error:
-            reason, aside = f"{reason}; and it cannot be renamed: {error}", self._path
+            reason, aside = f"{reason}; renaming it failed: {error}", self._path
         log.error(
-            "the name server's keys and values cannot be read: starting with those that can; "
-            "path=%s kept=%s: %s",
+            "key-value file is damaged, continuing with its readable entries path=%s saved=%s: %s",
             self._path,
             aside,
             reason,

@@ -218,7 +218,7 @@ class NameServerRequests:
         try:
             return _kept(self._kv.put(asked.namespace, asked.key, asked.value))
         except ValueError as error:
-            raise Refused(ResponseCode.SYSTEM_ERROR, f"not kept: {error}") from error
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"Not saved: {error}.") from error
 
     def get(self, command: Command, caller: Caller) -> Reply:
         """101: a value."""
@@ -251,7 +251,7 @@ class NameServerRequests:
         """217: a topic at brokers that are known; those that are not are passed over."""
         topic = headers.read(command, TopicHeader).topic
         if command.body:
-            what = "the route of a topic"
+            what = "the route of the topic"
             route = javajson.decode(command.body, RouteData, what, size_max=ROUTE_BYTES_MAX)
             self._routes.register_topic(topic, route.queue_datas)
         return Command(ResponseCode.SUCCESS)
@@ -293,8 +293,8 @@ def _guarded(handle: Handle, setting: str) -> Handle:
         if not is_this_machine(caller.peer.local, caller.peer.remote):
             raise Refused(
                 ResponseCode.NO_PERMISSION,
-                f"{request_name(command.code)} is taken from this machine only; "
-                f"{setting} = true takes it from others",
+                f"{request_name(command.code)} is accepted from this host only; set "
+                f"{setting} to true to allow other hosts.",
             )
         return handle(command, caller)
 
@@ -306,7 +306,7 @@ async def _kept(change: Awaitable[None]) -> Reply:
     try:
         await change
     except (ValueError, OSError) as error:
-        raise Refused(ResponseCode.SYSTEM_ERROR, f"not kept: {error}") from error
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"Not saved: {error}.") from error
     return Command(ResponseCode.SUCCESS)
 
 

@@ -108,11 +108,11 @@ class Routes:
         ValueError if there are too many, or if it calls itself as our own broker.
         """
         if self._local is not None and live.name == self._local.broker_name:
-            raise ValueError(f"the name {live.name} is our own broker's")
+            raise ValueError(f"Broker name {live.name} is used by the built-in broker.")
         key = (live.cluster, live.address)
         known = self._live.get(key)
         if known is None and len(self._live) >= BROKERS_MAX:
-            raise ValueError(f"{BROKERS_MAX} brokers are registered already")
+            raise ValueError(f"The maximum of {BROKERS_MAX:,} brokers has been reached.")
         live.seen_ms = now_ms
         live.expiry_ms = live.expiry_ms or self._expiry_ms
         if table is not None:

@@ -156,10 +156,10 @@ class OperatorRequests:
             ranges = _ranges(command.body)
         except msgspec.MsgspecError as error:
             raise Refused(
-                ResponseCode.INVALID_PARAMETER, f"the body is no list of ranges: {error}"
+                ResponseCode.INVALID_PARAMETER, f"Body is not a list of ranges: {error}."
             ) from error
         if len(ranges) > RANGES_MAX:
-            reason = f"{len(ranges)} ranges, {RANGES_MAX} are the most"
+            reason = f"{len(ranges):,} ranges exceed the maximum of {RANGES_MAX:,}."
             raise Refused(ResponseCode.INVALID_PARAMETER, reason)
         return self._count_empty_offsets(ranges)
 
@@ -202,14 +202,18 @@ def _asked(command: Command) -> list[str]:
         ids = _ids(command.body)
     except msgspec.MsgspecError as error:
         raise Refused(
-            ResponseCode.INVALID_PARAMETER, f"the body is no array of ids: {error}"
+            ResponseCode.INVALID_PARAMETER, f"Body is not an array of ids: {error}."
         ) from None
     if len(ids) > IDS_MAX:
-        raise Refused(ResponseCode.INVALID_PARAMETER, f"{len(ids)} ids are more than {IDS_MAX}")
+        raise Refused(
+            ResponseCode.INVALID_PARAMETER, f"{len(ids):,} ids exceed the maximum of {IDS_MAX:,}."
+        )
     return [_checked(id_) for id_ in ids]
 
 
 def _checked(id_: str) -> str:
     if not 0 < len(id_) <= ID_SIZE_MAX:
-        raise Refused(ResponseCode.INVALID_PARAMETER, f"an id of {len(id_)} characters")
+        raise Refused(
+            ResponseCode.INVALID_PARAMETER, f"Message id of {len(id_):,} characters is too long."
+        )
     return id_

@@ -83,7 +83,7 @@ class ClientRequests:
         count = len(beat.consumer_data_set) + len(beat.producer_data_set)
         if count > GROUPS_MAX:
             raise Refused(
-                ResponseCode.INVALID_PARAMETER, f"a heartbeat of more than {GROUPS_MAX} groups"
+                ResponseCode.INVALID_PARAMETER, f"Heartbeat names more than {GROUPS_MAX:,} groups."
             )
         _check_names(beat)
         self._clients.reserve(caller, len(command.body), count, GROUPS_MAX)
@@ -172,7 +172,10 @@ class ClientRequests:
         members = list(group.members.values())
         rows = (javajson.encode(_connected(client)) for client in members)
         told = await joined(
-            before + none[:-1], rows, none[-1:] + behind, instead="ask for its ids (38)"
+            before + none[:-1],
+            rows,
+            none[-1:] + behind,
+            instead="request the client ids instead (GET_CONSUMER_LIST_BY_GROUP)",
         )
         return Command(ResponseCode.SUCCESS, body=told)
 
@@ -189,7 +192,7 @@ class ClientRequests:
 
     async def _producer_connections(self, producers: list[Client]) -> Reply:
         rows = (javajson.encode(_connected(each)) for each in producers)
-        body = await joined(b'{"connectionSet":[', rows, b"]}", instead="it has too many to list")
+        body = await joined(b'{"connectionSet":[', rows, b"]}", instead="it is too large")
         return Command(ResponseCode.SUCCESS, body=body)
 
     def all_producers(self, command: Command, caller: Caller) -> Awaitable[Reply]:
@@ -199,7 +202,12 @@ class ClientRequests:
     async def _all_producers(self) -> Reply:
         groups = self._clients.producer_groups()
         rows = (keyed(group, self._infos(group)) for group in groups)
-        body = await joined(b'{"data":{', rows, b"}}", instead="ask group by group (204)")
+        body = await joined(
+            b'{"data":{',
+            rows,
+            b"}}",
+            instead="request group by group instead (GET_PRODUCER_CONNECTION_LIST)",
+        )
         return Command(ResponseCode.SUCCESS, body=body)
 
     def _infos(self, group: str) -> list[ProducerInfo]:
@@ -234,7 +242,7 @@ class ClientRequests:
     ) -> Reply:
         found = await self._lookup.read(place)
         if found is None:
-            raise Refused(ResponseCode.SYSTEM_ERROR, f"no message with the id {id_} is there")
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"Message {id_} does not exist.")
         code = RequestCode.CONSUME_MESSAGE_DIRECTLY
         return await self._pass_on(client, code, told, bytes(found.message))
 
@@ -254,7 +262,7 @@ class ClientRequests:
             answer = await client.caller.ask(code, told, body, PASS_ON_SECONDS_MAX)
         except (TimeoutError, ConnectionError) as error:
             raise Refused(
-                ResponseCode.CONSUME_MSG_TIMEOUT, f"consumer <{client.client_id}>: {error}"
+                ResponseCode.CONSUME_MSG_TIMEOUT, f"Consumer <{client.client_id}>: {error}."
             ) from error
         return Command(answer.code, answer.fields, answer.body, remark=answer.remark)
 
@@ -286,7 +294,7 @@ def _answer_beat(refused: list[str]) -> Reply:
     if refused:
         raise Refused(
             ResponseCode.NO_PERMISSION,
-            f"groups {', '.join(refused)[:200]} have Kafka members; stop those first",
+            f"Groups {', '.join(refused)[:200]} have Kafka members; stop those members first.",
         )
     return _beaten(True)
 

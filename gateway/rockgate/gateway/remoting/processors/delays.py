@@ -43,7 +43,8 @@ class DelayRequests:
             raise Refused(ResponseCode.ILLEGAL_OPERATION, "recall failed, handle is invalid")
         if not self._delays.recall(handle.topic, handle.unique_key, handle.offset):
             raise Refused(
-                ResponseCode.ILLEGAL_OPERATION, "recall failed, the message does not wait any more"
+                ResponseCode.ILLEGAL_OPERATION,
+                "recall failed, the message has been delivered or recalled",
             )
         recalled = RecalledHeader(msg_id=handle.unique_key, msg_region=REGION)
         return self._durability.after_changes(

@@ -73,7 +73,7 @@ class GroupRequests:
             command.body, SubscriptionGroupConfig, what, size_max=SETTINGS_BYTES_MAX
         )
         if not settings.group_name:
-            raise Refused(ResponseCode.INVALID_PARAMETER, "the group has no name")
+            raise Refused(ResponseCode.INVALID_PARAMETER, "Group name is empty.")
         check_name(settings.group_name)
         settings.group_name = names.to_store(settings.group_name)
         check_group(settings.group_name)
@@ -98,7 +98,7 @@ class GroupRequests:
             % javajson.encode(DataVersion()),
             map(self._row, chosen),
             b"}}",
-            instead="ask for pages (maxGroupNum), or group by group (352)",
+            instead="request pages (maxGroupNum), or group by group (GET_SUBSCRIPTIONGROUP_CONFIG)",
         )
         return Command(ResponseCode.SUCCESS, {"totalGroupNum": str(len(found))}, body)
 

@@ -33,13 +33,13 @@ COMMIT: Final = 8
 ROLL_BACK: Final = 12
 _ASKED: Final = {COMMIT: Outcome.COMMITTED, ROLL_BACK: Outcome.ROLLED_BACK}
 _LATE: Final = {
-    Outcome.COMMITTED: (ResponseCode.TRANSACTION_SHOULD_COMMIT, "was committed before"),
-    Outcome.ROLLED_BACK: (ResponseCode.TRANSACTION_SHOULD_ROLLBACK, "was rolled back before"),
+    Outcome.COMMITTED: (ResponseCode.TRANSACTION_SHOULD_COMMIT, "has already been committed"),
+    Outcome.ROLLED_BACK: (ResponseCode.TRANSACTION_SHOULD_ROLLBACK, "has already been rolled back"),
     Outcome.GIVEN_UP: (
         ResponseCode.TRANSACTION_STATE_UNKNOW,
-        f"was given up after its checks, and lies in {INSPECTION}",
+        f"was discarded after its checks; it is in {INSPECTION}",
     ),
-    None: (ResponseCode.TRANSACTION_STATE_UNKNOW, "is not known here, or not any more"),
+    None: (ResponseCode.TRANSACTION_STATE_UNKNOW, "does not exist"),
 }
 """What somebody is told who decides otherwise than was decided."""
 
@@ -77,4 +77,4 @@ class HalfRequests:
         if outcome is asked:
             return Command(ResponseCode.SUCCESS, {})
         code, what = _LATE[outcome]
-        return Command(code, remark=f"the half message {offset} {what}")
+        return Command(code, remark=f"Half message {offset} {what}.")

@@ -167,7 +167,7 @@ class OffsetRequests:
             if self._by_id(topic.id) is not None
             for queue in self._queues.of(topic.id)
         )
-        body = await joined(_STATS, rows, b"}}", instead="ask topic by topic")
+        body = await joined(_STATS, rows, b"}}", instead="request topic by topic")
         return Command(ResponseCode.SUCCESS, body=body)
 
     def all_consume_stats(self, command: Command, caller: Caller) -> Awaitable[Reply]:
@@ -188,8 +188,8 @@ class OffsetRequests:
                 if row_count > ROWS_MAX:
                     raise Refused(
                         ResponseCode.SYSTEM_ERROR,
-                        f"more than {ROWS_MAX} queues are read: ask group by group "
-                        "(mqadmin consumerProgress -g)",
+                        f"Groups have offsets in more than {ROWS_MAX:,} queues; query one group at "
+                        "a time (mqadmin consumerProgress -g).",
                     )
                 rows = []
                 for queue in list(self._queues.of(topic.id)):
@@ -264,7 +264,7 @@ class OffsetRequests:
         # It may have got Kafka members meanwhile, or the topic be gone.
         self._offsets.check_owner(group)
         if self._by_id(topic.id) is None:
-            raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"the topic {asked.topic} is gone")
+            raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"Topic '{asked.topic}' no longer exists.")
         self._progress.commit(group, [commit for _, commit in commits])
         if self._clients.consumer_group(group) is not None:
             for queue, commit in commits:

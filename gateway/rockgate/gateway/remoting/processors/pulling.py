@@ -256,8 +256,8 @@ class Pulls:
 def _no_classes(header: PullHeader) -> Refused:
     return Refused(
         ResponseCode.SUBSCRIPTION_PARSE_FAILED,
-        f"group {header.consumer_group} wants topic {header.topic} filtered by a class, and here "
-        "are filters by tags and SQL only",
+        f"Group '{header.consumer_group}' requests filter classes on topic "
+        f"'{header.topic}'; only tag and SQL filters are supported.",
     )
 
 

@@ -64,7 +64,9 @@ class TopicRequests:
                 f"The topic[{asked.topic}] is conflict with system topic.",
             )
         if not 0 <= asked.perm <= PERMISSION_MAX:
-            raise Refused(ResponseCode.INVALID_PARAMETER, f"perm {asked.perm} is not 0 to 7")
+            raise Refused(
+                ResponseCode.INVALID_PARAMETER, f"Permission {asked.perm} must be from 0 to 7."
+            )
         topic = self._topics.set(
             asked.topic, asked.read_queue_nums, asked.write_queue_nums, asked.perm
         )
@@ -92,7 +94,7 @@ class TopicRequests:
             b'{"dataVersion":%b,"topicConfigTable":{' % javajson.encode(version),
             (keyed(config.topic_name, config) for config in map(describe, self._topics)),
             b"}}",
-            instead="ask for topics one by one (351)",
+            instead="request topics one by one (GET_TOPIC_CONFIG)",
         )
         return Command(ResponseCode.SUCCESS, body=body)
 
@@ -105,7 +107,7 @@ class TopicRequests:
             b'{"offsetTable":{',
             (self._bounds(topic, queue) for queue in self._queues.of(topic.id)),
             b'},"topicPutTps":0.0}',
-            instead="ask for queues one by one (30, 31)",
+            instead="request queues one by one (GET_MAX_OFFSET, GET_MIN_OFFSET)",
         )
         return Command(ResponseCode.SUCCESS, body=body)
 
@@ -133,7 +135,7 @@ class TopicRequests:
         topic = self._topics.find(name)
         have = () if topic is None else tuple(self._progress.groups_of(topic.id))
         rows = self._reading(name, tuple(self._clients.consumer_groups()), have)
-        body = await joined(b'{"groupList":[', rows, b"]}", instead="there are too many to list")
+        body = await joined(b'{"groupList":[', rows, b"]}", instead="there are too many")
         return Command(ResponseCode.SUCCESS, body=body)
 
     @staticmethod

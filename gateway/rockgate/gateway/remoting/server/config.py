@@ -85,7 +85,7 @@ class RemotingConfig:
         self.name_server_list()
         read_levels(self.delay_levels)
         if self.advertise is not None and (self.advertise.is_closed or self.advertise.port == 0):
-            raise ValueError("advertise wants the HOST:PORT that clients shall dial")
+            raise ValueError("advertise must be a HOST:PORT that clients can connect to")
 
     def name_server_list(self) -> list[Address]:
         """The other name servers; ValueError if one of them is no address."""

@@ -147,7 +147,7 @@ def failed(command: Command, caller: Caller, error: Exception) -> Command:
         shown(request_name(command.code)),
         exc_info=error,
     )
-    return Command(ResponseCode.SYSTEM_ERROR, remark="the server failed; its log says why")
+    return Command(ResponseCode.SYSTEM_ERROR, remark="Internal server error; see the server log.")
 
 
 def _unsupported(command: Command) -> Command:

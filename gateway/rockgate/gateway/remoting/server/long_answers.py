@@ -33,7 +33,7 @@ async def joined(before: bytes, rows: Iterable[bytes], behind: bytes, *, instead
         if size > BODY_BYTES_MAX:
             raise Refused(
                 ResponseCode.SYSTEM_ERROR,
-                f"the answer has more than {BODY_BYTES_MAX} bytes: {instead}",
+                f"Response would exceed {BODY_BYTES_MAX:,} bytes; {instead}.",
             )
         if share.is_over():
             await asyncio.sleep(0)

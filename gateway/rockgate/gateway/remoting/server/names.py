@@ -30,7 +30,7 @@ def group_of(name: str) -> str:
         # It would be the group of another name as well, which only one of both sides says.
         raise Refused(
             ResponseCode.INVALID_PARAMETER,
-            f"the group name {name!r} has a dot: RocketMQ's name of it is {to_rocketmq(name)!r}",
+            f"Group name {name!r} contains a dot; its name in RocketMQ is {to_rocketmq(name)!r}.",
         )
     return to_store(name)
 
@@ -49,5 +49,5 @@ def _check(what: str, text: str, chars_max: int) -> None:
     if len(text) > chars_max:
         raise Refused(
             ResponseCode.INVALID_PARAMETER,
-            f"a {what} of {len(text)} characters, {chars_max} are allowed",
+            f"{what.capitalize()} is {len(text):,} characters; the maximum is {chars_max:,}.",
         )

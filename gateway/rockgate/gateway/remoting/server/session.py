@@ -113,7 +113,7 @@ class Session(Stream[Command, Peer]):
         """Send a request; the future has its answer, or TimeoutError, or ConnectionError."""
         future: asyncio.Future[Command] = asyncio.get_running_loop().create_future()
         if self._is_closing:
-            future.set_exception(ConnectionError("the connection is gone"))
+            future.set_exception(ConnectionError("connection closed"))
             return future
         opaque = self._commands.request(code, fields, body)
         self._asked[opaque] = future
@@ -121,7 +121,7 @@ class Session(Stream[Command, Peer]):
         def give_up() -> None:
             self._commands.give_up(opaque)
             if self._asked.pop(opaque, None) is not None and not future.done():
-                future.set_exception(TimeoutError(f"no answer in {seconds_max} s"))
+                future.set_exception(TimeoutError(f"no response within {seconds_max} s"))
 
         timer = self._clock.call_later(seconds_max, give_up)
         future.add_done_callback(lambda _: timer.cancel())
@@ -141,7 +141,7 @@ class Session(Stream[Command, Peer]):
         asked, self._asked = self._asked, {}
         for answer in asked.values():
             if not answer.done():
-                answer.set_exception(ConnectionError("the connection is gone"))
+                answer.set_exception(ConnectionError("connection closed"))
                 answer.exception()
 
     def _lost(self) -> None:

@@ -163,8 +163,8 @@ class TopicBook:
         if there + count > self._config.partitions_max:
             raise Refused(
                 ResponseCode.SYSTEM_ERROR,
-                f"{count} queues more would pass topics.partitions_max "
-                f"{self._config.partitions_max}: there are {there}",
+                f"Creating {count:,} queues would exceed topics.partitions_max "
+                f"({self._config.partitions_max:,}); there are {there:,}.",
             )
 
     def set(self, name: str, read: int, write: int, permission: int) -> Topic:
@@ -172,7 +172,8 @@ class TopicBook:
         for what, count in (("readQueueNums", read), ("writeQueueNums", write)):
             if not 0 < count <= QUEUE_COUNT_MAX:
                 raise Refused(
-                    ResponseCode.INVALID_PARAMETER, f"{what} {count} is not 1 to {QUEUE_COUNT_MAX}"
+                    ResponseCode.INVALID_PARAMETER,
+                    f"{what} must be from 1 to {QUEUE_COUNT_MAX:,}, not {count}.",
                 )
         topic = self.ensure(name, max(read, write), permission)
         grows = max(read, write) - topic.queue_count
@@ -188,9 +189,7 @@ class TopicBook:
         for item in filter(None, attributes.split(",")):
             name, _, value = item.strip().partition("=")
             if name.lstrip("+-") != MESSAGE_TYPE:
-                raise Refused(
-                    ResponseCode.INVALID_PARAMETER, f"attribute {name!r} is not known here"
-                )
+                raise Refused(ResponseCode.INVALID_PARAMETER, f"Unknown attribute {name!r}.")
             if name.startswith("-"):
                 config.pop(MESSAGE_TYPE, None)
             else:
@@ -212,8 +211,8 @@ def check_name(name: str) -> None:
     """Refuse a name that RocketMQ's clients could not say."""
     if not name or len(name.encode()) > names.NAME_SIZE_MAX or not _LEGAL.fullmatch(name):
         raise InvalidTopic(
-            f"topic name {name[:80]!r} is not 1 to {names.NAME_SIZE_MAX} letters, digits, "
-            "'_', '-', '%' or '|'"
+            f"Topic name {name[:80]!r} is invalid: it must have 1 to "
+            f"{names.NAME_SIZE_MAX} letters, digits, '_', '-', '%' or '|'."
         )
 
 
