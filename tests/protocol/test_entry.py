@@ -259,7 +259,7 @@ def test_verifying_an_entry_is_reading_it_and_checking_it(
     whole = (end - at, parts.sys_flag, parts.values["store_ms"])
     assert envelope.verify(data, at, end, position) == whole
     assert envelope.verify(data, at, len(data), position) == whole
-    with pytest.raises(EntryError, match=f"says it stands at {position}"):
+    with pytest.raises(EntryError, match=f"claims position {position}"):
         envelope.verify(data, at, end, position ^ 1)
 
 
@@ -325,10 +325,10 @@ def test_reading_any_bytes_raises_nothing_but_an_entry_error(data: bytes, at: in
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"total_size": 0}, "body size 6 passes the entry's size 0"),
-        ({"total_size": 100_000}, "size 100000 passes the"),
-        ({"magic": 0}, "magic 0x00000000 is unknown"),
-        ({"magic": envelope.MAGIC_BLANK}, "magic 0xcbd43194 is unknown"),
+        ({"total_size": 0}, "body size 6 exceeds the entry size 0"),
+        ({"total_size": 100_000}, "size 100000 exceeds the"),
+        ({"magic": 0}, "unknown magic 0x00000000"),
+        ({"magic": envelope.MAGIC_BLANK}, "unknown magic 0xcbd43194"),
         ({"body_size": 2**32 - 1}, "body size 4294967295 passes"),
     ],
 )
@@ -478,7 +478,7 @@ def test_a_name_is_not_found_inside_a_longer_name_or_a_value() -> None:
 
 @pytest.mark.parametrize("pair", [("", "v"), ("a\x01", "v"), ("a\x02", "v"), ("a", "\x02")])
 def test_a_property_that_would_not_come_back_is_refused(pair: tuple[str, str]) -> None:
-    with pytest.raises(ValueError, match="is empty or holds a separator"):
+    with pytest.raises(ValueError, match="is empty or contains a separator"):
         envelope.pack_properties([pair])
 
 

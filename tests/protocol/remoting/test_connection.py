@@ -129,5 +129,5 @@ def test_what_came_before_broken_bytes_is_handed_out_first(junk: bytes) -> None:
 
 
 def test_a_frame_over_the_limit_is_refused_before_it_comes() -> None:
-    with pytest.raises(MalformedFrame, match="over the limit of 100"):
+    with pytest.raises(MalformedFrame, match="exceeds the maximum of 100"):
         Connection(frame_bytes_max=100).receive_data(b"\0\0\0\x65")

@@ -224,7 +224,7 @@ def read(buffer: Buffer, at: int = 0, limit: int | None = None) -> Entry:
     """
     end_max = len(buffer) if limit is None else limit
     if end_max - at < HEAD_SIZE_V4:
-        raise EntryError(f"only {end_max - at} bytes are left, a head takes {HEAD_SIZE_V4}")
+        raise EntryError(f"{end_max - at} bytes left; an entry head is {HEAD_SIZE_V4}")
     fields = _HEAD_V4.unpack_from(buffer, at)
     body_at = at + HEAD_SIZE_V4
     if fields[7] & _HOST_FLAGS:
@@ -233,20 +233,20 @@ def read(buffer: Buffer, at: int = 0, limit: int | None = None) -> Entry:
     total_size, magic, body_size = fields[0], fields[1], fields[14]
     end = at + total_size
     if end > end_max:
-        raise EntryError(f"size {total_size} passes the {end_max - at} bytes there are")
+        raise EntryError(f"entry size {total_size} exceeds the {end_max - at} bytes left")
     if (topic_sizes := _TOPIC_SIZES.get(magic)) is None:
-        raise EntryError(f"magic {magic:#010x} is unknown")
+        raise EntryError(f"unknown magic {magic:#010x}")
     topic_at = body_at + body_size + topic_sizes.size
     if topic_at > end:
-        raise EntryError(f"body size {body_size} passes the entry's size {total_size}")
+        raise EntryError(f"body size {body_size} exceeds the entry size {total_size}")
     (topic_size,) = topic_sizes.unpack_from(buffer, topic_at - topic_sizes.size)
     topic_end = topic_at + topic_size
     if topic_size < 0 or topic_end + 2 > end:
-        raise EntryError(f"topic size {topic_size} does not fit the entry's size {total_size}")
+        raise EntryError(f"topic size {topic_size} exceeds the entry size {total_size}")
     (properties_size,) = _I16.unpack_from(buffer, topic_end)
     properties_at = topic_end + 2
     if properties_at + properties_size != end:
-        raise EntryError(f"properties size {properties_size} does not end the entry")
+        raise EntryError(f"properties size {properties_size} does not match the end of the entry")
     count = _read_count(buffer, properties_at, end) if magic == MAGIC_BATCH else 1
     topic = bytes(buffer[topic_at:topic_end])
     places = (at, body_at, topic, properties_at, properties_size, count)
@@ -256,7 +256,7 @@ def read(buffer: Buffer, at: int = 0, limit: int | None = None) -> Entry:
 def _read_wide_head(buffer: Buffer, at: int, end_max: int, flags: int) -> tuple[Any, ...]:
     head = _HEADS[flags & _HOST_FLAGS]
     if at + head.size > end_max:
-        raise EntryError(f"only {end_max - at} bytes are left, its head takes {head.size}")
+        raise EntryError(f"{end_max - at} bytes left; its head is {head.size}")
     return head.unpack_from(buffer, at)
 
 
@@ -296,7 +296,7 @@ def verify(view: memoryview, at: int, limit: int, position: int) -> tuple[int, i
                     return size, flags, store_ms
     entry = read(view, at, limit)
     if entry.position != position:
-        raise EntryError(f"the entry says it stands at {entry.position}")
+        raise EntryError(f"entry claims position {entry.position}")
     check(view, entry)
     return entry.total_size, entry.sys_flag, entry.store_ms
 
@@ -352,7 +352,7 @@ def _read_count(buffer: Buffer, at: int, end: int) -> int:
             if not digits.isdigit() or not 0 < (count := int(digits)) <= COUNT_MAX:
                 raise EntryError(f"INNER_NUM {digits!r} is not a count")
             return count
-    raise EntryError("a batch entry does not start its properties with INNER_NUM")
+    raise EntryError("properties of a batch entry do not start with INNER_NUM")
 
 
 def check(buffer: Buffer, entry: Entry) -> None:
@@ -360,11 +360,11 @@ def check(buffer: Buffer, entry: Entry) -> None:
     end = entry.end
     digits_at = end - _HEX_DIGITS_END
     if entry.properties_size < CHECKSUM_SIZE:
-        raise EntryError("the entry has no checksum")
+        raise EntryError("entry has no checksum")
     view = memoryview(buffer)
     tail_at = entry.body_at + entry.body_size
     computed = crc32(view[tail_at:digits_at], crc32(view[entry.start : entry.body_at]))
     if bytes(view[digits_at:end]) != b"%08x\x02" % computed:
-        raise EntryError(f"the entry's checksum is not {computed:08x}")
+        raise EntryError(f"entry checksum mismatch, computed {computed:08x}")
     if body_checksum(view[entry.body_at : tail_at]) != entry.body_crc:
-        raise EntryError(f"the body's checksum is not {entry.body_crc:08x}")
+        raise EntryError(f"body checksum mismatch, stored {entry.body_crc:08x}")

@@ -23,7 +23,7 @@ def pack_properties(pairs: Iterable[tuple[str, str]]) -> bytes:
     parts = []
     for name, value in pairs:
         if not name or "\x01" in name or "\x02" in name or "\x02" in value:
-            raise ValueError(f"property {name!r} is empty or holds a separator")
+            raise ValueError(f"property {name!r} is empty or contains a separator")
         parts.append(f"{name}\x01{value}\x02")
     return "".join(parts).encode("utf-8", "surrogateescape")
 

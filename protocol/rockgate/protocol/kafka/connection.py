@@ -240,11 +240,11 @@ class ClientConnection:
 
     def _match(self, frame: memoryview) -> Response:
         if not self._expected:
-            raise MalformedFrame(f"a response of {len(frame)} bytes to no request")
+            raise MalformedFrame(f"response of {len(frame)} bytes without a request")
         sent = self._expected.popleft()
         correlation_id, body_start = decode_response_header(sent.api_key, sent.api_version, frame)
         if correlation_id != sent.correlation_id:
             raise MalformedFrame(
-                f"correlation id {correlation_id} where {sent.correlation_id} is next"
+                f"correlation id {correlation_id} does not match, expected {sent.correlation_id}"
             )
         return Response(sent.api_key, sent.api_version, correlation_id, frame[body_start:])

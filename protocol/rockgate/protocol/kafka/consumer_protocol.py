@@ -74,8 +74,8 @@ def encode_versioned(value: Any, version: int) -> bytes:
 def _decode(message_type: type[T], data: Buffer) -> T:
     name = message_type.__name__
     if len(data) < _VERSION.size:
-        raise MalformedMessage(name, 0, "", f"the message ends at {len(data)} bytes")
+        raise MalformedMessage(name, 0, "", f"truncated at {len(data)} bytes")
     (version,) = _VERSION.unpack_from(data)
     if version < 0:
-        raise MalformedMessage(name, version, "", "a version below 0")
+        raise MalformedMessage(name, version, "", "negative version")
     return decode(message_type, min(version, VERSION_MAX), memoryview(data)[_VERSION.size :])

@@ -72,7 +72,7 @@ def decode_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
         if size >= 0:
             at += size
             if at > len(frame):
-                raise MalformedFrame(f"client id of {size} bytes in a frame of {len(frame)}")
+                raise MalformedFrame(f"client id of {size} bytes exceeds the frame of {len(frame)}")
             client_id = str(frame[_LEAD.size : at], "utf-8")
         elif size != -1:
             raise MalformedFrame(f"client id of {size} bytes")
@@ -82,7 +82,7 @@ def decode_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
             if tag_count:
                 at = skip_tags(frame, at, len(frame), tag_count)
     except (error, IndexError) as ended:
-        raise MalformedFrame(f"request header ends at {len(frame)} bytes") from ended
+        raise MalformedFrame(f"request header is truncated at {len(frame)} bytes") from ended
     except ValueError as wrong:
         raise MalformedFrame(f"request header: {wrong}") from wrong
     header = _new(RequestHeader)
@@ -110,7 +110,7 @@ def decode_response_header(api_key: int, api_version: int, frame: Buffer) -> tup
         if response_header_version(ApiKey(api_key), api_version):
             at = skip_tags(frame, at + 1, len(frame), frame[at])
     except (error, IndexError) as ended:
-        raise MalformedFrame(f"response header ends at {len(frame)} bytes") from ended
+        raise MalformedFrame(f"response header is truncated at {len(frame)} bytes") from ended
     except ValueError as wrong:
         raise MalformedFrame(f"response header: {wrong}") from wrong
     return correlation_id, at

@@ -152,11 +152,11 @@ def split(frame: memoryview) -> tuple[int, memoryview, memoryview]:
     (mark,) = _MARK.unpack_from(frame)
     encoding, end = mark >> 24, 4 + (mark & HEADER_SIZE_MAX)
     if end > len(frame):
-        raise MalformedFrame(f"header of {end - 4} bytes in a frame of {len(frame)}")
+        raise MalformedFrame(f"header of {end - 4} bytes exceeds the frame of {len(frame)}")
     if end - 4 > HEADER_READ_MAX:
-        raise MalformedFrame(f"header of {end - 4} bytes, {HEADER_READ_MAX} are allowed")
+        raise MalformedFrame(f"header of {end - 4} bytes exceeds the maximum of {HEADER_READ_MAX}")
     if encoding > BINARY:
-        raise MalformedFrame(f"header encoding {encoding} is unknown")
+        raise MalformedFrame(f"unknown header encoding {encoding}")
     return encoding, frame[4:end], frame[end:]
 
 
@@ -191,7 +191,7 @@ def decode_json(head: memoryview, body: memoryview, size: int) -> Command:
 def _check_numbers(code: int, opaque: int, flag: int) -> None:
     for name, value in (("code", code), ("opaque", opaque), ("flag", flag)):
         if not -0x80000000 <= value <= 0x7FFFFFFF:
-            raise MalformedFrame(f"JSON header: {name} {value} is no 32-bit number")
+            raise MalformedFrame(f"JSON header: {name} {value} is not a 32-bit integer")
 
 
 def _decode_binary(head: memoryview, body: memoryview, size: int) -> Command:
@@ -202,7 +202,7 @@ def _decode_binary(head: memoryview, body: memoryview, size: int) -> Command:
         fields = _decode_fields(bytes(packed))
         text = str(remark, "utf-8") if remark else None
     except struct.error:
-        raise MalformedFrame(f"binary header of {len(head)} bytes is cut off") from None
+        raise MalformedFrame(f"binary header is truncated at {len(head)} bytes") from None
     except UnicodeDecodeError as wrong:
         raise MalformedFrame(f"binary header: {wrong}") from None
     return Command(
@@ -230,13 +230,13 @@ def _decode_fields(packed: bytes) -> Fields:
         following = start + number(packed[value_at:start], "big")
         if following > end or start > end:
             raise MalformedFrame(
-                f"binary header: the field at byte {at} passes the {end} there are"
+                f"binary header: field at byte {at} exceeds the {end} bytes of the header"
             )
         fields[packed[at + 2 : value_at].decode()] = packed[start:following].decode()
         at = following
         count += 1
         if count > FIELDS_MAX:
-            raise MalformedFrame(f"binary header of more than {FIELDS_MAX} fields")
+            raise MalformedFrame(f"binary header has more than {FIELDS_MAX} fields")
     return fields
 
 
@@ -246,7 +246,8 @@ def _take(data: memoryview, at: int, length: struct.Struct, what: str) -> tuple[
     start = at + length.size
     if not 0 <= size <= len(data) - start:
         raise MalformedFrame(
-            f"binary header: {what} of {size} bytes at byte {at}, {len(data) - start} are left"
+            f"binary header: {what} of {size} bytes at byte {at} exceeds the "
+            f"{len(data) - start} bytes left"
         )
     return data[start : start + size], start + size
 

@@ -42,7 +42,7 @@ def compression_of(sys_flag: int) -> Compression | None:
     try:
         return Compression(sys_flag & KIND_MASK)
     except ValueError:
-        raise MalformedContent(f"compression {sys_flag >> 8 & 7} is unknown") from None
+        raise MalformedContent(f"unknown compression type {sys_flag >> 8 & 7}") from None
 
 
 def decompress(data: Buffer, kind: Compression, *, size_max: int = SIZE_MAX) -> bytes:
@@ -50,7 +50,7 @@ def decompress(data: Buffer, kind: Compression, *, size_max: int = SIZE_MAX) -> 
     if kind in (Compression.ZLIB, Compression.ZLIB_OF_OLD):
         return _inflate(data, size_max)
     if _cramjam is None:
-        raise MalformedContent(f"{kind.name} needs cramjam, which is not installed")
+        raise MalformedContent(f"{kind.name} requires cramjam, which is not installed")
     return _by_cramjam(data, kind, size_max)
 
 
@@ -59,7 +59,7 @@ def compress(data: Buffer, kind: Compression, level: int = 5) -> bytes:
     if kind in (Compression.ZLIB, Compression.ZLIB_OF_OLD):
         return zlib.compress(data, level)
     if _cramjam is None:
-        raise MalformedContent(f"{kind.name} needs cramjam, which is not installed")
+        raise MalformedContent(f"{kind.name} requires cramjam, which is not installed")
     if kind is Compression.LZ4:
         stream = _cramjam.lz4.Compressor(content_checksum=False, block_linked=False)
         stream.compress(bytes(data))
@@ -77,7 +77,7 @@ def _inflate(data: Buffer, size_max: int) -> bytes:
     if len(out) > size_max:
         raise ContentTooLarge(f"zlib: more than {size_max} bytes")
     if not stream.eof:
-        raise MalformedContent("zlib: the stream is cut off")
+        raise MalformedContent("zlib: truncated stream")
     return out
 
 

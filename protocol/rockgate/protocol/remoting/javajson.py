@@ -57,7 +57,9 @@ def encode(value: object) -> bytes:
 def decode(data: Buffer, kind: type[T], what: str, *, size_max: int | None = None) -> T:
     """A body of this kind; MalformedRequest, beginning with `what`, if it is none or too large."""
     if size_max is not None and len(data) > size_max:
-        raise MalformedRequest(what, f"a body of {len(data)} bytes, {size_max} are allowed")
+        raise MalformedRequest(
+            what, f"body of {len(data):,} bytes exceeds the maximum of {size_max:,}"
+        )
     try:
         return msgspec.json.decode(data, type=kind, dec_hook=_read_keyed)
     except (msgspec.ValidationError, UnicodeDecodeError) as wrong:
@@ -94,7 +96,7 @@ def legalise(data: bytes) -> bytes:
     out: list[bytes] = []
     end = _copy_value(data, _skip(data, 0), out, DEPTH_MAX)
     if _skip(data, end) != len(data):
-        raise ValueError(f"something follows the value, at byte {end}")
+        raise ValueError(f"unexpected data after the value at byte {end}")
     return b"".join(out)
 
 
@@ -104,7 +106,7 @@ def _write_keyed(value: object) -> object:
             _ENCODER.encode(key) + b":" + _ENCODER.encode(item) for key, item in value.items.items()
         )
         return msgspec.Raw(b"{" + pairs + b"}")
-    raise NotImplementedError(f"{type(value).__name__} has no JSON")
+    raise NotImplementedError(f"{type(value).__name__} cannot be encoded as JSON")
 
 
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=_write_keyed)
@@ -113,7 +115,7 @@ _ENCODER: Final = msgspec.json.Encoder(enc_hook=_write_keyed)
 def _read_keyed(kind: type, value: Any) -> Any:
     origin = getattr(kind, "__origin__", kind)
     if origin is not Keyed:
-        raise NotImplementedError(f"{kind!r} is not read from JSON")
+        raise NotImplementedError(f"{kind!r} cannot be decoded from JSON")
     if not isinstance(value, dict):
         raise ValueError(f"expected a map, got {type(value).__name__}")
     key_kind, value_kind = get_args(kind)
@@ -134,7 +136,7 @@ def _copy_value(data: bytes, at: int, out: list[bytes], depth: int) -> int:
     if token == b"[":
         return _copy_items(data, end, out, depth, b"]")
     if token in (b"}", b"]", b":", b","):
-        raise ValueError(f"{token!r} where a value should be, at byte {at}")
+        raise ValueError(f"unexpected {token!r} instead of a value at byte {at}")
     out.append(token)
     return end
 
@@ -152,7 +154,7 @@ def _copy_items(data: bytes, at: int, out: list[bytes], depth: int, closing: byt
             out.append(token)
             at = _skip(data, end)
         elif token != closing:
-            raise ValueError(f"{token!r} between values, at byte {at}")
+            raise ValueError(f"unexpected {token!r} between values at byte {at}")
     out.append(closing)
     return end
 
@@ -169,7 +171,7 @@ def _copy_key(data: bytes, at: int, out: list[bytes], depth: int) -> int:
     end = _skip(data, end)
     token, after = _token(data, end)
     if token != b":":
-        raise ValueError(f"{token!r} behind a key, at byte {end}")
+        raise ValueError(f"unexpected {token!r} after a key at byte {end}")
     out.append(token)
     return _skip(data, after)
 
@@ -177,7 +179,7 @@ def _copy_key(data: bytes, at: int, out: list[bytes], depth: int) -> int:
 def _token(data: bytes, at: int) -> tuple[bytes, int]:
     found = _TOKEN.match(data, at)
     if found is None:
-        raise ValueError(f"no JSON at byte {at}")
+        raise ValueError(f"invalid JSON at byte {at}")
     return found[0], found.end()
 
 

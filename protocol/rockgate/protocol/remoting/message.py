@@ -79,7 +79,7 @@ def decode(data: Buffer, at: int = 0, *, size_max: int = SIZE_MAX) -> Message:
     except EntryError as wrong:
         raise MalformedContent(f"message at byte {at}: {wrong.reason}") from None
     if read.is_batch:
-        raise MalformedContent(f"message at byte {at}: it is a batch entry")
+        raise MalformedContent(f"message at byte {at}: entry is a batch")
     body = bytes(data[read.body_at : read.body_at + read.body_size])
     kind = compression_of(read.sys_flag)
     packed = bytes(data[read.properties_at : read.properties_at + read.properties_size])
@@ -169,7 +169,7 @@ def decode_batch(data: Buffer, *, count_max: int = 1_000_000) -> Contents:
         if len(found) == count_max:
             raise MalformedContent(f"batch of more than {count_max} messages")
         if end - at < least:
-            raise MalformedContent(f"batch: message {len(found)} is cut off at byte {at}")
+            raise MalformedContent(f"batch: message {len(found)} is truncated at byte {at}")
         size, _, _, flag, body_size = _BATCHED.unpack_from(view, at)
         if not least <= size <= end - at or not 0 <= body_size <= size:
             raise MalformedContent(f"batch: message {len(found)} has size {size} at byte {at}")

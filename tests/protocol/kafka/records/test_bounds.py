@@ -51,9 +51,9 @@ TIGHT = Bounds(inflated_bytes_max=5_000, records_max=20, record_headers_max=10, 
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (batch(1, count=21), "21 records, over 20"),
-        (headers(11), "record 0: 11 headers, over 10"),
-        (headers(10, records=6), "record 5: 10 headers, over 0"),
+        (batch(1, count=21), "21 records exceed the maximum of 20"),
+        (headers(11), "record 0: 11 headers exceed the maximum of 10"),
+        (headers(10, records=6), "record 5: 10 headers exceed the maximum of 0"),
         (batch(5_001), "at most 5000"),
         (batch(5_001, Compression.GZIP), "more than 5000 bytes"),
         (batch(5_001, Compression.SNAPPY), "at most 5000"),

@@ -202,7 +202,7 @@ def check(view: Buffer) -> BatchHeader:
     if crc32c(view[CRC_START:]) != crc:
         raise _corrupt(f"crc {crc:#010x} stored, {crc32c(view[CRC_START:]):#010x} computed")
     if last_offset_delta < 0 or not 0 <= count <= last_offset_delta + 1:
-        raise MalformedBatch(f"{count} records over an offset delta of {last_offset_delta}")
+        raise MalformedBatch(f"{count} records with a last offset delta of {last_offset_delta}")
     if not attributes & COMPRESSION_MASK and count * RECORD_SIZE_MIN > size - HEADER_SIZE:
         raise MalformedBatch(f"{count} records in {size - HEADER_SIZE} bytes")
     return header
@@ -259,13 +259,13 @@ def _refuse(records: Buffer, version: int) -> NoReturn:
     """
     size = _whole_size(records, 0)
     if size == 0:
-        raise MalformedBatch("no whole record batch")
+        raise MalformedBatch("no complete record batch")
     if records[_MAGIC_AT] != MAGIC:
         raise MalformedBatch(f"magic {records[_MAGIC_AT]} is not {MAGIC}")
     codec = records[_ATTRIBUTES_AT + 1] & COMPRESSION_MASK
     if codec == Compression.ZSTD and version < PRODUCE_ZSTD_VERSION:
         raise MalformedBatch(
-            f"zstd needs produce v{PRODUCE_ZSTD_VERSION}, not v{version}",
+            f"zstd requires Produce v{PRODUCE_ZSTD_VERSION} or later, not v{version}",
             code=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
         )
     if _whole_size(records, size):
@@ -279,10 +279,10 @@ def _refuse(records: Buffer, version: int) -> NoReturn:
     compression_of(header.attributes)
     if header.record_count != header.last_offset_delta + 1:
         raise MalformedBatch(
-            f"{header.record_count} records over an offset delta of {header.last_offset_delta}"
+            f"{header.record_count} records with a last offset delta of {header.last_offset_delta}"
         )
     if header.is_control:
-        raise MalformedBatch("clients may not write control records")
+        raise MalformedBatch("clients must not write control records")
     raise MalformedBatch(f"producer {header.producer_id} sent base sequence {header.base_sequence}")
 
 

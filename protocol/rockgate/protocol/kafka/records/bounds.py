@@ -45,18 +45,25 @@ class Bounds:
         """BatchTooLarge if a batch says itself that it is too much."""
         self.check_count(header)
         if header.attributes & COMPRESSION_MASK and len(body) > self.compressed_bytes_max:
-            raise BatchTooLarge(f"{len(body)} bytes compressed, over {self.compressed_bytes_max}")
+            raise BatchTooLarge(
+                f"compressed size of {len(body):,} bytes exceeds the maximum of "
+                f"{self.compressed_bytes_max:,}"
+            )
         if inflates_beyond(body, header, self.inflated_bytes_max):
             raise self.too_many_bytes()
 
     def check_count(self, header: BatchHeader) -> None:
         """BatchTooLarge if there are too many records."""
         if header.record_count > self.records_max:
-            raise BatchTooLarge(f"{header.record_count} records, over {self.records_max}")
+            raise BatchTooLarge(
+                f"{header.record_count:,} records exceed the maximum of {self.records_max:,}"
+            )
 
     def too_many_bytes(self) -> BatchTooLarge:
         """Return what is raised for more bytes than may be."""
-        return BatchTooLarge(f"its records take over {self.inflated_bytes_max} bytes")
+        return BatchTooLarge(
+            f"decompressed size exceeds the maximum of {self.inflated_bytes_max:,} bytes"
+        )
 
 
 BOUNDS: Final = Bounds()

@@ -68,7 +68,7 @@ def decompress(data: Buffer, codec: Compression, *, size_max: int = SIZE_MAX) ->
     match codec:
         case Compression.NONE:
             if len(data) > size_max:
-                raise BatchTooLarge(f"{len(data)} bytes, at most {size_max} are taken")
+                raise BatchTooLarge(f"{len(data):,} bytes exceed the maximum of {size_max:,}")
             return joined([memoryview(data)], len(data))
         case Compression.GZIP:
             return _inflate(cramjam.gzip.decompress_into, data, "gzip", size_max)
@@ -153,7 +153,7 @@ def _decompress_snappy(view: memoryview, size_max: int) -> Plain:
     # Versions are not looked at: there has only ever been 1, and Java ignores it as well.
     at, end, size = len(_XERIAL_HEADER), len(view), 0
     if at > end:
-        raise MalformedBatch("snappy: the framing header is cut off")
+        raise MalformedBatch("snappy: truncated framing header")
     blocks: list[memoryview] = []
     while at < end:
         if bytes(view[at : at + len(_XERIAL_MAGIC)]) == _XERIAL_MAGIC:
@@ -161,7 +161,7 @@ def _decompress_snappy(view: memoryview, size_max: int) -> Plain:
             at += len(_XERIAL_HEADER)
             continue
         if end - at < _LENGTH.size:
-            raise MalformedBatch(f"snappy: a block's length is cut off at byte {at}")
+            raise MalformedBatch(f"snappy: truncated block length at byte {at}")
         (length,) = _LENGTH.unpack_from(view, at)
         at += _LENGTH.size
         if not 0 <= length <= end - at:
@@ -178,10 +178,11 @@ def _decompress_block(block: memoryview, size_max: int) -> Plain:
     try:
         size = cramjam.snappy.decompress_raw_len(block)
         if size > _SNAPPY_RATIO_MAX * len(block):
-            raise MalformedBatch(f"snappy: {len(block)} bytes promise {size}")
+            raise MalformedBatch(f"snappy: {len(block)} bytes claim to decompress to {size}")
         if size > size_max:
             raise BatchTooLarge(
-                f"snappy: {len(block)} bytes promise {size}, at most {size_max} are taken"
+                f"snappy: {len(block)} bytes claim to decompress to {size}, over the "
+                f"maximum of {size_max}"
             )
         out = bytearray(size) if size <= PIECE else room(size)
         written = cramjam.snappy.decompress_raw_into(block, out)

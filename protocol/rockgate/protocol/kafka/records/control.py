@@ -67,20 +67,20 @@ def read_marker(view: Buffer) -> Marker | None:
     """
     header = read_header(view)
     if not header.is_control:
-        raise MalformedBatch("no control batch")
+        raise MalformedBatch("not a control batch")
     records = read_records(view, bounds=_BOUNDS)
     if len(records) != 1:
         raise MalformedBatch(f"{len(records)} records in a control batch")
     key, value = records[0].key, records[0].value
     if key is None or len(key) < _KEY.size:
-        raise MalformedBatch("no control key", index=0)
+        raise MalformedBatch("not a control key", index=0)
     version, kind = _KEY.unpack_from(key)
     if version < 0:
         raise MalformedBatch(f"control key version {version}", index=0)
     if kind not in (MarkerType.ABORT, MarkerType.COMMIT):
         return None
     if value is None or len(value) < _VALUE.size:
-        raise MalformedBatch("no end of transaction in the value", index=0)
+        raise MalformedBatch("not an end-of-transaction marker", index=0)
     version, coordinator_epoch = _VALUE.unpack_from(value)
     if version < 0:
         raise MalformedBatch(f"control value version {version}", index=0)

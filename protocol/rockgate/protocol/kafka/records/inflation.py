@@ -141,7 +141,7 @@ def _zstd(view: memoryview, limit: int) -> int:
             header = view[at] | view[at + 1] << 8 | view[at + 2] << 16
             is_last, kind, size = header & 1, header >> 1 & 3, header >> 3
             if kind == _ZSTD_RESERVED:
-                raise MalformedBatch("zstd: a block of no kind")
+                raise MalformedBatch("zstd: invalid block type")
             bound += _ZSTD_BLOCK_SIZE if kind == _ZSTD_COMPRESSED else size
             at += 3 + (1 if kind == _ZSTD_RLE else size)
         at += 4 * (descriptor >> 2 & 1)

@@ -130,7 +130,7 @@ def walk_records(
                 n, at = long_varint(data, at, n, 64)
             timestamp = header.max_timestamp if append_time else base_timestamp + _signed(n)
             if not _INT64_MIN <= timestamp <= _INT64_MAX:
-                raise _malformed(index, f"timestamp {timestamp} is no int64")
+                raise _malformed(index, f"timestamp {timestamp} is out of range")
             n = data[at]
             at += 1
             if n > 127:
@@ -150,7 +150,7 @@ def walk_records(
             else:
                 at += 1
             if at != end:
-                raise _malformed(index, f"ends {abs(end - at)} bytes off its length")
+                raise _malformed(index, f"length is off by {abs(end - at)} bytes")
             yield _new_record(Record, (base_offset + delta, timestamp, key, value, headers))
     except IndexError:
         raise _malformed(index, "the batch ends inside it") from None
@@ -196,7 +196,9 @@ def _read_headers(
     if n & 1 or 2 * count > end - at:
         raise _malformed(index, f"{_signed(n)} headers in {max(0, end - at)} bytes")
     if count > count_max:
-        raise BatchTooLarge(f"{count} headers, over {count_max} that are left to it", index=index)
+        raise BatchTooLarge(
+            f"{count} headers exceed the remaining limit of {count_max}", index=index
+        )
     headers: list[Header] = []
     for _ in range(count):
         key, at = _read_bytes(data, at, end, index, "header key", whole_max)

@@ -59,7 +59,9 @@ def raw_record(
         pieces, kept = [view[first:at]], []
         count, at = _number(data, at)
         if count > bounds.record_headers_max:
-            raise BatchTooLarge(f"{count} headers, over {bounds.record_headers_max}")
+            raise BatchTooLarge(
+                f"{count} headers exceed the maximum of {bounds.record_headers_max}"
+            )
         for _ in range(count):
             start = at
             size, at = _number(data, at)
@@ -69,9 +71,9 @@ def raw_record(
             if name not in dropped:
                 kept.append(view[start:at])
     except (IndexError, Overlong) as error:
-        raise MalformedBatch(f"a record cannot be read: {error}") from None
+        raise MalformedBatch(f"invalid record: {error}") from None
     if at != end:
-        raise MalformedBatch(f"a record ends {abs(end - at)} bytes off its length")
+        raise MalformedBatch(f"length of a record is off by {abs(end - at)} bytes")
     pieces += [memoryview(varint(len(kept))), *kept]
     timestamp = header.base_timestamp + delta
     if header.timestamp_type is TimestampType.LOG_APPEND_TIME:

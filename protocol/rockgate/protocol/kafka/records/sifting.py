@@ -104,7 +104,7 @@ class Sifter(Generic[T]):
                     n, at = long_varint(data, at, n)
                 end = at + (n >> 1)
                 if n & 1 or end > size:
-                    raise MalformedBatch("its length is not true", index=index)
+                    raise MalformedBatch("its length is wrong", index=index)
                 if hit < end:
                     is_taken = self._look(index, start, end)
                     while hit < end:
@@ -148,7 +148,7 @@ class Sifter(Generic[T]):
         )
         self._headers_left -= len(record.headers)
         if self._headers_left < 0:
-            raise BatchTooLarge(f"over {self._bounds.headers_max} headers", index=index)
+            raise BatchTooLarge(f"more than {self._bounds.headers_max} headers", index=index)
         try:
             found = self._wanted(record.headers)
         except ValueError as error:
@@ -158,7 +158,7 @@ class Sifter(Generic[T]):
         if found is None:
             return False
         if record.offset - self.header.base_offset != index:
-            raise MalformedBatch("its offset is not its place", index=index)
+            raise MalformedBatch("its offset does not match its index", index=index)
         self.indexes.append(index)
         self._starts.append(start)
         self._ends.append(end)

@@ -112,7 +112,7 @@ def _fronts(
             if n > 127:
                 n, at = long_varint(data, at, n)
             if n & 1:
-                raise MalformedBatch("its offset lies before its batch's", index=index)
+                raise MalformedBatch("its offset precedes its batch", index=index)
             yield index, start, n >> 1, timestamp, at, end
             at = end
     except IndexError:

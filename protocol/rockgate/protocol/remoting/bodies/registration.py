@@ -44,7 +44,7 @@ class _UnreadBody(msgspec.Struct, kw_only=True, rename="camel"):
 def decode_registration(body: Buffer, *, is_compressed: bool, checksum: int = 0) -> RegisterBody:
     """A registration's body; its checksum is compared unless it is 0."""
     if checksum and zlib.crc32(body) & 0x7FFFFFFF != checksum:
-        raise MalformedRequest(WHAT, f"the body's checksum is not {checksum}")
+        raise MalformedRequest(WHAT, f"body checksum mismatch, expected {checksum}")
     if not is_compressed:
         if len(body) > AT_ONCE_BYTES:
             return _decode_in_pieces(body)
@@ -115,18 +115,18 @@ def _read(data: bytes) -> RegisterBody:
 
 def _take(data: bytes, at: int) -> tuple[bytes, int]:
     if len(data) < at + 4:
-        raise ValueError(f"cut off at byte {at}")
+        raise ValueError(f"truncated at byte {at}")
     (size,) = _I32.unpack_from(data, at)
     end = at + 4 + size
     if size < 0 or end > len(data):
-        raise ValueError(f"a text of {size} bytes at byte {at}")
+        raise ValueError(f"string of {size} bytes at byte {at}")
     return data[at + 4 : end], end
 
 
 def _topic(text: str) -> TopicConfig:
     words = text.split(" ", 5)
     if len(words) < 4:
-        raise ValueError(f"a topic of {len(words)} words")
+        raise ValueError(f"topic with {len(words)} fields")
     return TopicConfig(
         topic_name=words[0],
         read_queue_nums=int(words[1]),

@@ -46,7 +46,7 @@ def compile_expression(source: str) -> Expression:
     words = tokens(source)
     parser = _Parser(words)
     part = parser.expression(DEPTH_MAX)
-    parser.expect("end", "the end")
+    parser.expect("end", "end of expression")
     return Expression(part, len(words))
 
 
@@ -79,7 +79,7 @@ class _Parser:
         """Take the next word, which must be this one, or of this kind if the text is empty."""
         token = self._next
         if token.kind != kind or (text and token.text != text):
-            raise SqlError(f"{token.text!r} where {text or kind} should be", token.at)
+            raise SqlError(f"unexpected {token.text!r}, expected {text or kind}", token.at)
         return self._take()
 
     def expression(self, depth: int) -> Part:
@@ -122,7 +122,7 @@ class _Parser:
         elif self._takes("IN"):
             found = one_of(part, self._texts())
         elif is_negated:
-            raise SqlError(f"{self._next.text!r} where BETWEEN or IN should be", self._next.at)
+            raise SqlError(f"unexpected {self._next.text!r}, expected BETWEEN or IN", self._next.at)
         else:
             return part
         return negated(found) if is_negated else found
@@ -150,13 +150,13 @@ class _Parser:
         if token.kind == "sign" and token.text == "-":
             number = self._take()
             if number.kind not in ("integer", "float"):
-                raise SqlError(f"{number.text!r} where a number should be", number.at)
+                raise SqlError(f"unexpected {number.text!r}, expected a number", number.at)
             return constant(-_number(number))
         if token.kind == "sign" and token.text == "(":
             part = self.expression(depth - 1)
             self.expect("sign", ")")
             return part
-        raise SqlError(f"{token.text!r} where a value should be", token.at)
+        raise SqlError(f"unexpected {token.text!r}, expected a value", token.at)
 
 
 def _unquoted(token: Token) -> str:
@@ -168,5 +168,5 @@ def _number(token: Token) -> int | float:
         return float(token.text)
     digits = token.text.rstrip("lL")
     if len(digits) > 20 or int(digits) > _NUMBER_MAX:
-        raise SqlError(f"the number {digits[:30]} is too large", token.at)
+        raise SqlError(f"number {digits[:30]} is too large", token.at)
     return int(digits)
