@@ -1,4 +1,4 @@
-"""What can go wrong on either wire before anybody asks what a message means.
+"""Errors on either protocol, below the meaning of a message.
 
     ProtocolError            the peer broke the protocol: the connection is closed
     └── MalformedFrame       a size or a header that cannot be read

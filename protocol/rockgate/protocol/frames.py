@@ -1,4 +1,4 @@
-"""Cutting a byte stream into frames: four bytes of length, then that many bytes.
+"""Splits a byte stream into frames: four bytes of length, then that many bytes.
 
 A frame that lies whole in one chunk is a slice of it. One that spans chunks is put together in a
 buffer of its own, and what is missing of a large one can be received straight into that buffer:

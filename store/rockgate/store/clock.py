@@ -1,4 +1,4 @@
-"""Time as a parameter: the system's clock, and one that a test turns by hand."""
+"""Clocks: the system's, and a manual one for tests."""
 
 from __future__ import annotations
 

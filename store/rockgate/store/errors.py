@@ -1,4 +1,4 @@
-"""What can go wrong in the store.
+"""Errors of the store.
 
 StoreError
 ├── StoreFull           no room on disk for what was to be appended

@@ -1,4 +1,4 @@
-"""Opening the key index with a store: what it lacks is read from the log."""
+"""Opens the key index with a store and completes it from the log."""
 
 from __future__ import annotations
 

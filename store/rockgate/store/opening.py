@@ -1,4 +1,4 @@
-"""Opening a store: what happens between a directory on disk and the first append.
+"""Opens a store: the steps between a directory on disk and the first append.
 
 docs/internals/recovery.md specifies it. The order matters, because each step stands on the one
 before: the end of the log, then the folds up to it, then the queues of the topics that the folds

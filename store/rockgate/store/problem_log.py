@@ -1,4 +1,4 @@
-"""What the log is told of something that fails again and again: once, and again when it changes."""
+"""Logs a repeated failure once, and again when its reason changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work beside the store's thread: workers that wake on demand, and jobs that answer when done.
+"""Worker threads of the store: woken on demand, and jobs that report back when done.
 
 The store's own thread is never waited for, and never waits: a job goes to a thread, and its answer
 comes back through `post`, which the gateway makes from its event loop. Tests run the same jobs

@@ -1,1 +1,1 @@
-"""Opening record batches: how much they may become, and threads for those that take long."""
+"""Decoding record batches: limits on their size, and threads for large ones."""

@@ -1,4 +1,4 @@
-"""Settings of what a record batch may become when it is opened."""
+"""Settings: limits on record batches that are decoded."""
 
 from dataclasses import dataclass, field
 

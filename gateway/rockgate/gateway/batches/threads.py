@@ -1,4 +1,4 @@
-"""Threads that open heavy batches: few at a time, so that what they inflate stays within a bound.
+"""Threads that decode large batches, few at a time, so that decompressed data stays bounded.
 
 What is light (`bounds.LIGHT`) is opened wherever it is met. Anything else comes here, whoever wants
 it opened. A thread of Python's keeps the loop waiting for a millisecond at most, as long as it does

@@ -1,4 +1,4 @@
-"""The server's own settings as Kafka's clients see a broker's configs. They are read, not changed.
+"""The server's settings as Kafka broker configs. They are read-only.
 
 Each setting is there under our name; under Kafka's, where Kafka has it too; and the defaults of
 topics are there under the names that a broker has for them, whether they can be set here or not.

@@ -1,4 +1,4 @@
-"""Kafka's listener put together: its folds, its upkeep, what its handlers are made of.
+"""Assembles the Kafka listener: folds, upkeep and the services of its handlers.
 
 The app makes the folds with the store, then the listener; a stop takes the listener down first.
 """

@@ -1,4 +1,4 @@
-"""What handlers are made of, and how those are made that need more than one line.
+"""The services of the Kafka handlers, and construction that takes more than one line.
 
 The app brings the services together; a row of the table picks, of all of them, what its handler
 uses, and no handler sees the whole.

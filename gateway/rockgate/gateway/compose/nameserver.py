@@ -1,4 +1,4 @@
-"""A name server alone: no store, no other listener; brokers tell it what they have."""
+"""A standalone name server: no store and no other listener."""
 
 import asyncio
 import logging

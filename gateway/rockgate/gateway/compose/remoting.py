@@ -1,4 +1,4 @@
-"""RocketMQ's listeners put together: the broker's and the name server's.
+"""Assembles the RocketMQ listeners: the broker's and the name server's.
 
 The app makes the folds with the store, then the listeners; a stop takes the listeners down first.
 """

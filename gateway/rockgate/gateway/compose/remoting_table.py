@@ -1,4 +1,4 @@
-"""The table of processors: every request code that the broker listener answers, once.
+"""The table of processors: every request code that the broker listener handles.
 
 To answer another code, write a method in the module of its family and add its line here.
 """

@@ -1,4 +1,4 @@
-"""The store in a running server: opened beside the loop, ticked on it, closed at the end.
+"""The store in a running server: opened in a thread, ticked by the event loop, closed at shutdown.
 
 The store has no clock of its own and never waits. Here it gets both: its threads' answers are
 posted to the loop, and one timer calls `tick` again and again, soon while there is work under way.

@@ -1,1 +1,1 @@
-"""Records that wait for their time inside batches: which they are, and what readers see instead."""
+"""Delayed records inside batches: which they are, and what readers see instead."""

@@ -1,4 +1,4 @@
-"""Things by position in the log, within a bound of bytes; what was used last stays longest."""
+"""An LRU cache by log position, bounded in bytes."""
 
 from __future__ import annotations
 

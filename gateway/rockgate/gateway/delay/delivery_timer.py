@@ -1,4 +1,4 @@
-"""When delayed messages are delivered: at their time, on a timer of their own.
+"""The timer that delivers delayed messages when they are due.
 
 Upkeep comes ten times a second, which would make a short delay up to a tenth of a second longer.
 This timer is set for the next thing that is due, and set again when something sooner is scheduled.

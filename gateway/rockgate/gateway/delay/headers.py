@@ -1,4 +1,4 @@
-"""The headers that delay a record, and when it is due then.
+"""The headers that delay a record, and the due time they give.
 
     header                                  due
     DELAY = level                           the level's time from now; 0 is no delay

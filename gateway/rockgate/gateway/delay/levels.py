@@ -1,4 +1,4 @@
-"""The times of delay levels, as RocketMQ writes them: `1s 5s 10s 30s 1m`."""
+"""RocketMQ's delay levels, as in `1s 5s 10s 30s 1m`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Kafka's readers see of a batch of which records wait: the batch without them.
+"""The visible part of a batch with delayed records: the batch without them.
 
 It is made when somebody reads it, or when it was produced if that took a thread anyway, and kept
 within a bound. What takes long to make is noted by whoever reads on the loop, as cold entries are,

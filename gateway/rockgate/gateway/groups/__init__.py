@@ -1,1 +1,1 @@
-"""What both wires share of consumer groups: who owns a group, and how far it has come."""
+"""What both protocols share of consumer groups: ownership and committed offsets."""

@@ -1,4 +1,4 @@
-"""Whose a group is: of Kafka's side or of RocketMQ's, while it has members there.
+"""Ownership of groups: by Kafka or RocketMQ, while a group has members there.
 
 One register knows all groups by their names in the store. It is Kafka's coordinator; RocketMQ's
 side asks it through this module and never by name.

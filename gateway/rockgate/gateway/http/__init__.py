@@ -1,1 +1,1 @@
-"""The HTTP listener: probes and monitoring, nothing else; small enough to need no framework."""
+"""The HTTP listener: probes and metrics only; small enough to need no framework."""

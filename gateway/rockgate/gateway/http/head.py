@@ -1,4 +1,4 @@
-"""The head of an HTTP/1.x request, sans-IO: bytes to a method and a path, or to a refusal.
+"""Parser of an HTTP/1.x request head, sans-IO.
 
 It reads what probes and scrapers send and nothing more: no bodies, no continuation lines, no bare
 line feeds.

@@ -1,4 +1,4 @@
-"""One HTTP connection: one request, one answer, then it is closed.
+"""One HTTP connection: one request, one response, then it is closed.
 
 The whole exchange has one deadline. After the answer the rest of what the peer still sends is read
 and dropped for a while: closing with unread bytes would reset the connection and could take the

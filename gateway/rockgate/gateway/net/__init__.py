@@ -1,1 +1,1 @@
-"""Connections, whatever is spoken on them: addresses, listeners, streams, budgets, limits."""
+"""Connections of any protocol: addresses, listeners, streams, budgets, limits."""

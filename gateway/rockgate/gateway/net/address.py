@@ -1,4 +1,4 @@
-"""HOST:PORT as a value: what a listener listens on, and what it tells clients to dial.
+"""HOST:PORT as a value: the address of a listener, and the address advertised to clients.
 
 It parses and prints and never resolves a name. IPv6 hosts are written in brackets, as in
 `[::1]:9092`.

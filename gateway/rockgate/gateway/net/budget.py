@@ -1,4 +1,4 @@
-"""Memory that requests of all connections may hold together.
+"""The memory budget of requests over all connections.
 
 Above `bytes_max` only connections that hold less than their allowance are read from: a small
 request always gets through. What is whole is answered and comes back by itself. What is not whole

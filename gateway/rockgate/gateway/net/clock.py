@@ -1,4 +1,4 @@
-"""Time as the parts of the gateway see it: an event loop has it, and a test can turn it."""
+"""The clock of the gateway: the event loop's, or a fake one in tests."""
 
 from collections.abc import Callable
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""The log lines of a connection, on either listener. What a peer wrote is quoted and bounded.
+"""The log lines of a connection, for any listener. Data from the peer is quoted and bounded.
 
 Marks at debug: `<` came in, `>` goes out, `=` the connection itself.
 """

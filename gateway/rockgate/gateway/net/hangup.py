@@ -1,4 +1,4 @@
-"""Whether the other end of a socket has hung up, without reading from it."""
+"""Detects that the peer has closed a connection, without reading from it."""
 
 from __future__ import annotations
 

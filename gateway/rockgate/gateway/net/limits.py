@@ -1,4 +1,4 @@
-"""What one connection may hold and how long it may take: the settings that a session uses."""
+"""Limits of a connection: memory and timeouts, as a session uses them."""
 
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""Sockets of one listener: bound early, so that a bad address fails at once; listened on later.
+"""The sockets of a listener: bound early, so that a bad address fails at once; listening later.
 
 A name may resolve to several addresses (`localhost` is 127.0.0.1 and ::1): all of them get the same
 port. `[::]` takes IPv4 as well.

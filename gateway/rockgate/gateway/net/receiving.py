@@ -1,4 +1,4 @@
-"""Where received bytes go first: one place that all connections of a listener share.
+"""The receive buffer that all connections of a listener share.
 
 Receiving is one step of the loop: the transport asks for a buffer, fills it and says so, and then
 the bytes are copied out, or belong to a large frame already. So one buffer serves all connections.

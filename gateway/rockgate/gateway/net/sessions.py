@@ -1,4 +1,4 @@
-"""A listener: all its sessions, how many there may be, and how they end together."""
+"""The sessions of a listener: connection limit, memory limit and shutdown."""
 
 import asyncio
 import logging

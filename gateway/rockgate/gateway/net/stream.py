@@ -1,4 +1,4 @@
-"""One connection's bytes, whatever is spoken on it: received, bounded, watched, and let go.
+"""The byte stream of a connection, for any protocol: received, bounded, watched and closed.
 
 A session of either listener is a Stream that knows its protocol. It hands what came to its sans-IO
 connection, starts what that gives it, and writes; here is when it reads, how much it may hold, and

@@ -1,4 +1,4 @@
-"""The times a connection is measured by: idle, slow to send, slow to read. It is told the time.
+"""The timeouts of a connection: idle, slow to send, slow to read. Time is a parameter.
 
 A connection without requests and without bytes is idle. One that has begun a request must finish
 it. One that owes us reading must take at least a byte. Time in which we did not read, because of

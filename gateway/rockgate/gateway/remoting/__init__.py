@@ -1,1 +1,1 @@
-"""RocketMQ's wire: remoting sessions, processors by family, who is connected, and a name server."""
+"""RocketMQ's protocol: sessions, processors by family, connected clients, a name server."""

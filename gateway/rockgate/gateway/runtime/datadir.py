@@ -1,4 +1,4 @@
-"""The data directory before the store opens it: is it ours to use?
+"""Checks the data directory before the store opens it.
 
 The store takes the directory's lock when it opens, which comes after the listeners are bound. This
 look comes first, so that a second server on the defaults is told about the directory and not about

@@ -1,4 +1,4 @@
-"""Why the gateway refuses to start, or to go on.
+"""Errors that prevent the gateway from starting or continuing.
 
     GatewayError
     ├── ConfigError           settings that are unknown, malformed or contradict each other

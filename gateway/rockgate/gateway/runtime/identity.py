@@ -1,4 +1,4 @@
-"""Who this server is, for as long as its data directory lives: a node id and a cluster id.
+"""The identity of a server, stored in its data directory: node id and cluster id.
 
 Clients remember both, so a restart must not change them. They are kept in `identity.json`, written
 aside, synced and renamed. The cluster id has Kafka's form: 16 random bytes as 22 characters of

@@ -1,4 +1,4 @@
-"""Log lines: one per event on standard error, a short clause and then key=value.
+"""Log format: one line per event on standard error, a short message followed by key=value pairs.
 
     2026-11-16T06:07:01.123Z info kafka.listener connection refused limit=10000
 

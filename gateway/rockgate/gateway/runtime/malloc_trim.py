@@ -1,4 +1,4 @@
-"""Gives memory back that malloc keeps after requests that needed much of it.
+"""Returns memory to the system that malloc retains after large requests.
 
 malloc keeps what was freed for the next request (`tuning.tune_allocator`), and between blocks that
 are still used it could not give it back by itself anyway: after an answer of 119 MB the server held

@@ -1,4 +1,4 @@
-"""Text that others wrote, made harmless before it is shown: in log lines, and on terminals.
+"""Escapes untrusted text for log lines and terminals.
 
 Names of topics, groups and clients, keys, values and the errors of other servers may hold anything:
 a line break that begins a log line of its own, an escape sequence that clears the screen or sets

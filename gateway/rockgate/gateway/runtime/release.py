@@ -1,4 +1,4 @@
-"""Lets go of very many objects without holding the interpreter all the while.
+"""Frees very many objects in slices, without blocking the interpreter.
 
 The last reference to a request of 100,000 topics frees some 400,000 objects in one piece: 40 to 80
 ms in which no other thread runs, the loop's included, whichever thread it happens in. So whoever

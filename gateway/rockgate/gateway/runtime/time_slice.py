@@ -1,4 +1,4 @@
-"""How long one piece of work may hold the loop before others get their turn.
+"""The time slice that a piece of work may occupy the event loop.
 
 It is this thread's own time that counts: on a busy machine the loop may stand still without having
 done anything, and then going on is right. The clock that is cheap to read is asked first.

@@ -1,4 +1,4 @@
-"""Settings of the interpreter and of malloc that a server wants and a script does not.
+"""Interpreter and malloc settings for a long-running server.
 
 All were measured. Reading frames of up to 1 MB cost 0.50-0.60 s of CPU per GB with malloc's
 defaults, which hand large blocks back to the kernel after each request, and 0.23-0.31 s with these.

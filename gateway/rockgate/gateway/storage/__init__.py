@@ -1,1 +1,1 @@
-"""The loop's side of the store: long polls, answers that wait for the disk, cold reads."""
+"""The event loop's side of the store: long polls, responses that wait for the disk, cold reads."""

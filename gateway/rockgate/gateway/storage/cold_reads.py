@@ -1,4 +1,4 @@
-"""Bringing in what is cold: the loop's side of the store's warmth.
+"""Loads cold parts of the log in a thread before the event loop reads them.
 
 Whoever is about to touch entries asks which of them are cold, and has a thread bring those in
 first. What is warm costs a comparison and no turn of the loop.

@@ -1,4 +1,4 @@
-"""Answers that wait for the disk: what was acknowledged under sync flush survives a power cut.
+"""Responses that wait for an fsync: what is acknowledged with sync flush survives a power failure.
 
 One fsync serves all who wait. Who begins to wait in one turn of the loop asks for it together, when
 the turn is over: asked for at once, it would begin with the first request of many that have come.

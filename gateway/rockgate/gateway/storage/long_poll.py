@@ -1,4 +1,4 @@
-"""Long polls of both sides: who waits for more in which queue, until when.
+"""Long polls of both protocols: who waits for more data in which queue, and until when.
 
 A watcher is told of every change of a queue that it watches. A poll is one waiting request: it is
 asked again after it was woken, once per turn of the loop however many changes there were, and a

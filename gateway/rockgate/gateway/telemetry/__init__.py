@@ -1,1 +1,1 @@
-"""What the server tells of itself: counted in passing, put together when somebody asks."""
+"""Metrics: counted as requests run, collected when `/metrics` is scraped."""

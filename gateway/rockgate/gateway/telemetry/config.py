@@ -1,4 +1,4 @@
-"""Settings of what the server tells of itself."""
+"""Settings of metrics."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Durations counted in buckets: two additions and a bisection each, and no objects."""
+"""A histogram of durations: two additions and a bisection per sample, no allocation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How late the loop is: a timer that looks at the clock when it rings."""
+"""Samples the event-loop delay with a periodic timer."""
 
 from __future__ import annotations
 

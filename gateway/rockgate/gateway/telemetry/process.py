@@ -1,4 +1,4 @@
-"""What the system says of the process: time, memory, files."""
+"""Process metrics: CPU time, memory, file descriptors."""
 
 from __future__ import annotations
 

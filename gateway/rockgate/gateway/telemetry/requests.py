@@ -1,4 +1,4 @@
-"""Requests counted by API: how long they took, how large they were, which errors they got."""
+"""Request metrics by API: latency, size and errors."""
 
 from __future__ import annotations
 

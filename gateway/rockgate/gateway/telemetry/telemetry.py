@@ -1,4 +1,4 @@
-"""The page of metrics: put together from its sources when somebody asks, a little at a time.
+"""Builds the `/metrics` page from its sources, in slices.
 
 A source writes what it knows and may pause: then others get their turn, if this one has taken long.
 Whoever asks while a page is under way gets that page.

@@ -1,1 +1,1 @@
-"""What both wires share of topics."""
+"""What both protocols share of topics."""

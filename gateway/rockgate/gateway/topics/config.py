@@ -1,4 +1,4 @@
-"""Settings of topics: what one gets when its creator does not say."""
+"""Settings of topics: defaults of new topics, and limits."""
 
 from dataclasses import dataclass, field
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Addresses: the one number by which RocketMQ names a message.
+"""Addresses: the single number by which RocketMQ identifies a message.
 
     63  62 ........ 44  43 ........ 0
      0  record index+1  position          0 in the upper bits: the message entry at the position

@@ -1,4 +1,4 @@
-"""A run of message entries as one record batch: uncompressed, of no producer.
+"""A run of message entries as one record batch, uncompressed and without a producer.
 
 docs/internals/mapping.md has the dictionary. The loop over entries makes a list of pieces and joins
 them once; the usual envelope is read by one unpacking, and the usual property costs one look into a

@@ -1,4 +1,4 @@
-"""What was transcoded, by position, within a bound of bytes; what was used last stays longest.
+"""An LRU cache of transcoded batches by position, bounded in bytes.
 
 Opened batches for RocketMQ's readers, and record batches that were made of messages for Kafka's.
 """

@@ -1,4 +1,4 @@
-"""Key, headers and null of a record as properties of a message, and back. Nothing is lost.
+"""Key, headers and null value of a record as message properties, and back, without loss.
 
 docs/internals/mapping.md has the table. A header whose name and value are text is a property of
 that name. One that is named like a property of RocketMQ's own gets a prefix, so that it is never

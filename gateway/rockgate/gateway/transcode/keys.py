@@ -1,4 +1,4 @@
-"""The keys by which records of a batch are found: what a message of RocketMQ's would be found by.
+"""The keys by which the records of a batch are indexed, as those of a RocketMQ message.
 
 A record's key counts if it is text, whole and, as RocketMQ takes KEYS apart at spaces, each of its
 words. Headers never do. The answer for one batch is always the same, or a rebuilt index would be

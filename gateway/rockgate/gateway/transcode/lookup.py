@@ -1,4 +1,4 @@
-"""Looking up single messages for RocketMQ's side: by address, and by key.
+"""Looks up single messages for RocketMQ clients: by address and by key.
 
 docs/internals/mapping.md has the addresses. Nothing is found that a reader of the queue would not
 be given: what was deleted, what lies behind the end that readers may see, what a transaction wrote

@@ -1,4 +1,4 @@
-"""One batch entry as RocketMQ messages, made as far as somebody reads.
+"""A batch entry as RocketMQ messages, converted lazily as it is read.
 
 A batch is opened once. Its records become messages in chunks of about half a millisecond, each one
 piece of bytes in which the messages lie one behind the other, so that a pull without a filter is a

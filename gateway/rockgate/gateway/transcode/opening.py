@@ -1,4 +1,4 @@
-"""Opening compressed bodies: small ones at once, others by a thread, kept until they are read.
+"""Decompresses batch bodies: small ones inline, others in a thread, cached until they are read.
 
 What takes longer than a millisecond to open is not opened on the loop. Whoever comes upon such a
 body is told that it is not there yet, as if its message had not arrived; when a thread has opened

@@ -1,4 +1,4 @@
-"""Batch entries for RocketMQ's side: opened once, kept within a bound, read piece by piece.
+"""Batch entries for RocketMQ clients: decoded once, cached within a limit, read in pieces.
 
 What may take longer than a millisecond is opening: decompressing a large batch. Such an entry is
 not opened on the loop but noted, as cold ones are; whoever asked has it prepared by a thread and

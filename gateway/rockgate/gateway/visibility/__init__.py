@@ -1,1 +1,1 @@
-"""What a reader may see of a queue: stable offsets, aborted batches, empty offsets."""
+"""What is visible to a reader of a queue: stable offsets, aborted batches, empty offsets."""

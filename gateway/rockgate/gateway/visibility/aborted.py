@@ -1,4 +1,4 @@
-"""Batches of aborted transactions: Kafka's consumers step over them, RocketMQ's never see them.
+"""Batches of aborted transactions: Kafka consumers skip them, RocketMQ consumers never see them.
 
 A Kafka consumer is told which transactions were aborted. RocketMQ's wire cannot say that, so the
 batches are hidden here, one look at the fold of transactions for each that belongs to any. It is

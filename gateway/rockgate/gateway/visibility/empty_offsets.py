@@ -1,4 +1,4 @@
-"""Offsets that hold nothing to be read: where a record was that is delayed, and where a marker is.
+"""Offsets without a readable record: delayed records and transaction markers.
 
 They are part of the distance between what a group has committed and the end, and no reader ever
 gets anything there: whoever wants to know how many records a group is behind must take them off. A

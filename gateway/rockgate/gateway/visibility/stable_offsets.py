@@ -1,4 +1,4 @@
-"""What transactions leave in partitions: which are open, from where, and which were aborted.
+"""Open and aborted transactions by partition, and the last stable offset.
 
 A fold over batch entries, as docs/internals/transactions.md describes it. It knows nothing of
 transactional ids: a batch says by its own header that it belongs to a transaction of its producer,

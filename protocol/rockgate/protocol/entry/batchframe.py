@@ -1,4 +1,4 @@
-"""A batch entry's envelope with all made ahead that is the same from one batch to the next.
+"""The envelope of a batch entry, with the constant parts prepared in advance.
 
 What a topic's batches have in common is their tail: the topic's name, the names of the properties
 and the sizes of both, which change only when an offset takes one more digit. A `BatchFrame` holds

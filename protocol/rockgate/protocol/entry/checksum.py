@@ -1,4 +1,4 @@
-"""CRC-32, as fast as this machine has it.
+"""CRC-32, with the fastest implementation available.
 
 isal's is the same function as zlib's at a tenth of its time or less, which is half of what an
 append of 16 KB would otherwise take. The SDK does without it.

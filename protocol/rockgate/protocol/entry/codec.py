@@ -1,4 +1,4 @@
-"""The envelope by hand: packed into a segment, read and checked out of one."""
+"""The hand-written codec of the envelope: packs into a segment, reads and verifies from one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers of the format: magics, flags, limits and fixed texts. Part of every log on disk."""
+"""Constants of the format: magics, flags, limits and fixed strings. Part of every log on disk."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The envelope declared in construct: the reference that the hand codec is compared with."""
+"""The envelope declared in construct: the reference for the hand-written codec."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Message entries of one topic and queue that belong together, packed in one pass.
+"""Message entries of one topic and queue, packed in one pass.
 
 A client's batch send is many small messages with the same hosts, times and flags. What they share
 of their envelopes is packed once; each message then costs one packing of what is its own, and its

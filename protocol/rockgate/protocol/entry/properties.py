@@ -1,4 +1,4 @@
-"""Properties of an entry: `name 0x01 value 0x02`, in the order they were written; and its hosts."""
+"""Properties of an entry, `name 0x01 value 0x02` in the order they were written; and its hosts."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Kafka's wire: messages, headers, record batches and sans-IO connections."""
+"""Kafka's protocol: messages, headers, record batches and sans-IO connections."""

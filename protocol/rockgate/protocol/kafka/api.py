@@ -1,4 +1,4 @@
-"""The table of APIs: what exists, in which versions, under which header.
+"""The table of APIs: keys, versions and header versions.
 
 Adding an API is a module in `messages` and a line here; everything that must hold for every API
 (headers, oracle tests, hostile input, documentation) is computed from this table.

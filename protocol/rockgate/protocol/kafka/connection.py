@@ -1,4 +1,4 @@
-"""Both ends of a Kafka connection without the connection: bytes in, exchanges and bytes out.
+"""Both ends of a Kafka connection, sans-IO: bytes in, exchanges and bytes out.
 
     receive_data(data)          the requests that may start now, in order
     room(), filled(count)       the same, for bytes that are received where they belong

@@ -1,4 +1,4 @@
-"""What consumers of a classic group tell one another through the server: subscription, assignment.
+"""The consumer protocol of classic groups: subscription and assignment.
 
 To JoinGroup and SyncGroup these are opaque bytes. A server opens them only to see which topics a
 group reads (OffsetDelete refuses those) or to take over a classic group's state. They are led by

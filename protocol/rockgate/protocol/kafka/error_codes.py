@@ -1,4 +1,4 @@
-"""Kafka's error codes: the number a response carries, whether trying again can help, and why.
+"""Kafka's error codes: number, whether it is retriable, and description.
 
 The numbers are the wire's and never change. `retriable` is what Kafka's own clients act on; the
 text is for people and goes into logs and error messages.

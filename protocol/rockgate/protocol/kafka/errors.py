@@ -1,4 +1,4 @@
-"""What can go wrong on Kafka's wire.
+"""Errors of Kafka's protocol.
 
     ProtocolError            the peer broke the protocol: the connection is closed
     ├── MalformedFrame       a size or a header that cannot be read

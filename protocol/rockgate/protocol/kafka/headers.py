@@ -1,4 +1,4 @@
-"""Request and response headers: which API, which version, which exchange.
+"""Request and response headers: API key, version, correlation id.
 
 Read by hand, because every request passes here before anything is known of it. The declarations are
 the reference; a test holds the two together. Version 0 of the request header served only an API

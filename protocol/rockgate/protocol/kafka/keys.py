@@ -1,4 +1,4 @@
-"""The number of every API a client may call: the first two bytes of a request.
+"""API keys: the first two bytes of a request.
 
 Only the keys that rockgate declares are here. Keys between brokers, of KRaft and of delegation
 tokens are left out, so an unknown key is one that `ApiKey(key)` refuses.

@@ -1,4 +1,4 @@
-"""Kafka's primitive encodings as constructs: the reference that the generated codecs are held to.
+"""Kafka's primitive types as constructs: the reference for the generated codecs.
 
 Written to be read and to be strict, not to be quick. Every length is checked against the bytes that
 are left before anything is allocated, every varint is bounded, and a null where none is allowed is

@@ -1,1 +1,1 @@
-"""RocketMQ's remoting wire: commands, typed headers, messages and sans-IO connections."""
+"""RocketMQ's remoting protocol: commands, typed headers, messages and sans-IO connections."""

@@ -1,4 +1,4 @@
-"""The numbers of the wire: what a request asks for, how it went, and who speaks.
+"""Request codes, response codes and languages.
 
 Every code of RocketMQ 5.5.0 has its name here, and a few of our own, so that logs can say what was
 asked for; which of them this server answers is the gateway's table. A number that has no name here

@@ -1,4 +1,4 @@
-"""One command of the wire, in both header encodings: a request or an answer, and its body.
+"""A remoting command in both header encodings: a request or a response, with its body.
 
     length 4 | encoding 1, header length 3 | header | body
 

@@ -1,4 +1,4 @@
-"""Compressed bodies of messages and of broker registrations: zlib always, lz4 and zstd if there.
+"""Compression of message bodies and broker registrations: zlib always, lz4 and zstd if installed.
 
 The kind of compression lies in a message's sysFlag. zlib is the standard library's; the others
 come with cramjam, which a server has and an SDK may have. What comes out is bounded by the caller,

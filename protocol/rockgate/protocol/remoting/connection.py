@@ -1,4 +1,4 @@
-"""Both ends of a remoting connection without the connection: bytes in, commands and bytes out.
+"""Both ends of a remoting connection, sans-IO: bytes in, commands and bytes out.
 
     receive_data(data)          the commands that `data` completes: requests of the peer's, and
                                 answers to requests of ours, in the order they came

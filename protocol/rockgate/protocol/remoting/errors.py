@@ -1,4 +1,4 @@
-"""What can go wrong on RocketMQ's wire.
+"""Errors of RocketMQ's protocol.
 
     ProtocolError            the peer broke the protocol: the connection is closed
     ├── MalformedFrame       a size that cannot be, or a header that cannot be read

@@ -1,4 +1,4 @@
-"""Ids of messages and clients.
+"""Message ids and client ids.
 
 An *offset message id* says where a message lies: the broker's address, its port and the place in
 its commit log, in hex. For a record inside a batch entry the place is the entry's position with

@@ -1,4 +1,4 @@
-"""JSON as Java's library writes it: maps whose keys are objects or bare numbers.
+"""JSON as Java's library writes it: maps with objects or bare numbers as keys.
 
     {"offsetTable":{{"brokerName":"a","queueId":0,"topic":"t"}:{"maxOffset":1}},"tps":0.0}
     {"brokerAddrs":{0:"127.0.0.1:10911"}}

@@ -1,4 +1,4 @@
-"""Messages as they travel: in a pull's answer whole, in a batch send in short.
+"""Messages on the wire: in full in a pull response, abbreviated in a batch send.
 
 A message in an answer has the envelope of `protocol.entry`, which is also how it lies in the log:
 a server hands out the bytes of the log as they are. `decode` is for those who look inside (the SDK,

@@ -1,4 +1,4 @@
-"""The names of properties that RocketMQ itself reads or writes, and the characters between them.
+"""Names of the properties that RocketMQ itself uses, and their separators.
 
 A message's properties are `name 0x01 value 0x02` one after another; `protocol.entry` packs and
 parses them, for they lie in the log as they travel.

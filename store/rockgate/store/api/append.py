@@ -1,4 +1,4 @@
-"""The way in: drafts, and what became of them."""
+"""Appending: drafts and their results."""
 
 from __future__ import annotations
 

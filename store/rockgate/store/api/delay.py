@@ -1,4 +1,4 @@
-"""Messages that are due later: what waits, and how it is delivered."""
+"""Delayed messages: what is pending, and how it is delivered."""
 
 from __future__ import annotations
 

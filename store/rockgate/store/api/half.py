@@ -1,4 +1,4 @@
-"""Half messages: undecided until somebody commits them or rolls them back."""
+"""Half messages: undecided until they are committed or rolled back."""
 
 from __future__ import annotations
 

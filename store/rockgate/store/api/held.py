@@ -1,4 +1,4 @@
-"""Batches of which records are due later: they are held back until it is known when."""
+"""Batches with delayed records: held until their due times are known."""
 
 from __future__ import annotations
 

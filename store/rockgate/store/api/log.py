@@ -1,4 +1,4 @@
-"""The log below all queues: positions, what of it is on disk, and what is in memory."""
+"""The log below all queues: positions, what is flushed, and what is resident."""
 
 from __future__ import annotations
 

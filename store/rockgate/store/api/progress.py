@@ -1,4 +1,4 @@
-"""Progress: up to where groups have read."""
+"""Group progress: committed offsets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queues: which offsets there are, and where each of them lies."""
+"""Queues: their offsets, and the log position of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way out: entries by offset, by position and by key."""
+"""Reading: entries by offset, by position and by key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics: what they are, and how they are made, changed and removed."""
+"""Topics: what they are, and how they are created, changed and deleted."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Data directories that nobody has opened: inspected, dumped, tried and repaired."""
+"""Offline tools for data directories: inspect, dump, try and repair."""

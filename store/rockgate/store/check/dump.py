@@ -1,4 +1,4 @@
-"""Dumping: the log's entries as rows for people and programs; bodies stay closed."""
+"""Dumps log entries as rows; bodies are not decoded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inspection: reads a data directory whole, changes nothing, and says what is wrong with it where.
+"""Inspects a data directory: reads it whole, changes nothing, reports each problem's place.
 
 docs/internals/recovery.md says what a start does about each of these. Two kinds of damage are told
 apart:

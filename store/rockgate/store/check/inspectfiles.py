@@ -1,4 +1,4 @@
-"""Checking the files beside the log: checkpoint, index files, key index, snapshots.
+"""Checks the files beside the log: checkpoint, index files, key index, snapshots.
 
 Each check reads a file whole and compares it with its checksums, and where it has none, or where
 they could hold for wrong content, with the log itself.

@@ -1,4 +1,4 @@
-"""Walking a log that nobody has opened: read-only, past any damage, for tools.
+"""Walks a log offline: read-only, past any damage.
 
 The files are mapped for reading and never written. What is not a whole entry is handed out as a
 damaged stretch, up to the next place where one stands: an entry names its own position, so that

@@ -1,4 +1,4 @@
-"""Repair: ends a damaged log at a position, and keeps what was behind it aside.
+"""Repairs a damaged log: truncates it at a position and saves the rest.
 
 There is one repair, and it loses data: everything from the position on, for all topics. It is for a
 log that a server refuses, when no better copy of it exists. It never runs beside a server.

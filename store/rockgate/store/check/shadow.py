@@ -1,4 +1,4 @@
-"""A data directory in which everything may be tried: it reads from another and writes nowhere.
+"""An overlay of a data directory: reads come from it, writes stay in memory.
 
 What is there is read from the directory below, which stays as it is and need not be writable. What
 is written, created, renamed or removed is so in here alone, and gone with this object. A start or

@@ -1,4 +1,4 @@
-"""Trials: what a start on a data directory would come to, found by making it on a shadow.
+"""Trials: the outcome of a start on a data directory, found by running it on an overlay.
 
 `check` tells what is damaged, which is not the same as what a start refuses: it reads only what it
 needs. So the start itself is asked, on a shadow that writes nowhere, and its answer is right for

@@ -1,1 +1,1 @@
-"""Entries that wait for their time: wheels, the fold behind them, and delivery."""
+"""Delayed entries: timing wheels, the fold behind them, and delivery."""

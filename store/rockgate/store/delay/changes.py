@@ -1,4 +1,4 @@
-"""Changes of what waits, as they lie in the log. docs/internals/delay.md specifies it."""
+"""Records of delayed entries in the log. docs/internals/delay.md specifies them."""
 
 from __future__ import annotations
 

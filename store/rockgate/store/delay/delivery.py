@@ -1,4 +1,4 @@
-"""Scheduling and delivering: entries that wait, and the ordinary entries that they become.
+"""Schedules delayed entries and delivers them as ordinary ones.
 
 docs/internals/delay.md specifies it. What is to wait is appended with its schedule, and what is
 delivered with its end, each as one atomic group. What a delivered entry looks like and where it

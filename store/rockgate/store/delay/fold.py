@@ -1,4 +1,4 @@
-"""What waits for its time: a fold over schedules, deliveries and recalls.
+"""Delayed entries: a fold over schedules, deliveries and recalls.
 
 docs/internals/delay.md specifies it. Whether something waits is a bit in its queue's set; when it
 is due lies in a unit of a file, in a row of the wheel. An item whose bit is gone is passed over

@@ -1,4 +1,4 @@
-"""What whoever delivers is given: how entries that waited become what is appended.
+"""The callbacks of delivery: how delayed entries become the entries that are appended.
 
 The store does not know what is in an entry. These are the questions that it has for the gateway.
 """

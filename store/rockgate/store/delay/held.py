@@ -1,4 +1,4 @@
-"""Entries that are marked and whose schedule is still to be made: a fold of its own.
+"""Entries with delayed records that are not scheduled yet: a fold of its own.
 
 docs/internals/delay.md specifies it. A batch with few records that wait is appended with its
 schedule. One that belongs to a transaction must not be scheduled before that is decided, and one

@@ -1,4 +1,4 @@
-"""Items of a snapshot of what waits: 28 bytes each, packed and unpacked column by column.
+"""Snapshot items of delayed entries: 28 bytes each, packed and unpacked by column.
 
 docs/internals/delay.md has the layout. A million of them are packed every few seconds while as many
 come in, and a start waits until they are unpacked, so nothing is done here for one at a time: a

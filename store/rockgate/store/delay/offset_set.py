@@ -1,4 +1,4 @@
-"""A set of offsets as bits: a tenth of a byte for each where they lie close together."""
+"""A compact bit set of offsets: a tenth of a byte each where they are dense."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When something is due, as one number: a time of day, or a time after a delay of known length.
+"""Due times as one number: a time of day, or the end of a delay of known length.
 
 docs/internals/delay.md has the layout. The lower bits are the due time in milliseconds since 1970,
 the upper ones the delay in minutes, rounded up, and 0 for a time of day: that one follows the wall

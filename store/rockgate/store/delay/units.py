@@ -1,4 +1,4 @@
-"""Units: due times in mapped files, 32 bytes each, used again when they are free.
+"""Due times in mapped files, 32 bytes each, reused when free.
 
 docs/internals/delay.md has the layout. The files are scratch: what is in them comes from snapshot
 and log, a start makes them anew, in memory if the disk has no room, and nothing is ever synced. So

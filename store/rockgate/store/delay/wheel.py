@@ -1,4 +1,4 @@
-"""The wheel: which unit is due next, without looking at those that are not.
+"""The timing wheel: finds the next due unit without visiting the others.
 
 docs/internals/delay.md describes it: rows of units for minutes, rows for the seconds of what comes
 soon, and a heap for what is nearly due. A row is the number of its first unit; all work is done a

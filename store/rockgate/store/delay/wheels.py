@@ -1,4 +1,4 @@
-"""Two wheels: one for times of day, which turns with the wall clock, and one for delays.
+"""Two timing wheels: one for times of day, driven by the wall clock, and one for delays.
 
 docs/internals/delay.md describes them. The second turns with the time that passes, so a clock that
 is set moves no delay. Due times of delays in its units are by that time; everybody else is told

@@ -1,4 +1,4 @@
-"""How much of a disk stays free: a rule that whoever makes files is given."""
+"""The free-space reserve of a disk: a rule for everything that creates files."""
 
 from __future__ import annotations
 

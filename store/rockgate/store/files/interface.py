@@ -1,4 +1,4 @@
-"""The store's only listener to the operating system: directories, files, mapped files.
+"""The store's only interface to the operating system: directories, files, mapped files.
 
 Two kinds exist: the disk's, here, and a memory kind that forgets what was not synced
 (`rockgate.store.testing.memory_files`), for tests that cut the power at every write. Nothing else

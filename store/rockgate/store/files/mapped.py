@@ -1,4 +1,4 @@
-"""A file of fixed size, mapped into memory, on disk.
+"""A memory-mapped file of fixed size on disk.
 
 The half of `files` that speaks to the kernel about pages. Populating, syncing and giving back go
 through ctypes, which lets go of the interpreter lock; Python's own `mmap(MAP_POPULATE)` and

@@ -1,4 +1,4 @@
-"""Waiting for the disk: the one place that decides that it has failed.
+"""fsync, and the one place that declares the disk failed.
 
 Every file, mapping and directory of an open store is handed out through here, so that no fsync,
 fdatasync or msync is made but by `Syncs.run`. The first that fails is final until the process

@@ -1,1 +1,1 @@
-"""Half messages: which are undecided, and how the latest ended."""
+"""Half messages: which are undecided, and how recent ones ended."""

@@ -1,4 +1,4 @@
-"""Changes of half messages, as log entries. docs/internals/half-messages.md lists their fields."""
+"""Records of half messages in the log. docs/internals/half-messages.md lists their fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fold of half messages: which are undecided, whose they are, and how often they were checked.
+"""The fold of half messages: which are undecided, their group, and their number of checks.
 
 docs/internals/half-messages.md specifies it. It holds names and numbers; the messages themselves
 lie in the log, and are kept from retention for as long as they are undecided. Of those that are

@@ -1,4 +1,4 @@
-"""How the latest half messages ended, a byte each: for whoever decides one that is decided.
+"""Outcomes of recent half messages, one byte each, to answer late decisions.
 
 Offsets of half messages are dense, so the memory is a ring of bytes by offset: the newest have a
 place in it, whatever is older has none. 0 is no outcome: undecided, never there, or forgotten.

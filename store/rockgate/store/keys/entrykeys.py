@@ -1,4 +1,4 @@
-"""The keys an entry is found by: those of a message, and those of the records in a batch.
+"""The keys of an entry: those of a message, or those of the records in a batch.
 
 What is in a batch the store does not know; whoever opens it gives a function that does.
 """

@@ -1,4 +1,4 @@
-"""Indexing the keys of what is appended: one entry at a time, or a group's messages together."""
+"""Indexes the keys of appended entries: one at a time, or a group of messages together."""
 
 from __future__ import annotations
 

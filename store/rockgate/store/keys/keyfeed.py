@@ -1,4 +1,4 @@
-"""Catching up with the key index: after there was no room for it, or too much to do at once.
+"""Catches up the key index after a full disk or a backlog.
 
 What is missed is read from the log and put a little at a time. The keys of a batch that takes long
 to open are found by a job, and put in parts; meanwhile the log may grow, and the index follows.

@@ -1,4 +1,4 @@
-"""One file of the key index: RocketMQ's IndexFile, with a seal where RocketMQ leaves a gap.
+"""A file of the key index: RocketMQ's IndexFile, with a seal in an unused field.
 
 docs/internals/key-index.md specifies it.
 

@@ -1,4 +1,4 @@
-"""Loading what the key index points at, so that a query can compare the real key."""
+"""Loads the entries that the key index points to, so that a query can compare the real key."""
 
 from __future__ import annotations
 

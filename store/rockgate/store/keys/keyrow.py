@@ -1,4 +1,4 @@
-"""The files of the key index in their directory: what they are called, and which join up."""
+"""The files of the key index in their directory: names, and which are contiguous."""
 
 from __future__ import annotations
 

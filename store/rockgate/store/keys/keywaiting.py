@@ -1,4 +1,4 @@
-"""Messages whose keys wait to be put into the key index, in the order of the log.
+"""The queue of messages to be added to the key index, in log order.
 
 Whoever sent a message is answered first. The keys of a batch are put in the next turn of the loop,
 while the client reads its answer; those of single messages within a few milliseconds, with whatever

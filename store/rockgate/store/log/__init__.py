@@ -1,1 +1,1 @@
-"""The commit log: segments, flushing, recovery, and which of its pages are resident."""
+"""The commit log: segments, flushing, recovery, and page residency."""

@@ -1,4 +1,4 @@
-"""The beginning of a run: where the log was found to end, and what must come before an append."""
+"""The start of a run: where the log ends, and what must precede the first append."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commit log: every entry of every topic, in the order in which it was accepted.
+"""The commit log: every entry of every topic, in the order it was accepted.
 
 Appending copies a body once, from the caller's buffer into the mapped segment, lets the caller
 stamp it there, and puts envelope and checksums around it. A small entry is put together first and

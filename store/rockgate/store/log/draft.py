@@ -1,4 +1,4 @@
-"""Drafts: entries that are to be appended, and how a group of them becomes the bytes of the log."""
+"""Drafts: entries to be appended, and how a group of them is encoded into the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Durability: who waits for which position, and the fsync that many of them share.
+"""Group commit: who waits for which position, and the shared fsync.
 
 `step` is the flushing thread's: it syncs everything appended so far and remembers up to where.
 `settle` runs on the store's thread afterwards and tells those who waited. Under load the next fsync

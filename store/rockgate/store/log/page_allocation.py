@@ -1,4 +1,4 @@
-"""When the log's pages are made ready ahead of the writer, and how.
+"""Prefaults the pages of the log ahead of the writer.
 
 The writer compares positions, no more; where there is work it wakes the allocator, which is a
 thread once the store has started. What the two ways of populating cost is told in `mapped`: coarse

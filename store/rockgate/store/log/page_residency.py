@@ -1,4 +1,4 @@
-"""Warmth: which stretches of the log are brought in from disk before anybody touches them.
+"""Page residency: which parts of the log are loaded from disk before they are read.
 
 Touching a page that is not in memory stops the interpreter until the disk has answered. What was
 written since the start and not long ago is in memory. The rest is cold: who wants to read it lets a

@@ -1,4 +1,4 @@
-"""Recovery: where the log ends, and what to do with what lies behind.
+"""Recovery: finds the end of the log, and decides what happens to the rest.
 
 docs/internals/recovery.md specifies it. The checkpoint durably names the flushed position. In front
 of it every byte was on disk, so damage there is damage: it is reported by file, position and

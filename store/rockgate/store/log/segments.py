@@ -1,4 +1,4 @@
-"""The commit log's files: fixed in size, named by start position, mapped, allocated ahead.
+"""The segments of the commit log: fixed size, named by start position, mapped, preallocated.
 
 An ordered row of segments that touch each other. The writer is always in the last one that holds
 entries (`active`); at most one more lies prepared behind it, so that a roll never waits for the

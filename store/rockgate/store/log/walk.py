@@ -1,4 +1,4 @@
-"""Walking the log: its entries in order, past those that concern nobody.
+"""Walks the log in order, skipping entries that are not of interest.
 
 A start goes through hundreds of thousands of entries for a few that it wants. What is passed over
 is not read: its size says where the next one stands, and each says its own position.

@@ -1,1 +1,1 @@
-"""How far each group has come in each queue."""
+"""Committed offsets of groups."""

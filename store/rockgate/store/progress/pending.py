@@ -1,4 +1,4 @@
-"""Commits that nobody waits for, until they are appended: the newest of each group and queue.
+"""Commits without a waiting client, until they are appended: the newest per group and queue.
 
 A round drains what was waiting when it began, a bounded number of records at a time. A key lies in
 one place only: a newer commit of a record that this round has not reached yet replaces it there.

@@ -1,4 +1,4 @@
-"""Progress: how far each group has come in each queue.
+"""Group progress: the committed offset of each group in each queue.
 
 Keyed by group, topic id and queue, so that what was committed in an earlier life of a topic's name
 never comes back; a topic's deletion takes its progress along, from the same log entry. When

@@ -1,4 +1,4 @@
-"""The records of progress: how one committed offset lies in memory, in a change, in a snapshot.
+"""Records of committed offsets: in memory, in the log, and in a snapshot.
 
 docs/internals/state.md specifies it. A record is bytes everywhere:
 

@@ -1,4 +1,4 @@
-"""Slices of a snapshot of progress: some thousand records each, however they are spread."""
+"""Slices of a progress snapshot: some thousand records each, however they are distributed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Committed offsets, as they are read: what a group has, and who has any."""
+"""Read access to committed offsets: by group, and by queue."""
 
 from __future__ import annotations
 

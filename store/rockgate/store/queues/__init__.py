@@ -1,1 +1,1 @@
-"""Consume queues: which offset of which queue lies where in the log."""
+"""Consume queues: the log position of each offset of each queue."""

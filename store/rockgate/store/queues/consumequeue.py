@@ -1,4 +1,4 @@
-"""Consume queues: for each queue of a topic, which offsets lie where in the log.
+"""Consume queues: for each queue of a topic, the log position of its offsets.
 
 docs/internals/consume-queue.md specifies it. A queue is derived from the log. Its units of the
 segment that is being written are in memory (the tail); those of sealed segments stay in their index

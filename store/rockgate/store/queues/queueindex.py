@@ -1,4 +1,4 @@
-"""Index files: the consume-queue units of one stretch of the log, for all queues.
+"""Index files: the consume-queue units of one range of the log, for all queues.
 
 docs/internals/consume-queue.md specifies it. One format serves two purposes:
 

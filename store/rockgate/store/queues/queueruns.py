@@ -1,4 +1,4 @@
-"""Where a queue's units lie: sealed runs in index files, and how several rows of units are one.
+"""The units of a queue: sealed runs in index files, combined into one sequence.
 
 A *source* is a row of units sorted by base offset: a run in an index file, the tail in memory, or
 the units of moved entries. Most queues read one source after the other. While an entry and its

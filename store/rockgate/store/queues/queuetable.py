@@ -1,4 +1,4 @@
-"""All consume queues, and the index files behind them.
+"""All consume queues, and their index files.
 
 The table is an index over the log like any other: `dispatch` feeds it an entry. On the append path
 the store feeds a queue directly, which must come to the same.

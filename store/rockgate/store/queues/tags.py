@@ -1,4 +1,4 @@
-"""Tag codes: the hash of a message's tag that a consume queue carries for filtering.
+"""Tag codes: the hash of a message's tag that a consume queue stores for filtering.
 
 It is Java's `String.hashCode`, because RocketMQ clients compute it on their side and compare.
 """

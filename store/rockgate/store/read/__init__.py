@@ -1,1 +1,1 @@
-"""The way out: messages by offset, position or key, never beyond what is visible."""
+"""Reading: messages by offset, position or key, never beyond what is visible."""

@@ -1,4 +1,4 @@
-"""A fold of small records by key: what somebody set for something, until it is set anew or removed.
+"""A fold of small records by key, each set or removed.
 
 docs/internals/state.md describes the bytes. A change is its format and a msgpack array of items,
 each a key and a value; without a value the record goes. All items of one call are one atomic group.

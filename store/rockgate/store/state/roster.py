@@ -1,4 +1,4 @@
-"""A roster: things in numbered places that they never leave, so that a walk may pause.
+"""A roster: items in fixed numbered slots, so that an iteration can pause.
 
 A dict cannot be walked while it changes, and listing a million keys first would hold the loop. A
 walk over places can stop after any of them and go on later: what was there when it began and is

@@ -1,4 +1,4 @@
-"""How a snapshot is cut into slices: by work and by bytes, whatever the items are.
+"""Cuts a snapshot into slices, bounded by work and by bytes.
 
 A slice is taken in one turn of the loop. A thousand small items are a millisecond of work, but a
 name may have a kilobyte and settings many, and a thousand of those are megabytes. So every fold

@@ -1,4 +1,4 @@
-"""A snapshot's bytes: written once from front to back, checked byte by byte when read.
+"""The snapshot file: written once from front to back, verified byte by byte when read.
 
 docs/internals/state.md specifies it.
 

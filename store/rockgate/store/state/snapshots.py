@@ -1,4 +1,4 @@
-"""The snapshots that are kept: which there are, which may be used, which part of the log they need.
+"""Retained snapshots: which exist, which are usable, which part of the log they need.
 
 Files are `snapshots/<replay_from>-<sequence>`, so names sort by age. The two newest are kept, and
 with them the log from the older one's `replay_from` on. While a snapshot is written its name ends

@@ -1,4 +1,4 @@
-"""Taking a snapshot: slices on the loop's thread, bytes and fsyncs in another.
+"""Takes a snapshot: slices on the event loop's thread, writes and fsyncs in another.
 
     loop     due? → begin(position) → step() once per turn, a slice each, until it says False
     thread   step(): write what was handed over; at the end sync the file, have the log synced to

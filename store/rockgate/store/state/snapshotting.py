@@ -1,4 +1,4 @@
-"""When snapshots are taken: a slice a tick on the store's thread, the bytes written beside it."""
+"""Schedules snapshots: one slice per tick, written by a worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One topic, and how topics lie in a snapshot.
+"""A topic, and its snapshot format.
 
 docs/internals/state.md specifies it. A slice is a format version and a msgpack array of the
 topics' version, topics, and log starts. Log starts are pieces of their own, because a topic may

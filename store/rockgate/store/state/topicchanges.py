@@ -1,4 +1,4 @@
-"""The change records of topics: what a topic may be, and the bodies of its state entries.
+"""Records of topics: validation, and the bodies of their entries.
 
 docs/internals/state.md specifies it. A body is a format version, a kind, and a msgpack array of
 items, so that one entry changes thousands of topics. `encode` makes as many bodies as it takes

@@ -1,4 +1,4 @@
-"""Topics: names, stable ids, queues, permissions, configs and where their queues begin.
+"""Topics: names, ids, queues, permissions, configs and queue start offsets.
 
 A topic is known by its id. A name belongs to one topic at a time; after delete and create the same
 name is another topic, with another id and a later `created_position`, and whatever the log holds

@@ -1,1 +1,1 @@
-"""Files in memory that forget what was not synced: for crash tests."""
+"""Files in memory that lose what was not synced: for crash tests."""

@@ -1,4 +1,4 @@
-"""Files in memory that forget what was not synced: the store's second listener, for crash tests.
+"""In-memory implementation of the file interface that loses unsynced data, for crash tests.
 
 A `MemoryDisk` holds one tree. Of every file it has two images: what a process sees (`visible`)
 and what the disk itself holds (`durable`); of every directory it has the names both ways and the

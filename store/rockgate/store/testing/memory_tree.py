@@ -1,4 +1,4 @@
-"""What a memory disk holds: a tree of files with two images each, and what a power cut leaves.
+"""The tree of an in-memory disk: two images of each file, and what a power failure leaves.
 
 The visible image is what a process sees, the durable one what the disk holds. A file's content
 is apart from its names, as an inode is, so that content and names are lost or kept on their own.

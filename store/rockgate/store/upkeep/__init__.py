@@ -1,1 +1,1 @@
-"""What a store does by itself: checkpoints, retention, moving, the disk's limits."""
+"""Background maintenance: checkpoints, retention, relocation, disk limits."""

@@ -1,4 +1,4 @@
-"""The checkpoint: what is known to be safe, in one small file.
+"""The checkpoint file: the flushed position and what belongs to it.
 
     slot (52 bytes, at 0 and at 4096)
     magic 8 | sequence 8 | flushed position 8 | indexed position 8 | last store time 8 |

@@ -1,4 +1,4 @@
-"""Taking checkpoints: flush the log, write the queues' units, then say so in the checkpoint file.
+"""Takes checkpoints: flush the log, write the queue units, then update the checkpoint file.
 
 The order is the whole point: the file never names what is not on disk. Each step that touches the
 disk is a job; what touches queues happens on the store's thread between two jobs.

@@ -1,4 +1,4 @@
-"""The disk's limits: past the first producers are refused, past the last all but upkeep is.
+"""Disk limits: writes are rejected above the first, everything but upkeep above the last.
 
 The first is a share of the disk that is set, or the reserve if that is more; changes of state are
 taken until no more is left than upkeep needs to get below the limits again. Readers go on.

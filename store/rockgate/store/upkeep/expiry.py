@@ -1,4 +1,4 @@
-"""Expiry: where each queue begins now, by the age and by the size of what it holds.
+"""Expiry: the start offset of each queue, by age and by size.
 
 docs/internals/retention.md specifies this module and its neighbours. A unit expires whole, by the
 time at which it was *stored*: records that were back-filled with old timestamps do not vanish at

@@ -1,4 +1,4 @@
-"""Moving: appending live entries again, so that the segment they lie in can go.
+"""Relocation: appends live entries again, so that their segment can be deleted.
 
 A moved entry is the old one with another position: offset, times, hosts, flags, body and
 properties stay. Three properties are added, because once the first segment is gone nothing else

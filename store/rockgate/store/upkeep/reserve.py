@@ -1,4 +1,4 @@
-"""The reserve: room on disk that is kept for those who must go on when others are refused.
+"""The reserve: disk space for those who must continue when others are rejected.
 
     free space      who may still have a new segment made
     much            everybody

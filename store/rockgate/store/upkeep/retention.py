@@ -1,4 +1,4 @@
-"""Retention: what may go, and the order in which it goes.
+"""Retention: which segments may be deleted, and in which order.
 
 docs/internals/retention.md specifies this module and of `expiry`, `usage`, `moving` and `disk`. One
 round reads from top to bottom in `_round`; it pauses after every slice of work and goes on with

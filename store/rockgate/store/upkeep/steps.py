@@ -1,4 +1,4 @@
-"""Steps of upkeep: each by its name, each contained, so that one that fails starves no other.
+"""Named upkeep steps, isolated so that a failing one does not starve the others.
 
 A step does a little and says whether there is more to do soon. One that raises is counted and left
 alone for a second, then for twice as long up to half a minute, while the others go on as ever. The

@@ -1,4 +1,4 @@
-"""Usage: which bytes of a sealed segment are still needed, and by whom.
+"""Usage: which bytes of a sealed segment are still live.
 
 A unit is live while its topic's life goes on, its offsets are not all below the queue's log start,
 and no later entry has taken its place (it was not moved). What lies below the log start lives on

@@ -1,1 +1,1 @@
-"""The way in: from drafts to entries of the log, and to everything derived from them."""
+"""Writing: from drafts to log entries and everything derived from them."""

@@ -1,4 +1,4 @@
-"""Appending: from what a caller wants stored to an entry in the log and everything derived from it.
+"""Appends: from a caller's draft to a log entry and everything derived from it.
 
 The queue's unit is added, folds are applied and keys are given to their index before an append
 returns, so whatever was answered can be read at once, and a fold's caller finds its change made.

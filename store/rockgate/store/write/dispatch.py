@@ -1,4 +1,4 @@
-"""Dispatch: from entries of the log to everything derived from them.
+"""Dispatch: from log entries to everything derived from them.
 
 It follows the log where appends did not feed an index directly: at a start. Each derived index
 gets every entry through one method, in log order; feeding one twice changes nothing.

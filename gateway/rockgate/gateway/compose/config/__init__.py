@@ -1,4 +1,4 @@
-"""Configuration: every room owns its dataclass of settings; this package only gathers them."""
+"""Configuration: every part owns its dataclass of settings; this package merges the sources."""
 
 from rockgate.gateway.compose.config.gather import SETTINGS, Gathered, gather
 from rockgate.gateway.compose.config.sections import Config

@@ -1,4 +1,4 @@
-"""Kafka's names for what is also a setting here, so that a Kafka person's habits and files work.
+"""Kafka's names for settings, so that Kafka broker configurations can be reused.
 
 A name is in this table only if it means the same thing here. `scale` turns the unit of Kafka's name
 into ours.

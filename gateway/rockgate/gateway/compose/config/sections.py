@@ -1,4 +1,4 @@
-"""Every setting of the server, one section per room or part. A new section is one line in Config.
+"""All settings, one section per part. Adding a section is one line in Config.
 
 A section is a frozen dataclass with defaults, owned by the room that uses it. The string under a
 field is its documentation (docs/reference/operations.md is generated from it), and `metadata` may

@@ -1,4 +1,4 @@
-"""One value: from what a person wrote to what the code uses, and back.
+"""Parsing and formatting of a single setting.
 
 A value comes as text (environment, flags) or as what TOML made of it. Every refusal is a ValueError
 whose message is the end of a sentence that starts with the setting's name: "wants a whole number,

@@ -1,1 +1,1 @@
-"""Where the numbers on `/metrics` come from: one source for each part of the server."""
+"""Sources of `/metrics`: one for each part of the server."""

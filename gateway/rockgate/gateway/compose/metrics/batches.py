@@ -1,4 +1,4 @@
-"""What became of record batches that had to be opened, for `/metrics`."""
+"""Metrics of decoded record batches."""
 
 from __future__ import annotations
 

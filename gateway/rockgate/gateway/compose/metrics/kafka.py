@@ -1,4 +1,4 @@
-"""Kafka's listener: requests, connections, throttled clients, topics, groups and their lag.
+"""Metrics of the Kafka listener: requests, connections, throttling, topics, groups and lag.
 
 Topics and groups are many, so they are walked over with pauses, and only some have series.
 """

@@ -1,4 +1,4 @@
-"""What Kafka's wire remembers of clients that may be gone: it grows with them until it expires."""
+"""Metrics of retained client state: producers, transactional ids, committed offsets."""
 
 from __future__ import annotations
 

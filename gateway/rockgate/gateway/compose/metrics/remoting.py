@@ -1,4 +1,4 @@
-"""What RocketMQ's listeners tell: requests, connections, half messages, retries, dead letters."""
+"""Metrics of the RocketMQ listeners: requests, connections, half messages, dead letters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the store tells: where the log is, how it gets to disk, what of it is still needed."""
+"""Metrics of the store: positions, fsyncs, segments, disk usage, delayed messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a request to its answer: find the handler, read the body, call, write the response.
+"""From a request to its response: find the handler, decode the body, call it, encode the response.
 
 Three fates of a request that fails are decided here, by type, and nowhere else:
 

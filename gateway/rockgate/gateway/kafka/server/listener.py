@@ -1,4 +1,4 @@
-"""Kafka's listener: makes the sessions of its connections."""
+"""The Kafka listener: creates a session for each connection."""
 
 from collections.abc import Callable
 

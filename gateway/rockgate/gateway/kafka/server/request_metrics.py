@@ -1,4 +1,4 @@
-"""What stands between sessions and dispatch and counts: requests for telemetry, rates for quotas.
+"""Counts requests between session and dispatch: metrics for telemetry, rates for quotas.
 
 Of an answer it counts the error that it tells of, and what a Fetch sends of each topic. The error
 is its own code, or the first one among what it says of single things: topics, partitions, groups.

@@ -1,4 +1,4 @@
-"""A connection that has been told to wait: nothing is read from it until that time is over.
+"""Pauses reading from a throttled connection until its throttle time is over.
 
 Who is not read from is not heard to hang up either. So it is looked at once a second whether the
 client is still there: one that dials again and again would leave a socket each time.

@@ -1,1 +1,1 @@
-"""What operators ask: what waits, which half messages are undecided, and to end either."""
+"""Operations for administrators: delayed messages, half messages, dead letters."""

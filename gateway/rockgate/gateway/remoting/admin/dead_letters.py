@@ -1,4 +1,4 @@
-"""Dead letters, for an operator: counted by group, read, and sent to where they came from.
+"""Dead letters for administrators: counted by group, read, and resent to their original topic.
 
 docs/internals/retry.md says what a dead letter has of its own. A resend is one atomic group: the
 message in its first topic, without those marks, and the word that this dead letter was sent again.

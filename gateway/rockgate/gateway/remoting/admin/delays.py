@@ -1,4 +1,4 @@
-"""What waits for its time, for an operator: counted, listed, looked at, taken back.
+"""Delayed messages for administrators: counted, listed, described, cancelled.
 
 A scan goes over the units of the schedule (docs/internals/delay.md), a slice in each turn of the
 loop and so many in each request, so that ten million waiting things hold nobody up; whoever asks

@@ -1,4 +1,4 @@
-"""Offsets that hold nothing, for whoever wants to know how many records a group is behind."""
+"""Counts offsets without a readable record, to compute consumer lag in records."""
 
 from __future__ import annotations
 

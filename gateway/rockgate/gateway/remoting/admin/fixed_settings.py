@@ -1,4 +1,4 @@
-"""Settings that RocketMQ's tools may ask for, and want to change: they are fixed while we run."""
+"""Settings that RocketMQ's tools read and try to change; they are fixed at run time."""
 
 from __future__ import annotations
 

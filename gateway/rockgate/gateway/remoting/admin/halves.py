@@ -1,4 +1,4 @@
-"""Undecided half messages, for an operator: listed, looked at, decided in their producer's place.
+"""Half messages for administrators: listed, described, committed or rolled back.
 
 An id is the offset of a half message, or the id that its producer gave it. The oldest have the
 lowest offsets, so pages go by offset. docs/internals/half-messages.md says what a decision is:

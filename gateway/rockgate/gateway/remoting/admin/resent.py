@@ -1,4 +1,4 @@
-"""Which dead letters were sent again: a fold, so that none is sent twice by mistake.
+"""Dead letters that were resent: a fold, so that none is resent twice by mistake.
 
 docs/internals/state.md has the shape of its records: a topic's id, a queue and a stretch of 1,024
 offsets, with a bit for each of them. A resend appends its message and the new record in one atomic

@@ -1,4 +1,4 @@
-"""One message for an operator to look at: what its producer sent, and the first bytes of its body.
+"""One message for administrators: what its producer sent, and the first bytes of its body.
 
 It may be a message entry, or one record of a batch entry. Nothing here changes anything, and what
 cannot be read is shown as far as it can.

@@ -1,4 +1,4 @@
-"""Who is connected: producers and consumers by group, by what their heartbeats say.
+"""Connected producers and consumers by group, from their heartbeats.
 
 A client is known by the id it gives itself and by its connection; it is forgotten when it says so,
 when its connection is lost, or when it has been silent for too long. Members of a consumer group

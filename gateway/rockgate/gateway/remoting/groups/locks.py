@@ -1,4 +1,4 @@
-"""Queues that one member of a group has for itself, so that it can read them in order.
+"""Queue locks for orderly consumption.
 
 A lock is renewed by asking again, and is free when that has not happened for a while.
 """

@@ -1,4 +1,4 @@
-"""Telling members that their group has changed (40): a few in each turn of the loop.
+"""Notifies members that their group has changed (40), a few in each turn of the event loop.
 
 A group of thousands changes with every member that comes, and one connection may be in a thousand
 groups. A group that changes again before its turn is told of once.

@@ -1,4 +1,4 @@
-"""How far groups have come, for RocketMQ's side: the same numbers that Kafka's side has.
+"""Committed offsets for RocketMQ clients: the same that Kafka clients see.
 
 A commit that nobody waits for is kept aside and appended within a second; one that is a request is
 appended, and flushed where the setting says so, before it is answered. A lower offset is taken,

@@ -1,4 +1,4 @@
-"""Groups that were set to other offsets: how their living members hear of it.
+"""Offset resets of groups, and how online members are notified.
 
 A consumer knows by itself how far it has come, and would go on from there and commit that, so a
 reset of a group with members is told to whoever pulls a queue next: PULL_OFFSET_MOVED with the new

@@ -1,4 +1,4 @@
-"""How groups may consume, as an administrator set it: a fold, so that it lasts.
+"""Subscription group configs, as set by administrators: a fold, so that they persist.
 
 docs/internals/state.md has the shape of its records: a group's name, and its settings as RocketMQ's
 JSON. A group that nobody set has RocketMQ's defaults.

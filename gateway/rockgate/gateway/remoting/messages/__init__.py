@@ -1,1 +1,1 @@
-"""Messages on RocketMQ's wire: sent, pulled, delayed, given back, half-sent and checked."""
+"""Messages on RocketMQ's protocol: send, pull, delay, send-back, half messages and checks."""

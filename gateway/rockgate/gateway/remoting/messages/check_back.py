@@ -1,4 +1,4 @@
-"""Check-back: asking live producers what became of half messages that nobody decided.
+"""Transaction checks: asks producers about half messages that are still undecided.
 
 There is one time for each undecided half message, in a heap; nothing is read from the log before
 its time has come.

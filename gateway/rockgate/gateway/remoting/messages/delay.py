@@ -1,4 +1,4 @@
-"""Delayed messages of RocketMQ's clients: where they wait, until when, and what they become.
+"""Delayed messages of RocketMQ clients: storage, due time and delivery.
 
     property                      waits in                         until
     DELAY = level                 SCHEDULE_TOPIC_XXXX, its queue   the level's time from now

@@ -1,4 +1,4 @@
-"""Half messages: taken, ended by their producers, and asked about when those say nothing.
+"""Half messages: stored, committed or rolled back by their producers, and checked otherwise.
 
 docs/internals/half-messages.md specifies it. A decision is one append: the message in its real
 queue, and the word that this half message is decided.

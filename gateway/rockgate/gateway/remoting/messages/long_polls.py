@@ -1,4 +1,4 @@
-"""How many pulls may wait, of one connection and of all together, and how much they may hold.
+"""Limits on suspended pulls: per connection, in total, and in memory.
 
 A pull that waits is a request without an answer for up to a minute, with a poll, a timer and what
 it asked. One that finds no room is refused as busy, and RocketMQ's clients come back after a while;

@@ -1,4 +1,4 @@
-"""Giving messages out: one queue from one offset on, and where to go on in every case.
+"""Reads messages for a pull: one queue from an offset on, and the next offset in every case.
 
     offset                     answer                  next offset
     in the queue               SUCCESS                 behind the last message looked at

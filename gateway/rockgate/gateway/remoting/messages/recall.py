@@ -1,4 +1,4 @@
-"""Recall handles: how a client names a delayed message that it may want back.
+"""Recall handles: how a client identifies a delayed message that it may recall.
 
 A handle is base64 of five words, `v1 topic broker time id`, as RocketMQ 5.4 writes it; a client
 reads the broker's name out of it. The id here is the unique key and, behind `@`, the offset at

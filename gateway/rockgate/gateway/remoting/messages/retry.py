@@ -1,4 +1,4 @@
-"""Retry and dead letters: what consumers give back, and what they send to retry topics themselves.
+"""Retries and dead letters: messages sent back by consumers, or sent to retry topics.
 
 docs/internals/retry.md specifies it. Either way it is one append: a copy that waits together with
 its schedule, or a dead letter.

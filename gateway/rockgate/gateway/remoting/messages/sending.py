@@ -1,4 +1,4 @@
-"""Taking messages in: what is checked, what kind of message it is, and how it is appended.
+"""Sends: validation, message type, and the append.
 
 `classify` is the one place that tells an ordinary message from one that waits for its time and from
 half a message; one for a retry topic is told by that. Whoever stores those otherwise registers for

@@ -1,4 +1,4 @@
-"""What a consumer wants of a topic: all of it, some tags, or an expression over properties.
+"""Subscription expressions: everything, tags, or SQL over properties.
 
 Tags are compared by their hash, which the queue has; the client compares the texts, as with
 RocketMQ's own broker. An expression is compiled once and asked for each message, and one pull does

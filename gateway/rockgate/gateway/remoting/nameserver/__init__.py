@@ -1,1 +1,1 @@
-"""The name server: who has which topic. It knows nothing that brokers do not tell it again."""
+"""The name server: which broker has which topic. All its state comes from broker registrations."""

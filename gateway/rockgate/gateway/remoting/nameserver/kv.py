@@ -1,4 +1,4 @@
-"""The name server's keys and values, by namespace, in `kvConfig.json` as RocketMQ keeps them.
+"""The name server's key-value configs by namespace, in `kvConfig.json` as RocketMQ stores them.
 
 One writer: changes that come while the file is being written are written together, next. Each is
 made, and answered, when the file that has it is on disk; one that could not be written is not made.

@@ -1,4 +1,4 @@
-"""What the name server answers: routes (105), brokers (103, 104, 106 …), keys and values (100 …).
+"""Processors of the name server: routes (105), brokers (103, 104, 106 …), configs (100 …).
 
 Behaviour
 - A route is what brokers last said, and what our own broker has at this moment.

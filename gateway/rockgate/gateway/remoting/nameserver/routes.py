@@ -1,4 +1,4 @@
-"""Routes: which brokers there are, what they have, and for how long that is believed.
+"""Routes: registered brokers, their topics, and when they expire.
 
 A broker registers again and again; one that does not for a while, or whose connection is lost,
 loses its routes. The broker in our own process needs no telling: it is asked (`Local`).

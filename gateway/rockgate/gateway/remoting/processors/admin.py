@@ -1,4 +1,4 @@
-"""What operators ask by codes of our own: delays, half messages, dead letters, empty offsets.
+"""Processors of rockgate's own codes: delays, half messages, dead letters, empty offsets.
 
 Behaviour
 - Requests are headers; 31002 and 31012 have a JSON array of ids as their body. Answers are JSON

@@ -1,4 +1,4 @@
-"""The broker itself: 28 what it is doing, 26 and 25 how it is set, 27, 306, 316, 329 tidying up.
+"""The broker: 28 runtime info, 26 and 25 config, 27, 306, 316, 329 cleanup.
 
 Behaviour
 - Tidying up (old files, queues and topics that nobody uses) goes on by itself, by the settings of

@@ -1,4 +1,4 @@
-"""Locks for ordered reading: 41 takes and renews them, 42 gives them up."""
+"""Queue locks for orderly consumption: 41 lock and renew, 42 unlock."""
 
 from __future__ import annotations
 

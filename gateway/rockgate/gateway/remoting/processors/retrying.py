@@ -1,4 +1,4 @@
-"""What consumers give back: 36.
+"""Messages sent back by consumers: 36.
 
 Behaviour
 - The message is named by its address, be it a message or one record of a Kafka producer's batch.

@@ -1,4 +1,4 @@
-"""Who is calling: the connection that a request came on, as processors and registries see it."""
+"""The caller: the connection of a request, as processors and registries see it."""
 
 from __future__ import annotations
 

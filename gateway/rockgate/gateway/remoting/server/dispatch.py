@@ -1,4 +1,4 @@
-"""From a command to its answer: find the processor, call it, write what it says.
+"""From a command to its response: find the processor, call it, write the response.
 
 Fates of a request that fails are decided here, by type, and nowhere else:
 

@@ -1,4 +1,4 @@
-"""What RocketMQ's listener says no with: one code and one remark, told to the client.
+"""Errors of RocketMQ requests: a response code and a remark for the client.
 
     Refused         a request that was understood and is not done
 

@@ -1,4 +1,4 @@
-"""RocketMQ's listeners: the broker's and the name server's make the same kind of sessions."""
+"""The RocketMQ listeners: broker and name server use the same kind of session."""
 
 from __future__ import annotations
 

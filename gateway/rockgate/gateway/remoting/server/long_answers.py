@@ -1,4 +1,4 @@
-"""Answers with very many rows: put together a little in each turn of the loop, and bounded.
+"""Large responses: built in slices on the event loop, and bounded.
 
 Rows are encoded one by one, so that neither making them nor writing them holds the loop; whoever
 makes them must bear that things change meanwhile.

@@ -1,4 +1,4 @@
-"""What names may be that RocketMQ's clients give: the limits that its own clients keep.
+"""Validates names from RocketMQ clients, with the limits of RocketMQ's own clients.
 
 Names are kept for as long as what they name, and written into the log; a client says any it likes.
 """

@@ -1,4 +1,4 @@
-"""A step of upkeep that looks every few seconds: what a round of it costs is not paid each time."""
+"""An upkeep step that runs every few seconds instead of on every tick."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Topics on RocketMQ's wire, and the broker that name servers are told about."""
+"""Topics on RocketMQ's protocol, and the broker that is registered with name servers."""

@@ -1,4 +1,4 @@
-"""The broker of this process, as its name server asks it, and where it says that it is."""
+"""The broker of this process, as its name server sees it, and its advertised address."""
 
 from __future__ import annotations
 

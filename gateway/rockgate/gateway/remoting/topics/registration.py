@@ -1,4 +1,4 @@
-"""Telling other name servers about our broker: again and again, and at once when topics change.
+"""Registers the broker with external name servers: periodically, and when topics change.
 
 One task for each name server, because each may be away on its own. Ours needs no telling.
 """

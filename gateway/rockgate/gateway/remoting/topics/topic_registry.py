@@ -1,4 +1,4 @@
-"""Topics as RocketMQ knows them: by its names, with read and write queues, created by a send.
+"""Topics as RocketMQ clients see them: names, read and write queues, creation on send.
 
 Names are RocketMQ's here; `mapping.names` turns them into the store's. The system topics of a
 RocketMQ broker are there from the start, and internal on Kafka's side.

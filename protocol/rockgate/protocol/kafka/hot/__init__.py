@@ -1,1 +1,1 @@
-"""Hand codecs for the four bodies that carry data: Produce and Fetch, request and response."""
+"""Hand-written codecs of Produce and Fetch, requests and responses."""

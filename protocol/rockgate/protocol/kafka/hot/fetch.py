@@ -1,4 +1,4 @@
-"""Fetch by hand: requests in, responses out.
+"""The hand-written Fetch codec: requests in, responses out.
 
 Requests are walked as `hot.produce` walks its own: the usual shape here, everything else by the
 declared codec, which alone refuses. Versions before 12 are left to it altogether: read by hand they

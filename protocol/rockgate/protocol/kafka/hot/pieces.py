@@ -1,4 +1,4 @@
-"""What the hand codecs of Produce and Fetch share: a bound, and the small parts of a response."""
+"""Shared parts of the hand-written codecs: a limit, and the small fields of a response."""
 
 from collections.abc import Sequence
 from struct import Struct

@@ -1,4 +1,4 @@
-"""Produce by hand: requests in, responses out.
+"""The hand-written Produce codec: requests in, responses out.
 
 A request is walked once by offset; each partition's records are a slice of the frame. The walk
 knows the usual shape only. Whatever it does not expect (text beyond ASCII, null records, tagged

@@ -1,4 +1,4 @@
-"""Produce with one batch: most requests of most producers, read and answered in a step each.
+"""Produce with a single batch, the most common request: decoded and answered in one step each.
 
 From v9 on. Whatever is not of the usual form is None here and left to `hot.produce`, which reads
 the same values out of all that this module takes; a test holds the two together.

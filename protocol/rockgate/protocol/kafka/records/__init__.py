@@ -1,1 +1,1 @@
-"""Record batches: the header that is read and stamped, and the records that are rarely opened."""
+"""Record batches: headers, which are read and stamped, and records, which are rarely decoded."""

@@ -1,4 +1,4 @@
-"""What a batch may become when it is opened: the one rule of which is too much, and for whom.
+"""Limits on a batch that is decoded: size, records and headers.
 
 Three kilobytes may hold gigabytes, or one record of fifteen million headers. So whoever opens a
 batch does it within bounds, which are looked at twice: by what the batch declares (its size, its

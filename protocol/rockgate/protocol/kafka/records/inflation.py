@@ -1,4 +1,4 @@
-"""How large compressed records become, told without opening them where the format allows it.
+"""The decompressed size of a batch, found without decompressing it where the format allows.
 
 Thirty kilobytes may hold megabytes, and whoever opens them in a place where time is short must know
 before. Snappy's blocks say how large they become and cannot become larger. Blocks of LZ4 and zstd

@@ -1,4 +1,4 @@
-"""Putting records of other batches together to a new one, without taking them apart.
+"""Combines records of several batches into a new one without decoding them.
 
 A record is copied as it lies: key, value and the headers that are kept are pieces of the batch that
 it comes from, and only what stands before them is written anew. So a record of megabytes costs its

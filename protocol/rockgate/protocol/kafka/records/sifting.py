@@ -1,4 +1,4 @@
-"""Sifting a batch: which of its records have something in their headers, and the batch of the rest.
+"""Splits a batch by its records' headers: the matching records, and a batch of the rest.
 
 A batch is opened once and its records are passed over by their lengths. Only those are read in
 which a hint turns up (bytes that a wanted header's name must have), so that a batch without any

@@ -1,4 +1,4 @@
-"""Skimming a batch: the times or the keys of its records, or one of them, and nothing else.
+"""Reads only timestamps, keys or a single record of a batch.
 
 Records are stepped over by their lengths, and of each only the front is read: what a record has
 behind its key, a million headers for instance, costs nothing. What is not read is not checked.

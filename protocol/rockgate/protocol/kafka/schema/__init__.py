@@ -1,4 +1,4 @@
-"""Kafka's messages, declared once: the language they are written in and the codecs made of them.
+"""Kafka's messages declared once: the declaration language and the codecs generated from it.
 
 - `kinds`: what a field can hold. `declare`: `@struct`, `@message`, `field`.
 - `layout`: a declaration seen in one version.

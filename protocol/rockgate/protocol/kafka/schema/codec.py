@@ -1,4 +1,4 @@
-"""Bytes to typed messages and back: the one way in and out for everybody else.
+"""Encodes and decodes typed messages: the public interface of the generated codecs.
 
 Codecs are generated from the declarations on first use, one per message and version, and kept.
 Whatever the bytes are, `decode` returns a value or raises MalformedMessage; it never takes more

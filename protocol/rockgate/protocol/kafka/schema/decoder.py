@@ -1,4 +1,4 @@
-"""Writes, for one message in one version, the Python function that decodes it.
+"""Generates the Python function that decodes a message in one version.
 
 The function walks the bytes once with a running position. Neighbouring fields of constant size, and
 the length that leads the next field, are read by one `struct` call; structs are made without their

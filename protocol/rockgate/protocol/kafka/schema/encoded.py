@@ -1,4 +1,4 @@
-"""Array elements whose bytes were made earlier: kept for many responses, or made piece by piece."""
+"""Array elements encoded in advance: cached for many responses, or encoded in slices."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Writes, for one message in one version, the Python function that encodes it.
+"""Generates the Python function that encodes a message in one version.
 
 Neighbouring fields of constant size, the arrays of numbers between them and the length that leads
 the next field are written by one `struct` call; the pieces are joined once at the end. Values are

@@ -1,4 +1,4 @@
-"""The kinds of value a field can hold: what Python sees and how it lies on the wire.
+"""Field types: their Python type and their wire encoding.
 
 A kind is a plain description. It knows its Python type, its zero value and the shape of its bytes;
 it does not read or write them. `reference` turns kinds into constructs and `decoder`/`encoder` turn

@@ -1,4 +1,4 @@
-"""A declaration seen in one version: which fields are there, in what order, and how small.
+"""A declaration in one version: its fields, their order and minimum size.
 
 Both codecs are built from layouts, so what a version contains is decided here and only here.
 """

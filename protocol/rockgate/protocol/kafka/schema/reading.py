@@ -1,4 +1,4 @@
-"""What generated decoders call when one line will not do: the rare paths and the refusals."""
+"""Runtime support of generated decoders: rare paths and errors."""
 
 from collections.abc import Callable
 from functools import cache

@@ -1,4 +1,4 @@
-"""Declarations as constructs: the readable codec that the generated ones must agree with.
+"""Declarations as constructs: the reference for the generated codecs.
 
 Never on the request path. It exists to be obviously right: one construct per struct, one per field,
 built from the same layouts as the generated code and sharing none of it.

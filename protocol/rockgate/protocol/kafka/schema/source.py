@@ -1,4 +1,4 @@
-"""Python source in the making, with a note on every line of which field it serves.
+"""A builder of Python source that records which field each line belongs to.
 
 The generated codecs keep no track of where they are: that would cost on every field. When one of
 them fails, the number of the failing line gives the field's path back, and the loop counters that

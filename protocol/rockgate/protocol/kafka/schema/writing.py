@@ -1,4 +1,4 @@
-"""What generated encoders call when one line will not do."""
+"""Runtime support of generated encoders."""
 
 from collections.abc import Callable
 from struct import Struct

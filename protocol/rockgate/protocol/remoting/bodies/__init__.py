@@ -1,1 +1,1 @@
-"""The JSON bodies of requests and answers, by family. `javajson` reads and writes them."""
+"""JSON bodies of requests and responses, by family. `javajson` encodes and decodes them."""

@@ -1,4 +1,4 @@
-"""Bodies about clients: heartbeats, who is connected, how a group is set."""
+"""Bodies about clients: heartbeats, connections, group configs."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Bodies of the name server: routes, the cluster, and what a broker says when it registers."""
+"""Bodies of the name server: routes, cluster info, broker registration."""
 
 import msgspec
 

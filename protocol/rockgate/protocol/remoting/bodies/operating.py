@@ -1,4 +1,4 @@
-"""Bodies of what an operator asks: codes of our own, 31000 to 31099. Plain JSON."""
+"""Bodies of rockgate's admin requests, codes 31000 to 31099. Plain JSON."""
 
 import msgspec
 

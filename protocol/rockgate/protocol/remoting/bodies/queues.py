@@ -1,4 +1,4 @@
-"""Message queues by name, as bodies mention them, and what is said about each."""
+"""Message queues in bodies, and the values reported for each."""
 
 import msgspec
 

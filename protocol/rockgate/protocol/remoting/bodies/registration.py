@@ -1,4 +1,4 @@
-"""What a broker says when it registers: JSON, or a compressed form of the same.
+"""The body of a broker registration: JSON, or its compressed form.
 
 Compressed, it is a zlib stream of texts with their lengths in front: the table's version as JSON,
 how many topics there are, each topic as words with spaces between, and the filter servers as JSON.

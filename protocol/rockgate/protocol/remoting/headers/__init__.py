@@ -1,4 +1,4 @@
-"""The typed headers of requests and answers, by code: text on the wire, values here.
+"""Typed headers of requests and responses, by code: strings on the wire, values here.
 
 A header is a msgspec struct whose fields are named as Java names them (in camel case on the wire).
 Numbers and booleans travel as text; a field that is not declared is passed over, as RocketMQ does,

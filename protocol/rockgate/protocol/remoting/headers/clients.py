@@ -1,4 +1,4 @@
-"""Headers about who is connected: unregistering, lists, questions passed on to a client."""
+"""Headers about clients: unregistration, lists, requests forwarded to a client."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Numbers that fit Java's types, which headers are made of; and the header with nothing in it."""
+"""Integers bounded to Java's types, and the empty header."""
 
 from typing import Annotated, TypeAlias
 

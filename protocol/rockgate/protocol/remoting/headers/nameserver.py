@@ -1,4 +1,4 @@
-"""Headers of the name server: routes, brokers, and its keys and values."""
+"""Headers of the name server: routes, brokers, key-value configs."""
 
 import msgspec
 

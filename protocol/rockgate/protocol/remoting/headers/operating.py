@@ -1,4 +1,4 @@
-"""Headers of what an operator asks: codes of our own, 31000 to 31099."""
+"""Headers of rockgate's admin requests, codes 31000 to 31099."""
 
 import msgspec
 

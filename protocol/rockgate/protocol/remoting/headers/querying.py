@@ -1,4 +1,4 @@
-"""Headers of looking messages up: by key (12), by place (33), by offset (321)."""
+"""Headers of message queries: by key (12), by position (33), by offset (321)."""
 
 import msgspec
 

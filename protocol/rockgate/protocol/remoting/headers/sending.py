@@ -1,4 +1,4 @@
-"""Headers of what puts a message in: send in three forms, send-back, reply, recall."""
+"""Headers of sends: three forms of send, send-back, reply, recall."""
 
 import msgspec
 

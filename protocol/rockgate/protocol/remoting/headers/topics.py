@@ -1,4 +1,4 @@
-"""Headers of topics: made, changed, described, deleted."""
+"""Headers of topics: create, update, describe, delete."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Headers of half messages: the decision (37) and the question about it (39)."""
+"""Headers of half messages: end (37) and check (39)."""
 
 import msgspec
 

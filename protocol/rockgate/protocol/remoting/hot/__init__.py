@@ -1,1 +1,1 @@
-"""The headers that travel with every message, read and written by hand: send and pull."""
+"""Hand-written codecs of the headers of sends and pulls."""

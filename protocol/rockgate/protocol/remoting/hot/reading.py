@@ -1,4 +1,4 @@
-"""Reading a command: the frequent ones in JSON with their types at once, all others plainly.
+"""Decodes commands: the frequent ones in JSON with typed headers at once, others generically.
 
 Java writes a header's code first. Where the first bytes are those of a send, a pull or the end of a
 half message, one pass of a decoder made for that header reads everything; it takes half the time of

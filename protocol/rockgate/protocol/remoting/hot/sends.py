@@ -1,4 +1,4 @@
-"""The header of sends, put together by hand: what is the same for one queue is written once.
+"""The hand-written encoder of send headers: the constant part of a queue is encoded once.
 
 What differs from send to send is a few numbers and the properties, so a header is one formatted
 text; it takes a tenth of the time of a declared header through an encoder. Parity with that is a

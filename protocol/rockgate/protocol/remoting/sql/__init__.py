@@ -1,4 +1,4 @@
-"""SQL92 filters: an expression over a message's properties, compiled once, asked for each message.
+"""SQL92 filters: an expression over message properties, compiled once, evaluated per message.
 
     expression  = and { OR and }
     and         = not { AND not }

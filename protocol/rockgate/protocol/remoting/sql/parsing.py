@@ -1,4 +1,4 @@
-"""From the words of an expression to a function that says whether a message is wanted."""
+"""Compiles the tokens of an expression into a predicate on messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of an expression: texts, numbers, names, keywords and signs, each with its place."""
+"""Tokenizer of expressions: strings, numbers, names, keywords and signs, with positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the parts of an expression come to for one message, in three-valued logic.
+"""Evaluates the parts of an expression for one message, in three-valued logic.
 
 A part is a function from properties to a value. Texts compare with texts, numbers with numbers; a
 property that meets a number is read as one. What cannot be compared is None: not known.
