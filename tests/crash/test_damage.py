@@ -131,7 +131,7 @@ def test_a_store_without_its_queue_indexes_makes_them_again() -> None:
 def test_a_segment_size_that_changed_is_refused_by_name() -> None:
     disk, _ = stopped(seeded())
     config = replace(CONFIG, segment_bytes=2 * CONFIG.segment_bytes)
-    with pytest.raises(SettingChanged, match="segment_bytes 8192, the setting is 16384 now") as no:
+    with pytest.raises(SettingChanged, match="segment_bytes=8192, but the setting is 16384") as no:
         World(config, disk.killed())
     assert "damaged" not in str(no.value)
     assert "set store.segment_bytes to 8192" in str(no.value)

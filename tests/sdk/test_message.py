@@ -48,8 +48,8 @@ def test_what_no_broker_would_take_is_refused(message: Message, why: str) -> Non
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ({"properties": {"a\x01": "b"}}, "holds a separator"),
-        ({"properties": {"a": "b\x02"}}, "holds a separator"),
+        ({"properties": {"a\x01": "b"}}, "contains a separator"),
+        ({"properties": {"a": "b\x02"}}, "contains a separator"),
         ({"properties": {"a": "b" * 32_768}}, "the maximum is 32,767"),
         ({"properties": {"a": "\udc80"}}, "invalid Unicode"),
         ({"delay": 0}, "must be 1 to 18, not 0"),

@@ -108,7 +108,7 @@ def test_a_log_without_its_last_file_is_refused() -> None:
     disk = MemoryDisk()
     log = stopped(disk, 80, flushed=80, is_clean=True)
     disk.root().child("commitlog").remove(segment_name(log.segments.active.start))
-    with pytest.raises(StoreCorrupt, match="a file is missing"):
+    with pytest.raises(StoreCorrupt, match="a segment is missing"):
         opened(disk.killed())
 
 

@@ -35,7 +35,7 @@ def test_another_reason_and_the_end_are_told_and_then_the_first_again(
     assert caplog.messages == [
         "deliveries deferred reason=full",
         "deliveries deferred reason=closed",
-        "deliveries go on",
+        "deliveries resumed",
         "deliveries deferred reason=again",
     ]
 

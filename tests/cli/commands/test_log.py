@@ -178,7 +178,7 @@ def test_a_segment_size_that_was_set_otherwise_is_no_damage(
     assert result.exit_code == 1
     assert result.stdout.startswith("Clean: ")
     last = result.stdout.splitlines()[-1]
-    assert "made with segment_bytes 65536, the setting is 8388608 now" in last
+    assert "created with segment_bytes=65536, but the setting is 8388608" in last
     assert "set store.segment_bytes to 65536" in last
     result = run("repair", "--data-dir", data, "--truncate-at", 0, "--force")
     assert result.exit_code == 1
@@ -243,7 +243,7 @@ def test_a_repair_that_is_not_possible_ends_with_1_and_says_why(data: Path) -> N
     place = positions(data)[5]
     result = run("repair", "--data-dir", data, "--truncate-at", place + 1)
     assert result.exit_code == 1
-    assert f"what stands at {place} ends at" in result.stderr
+    assert f"the entry at {place} ends at" in result.stderr
 
 
 def test_a_repair_beside_a_running_server_is_refused(data: Path, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_what_makes_no_sense_ends_with_2_and_what_cannot_start_with_1(tmp_path: 
     status, errors = refused(*data, "--config", str(file))
     assert status == 2 and "lissten" in errors
     status, errors = refused(*data, "--namesrv", "off")
-    assert status == 1 and "needs a listener" in errors
+    assert status == 1 and "requires a listener" in errors
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         status, errors = refused(*data, "--namesrv", address)

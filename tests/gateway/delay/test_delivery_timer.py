@@ -108,7 +108,7 @@ def test_a_failed_step_is_not_the_last(caplog: pytest.LogCaptureFixture) -> None
     schedule.fails = False
     schedule.clock.advance(FAILED_MS / 1_000)
     assert len(schedule.came_ms) == 1
-    assert "a delivery failed" in caplog.text
+    assert "delivery of delayed messages failed" in caplog.text
     assert list(schedule.delivering.failures()) == [("deliveries", 1)]
 
 

@@ -85,7 +85,7 @@ def test_an_address_in_use_is_told_with_the_flag_that_changes_it() -> None:
 
 @pytest.mark.parametrize(
     ("host", "reason"),
-    [("192.0.2.1", "no local interface has this address"), ("no.such.invalid", "is not known")],
+    [("192.0.2.1", "no local interface has this address"), ("no.such.invalid", "unknown host")],
 )
 def test_a_host_that_is_not_ours_is_told(host: str, reason: str) -> None:
     with pytest.raises(BindError, match=reason):

@@ -63,7 +63,7 @@ def test_bytes_that_are_not_compressed_are_refused(kind: Compression, data: byte
 
 
 def test_a_stream_that_is_cut_off_is_refused() -> None:
-    with pytest.raises(MalformedContent, match="cut off"):
+    with pytest.raises(MalformedContent, match="truncated"):
         decompress(zlib.compress(b"hello " * 100)[:-5], Compression.ZLIB)
 
 
@@ -73,7 +73,7 @@ def test_without_cramjam_zlib_still_works_and_the_others_say_why_not(
     monkeypatch.setattr(compression, "_cramjam", None)
     assert decompress(compress(b"x", Compression.ZLIB), Compression.ZLIB) == b"x"
     for kind in (Compression.LZ4, Compression.ZSTD):
-        with pytest.raises(MalformedContent, match="needs cramjam"):
+        with pytest.raises(MalformedContent, match="requires cramjam"):
             decompress(b"", kind)
-        with pytest.raises(MalformedContent, match="needs cramjam"):
+        with pytest.raises(MalformedContent, match="requires cramjam"):
             compress(b"", kind)

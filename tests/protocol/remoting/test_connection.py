@@ -85,7 +85,7 @@ def test_more_requests_than_may_wait_are_refused() -> None:
     client = Connection(pending_max=2)
     client.request(11)
     client.request(11)
-    with pytest.raises(TooManyPending, match="2 requests wait"):
+    with pytest.raises(TooManyPending, match="2 requests are already in flight"):
         client.request(11)
 
 

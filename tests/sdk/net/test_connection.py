@@ -247,7 +247,7 @@ def test_a_peer_that_breaks_the_protocol_is_left() -> None:
         asking = asyncio.create_task(link.request(1, timeout_s=5))
         await settle()
         peer.transport.tell(b"\x00\x00\x00\x08\x07\x00\x00\x00junk")
-        with pytest.raises(Unreachable, match="violated the protocol: header encoding 7"):
+        with pytest.raises(Unreachable, match="violated the protocol: unknown header encoding 7"):
             await asking
         assert peer.transport.is_closing()
         await link.close()

@@ -116,7 +116,7 @@ def test_a_snapshot_in_which_something_waits_twice_is_damage() -> None:
     folded = Folded()
     folded.schedule((7, NOW_MS))
     [piece] = folded.delay.snapshot()
-    with pytest.raises(StoreCorrupt, match="waits twice"):
+    with pytest.raises(StoreCorrupt, match="duplicate delayed message"):
         Folded().delay.restore([piece, piece])
 
 

@@ -64,7 +64,7 @@ def test_a_whole_log_is_found_whole() -> None:
     assert found == list(range(100))
     assert (end.end, end.entry_count) == (log.end, 100)
     assert end.last_store_ms == log.last_store_ms
-    assert end.reason == "nothing was written there"
+    assert end.reason == "unwritten space"
 
 
 def test_an_empty_log_ends_where_it_begins() -> None:
@@ -134,7 +134,7 @@ def test_an_entry_that_belongs_at_another_position_ends_the_log() -> None:
     _, segments = restarted(disk)
     end, found = recovered(segments)
     assert end.end == log.end
-    assert end.reason == "the entry says it stands at 0"
+    assert end.reason == "entry claims position 0"
     assert found == list(range(10))
 
 
@@ -295,11 +295,11 @@ def test_every_kind_of_damage_in_front_of_it_names_its_reason() -> None:
     assert whole is not None
     original = bytes(whole)
     kinds: list[tuple[int, bytes, str]] = [
-        (0, bytes(8), "nothing was written"),
-        (0, b"\x7f\xff\xff\xff", "passes the"),
-        (4, b"\0\0\0\1", "magic 0x00000001 is unknown"),
-        (28, bytes(8), "says it stands at 0"),
-        (100, b"\xff", "body's checksum"),
+        (0, bytes(8), "unwritten space"),
+        (0, b"\x7f\xff\xff\xff", "exceeds the"),
+        (4, b"\0\0\0\1", "unknown magic 0x00000001"),
+        (28, bytes(8), "claims position 0"),
+        (100, b"\xff", "body checksum mismatch"),
     ]
     for at, data, reason in kinds:
         scribble(log, position + at, data)
@@ -327,7 +327,7 @@ def test_a_segment_missing_at_the_end_refuses_to_start() -> None:
     disk.root().child("commitlog").remove(segment_name(log.segments.active.start))
     _, segments = restarted(disk)
     for start in (0, places(log)[5], log.segments.active.start, end):
-        with pytest.raises(StoreCorrupt, match="a file is missing"):
+        with pytest.raises(StoreCorrupt, match="a segment is missing"):
             recovered(segments, start, end)
 
 
@@ -336,7 +336,7 @@ def test_a_segment_missing_at_the_beginning_refuses_to_start() -> None:
     log = filled(disk, 100)
     disk.root().child("commitlog").remove(segment_name(0))
     _, segments = restarted(disk)
-    with pytest.raises(StoreCorrupt, match="a file is missing"):
+    with pytest.raises(StoreCorrupt, match="a segment is missing"):
         recovered(segments, 0, log.end)
 
 

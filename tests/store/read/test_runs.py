@@ -196,5 +196,5 @@ def test_an_index_that_points_to_another_entry_is_corrupt(place: int) -> None:
             view[place + 7] ^= 1
     with pytest.raises(StoreCorrupt, match="remove queueindex/ to rebuild"):
         world.sizes(0)
-    with pytest.raises(StoreCorrupt, match="there is no entry of offset 2 there"):
+    with pytest.raises(StoreCorrupt, match="no entry for offset 2 there"):
         world.store.reader.messages(world.queue, 2, ALL, ALL, at_least_one=True, cold=None)

@@ -29,9 +29,9 @@ def test_past_the_limit_producers_get_a_clear_error() -> None:
     with pytest.raises(StoreFull) as refused:
         keeping.fill("orders", 1)
     text = str(refused.value)
-    assert f"{keeping.store.retention.disk.used_percent:.1f} % full" in text
-    assert "disk_used_percent_max is 80" in text
-    assert "shorten retention" in text
+    assert f"{keeping.store.retention.disk.used_percent:.1f} % exceeds" in text
+    assert "disk_used_percent_max (80)" in text
+    assert "lower the retention" in text
 
 
 def test_past_the_limit_readers_go_on_and_state_changes_are_taken() -> None:

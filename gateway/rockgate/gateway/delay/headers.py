@@ -66,7 +66,7 @@ def wait_of(headers: Sequence[Header]) -> Wait | None:
         return None
     level = found.get(LEVEL, 0)
     if level < 0:
-        raise ValueError(f"header {LEVEL} is {level}, and levels begin with 1")
+        raise ValueError(f"header {LEVEL} must be at least 1, not {level}")
     if level:
         return Wait(level, 0, True)
     for name, unit_ms in FROM_NOW.items():
@@ -82,7 +82,7 @@ def _number(name: str, value: bytes | None) -> int:
     # Python's int takes more than Java's long does: spaces, underscores, other digits.
     if value is None or not _NUMBER.fullmatch(value):
         shown = "null" if value is None else repr(value[:40].decode("ascii", "replace"))
-        raise ValueError(f"header {name} is {shown}, not a decimal number as text")
+        raise ValueError(f"header {name} must be a decimal number, not {shown}")
     return int(value)
 
 
@@ -113,7 +113,9 @@ class Terms(NamedTuple):
     def check(self, wait: Wait, now_ms: int) -> None:
         """ValueError if a record is to wait for too long."""
         if not wait.level and (ahead_ms := self.due_ms(wait, now_ms) - now_ms) > self.delay_ms_max:
-            raise ValueError(f"a delay of {ahead_ms} ms, and {self.delay_ms_max} ms is the longest")
+            raise ValueError(
+                f"delay of {ahead_ms:,} ms exceeds the maximum of {self.delay_ms_max:,} ms"
+            )
 
 
 def asked_of(headers: tuple[Header, ...]) -> Asked | None:

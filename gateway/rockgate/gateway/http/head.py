@@ -52,9 +52,9 @@ class HeadReader:
         if end >= 0:
             return parse(bytes(self._received[:end]))
         if len(self._received) > HEAD_BYTES_MAX:
-            raise HeadRefused(431, f"a head of more than {HEAD_BYTES_MAX} bytes")
+            raise HeadRefused(431, f"request head exceeds {HEAD_BYTES_MAX:,} bytes")
         if b"\r\n" not in self._received and len(self._received) > LINE_BYTES_MAX:
-            raise HeadRefused(414, f"a request line of more than {LINE_BYTES_MAX} bytes")
+            raise HeadRefused(414, f"request line exceeds {LINE_BYTES_MAX:,} bytes")
         return None
 
 
@@ -62,20 +62,20 @@ def parse(head: bytes) -> Request:
     """The request of a whole head, without the empty line that ends it."""
     line, *headers = head.split(b"\r\n")
     if len(line) > LINE_BYTES_MAX:
-        raise HeadRefused(414, f"a request line of more than {LINE_BYTES_MAX} bytes")
+        raise HeadRefused(414, f"request line exceeds {LINE_BYTES_MAX:,} bytes")
     match = _REQUEST_LINE.fullmatch(line)
     if match is None:
         raise HeadRefused(400, "not an HTTP/1.x request line")
     method, target, major, _ = match.groups()
     if major != b"1":
-        raise HeadRefused(505, "only HTTP/1.x is spoken here")
+        raise HeadRefused(505, "only HTTP/1.x is supported")
     if len(headers) > HEADERS_MAX:
         raise HeadRefused(431, f"more than {HEADERS_MAX} headers")
     if not all(_HEADER.fullmatch(header) for header in headers):
-        raise HeadRefused(400, "a malformed header line")
+        raise HeadRefused(400, "malformed header line")
     if method not in METHODS:
-        raise HeadRefused(405, "only GET and HEAD are answered here")
+        raise HeadRefused(405, "only GET and HEAD are supported")
     if not target.startswith(b"/"):
-        raise HeadRefused(400, "a target that is not a path")
+        raise HeadRefused(400, "request target is not a path")
     path = target.partition(b"?")[0].decode("ascii", "replace")
     return Request(path=path, is_head=method == b"HEAD")

@@ -1,4 +1,4 @@
-"""The envelope of messages that are made of one batch, and the ends of some of them."""
+"""The common parts of the envelopes of all messages of a batch."""
 
 from __future__ import annotations
 

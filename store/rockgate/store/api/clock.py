@@ -1,4 +1,4 @@
-"""Time, as the store and its users ask for it."""
+"""The clock of the store and its users, and the log of deferred work."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def entry_of(log: CommitLog, queue: QueueView, unit: Unit) -> Slice:
 def misplaced(queue: QueueView, offset: int, position: int) -> StoreCorrupt:
     """Return the error of a unit that points to no entry of its own."""
     return StoreCorrupt(
-        f"the index of queue {queue.queue_id} of {queue.topic.decode()}",
+        f"index of queue {queue.queue_id} of {queue.topic.decode()}",
         position,
-        f"there is no entry of offset {offset} there; remove queueindex/ to rebuild",
+        f"no entry for offset {offset} there; remove queueindex/ to rebuild it",
     )

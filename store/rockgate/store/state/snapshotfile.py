@@ -210,7 +210,9 @@ class SnapshotReader:
         for _ in range(section.slice_count):
             yield self._next_slice(end)
         if self._at != end:
-            raise StoreCorrupt(self._file.name, self._at, f"{section.name} does not end here")
+            raise StoreCorrupt(
+                self._file.name, self._at, f"section {section.name} has an unexpected length"
+            )
 
     def _next_slice(self, end: int) -> bytes:
         at = self._at

@@ -1,4 +1,4 @@
-"""What a store's upkeep consists of: the steps that its tick takes, a little of each at a time.
+"""The upkeep of a store: the steps of its tick, each in small slices.
 
 Steps are of two kinds. Those of the first touch files of this store alone, so whoever has one open
 takes them. Those of the second append to the log: they are for who has begun an epoch in it.
@@ -88,13 +88,13 @@ def begin_epoch(appender: Appender, epochs: Epochs, beginning: Beginning, number
         appender.upkeep.append_state(TOPIC, change)
     except StoreFull as error:
         if held is None or was_read_only:
-            held = StoreFull(f"nothing is written since the start: {error}")
+            held = StoreFull(f"read-only since start: {error}")
         appender.fail(held)
         if not epochs.is_awaited:
-            _log.error("reading only for now: %s", appender.failure)
+            _log.error("read-only for now: %s", appender.failure)
         epochs.is_awaited, epochs.awaited_number = True, number
         return
     epochs.is_awaited = False
     appender.refusal = appender.state_refusal = None
     if not was_read_only:
-        _log.info("there is room for the epoch of this start: writing goes on")
+        _log.info("space for the epoch of this start is available: accepting writes")

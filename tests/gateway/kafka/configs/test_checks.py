@@ -27,15 +27,15 @@ def test_of_a_config_given_twice_the_last_holds() -> None:
 
 def test_an_unknown_config_is_refused_with_the_nearest() -> None:
     assert refusal(("retention.msec", "1")) == (
-        "unknown topic config 'retention.msec'; did you mean 'retention.ms'?"
+        "Unknown topic config 'retention.msec'; did you mean 'retention.ms'?"
     )
-    assert refusal(("zzz", "1")) == "unknown topic config 'zzz'"
+    assert refusal(("zzz", "1")) == "Unknown topic config 'zzz'."
     assert len(refusal(("x" * 30_000, "1"))) < 200
 
 
 def test_a_wrong_value_is_refused_with_the_config_and_what_it_wants() -> None:
     assert refusal(("retention.ms", "soon")) == (
-        "retention.ms must be an integer of at least -1, not 'soon'"
+        "Config retention.ms must be an integer of at least -1, not 'soon'."
     )
     assert refusal(("remote.storage.enable", "true")) == (
         "Config remote.storage.enable must be false, not 'true'."
@@ -44,12 +44,12 @@ def test_a_wrong_value_is_refused_with_the_config_and_what_it_wants() -> None:
 
 def test_a_config_without_a_value_is_refused() -> None:
     assert refusal(("retention.ms", None)) == "Config retention.ms requires a value."
-    assert refusal(("retention.msec", None)).startswith("unknown topic config")
+    assert refusal(("retention.msec", None)).startswith("Unknown topic config")
 
 
 def test_configs_that_contradict_each_other_are_refused() -> None:
     reason = refusal(("min.compaction.lag.ms", "10"), ("max.compaction.lag.ms", "5"))
-    assert reason == "min.compaction.lag.ms 10 is above max.compaction.lag.ms 5"
+    assert reason == "min.compaction.lag.ms (10) must not exceed max.compaction.lag.ms (5)."
     TOPICS.check_together({"min.compaction.lag.ms": "10"})
 
 
@@ -60,7 +60,7 @@ def test_one_config_can_be_asked_for() -> None:
 
 def test_each_type_of_resource_has_a_table_of_its_own() -> None:
     assert "consumer.session.timeout.ms" in GROUPS and "retention.ms" not in GROUPS
-    with pytest.raises(RequestError, match="unknown group config"):
+    with pytest.raises(RequestError, match="Unknown group config"):
         GROUPS.read_value("retention.ms", "1")
 
 

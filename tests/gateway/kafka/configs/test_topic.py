@@ -55,5 +55,5 @@ def test_a_config_is_documented_and_takes_its_own_default(config: TopicConfig) -
 
 
 def test_the_documentation_of_compaction_says_that_there_is_none_yet() -> None:
-    assert "keeps every record" in TOPIC_CONFIGS["cleanup.policy"].documentation
+    assert "all records are retained" in TOPIC_CONFIGS["cleanup.policy"].documentation
     assert "without a key" in TOPIC_CONFIGS["cleanup.policy"].documentation

@@ -286,9 +286,9 @@ async def test_a_full_disk_is_told_of_the_topics_that_it_kept_out(
 
     monkeypatch.setattr(world.store.topics, "create_many", full)
     results = await world.create(topic("a"), topic("b b"))
-    assert [(result.error_code, result.error_message[:15]) for result in results] == [
+    assert [(result.error_code, result.error_message[:23]) for result in results] == [
         (ErrorCode.KAFKA_STORAGE_ERROR, "no space left on device"),
-        (ErrorCode.INVALID_TOPIC_EXCEPTION, "Topic name 'b b"),
+        (ErrorCode.INVALID_TOPIC_EXCEPTION, "Topic name 'b b' is inv"),
     ]
 
 

@@ -127,7 +127,7 @@ async def test_documentation_is_given_when_asked_for(version: int) -> None:
     found = await world.configs_of((TOPIC, "a", None), version=version, documentation=True)
     for name, config in found.items():
         assert config.documentation == TOPIC_CONFIGS[name].documentation
-    assert "keeps every record" in found["cleanup.policy"].documentation
+    assert "all records are retained" in found["cleanup.policy"].documentation
     assert "No effect" in found["segment.bytes"].documentation
     assert (await world.configs_of((TOPIC, "a", None)))["segment.ms"].documentation is None
 

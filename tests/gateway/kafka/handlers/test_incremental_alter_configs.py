@@ -115,11 +115,11 @@ async def test_what_other_protocols_keep_with_a_topic_stays() -> None:
         ([("retention.mss", SET, "1")], ErrorCode.INVALID_CONFIG, "mean 'retention.ms'"),
         ([("segment.ms", APPEND, "1")], ErrorCode.INVALID_CONFIG, "is not a list"),
         ([("segment.ms", SUBTRACT, "1")], ErrorCode.INVALID_CONFIG, "is not a list"),
-        ([("no.such", APPEND, "1")], ErrorCode.INVALID_CONFIG, "unknown topic config"),
+        ([("no.such", APPEND, "1")], ErrorCode.INVALID_CONFIG, "Unknown topic config"),
         ([(POLICY, APPEND, "squeeze")], ErrorCode.INVALID_CONFIG, "must be a list of"),
         ([("segment.ms", SET, None)], ErrorCode.INVALID_REQUEST, "requires a value"),
         ([(POLICY, APPEND, None)], ErrorCode.INVALID_REQUEST, "requires a value"),
-        ([("segment.ms", 9, "1")], ErrorCode.INVALID_REQUEST, "no operation 9"),
+        ([("segment.ms", 9, "1")], ErrorCode.INVALID_REQUEST, "Unknown operation 9."),
         (
             [("segment.ms", SET, "1"), ("segment.ms", DELETE, None)],
             ErrorCode.INVALID_REQUEST,
@@ -128,7 +128,7 @@ async def test_what_other_protocols_keep_with_a_topic_stays() -> None:
         (
             [("min.compaction.lag.ms", SET, "9"), ("max.compaction.lag.ms", SET, "8")],
             ErrorCode.INVALID_CONFIG,
-            "is above",
+            "must not exceed",
         ),
     ],
 )

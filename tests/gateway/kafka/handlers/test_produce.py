@@ -233,7 +233,7 @@ def test_a_compacted_topic_takes_no_record_without_a_key_and_names_each() -> Non
     refused = listener.send(build_batch(records, base_offset=0))
     assert refused.error_code == ErrorCode.INVALID_RECORD
     assert [index for index, _ in refused.record_errors] == [0, 3, 6, 9]
-    assert refused.error_message is not None and "4 records are bad" in refused.error_message
+    assert refused.error_message is not None and "4 invalid records" in refused.error_message
     assert listener.send(batch_of(2)).error_code == 0
 
 

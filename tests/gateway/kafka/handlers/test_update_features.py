@@ -29,11 +29,11 @@ async def update(version: int, *levels: tuple[str, int]) -> UpdateFeaturesRespon
 @pytest.mark.parametrize(
     ("feature", "level", "reason"),
     [
-        ("metadata.version", 1, "does not exist here"),
-        ("metadata.version", 0, "does not exist here"),
-        ("transaction.version", 1, "stays at level 2"),
-        ("transaction.version", 0, "stays at level 2"),
-        ("transaction.version", 99, "stays at level 2"),
+        ("metadata.version", 1, "does not exist and cannot be set"),
+        ("metadata.version", 0, "does not exist and cannot be set"),
+        ("transaction.version", 1, "is fixed at level 2"),
+        ("transaction.version", 0, "is fixed at level 2"),
+        ("transaction.version", 99, "is fixed at level 2"),
     ],
 )
 async def test_no_level_is_changed(version: int, feature: str, level: int, reason: str) -> None:

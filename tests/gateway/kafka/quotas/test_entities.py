@@ -23,10 +23,10 @@ def test_an_entity_has_its_parts_in_order_of_type() -> None:
     [
         ([], "at least one component"),
         ([("nobody", "x")], "Unknown entity type nobody"),
-        ([("client-id", "")], "empty client-id"),
-        ([("user", "u" * 1_001)], "longer than 1000"),
+        ([("client-id", "")], "client-id must not be empty"),
+        ([("user", "u" * 1_001)], "exceeds 1,000"),
         ([("ip", "localhost")], "not an IP address"),
-        ([("ip", "10.0.0.1"), ("user", "u")], "by itself"),
+        ([("ip", "10.0.0.1"), ("user", "u")], "cannot be combined"),
     ],
 )
 def test_what_is_no_entity_is_refused(parts: list[Part], reason: str) -> None:
@@ -59,9 +59,14 @@ def test_quotas_are_numbers_above_zero(entity: tuple[Part, ...], quota: str, val
         (CLIENT, "producer_byte_rate", 99.0, "the minimum is 100"),
         (CLIENT, "producer_byte_rate", 1e300, "integer"),
         (ADDRESS, "connection_creation_rate", 5.5, "integer"),
-        (CLIENT, "connection_creation_rate", 5.0, "no quota connection_creation_rate for users"),
+        (
+            CLIENT,
+            "connection_creation_rate",
+            5.0,
+            "Unknown quota connection_creation_rate for user",
+        ),
         (ADDRESS, "producer_byte_rate", 5.0, "Unknown quota producer_byte_rate for ip"),
-        (CLIENT, "nothing", 5.0, "no quota nothing"),
+        (CLIENT, "nothing", 5.0, "Unknown quota nothing"),
     ],
 )
 def test_what_is_no_quota_is_refused(

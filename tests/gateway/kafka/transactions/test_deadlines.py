@@ -121,7 +121,7 @@ def test_a_large_transaction_that_cannot_be_ended_holds_up_no_other(
         states: Sequence[Intake],
     ) -> None:
         if marker.producer_id == producers["bad"].id:
-            raise StoreFull("no room on disk")
+            raise StoreFull("no space left on device")
         real(markers, marker, partitions, states)
 
     monkeypatch.setattr(Markers, "append", append)

@@ -151,7 +151,7 @@ def test_who_decides_what_nobody_knows_is_told_so(decision: int, offset: int) ->
 def test_another_group_decides_nothing_and_an_unknown_offset_is_no_error() -> None:
     world = HalfWorld()
     half = world.prepare()
-    with pytest.raises(Refused, match="producer group payers"):
+    with pytest.raises(Refused, match="belongs to producer group 'payers', not 'thieves'"):
         world.halves.commit(half.offset, "thieves")
     assert world.halves.commit(77, "payers") is None
     assert len(world.undecided) == 1

@@ -118,7 +118,7 @@ def test_an_unknown_topic_is_made_with_the_queues_that_the_client_wants(
         ({"b": "SCHEDULE_TOPIC_XXXX"}, ResponseCode.NO_PERMISSION, "forbidden"),
         ({"b": "TBW102", "e": 99}, ResponseCode.SYSTEM_ERROR, "queueId[99] is illegal"),
         ({"e": "x"}, ResponseCode.INVALID_PARAMETER, "Expected `int`"),
-        ({"i": "TAGS\x01" + "x" * 40_000}, ResponseCode.MESSAGE_ILLEGAL, "properties"),
+        ({"i": "TAGS\x01" + "x" * 40_000}, ResponseCode.MESSAGE_ILLEGAL, "Properties are"),
         ({"i": "DELAY\x01x\x02"}, ResponseCode.MESSAGE_ILLEGAL, "DELAY 'x' is not a number."),
         ({"m": "true"}, ResponseCode.MESSAGE_ILLEGAL, "batch"),
     ],

@@ -103,7 +103,7 @@ def test_filters_are_kept_within_bytes() -> None:
         ("TAG", " || ", "has no tags"),
         ("SQL92", "a = 1 OR " * 2_000, "expression of 17,999 characters"),
         ("SQL92", "a", None),
-        ("XPATH", "a", "unknown"),
+        ("XPATH", "a", "Unknown expression type 'XPATH'"),
     ],
 )
 def test_what_is_too_much_is_refused(kind: str, text: str, why: str | None) -> None:

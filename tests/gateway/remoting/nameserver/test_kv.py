@@ -113,7 +113,7 @@ def test_sizes_and_counts_have_bounds(tmp_path: Path, monkeypatch: pytest.Monkey
             await kept.put("s", "larger", "x" * 65_536)
         await kept.put("s", "large", "small again")
         await put_all(kept, "second", "third")
-        with pytest.raises(ValueError, match="more than 3 keys"):
+        with pytest.raises(ValueError, match="the maximum of 3 keys has been reached"):
             await put_all(kept, "fourth")
         await kept.put("space", "third", "one that is there may change")
         await kept.delete("space", "third")

@@ -178,8 +178,8 @@ def test_a_batch_rebuilt_with_nothing_left_still_takes_its_offsets() -> None:
         ("10 00 00 00 01 01 02 04 00", "header key of 2 bytes"),
         ("0c 00 00 01 01 01 00", "offset delta -1"),
         ("0e 00 00 d0 0f 01 01 00", "offset delta 1000"),
-        ("0e 00 00 00 01 01 00 00", "ends 1 bytes off"),
-        ("0a 00 00 00 01 01 00", "ends 1 bytes off"),
+        ("0e 00 00 00 01 01 00 00", "length is off by 1 bytes"),
+        ("0a 00 00 00 01 01 00", "length is off by 1 bytes"),
         ("ff ff ff ff ff 00", "varint over 32 bits"),
         ("ff ff ff ff 1f", "varint over 32 bits"),
         ("20 00 ff ff ff ff ff ff ff ff ff ff 00 00 01 01 00", "varint over 64 bits"),
@@ -214,7 +214,7 @@ def test_a_timestamp_outside_int64_is_malformed() -> None:
     bad = with_payload(bytes.fromhex("0c 00 02 00 01 01 00"))
     header = read_header(bad)._replace(base_timestamp=2**63 - 1)
     batch.HEADER.pack_into(bad, 0, *header)
-    with pytest.raises(MalformedBatch, match="no int64"):
+    with pytest.raises(MalformedBatch, match="out of range"):
         read_records(bad)
 
 

@@ -134,7 +134,7 @@ class Alteration(Generic[Asked, Result]):
         try:
             if KEY(asked) in self._repeated:
                 raise RequestError(
-                    ErrorCode.INVALID_REQUEST, "the resource is named more than once"
+                    ErrorCode.INVALID_REQUEST, "Resource appears more than once in the request."
                 )
             resources = self._alterable.of(asked)
             planned = self._planned_for(resources, asked)
@@ -196,5 +196,6 @@ def _check_once(configs: Iterable[NamedConfig]) -> None:
     for name, count in counts.items():
         if count > 1:
             raise RequestError(
-                ErrorCode.INVALID_REQUEST, f"config {name[:80]!r} is given more than once"
+                ErrorCode.INVALID_REQUEST,
+                f"Config {name[:80]!r} appears more than once in the request.",
             )

@@ -119,19 +119,15 @@ class TopicResources:
 
     def _find(self, name: str) -> TopicView:
         if not name:
-            raise RequestError(ErrorCode.INVALID_REQUEST, "a topic resource has a name")
+            raise RequestError(ErrorCode.INVALID_REQUEST, "A topic resource requires a name.")
         topic = self._catalog.find(name)
         if topic is None:
             if not names.is_legal(name):
-                raise RequestError(
-                    ErrorCode.INVALID_TOPIC_EXCEPTION, "no topic can have such a name"
-                )
-            raise RequestError(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no topic of this name"
-            )
+                raise RequestError(ErrorCode.INVALID_TOPIC_EXCEPTION, "Topic name is invalid.")
+            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "Topic does not exist.")
         if topic.is_internal:
             raise RequestError(
-                ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"topic {topic.name} is the server's own"
+                ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"Topic '{topic.name}' is an internal topic."
             )
         return topic
 
@@ -147,7 +143,7 @@ class GroupResources:
     def config(self, name: str) -> Mapping[str, str]:
         """What is set for a group."""
         if not name:
-            raise RequestError(ErrorCode.INVALID_REQUEST, "a group resource has a name")
+            raise RequestError(ErrorCode.INVALID_REQUEST, "A group resource requires a name.")
         return self._configs.of(ResourceType.GROUP, name)
 
     def text(self, config: Mapping[str, str], name: str) -> str:
@@ -200,11 +196,11 @@ class Alterable:
 
     def _refuse_broker(self, asked: Resource) -> None:
         check_broker(asked.resource_name, self._node_id)
-        told = "the server's settings are read when it starts"
+        told = "Broker configs cannot be changed at run time."
         for given in asked.configs:
             config = self._broker_configs.get(given.name)
             if config is not None and config.setting is not None:
-                told += f"; set {config.setting!r} in its configuration and start it again"
+                told += f" Set {config.setting!r} in the configuration and restart the server."
                 break
         raise RequestError(ErrorCode.INVALID_REQUEST, told)
 
@@ -214,20 +210,23 @@ def unserved(resource_type: int) -> str:
     try:
         kind = ResourceType(resource_type).name.lower().replace("_", " ")
     except ValueError:
-        return f"there is no resource type {resource_type}"
-    return f"resources of type {kind} have no configs here"
+        return f"Unknown resource type {resource_type}."
+    return f"Resource type {kind} has no configs."
 
 
 def check_broker(name: str, node_id: int) -> None:
     """INVALID_REQUEST unless this is the broker, or all of them, that is meant."""
     if name not in ("", str(node_id)):
         raise RequestError(
-            ErrorCode.INVALID_REQUEST, f"there is no broker {name[:40]!r}, only {node_id}"
+            ErrorCode.INVALID_REQUEST,
+            f"Broker {name[:40]!r} does not exist; this broker is {node_id}.",
         )
 
 
 def check_this_broker(name: str, node_id: int) -> None:
     """INVALID_REQUEST unless it is this node that is meant, by its id."""
     if not name:
-        raise RequestError(ErrorCode.INVALID_REQUEST, "a broker logger resource names a broker")
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, "A broker logger resource requires a broker id."
+        )
     check_broker(name, node_id)

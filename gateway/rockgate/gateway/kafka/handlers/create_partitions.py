@@ -94,12 +94,10 @@ class CreatePartitions:
         """The topic that shall grow, or RequestError; so many partitions are planned."""
         topic = self._catalog.find(asked.name)
         if topic is None:
-            raise RequestError(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no topic of this name"
-            )
+            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "Topic does not exist.")
         if topic.is_internal:
             raise RequestError(
-                ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"topic {topic.name} is the server's own"
+                ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"Topic '{topic.name}' is an internal topic."
             )
         had, count = topic.queue_count, asked.count
         most = self._catalog.topic_partitions_max
@@ -112,8 +110,8 @@ class CreatePartitions:
             if len(asked.assignments) != count - had:
                 raise RequestError(
                     ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                    f"{count - had} new partitions want as many assignments,"
-                    f" not {len(asked.assignments)}",
+                    f"Adding {count - had:,} partitions requires {count - had:,} assignments; "
+                    f"got {len(asked.assignments):,}.",
                 )
             self._replicas.check_assignment(each.broker_ids for each in asked.assignments)
         self._catalog.check_room(planned_count + count - had)
@@ -151,7 +149,9 @@ class Growth:
         """Check a topic."""
         try:
             if asked.name in self._repeated:
-                raise RequestError(ErrorCode.INVALID_REQUEST, "the topic is named more than once")
+                raise RequestError(
+                    ErrorCode.INVALID_REQUEST, "Topic appears more than once in the request."
+                )
             topic = self._handler.plan(asked, self._planned_count)
             more = asked.count - topic.queue_count
             if not self._is_dry:

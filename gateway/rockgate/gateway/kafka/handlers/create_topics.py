@@ -127,7 +127,7 @@ class CreateTopics:
         """The topic that shall be created, or RequestError; so many partitions are planned."""
         name = asked.name
         if self._catalog.find(name) is not None:
-            raise RequestError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} exists")
+            raise RequestError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic {name!r} already exists.")
         names.check_new(name)
         count = self._partition_count(asked)
         self._catalog.check_room(planned_count + count)
@@ -140,7 +140,7 @@ class CreateTopics:
             if count != SERVER_S_CHOICE or asked.replication_factor != SERVER_S_CHOICE:
                 raise RequestError(
                     ErrorCode.INVALID_REQUEST,
-                    "with an assignment, partition count and replication factor must be -1",
+                    "Partition count and replication factor must be -1 if replicas are assigned.",
                 )
             check_numbering([each.partition_index for each in asked.assignments])
             self._replicas.check_assignment(each.broker_ids for each in asked.assignments)
@@ -212,7 +212,9 @@ class Creating:
         """Check a topic."""
         try:
             if asked.name in self._repeated:
-                raise RequestError(ErrorCode.INVALID_REQUEST, "the topic is named more than once")
+                raise RequestError(
+                    ErrorCode.INVALID_REQUEST, "Topic appears more than once in the request."
+                )
             new = self._handler.plan(asked, self._planned_count)
             if not self._is_dry:
                 self._handler.charge(self._call, new.partition_count)

@@ -34,7 +34,7 @@ from rockgate.protocol.kafka.messages.find_coordinator import (
 MANY_SINCE = 4
 _TYPES = {type_.value: type_ for type_ in CoordinatorType}
 _REFUSALS = {
-    2: "share groups are not supported by this server",
+    2: "Share groups are not supported.",
 }
 
 
@@ -51,7 +51,7 @@ class FindCoordinator:
         """Name a node for each key."""
         type_ = _TYPES.get(request.key_type)
         if type_ is None:
-            reason = _REFUSALS.get(request.key_type, f"there is no key type {request.key_type}")
+            reason = _REFUSALS.get(request.key_type, f"Unknown key type {request.key_type}.")
             return self._refuse(request, call, reason)
 
         def answer(key: str) -> Now[Coordinator]:

@@ -72,7 +72,7 @@ class HeldScheduling:
         queue = self._queues.find(*item.key)
         unit = None if queue is None else queue.find(item.base)
         if queue is None or unit is None or unit.base != item.base:
-            log.error("a batch that was held is gone queue=%d offset=%d", item.key[1], item.base)
+            log.error("held batch is missing queue=%d offset=%d", item.key[1], item.base)
             self._append(item, [], item.done_count, is_last=True)
             return True
         if unit.base >= self._reader.high_watermark(queue):
@@ -96,7 +96,9 @@ class HeldScheduling:
     def _pass_over(self, item: Held, reason: _Unreadable) -> None:
         """Try a damaged batch again later, behind the others, and tell of it once."""
         if self._told.is_new((item.key, item.base)):
-            log.error("delayed records wait for a repair reason=%s", reason)
+            log.error(
+                "delivery of delayed records stopped until the log is repaired reason=%s", reason
+            )
         self._held.put_last(item)
         self._not_before_ms = self._clock.monotonic_ms() + RETRY_MS
 
@@ -153,4 +155,4 @@ class _Unreadable(StoreError):
 
 
 def _unreadable(unit: Unit, damage: Exception) -> _Unreadable:
-    return _Unreadable(f"the batch at position {unit.position} is not readable: {damage}")
+    return _Unreadable(f"batch at position {unit.position} is unreadable: {damage}")

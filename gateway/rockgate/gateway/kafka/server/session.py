@@ -35,7 +35,7 @@ from rockgate.protocol.kafka.errors import ProtocolError
 from rockgate.protocol.kafka.keys import ApiKey
 
 log = logging.getLogger(__name__)
-_LINES = Lines(log, "the Kafka port")
+_LINES = Lines(log, "the Kafka listener")
 
 SURE_COUNT: Final = 4
 """So many requests that came together are started without a look at the clock."""

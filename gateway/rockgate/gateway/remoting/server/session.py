@@ -32,7 +32,7 @@ from rockgate.protocol.remoting.command import Buffer, Command, Fields
 from rockgate.protocol.remoting.connection import Connection
 
 log = logging.getLogger(__name__)
-_LINES = Lines(log, "a RocketMQ port")
+_LINES = Lines(log, "a RocketMQ listener")
 
 TURN_SECONDS: Final = 0.01
 """How long requests of one connection are started before others get their turn."""
@@ -275,4 +275,4 @@ def _log_answer(command: Command, peer: Peer, size: int) -> None:
 
 def _log_dropped(size: int, peer: Peer) -> None:
     """Answers came that nobody waits for, or nobody any more."""
-    log.info("dropped answers that nobody waits for size=%d %s", size, peer)
+    log.info("discarded responses without a waiting request size=%d %s", size, peer)

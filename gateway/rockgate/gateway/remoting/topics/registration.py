@@ -92,11 +92,13 @@ class Registrar:
                     answer = await self._register(link)
                     if answer.code:
                         log.warning(
-                            "name server refuses us address=%s: %s", address, shown(answer.remark)
+                            "name server rejected the registration address=%s: %s",
+                            address,
+                            shown(answer.remark),
                         )
                 except OSError as error:  # the client's Unreachable and TimedOut among them
                     if not was_told:
-                        log.warning("name server is away address=%s: %s", address, error)
+                        log.warning("name server is unreachable address=%s: %s", address, error)
                     was_told = True
                 await self._pause(changed)
         finally:
