@@ -14,7 +14,7 @@ import pytest
 from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.compose.app import Server
 from rockgate.gateway.compose.config.gather import gather
-from rockgate.gateway.delay.visible_batch import Shown
+from rockgate.gateway.delay.visible_batch import VisibleBatches
 from rockgate.gateway.kafka.configs.topic_settings import SettingsCache
 from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
 from rockgate.gateway.kafka.fetch.sessions import FetchSessions
@@ -28,7 +28,7 @@ from rockgate.gateway.transcode.transcoder import Transcoder
 
 ONE_OF: tuple[type, ...] = (
     *(BatchThreads, Durability, FetchSessions, Opening, PartitionReader, QueueSizes),
-    *(SettingsCache, Shown, Transcoder, Transcoding, Waiting),
+    *(SettingsCache, VisibleBatches, Transcoder, Transcoding, Waiting),
 )
 
 

@@ -1,8 +1,8 @@
-from rockgate.gateway.delay.cache import Kept
+from rockgate.gateway.delay.cache import PositionCache
 
 
 def test_what_was_used_last_stays_longest() -> None:
-    kept: Kept[str] = Kept(10)
+    kept: PositionCache[str] = PositionCache(10)
     kept.put(1, "a", 4)
     kept.put(2, "b", 4)
     assert kept.get(1) == "a"
@@ -12,7 +12,7 @@ def test_what_was_used_last_stays_longest() -> None:
 
 
 def test_the_newest_stays_whatever_its_size() -> None:
-    kept: Kept[str] = Kept(10)
+    kept: PositionCache[str] = PositionCache(10)
     kept.put(1, "a", 4)
     kept.put(2, "b", 40)
     assert 1 not in kept

@@ -8,7 +8,7 @@ from tests.gateway import fakes
 
 from rockgate.gateway.kafka.request.handler import Answer
 from rockgate.gateway.kafka.request.peer import Peer
-from rockgate.gateway.kafka.server.dispatch import Waiting
+from rockgate.gateway.kafka.server.dispatch import PendingAnswer
 from rockgate.gateway.kafka.server.session import Session
 from rockgate.protocol.kafka.connection import ClientConnection, Exchange
 from rockgate.protocol.kafka.keys import ApiKey
@@ -17,7 +17,7 @@ from rockgate.protocol.kafka.keys import ApiKey
 class Script(fakes.Script):
     """Dispatch of Kafka's listener."""
 
-    def dispatch(self, exchange: Exchange, peer: Peer) -> Answer | Waiting:
+    def dispatch(self, exchange: Exchange, peer: Peer) -> Answer | PendingAnswer:
         body = bytes(exchange.body)
         future = self.start(body)
         if future is not None:
@@ -26,7 +26,7 @@ class Script(fakes.Script):
         return [] if said is None else [said]
 
 
-class _Later(Waiting):
+class _Later(PendingAnswer):
     __slots__ = ()
 
     def __init__(self, future: "asyncio.Future[Answer]") -> None:

@@ -18,7 +18,7 @@ from rockgate.gateway.kafka.produce.delay_schedule import HeldScheduling
 from rockgate.gateway.kafka.produce.redelivery import Redelivering
 from rockgate.gateway.kafka.request.peer import Call, Peer
 from rockgate.gateway.net.address import Address
-from rockgate.gateway.storage.cold_reads import Warming
+from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.transcode.batches import Transcoding
 from rockgate.gateway.transcode.keys import record_keys
@@ -59,7 +59,7 @@ class KafkaWorld(World):
         self.waiting = Waiting(self.hand)
         self.waiting.follow(self.store)
         self.epochs = LeaderEpochs(self.store.epochs, self.store.reader)
-        self.warming = Warming(self.store.warmth, self.store.log)
+        self.warming = ColdReads(self.store.warmth, self.store.log)
         self.settings = SettingsCache(TopicDefaults())
         self.delays = RecordDelays(store=self.store, held=self.folds.held, terms=TERMS)
         self.scheduling = HeldScheduling(store=self.store, held=self.folds.held, terms=TERMS)

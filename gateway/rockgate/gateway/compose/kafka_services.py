@@ -47,7 +47,7 @@ from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.markers import Markers
 from rockgate.gateway.runtime.identity import Identity
-from rockgate.gateway.storage.cold_reads import Warming
+from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.topics.config import TopicsConfig
@@ -70,7 +70,7 @@ class ReadPath:
         threads: BatchThreads,
     ) -> None:
         self.epochs = LeaderEpochs(store.epochs, store.reader)
-        self.warming = Warming(store.warmth, store.log)
+        self.warming = ColdReads(store.warmth, store.log)
         self.reader = PartitionReader(
             reader=store.reader,
             epochs=self.epochs,

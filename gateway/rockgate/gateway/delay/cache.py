@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Kept(Generic[T]):
+class PositionCache(Generic[T]):
     """A cache. The newest stays even if it is larger than the bound: somebody is about to ask."""
 
     def __init__(self, bytes_max: int) -> None:

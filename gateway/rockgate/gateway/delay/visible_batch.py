@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from rockgate.gateway.batches.threads import BatchThreads
-from rockgate.gateway.delay.cache import Kept
+from rockgate.gateway.delay.cache import PositionCache
 from rockgate.gateway.delay.headers import open_batch, open_politely
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import DELAYED
@@ -30,7 +30,7 @@ _OVERHEAD: Final = 200
 log = logging.getLogger(__name__)
 
 
-class Shown:
+class VisibleBatches:
     """Batches as readers get them. One for all that read; belongs to the loop's thread."""
 
     def __init__(
@@ -38,7 +38,7 @@ class Shown:
     ) -> None:
         self._lookup = lookup
         self._threads = threads or BatchThreads()
-        self._kept: Kept[Buffer] = Kept(bytes_max)
+        self._kept: PositionCache[Buffer] = PositionCache(bytes_max)
 
     def batch(self, found: Slice, later: list[Place] | None) -> Buffer | None:
         """Return what is shown of a marked entry; None if it was noted in `later`.

@@ -10,7 +10,7 @@ from rockgate.gateway.net.receiving import Receiving
 log = logging.getLogger(__name__)
 
 
-class Kept(Protocol):
+class OpenSession(Protocol):
     """A session, as its listener sees it."""
 
     held_bytes: int
@@ -29,7 +29,7 @@ class Kept(Protocol):
         """Close at once."""
 
 
-S = TypeVar("S", bound=Kept)
+S = TypeVar("S", bound=OpenSession)
 
 
 class Connections(Generic[S]):

@@ -13,7 +13,7 @@ from rockgate.store.api.log import Log, Place, Warmth
 from rockgate.store.api.queues import Unit
 
 
-class Warming:
+class ColdReads:
     """Brings in entries of one store's log."""
 
     def __init__(self, warmth: Warmth, log: Log) -> None:

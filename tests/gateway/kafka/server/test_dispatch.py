@@ -9,7 +9,7 @@ import pytest
 from rockgate.gateway.kafka.request.errors import CODES, RequestError, code_of
 from rockgate.gateway.kafka.request.handler import LARGE_SIZE, Answer, AnyHandler, Large, row
 from rockgate.gateway.kafka.request.peer import Call, Peer
-from rockgate.gateway.kafka.server.dispatch import Dispatcher, Waiting
+from rockgate.gateway.kafka.server.dispatch import Dispatcher, PendingAnswer
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.net.stream import Disconnect
 from rockgate.gateway.storage.durability import Late
@@ -95,7 +95,7 @@ async def test_a_handler_that_knows_its_answer_is_a_plain_call() -> None:
 
 async def test_a_handler_that_must_wait_returns_an_awaitable() -> None:
     outcome = dispatcher(waiting_for(ok)).dispatch(exchange(), PEER)
-    assert isinstance(outcome, Waiting)
+    assert isinstance(outcome, PendingAnswer)
     await outcome.future
     assert read(outcome.answer()).producer_id == 5
 
@@ -103,7 +103,7 @@ async def test_a_handler_that_must_wait_returns_an_awaitable() -> None:
 async def test_a_future_of_the_handlers_own_is_used_as_it_is() -> None:
     future: asyncio.Future[InitProducerIdResponse] = asyncio.get_running_loop().create_future()
     outcome = dispatcher(lambda _: future).dispatch(exchange(), PEER)
-    assert isinstance(outcome, Waiting) and outcome.future is future
+    assert isinstance(outcome, PendingAnswer) and outcome.future is future
     future.cancel()
 
 
@@ -111,7 +111,7 @@ async def outcome_of(act: Act, *, waits: bool) -> InitProducerIdResponse:
     if not waits:
         return read(dispatcher(act).dispatch(exchange(), PEER))
     outcome = dispatcher(waiting_for(act)).dispatch(exchange(), PEER)
-    assert isinstance(outcome, Waiting)
+    assert isinstance(outcome, PendingAnswer)
     await asyncio.wait([outcome.future])
     return read(outcome.answer())
 
@@ -170,7 +170,7 @@ async def test_what_ends_a_connection_passes_through(error: Exception) -> None:
     with pytest.raises(type(error)):
         dispatcher(raising(error)).dispatch(exchange(), PEER)
     outcome = dispatcher(waiting_for(raising(error))).dispatch(exchange(), PEER)
-    assert isinstance(outcome, Waiting)
+    assert isinstance(outcome, PendingAnswer)
     await asyncio.wait([outcome.future])
     with pytest.raises(type(error)):
         outcome.answer()
@@ -199,11 +199,11 @@ async def test_a_version_that_is_not_served_may_have_an_answer_instead() -> None
 # Large requests
 
 
-def large(act: Act, **options: Any) -> Waiting:
+def large(act: Act, **options: Any) -> PendingAnswer:
     """What becomes of a request that is large."""
     body = encode(InitProducerIdRequest(transaction_timeout_ms=5), VERSION) + bytes(LARGE_SIZE)
     outcome = dispatcher(act, **options).dispatch(exchange(body), PEER)
-    assert isinstance(outcome, Waiting)
+    assert isinstance(outcome, PendingAnswer)
     return outcome
 
 
@@ -241,7 +241,7 @@ async def test_the_refusal_of_a_large_request_is_made_in_a_thread_too() -> None:
     table = Dispatcher([row(api.INIT_PRODUCER_ID, lambda _: handler)], None)
     body = encode(InitProducerIdRequest(transaction_timeout_ms=5), VERSION) + bytes(LARGE_SIZE)
     outcome = table.dispatch(exchange(body), PEER)
-    assert isinstance(outcome, Waiting)
+    assert isinstance(outcome, PendingAnswer)
     await outcome.future
     assert read(outcome.answer()).error_code == ErrorCode.INVALID_REQUEST
     assert threads and threading.main_thread() not in threads
@@ -258,7 +258,7 @@ async def test_what_comes_behind_a_large_request_waits_until_that_has_taken_effe
         return ok(request)
 
     outcome = dispatcher(act).dispatch(exchange(body), peer)
-    assert isinstance(outcome, Waiting)
+    assert isinstance(outcome, PendingAnswer)
     assert peer.reading_count == 1
     await outcome.future
     assert (peer.reading_count, order) == (0, ["acted", "resumed"])
@@ -269,7 +269,7 @@ async def test_a_large_request_that_is_cancelled_or_broken_holds_nobody_back() -
     body = encode(InitProducerIdRequest(transaction_timeout_ms=5), VERSION) + bytes(LARGE_SIZE)
     cancelled = dispatcher(ok).dispatch(exchange(body), peer)
     broken = dispatcher(ok).dispatch(exchange(b"\x00\x02\xff\xff" + bytes(LARGE_SIZE)), peer)
-    assert isinstance(cancelled, Waiting) and isinstance(broken, Waiting)
+    assert isinstance(cancelled, PendingAnswer) and isinstance(broken, PendingAnswer)
     assert peer.reading_count == 2
     cancelled.future.cancel()
     await asyncio.wait([cancelled.future, broken.future])
@@ -286,7 +286,7 @@ async def test_a_decoder_may_leave_a_request_to_the_thread() -> None:
 
     table = dispatcher(ok, decode=leave, decode_large=reading, is_bulk=False)
     outcome = table.dispatch(exchange(), PEER)
-    assert isinstance(outcome, Waiting)
+    assert isinstance(outcome, PendingAnswer)
     await outcome.future
     assert read(outcome.answer()).producer_id == 5
 
@@ -306,7 +306,7 @@ async def test_a_large_request_that_cannot_be_served_gets_its_code() -> None:
 async def test_a_large_request_that_cannot_be_read_ends_the_connection() -> None:
     body = b"\x00\x02\xff\xff" + bytes(LARGE_SIZE)
     outcome = dispatcher(ok).dispatch(exchange(body), PEER)
-    assert isinstance(outcome, Waiting)
+    assert isinstance(outcome, PendingAnswer)
     await asyncio.wait([outcome.future])
     with pytest.raises(MalformedMessage):
         outcome.answer()

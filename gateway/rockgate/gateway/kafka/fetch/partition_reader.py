@@ -32,7 +32,7 @@ from rockgate.store.api.read import BATCHES_MAX, Alike, Reader, Slice
 from rockgate.store.errors import StoreError
 
 
-class Kept(Protocol):
+class MadeBatches(Protocol):
     """Batches that were made of messages, by the position of the first."""
 
     def get(self, position: int) -> tuple[bytearray, int] | None:
@@ -46,7 +46,7 @@ class Transcoder(Protocol):
     """Knows how messages of the other side look as records."""
 
     @property
-    def kept(self) -> Kept:
+    def kept(self) -> MadeBatches:
         """What was made lately."""
 
     def batch(self, queue: Queue, run: Sequence[Slice], epoch: int) -> tuple[bytearray, int]:
@@ -60,8 +60,8 @@ class Transcoder(Protocol):
         """Return one record batch of messages that are alike; None if they are not enough so."""
 
 
-class Shown(Protocol):
-    """Knows what is shown of batches of which records wait."""
+class VisibleParts(Protocol):
+    """Knows what is visible of batches of which records wait."""
 
     def batch(self, found: Slice, later: list[Place] | None) -> Buffer | None:
         """Return it; None if it is to be made first, which is noted in `later` unless None."""
@@ -92,7 +92,7 @@ class PartitionReader:
         reader: Reader,
         epochs: LeaderEpochs,
         transcoder: Transcoder,
-        shown: Shown,
+        shown: VisibleParts,
         unstable: Unstable,
     ) -> None:
         self._shown = shown

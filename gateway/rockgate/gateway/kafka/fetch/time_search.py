@@ -21,7 +21,7 @@ from typing import Final, NamedTuple, TypeVar
 from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.delay.headers import asked_of, sifted
 from rockgate.gateway.kafka.fetch.leader_epochs import LeaderEpochs
-from rockgate.gateway.storage.cold_reads import Warming
+from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import DELAYED, born_ms_of
 from rockgate.protocol.kafka.errors import BatchTooLarge
@@ -52,7 +52,7 @@ class TimeSearch:
         self,
         reader: EntryReader,
         epochs: LeaderEpochs,
-        warming: Warming,
+        warming: ColdReads,
         threads: BatchThreads | None = None,
     ) -> None:
         self._threads = threads or BatchThreads()

@@ -37,7 +37,7 @@ from collections.abc import Awaitable, Iterable
 from itertools import islice
 from typing import Final, NamedTuple
 
-from rockgate.gateway.delay.visible_batch import Shown
+from rockgate.gateway.delay.visible_batch import VisibleBatches
 from rockgate.gateway.kafka.fetch.collector import Finder, Finding, Gathering
 from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
 from rockgate.gateway.kafka.fetch.session import FetchSession, Wanted, WantedTopic
@@ -45,7 +45,7 @@ from rockgate.gateway.kafka.fetch.sessions import FetchSessions
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.request.handler import Answer, memory_max
 from rockgate.gateway.kafka.request.peer import Call
-from rockgate.gateway.storage.cold_reads import Warming
+from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot import fetch as hot
@@ -93,8 +93,8 @@ class Fetch:
         waiting: Waiting,
         sessions: FetchSessions,
         reader: PartitionReader,
-        warming: Warming,
-        shown: Shown,
+        warming: ColdReads,
+        shown: VisibleBatches,
         bytes_max: int,
         throttling: Throttling,
     ) -> None:

@@ -32,7 +32,7 @@ from rockgate.gateway.kafka.fetch.time_search import Found, TimeSearch
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.errors import code_of
 from rockgate.gateway.kafka.request.peer import Call
-from rockgate.gateway.storage.cold_reads import Warming
+from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.protocol.kafka.errors import ErrorCode, MalformedBatch
 from rockgate.protocol.kafka.messages.list_offsets import (
     ListOffsetsPartition,
@@ -79,7 +79,7 @@ class ListOffsets:
         reader: PartitionReader,
         epochs: LeaderEpochs,
         search: TimeSearch,
-        warming: Warming,
+        warming: ColdReads,
     ) -> None:
         self._topics = topics
         self._queues = queues

@@ -25,7 +25,7 @@ from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.errors import code_of
 from rockgate.gateway.kafka.request.peer import Call
-from rockgate.gateway.storage.cold_reads import Warming
+from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -55,7 +55,7 @@ class OffsetForLeaderEpoch:
         queues: Queues,
         reader: PartitionReader,
         epochs: LeaderEpochs,
-        warming: Warming,
+        warming: ColdReads,
     ) -> None:
         self._topics = topics
         self._queues = queues

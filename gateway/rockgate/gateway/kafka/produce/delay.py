@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.delay.headers import Asked, Terms, Wait, waits_within
-from rockgate.gateway.delay.visible_batch import Shown
+from rockgate.gateway.delay.visible_batch import VisibleBatches
 from rockgate.gateway.kafka.produce.topic_checks import WAITS_MAX, Waits
 from rockgate.protocol.entry import DELAYED
 from rockgate.protocol.kafka.records.batch import BatchHeader, Buffer
@@ -35,7 +35,7 @@ class RecordDelays:
         self._deliveries = store.deliveries
         self._terms = terms
         self.held = held
-        self.shown = Shown(store.lookup, threads)
+        self.shown = VisibleBatches(store.lookup, threads)
 
     def wanted(self) -> Wanted[Asked]:
         """Return how records are looked at that come in now."""

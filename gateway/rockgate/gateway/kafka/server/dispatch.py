@@ -37,7 +37,7 @@ _Served = tuple[int, int, AnyRow, AnyHandler, Shortcut | None]
 """First and last version that are served, and by what."""
 
 
-class Waiting:
+class PendingAnswer:
     """An answer that is not there yet: `future` tells when, `answer` then says what."""
 
     __slots__ = ("_call", "_dispatcher", "_handler", "_request", "_row", "future")
@@ -69,7 +69,7 @@ class Waiting:
             return self._dispatcher.failed(row, handler, request, call, error)
 
 
-class Reading(Waiting):
+class LargeRequest(PendingAnswer):
     """An answer to a request that is so large that it is read, and answered, in a thread.
 
     Whatever it does to others happens on the loop, as ever. What came behind it on its connection
@@ -148,7 +148,7 @@ class Dispatcher:
             versions = row.versions
             self._handlers[int(row.key)] = (versions.min, versions.max, row, handler, shortcut)
 
-    def dispatch(self, exchange: Exchange, peer: Peer) -> Answer | Waiting:
+    def dispatch(self, exchange: Exchange, peer: Peer) -> Answer | PendingAnswer:
         """Call the handler; raises ProtocolError or Disconnect where only closing is left."""
         header = exchange.header
         version = header.api_version
@@ -173,7 +173,7 @@ class Dispatcher:
             if row.size_max is not None and len(exchange.body) > row.size_max:
                 refused = RequestError(row.too_large, f"Request exceeds {row.size_max:,} bytes.")
                 return self.failed(row, handler, None, call, refused)
-            return Reading(self, row, handler, call, exchange.body)
+            return LargeRequest(self, row, handler, call, exchange.body)
         request = None
         try:
             request = row.decode(exchange.body, version)
@@ -181,13 +181,13 @@ class Dispatcher:
             if not hasattr(response, "__await__"):
                 return _written(row, response, version)
         except Large:
-            return Reading(self, row, handler, call, exchange.body)
+            return LargeRequest(self, row, handler, call, exchange.body)
         except (ProtocolError, Disconnect):
             raise
         except Exception as error:  # noqa: BLE001 # decided by type in failed()
             return self.failed(row, handler, request, call, error)
         future = asyncio.ensure_future(response)
-        return Waiting(future, self, row, handler, request, call)
+        return PendingAnswer(future, self, row, handler, request, call)
 
     def failed(
         self,

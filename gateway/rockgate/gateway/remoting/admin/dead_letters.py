@@ -23,7 +23,7 @@ from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.server.long_answers import TURN_SECONDS
 from rockgate.gateway.remoting.topics.topic_registry import DLQ_PREFIX, RETRY_PREFIX
 from rockgate.gateway.runtime.time_slice import TimeSlice
-from rockgate.gateway.storage.cold_reads import Warming
+from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.transcode import names
 from rockgate.gateway.transcode.lookup import End
 from rockgate.gateway.transcode.transcoder import Transcoder
@@ -104,7 +104,7 @@ class DeadLetterAdmin:
         self._knows = knows
         self._resent = resent
         self._transcoder = transcoder
-        self._warming = Warming(store.warmth, store.log)
+        self._warming = ColdReads(store.warmth, store.log)
         self.resent_count = 0
 
     async def queues(self, group: str | None = None) -> DeadLetterQueues:

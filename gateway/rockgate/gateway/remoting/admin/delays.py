@@ -22,7 +22,7 @@ from rockgate.gateway.delay.headers import wait_of
 from rockgate.gateway.remoting.admin.views import looked_at
 from rockgate.gateway.remoting.messages.delay import LEVELS_TOPIC, TIMES_TOPIC
 from rockgate.gateway.remoting.messages.recall import read_handle
-from rockgate.gateway.storage.cold_reads import Warming
+from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import get_property
 from rockgate.protocol.remoting.bodies.operating import (
@@ -84,7 +84,7 @@ class DelayAdmin:
         self._is_shown = is_shown
         self._threads = threads or BatchThreads()
         self._delay = store.delay
-        self._warming = Warming(store.warmth, store.log)
+        self._warming = ColdReads(store.warmth, store.log)
 
     # Counting and listing
 

@@ -14,7 +14,7 @@ from rockgate.gateway.remoting.admin.views import view_of
 from rockgate.gateway.remoting.groups.clients import Clients
 from rockgate.gateway.remoting.messages.check_back import Checking
 from rockgate.gateway.remoting.messages.halves import Halves
-from rockgate.gateway.storage.cold_reads import Warming
+from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.protocol.remoting.bodies.operating import HalfPage, HalfView, Resolved
 from rockgate.protocol.remoting.headers.operating import ListHalvesHeader
 from rockgate.store.api.half import MESSAGES, Half, HalfMessages
@@ -43,7 +43,7 @@ class HalfAdmin:
         self._halves = halves
         self._checking = checking
         self._clients = clients
-        self._warming = Warming(store.warmth, store.log)
+        self._warming = ColdReads(store.warmth, store.log)
 
     async def page(self, asked: ListHalvesHeader) -> HalfPage:
         """Return the oldest behind the last page, in the order of their ages."""

@@ -22,7 +22,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from rockgate.gateway.remoting.messages.subscriptions import Evaluation, Filter
-from rockgate.gateway.storage.cold_reads import Warming
+from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.transcode.transcoder import Transcoder
 from rockgate.gateway.visibility.stable_offsets import Unstable
 from rockgate.protocol.entry import MAGIC_BATCH, body_of, places
@@ -76,7 +76,7 @@ class Puller:
         self._reader = store.reader
         self._unstable = unstable
         self._transcoder = transcoder
-        self._warming = Warming(store.warmth, store.log)
+        self._warming = ColdReads(store.warmth, store.log)
 
     def end(self, queue: Queue) -> int:
         """The offset behind the last that readers may see."""
