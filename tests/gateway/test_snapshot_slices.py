@@ -51,8 +51,8 @@ from rockgate.store.state.topicchanges import (
     NAME_SIZE_MAX,
     TOPICS_TOPIC,
     Created,
-    Kind,
     LogStarts,
+    TopicChangeKind,
     encode,
 )
 from rockgate.store.state.topics import Topics
@@ -95,10 +95,10 @@ def topics(fold: Any) -> Bodies:
         size = CONFIG_SIZE_MAX - 10 if number % 20 == 0 else 16 << 10
         config = {"key": "v" * size}
         created = Created(name(number, NAME_SIZE_MAX), topic_id(number), 4, 6, False, config)
-        yield from ((TOPICS_TOPIC, body) for body in encode(Kind.CREATE, [created]))
+        yield from ((TOPICS_TOPIC, body) for body in encode(TopicChangeKind.CREATE, [created]))
     many = Created("many", topic_id(99), 100_000, 6, False, {})
     starts = LogStarts(topic_id(99), {queue_id: LONG for queue_id in range(60_000)})
-    for kind, item in ((Kind.CREATE, many), (Kind.LOG_STARTS, starts)):
+    for kind, item in ((TopicChangeKind.CREATE, many), (TopicChangeKind.LOG_STARTS, starts)):
         yield from ((TOPICS_TOPIC, body) for body in encode(kind, [item]))
 
 
@@ -127,7 +127,7 @@ def delay(fold: Any) -> Bodies:
 def held_entries(fold: Any) -> Bodies:
     for number in range(4_000):
         hold = delayheld.Hold(topic_id(number), 99_999, LONG - 9, LONG, LONG, LONG)
-        yield delayheld.HELD_TOPIC, delayheld.encode(delayheld.Kind.HOLD, hold)
+        yield delayheld.HELD_TOPIC, delayheld.encode(delayheld.HeldChangeKind.HOLD, hold)
 
 
 def halves(fold: Any) -> Bodies:

@@ -12,8 +12,13 @@ from tests.store.journals import ENVELOPE_SIZE, MemoryJournal, change_at
 from rockgate.gateway.visibility.empty_offsets import EmptyOffsets
 from rockgate.store.clock import ManualClock
 from rockgate.store.delay import held as delayheld
-from rockgate.store.delay.changes import DELAY_TOPIC, Ended, encode_ended, encode_schedule
-from rockgate.store.delay.changes import Kind as DelayKind
+from rockgate.store.delay.changes import (
+    DELAY_TOPIC,
+    DelayChangeKind,
+    Ended,
+    encode_ended,
+    encode_schedule,
+)
 from rockgate.store.delay.fold import Delay
 from rockgate.store.delay.held import HELD_TOPIC, HeldEntries
 from rockgate.store.delay.steady_clock import SteadyClock
@@ -26,13 +31,13 @@ from rockgate.store.progress.records import (
     PROGRESS_TOPIC,
     Commit,
     Held,
+    ProgressRecordKind,
     Removed,
     encode_commits,
     encode_removals,
     pack_record,
     position_key,
 )
-from rockgate.store.progress.records import Kind as ProgressKind
 from rockgate.store.state.epochs import TOPIC as EPOCH_TOPIC
 from rockgate.store.state.epochs import Epochs
 from rockgate.store.state.fold import Change, Fold
@@ -40,10 +45,10 @@ from rockgate.store.state.topicchanges import (
     TOPICS_TOPIC,
     ConfigSet,
     Created,
-    Kind,
     LogStarts,
     PermissionSet,
     QueuesSet,
+    TopicChangeKind,
     encode,
 )
 from rockgate.store.state.topics import Topics
@@ -72,13 +77,13 @@ def topic_id(index: int) -> bytes:
 _NAMES = ("a", "b", "c")
 _LIVES = st.integers(0, 7)
 _TOPIC_OPERATIONS = st.one_of(
-    st.tuples(st.just(Kind.CREATE), st.sets(st.sampled_from(_NAMES), min_size=1)),
-    st.tuples(st.just(Kind.DELETE), st.sets(_LIVES, min_size=1, max_size=3)),
-    st.tuples(st.just(Kind.QUEUES), _LIVES, st.integers(0, 9), st.integers(0, 9)),
-    st.tuples(st.just(Kind.CONFIG), _LIVES, st.sampled_from("xyz")),
-    st.tuples(st.just(Kind.PERMISSION), _LIVES, st.sampled_from((0, 2, 4, 6))),
+    st.tuples(st.just(TopicChangeKind.CREATE), st.sets(st.sampled_from(_NAMES), min_size=1)),
+    st.tuples(st.just(TopicChangeKind.DELETE), st.sets(_LIVES, min_size=1, max_size=3)),
+    st.tuples(st.just(TopicChangeKind.QUEUES), _LIVES, st.integers(0, 9), st.integers(0, 9)),
+    st.tuples(st.just(TopicChangeKind.CONFIG), _LIVES, st.sampled_from("xyz")),
+    st.tuples(st.just(TopicChangeKind.PERMISSION), _LIVES, st.sampled_from((0, 2, 4, 6))),
     st.tuples(
-        st.just(Kind.LOG_STARTS),
+        st.just(TopicChangeKind.LOG_STARTS),
         _LIVES,
         st.dictionaries(st.integers(0, 4), st.integers(1, 99), min_size=1),
     ),
@@ -90,18 +95,18 @@ def _topic_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
     bodies = []
     for kind, *values in operations:
         items: list[object]
-        if kind is Kind.CREATE:
+        if kind is TopicChangeKind.CREATE:
             items = []
             for name in sorted(values[0]):
                 items.append(Created(name, topic_id(lives), 4, 6, False, {}))
                 lives += 1
-        elif kind is Kind.DELETE:
+        elif kind is TopicChangeKind.DELETE:
             items = [topic_id(life) for life in sorted(values[0])]
-        elif kind is Kind.QUEUES:
+        elif kind is TopicChangeKind.QUEUES:
             items = [QueuesSet(topic_id(values[0]), *values[1:])]
-        elif kind is Kind.CONFIG:
+        elif kind is TopicChangeKind.CONFIG:
             items = [ConfigSet(topic_id(values[0]), {"key": values[1]})]
-        elif kind is Kind.PERMISSION:
+        elif kind is TopicChangeKind.PERMISSION:
             items = [PermissionSet(topic_id(values[0]), values[1])]
         else:
             items = [LogStarts(topic_id(values[0]), values[1])]
@@ -160,11 +165,11 @@ def _progress_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
                 )
                 for topic, queues in topics.items()
             ]
-            how = ProgressKind.AS_OF if as_of else ProgressKind.COMMIT
+            how = ProgressRecordKind.AS_OF if as_of else ProgressRecordKind.COMMIT
             bodies += [(PROGRESS_TOPIC, body) for body in encode_commits(helds, how)]
         elif what == "deletion":
             ids = [topic_id(topic) for topic in sorted(values[0])]
-            bodies += [(TOPICS_TOPIC, body) for body in encode(Kind.DELETE, ids)]
+            bodies += [(TOPICS_TOPIC, body) for body in encode(TopicChangeKind.DELETE, ids)]
         else:
             group, topic, queue_ids = (*values, None, None)[:3]
             removed = Removed(group, None if topic is None else topic_id(topic), queue_ids)
@@ -231,7 +236,9 @@ def _half_changes(operations: Sequence[tuple[str, int]]) -> list[Body]:
 _OFFSETS = st.lists(st.integers(0, 12), min_size=1, max_size=5, unique=True)
 _DELAY_OPERATIONS = st.one_of(
     st.tuples(st.just("schedule"), _TOPICS, _QUEUES, _OFFSETS),
-    st.tuples(st.sampled_from(DelayKind).filter(lambda kind: kind > 1), _TOPICS, _QUEUES, _OFFSETS),
+    st.tuples(
+        st.sampled_from(DelayChangeKind).filter(lambda kind: kind > 1), _TOPICS, _QUEUES, _OFFSETS
+    ),
     st.tuples(st.just("deletion"), st.sets(_TOPICS, min_size=1)),
 )
 
@@ -244,7 +251,7 @@ def _delay_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
     for what, *values in operations:
         if what == "deletion":
             ids = [topic_id(topic) for topic in sorted(values[0])]
-            bodies += [(TOPICS_TOPIC, body) for body in encode(Kind.DELETE, ids)]
+            bodies += [(TOPICS_TOPIC, body) for body in encode(TopicChangeKind.DELETE, ids)]
             gone |= values[0]
             continue
         topic, queue_id, offsets = values
@@ -305,7 +312,7 @@ def _held_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
     for number, (what, *values) in enumerate(operations):
         if what == "deletion":
             ids = [topic_id(topic) for topic in sorted(values[0])]
-            bodies += [(TOPICS_TOPIC, body) for body in encode(Kind.DELETE, ids)]
+            bodies += [(TOPICS_TOPIC, body) for body in encode(TopicChangeKind.DELETE, ids)]
             gone |= values[0]
             model = {key: item for key, item in model.items() if key[0] not in gone}
             continue
@@ -319,7 +326,9 @@ def _held_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
             change = delayheld.Scheduled(topic_id(key[0]), *key[1:], item[1], values[0])
             if values[0]:
                 del model[key]
-            bodies.append((HELD_TOPIC, delayheld.encode(delayheld.Kind.SCHEDULED, change)))
+            bodies.append(
+                (HELD_TOPIC, delayheld.encode(delayheld.HeldChangeKind.SCHEDULED, change))
+            )
             continue
         topic, queue_id, owner = values
         if topic in gone:
@@ -329,9 +338,11 @@ def _held_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
             model[topic, queue_id, base] = [owner, 0]
             from_ms = number if owner == delayheld.NOBODY else delayheld.UNDECIDED
             change = delayheld.Hold(topic_id(topic), queue_id, base, base + 10, owner, from_ms)
-            bodies.append((HELD_TOPIC, delayheld.encode(delayheld.Kind.HOLD, change)))
+            bodies.append((HELD_TOPIC, delayheld.encode(delayheld.HeldChangeKind.HOLD, change)))
             continue
-        kind = delayheld.Kind.RELEASE if what == "release" else delayheld.Kind.DROP
+        kind = (
+            delayheld.HeldChangeKind.RELEASE if what == "release" else delayheld.HeldChangeKind.DROP
+        )
         change = delayheld.Decide(topic_id(topic), queue_id, owner, number)
         bodies.append((HELD_TOPIC, delayheld.encode(kind, change)))
         for key in [k for k, item in model.items() if k[:2] == (topic, queue_id)]:
@@ -397,7 +408,7 @@ _EMPTY_OPERATIONS = st.one_of(
 
 def _empty_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
     names = [Created(f"t{life}", topic_id(life), 4, 6, False, {}) for life in range(3)]
-    bodies = [(TOPICS_TOPIC, body) for body in encode(Kind.CREATE, names)]
+    bodies = [(TOPICS_TOPIC, body) for body in encode(TopicChangeKind.CREATE, names)]
     for what, topic, *values in operations:
         if what == "schedule":
             queue_id, offsets = values
@@ -405,12 +416,16 @@ def _empty_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
             bodies += [(DELAY_TOPIC, body) for body in parts]
         elif what == "end":
             ended = Ended(topic_id(topic), values[0], [values[1]])
-            bodies.append((DELAY_TOPIC, encode_ended(DelayKind.DELIVERED, [ended])))
+            bodies.append((DELAY_TOPIC, encode_ended(DelayChangeKind.DELIVERED, [ended])))
         elif what == "start":
             starts = LogStarts(topic_id(topic), {values[0]: values[1]})
-            bodies += [(TOPICS_TOPIC, body) for body in encode(Kind.LOG_STARTS, [starts])]
+            bodies += [
+                (TOPICS_TOPIC, body) for body in encode(TopicChangeKind.LOG_STARTS, [starts])
+            ]
         else:
-            bodies += [(TOPICS_TOPIC, body) for body in encode(Kind.DELETE, [topic_id(topic)])]
+            bodies += [
+                (TOPICS_TOPIC, body) for body in encode(TopicChangeKind.DELETE, [topic_id(topic)])
+            ]
     return bodies
 
 

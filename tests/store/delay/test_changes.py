@@ -5,8 +5,8 @@ from tests.store.journals import change_at
 
 from rockgate.store.delay.changes import (
     DELAY_TOPIC,
+    DelayChangeKind,
     Ended,
-    Kind,
     decode,
     encode_ended,
     encode_schedule,
@@ -24,13 +24,15 @@ def test_a_schedule_is_read_as_it_was_written_in_parts_that_fit() -> None:
     read = []
     for body in bodies:
         kind, [item] = decode(change_at(0, DELAY_TOPIC, body))
-        assert (kind, item.topic_id, item.queue_id) == (Kind.SCHEDULE, ID, 3)
+        assert (kind, item.topic_id, item.queue_id) == (DelayChangeKind.SCHEDULE, ID, 3)
         read += item.waits
     assert read == waits
 
 
-@pytest.mark.parametrize("kind", [Kind.DELIVERED, Kind.RECALLED, Kind.LOST])
-def test_an_end_is_read_as_it_was_written(kind: Kind) -> None:
+@pytest.mark.parametrize(
+    "kind", [DelayChangeKind.DELIVERED, DelayChangeKind.RECALLED, DelayChangeKind.LOST]
+)
+def test_an_end_is_read_as_it_was_written(kind: DelayChangeKind) -> None:
     ended = [Ended(ID, 0, [1, 2]), Ended(ID, 7, [5])]
     assert decode(change_at(0, DELAY_TOPIC, encode_ended(kind, ended))) == (kind, ended)
 

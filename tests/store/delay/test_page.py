@@ -17,7 +17,7 @@ from rockgate.store.delay import (
     wheel,
     wheels,
 )
-from rockgate.store.delay.changes import DELAY_TOPIC, Kind, encode_schedule
+from rockgate.store.delay.changes import DELAY_TOPIC, DelayChangeKind, encode_schedule
 
 PAGE = (ROOT / "docs/internals/delay.md").read_text()
 
@@ -28,13 +28,15 @@ def rows(after: str) -> list[list[str]]:
 
 
 def test_the_kinds_of_changes_are_listed() -> None:
-    assert [(int(row[1]), row[2]) for row in rows("## Changes")] == [(k, k.name) for k in Kind]
+    assert [(int(row[1]), row[2]) for row in rows("## Changes")] == [
+        (k, k.name) for k in DelayChangeKind
+    ]
     assert DELAY_TOPIC.decode() in PAGE
 
 
 def test_the_kinds_of_changes_of_held_entries_are_listed() -> None:
     listed = [(int(row[1]), row[2]) for row in rows("### Held entries")]
-    assert listed == [(kind, kind.name) for kind in held.Kind]
+    assert listed == [(kind, kind.name) for kind in held.HeldChangeKind]
     assert held.HELD_TOPIC.decode() in PAGE
 
 

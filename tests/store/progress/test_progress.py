@@ -15,7 +15,12 @@ from tests.store.journals import MemoryJournal
 from rockgate.store.clock import ManualClock
 from rockgate.store.errors import EntryTooLarge, InvalidGroup, StoreFull
 from rockgate.store.progress.progress import COALESCE_MS, Commit, Committed, Key, Progress
-from rockgate.store.progress.records import PROGRESS_TOPIC, Kind, decode, unpack_record
+from rockgate.store.progress.records import (
+    PROGRESS_TOPIC,
+    ProgressRecordKind,
+    decode,
+    unpack_record,
+)
 from rockgate.store.state.fold import Change
 from rockgate.store.state.topics import NewTopic, Topics
 
@@ -56,7 +61,7 @@ class Setup:
 
 def commits_in(change: Change) -> list[tuple[str, int, int]]:
     """Group, queue and offset of every record in a change."""
-    if change.topic != PROGRESS_TOPIC or change.body[1] != Kind.COMMIT:
+    if change.topic != PROGRESS_TOPIC or change.body[1] != ProgressRecordKind.COMMIT:
         return []
     return [
         (held.group, queue_id, unpack_record(record, 0).offset)
@@ -526,7 +531,7 @@ class ProgressModel(RuleBasedStateMachine):
         return [
             (Key(held.group, held.topic_id, queue_id), unpack_record(record, 0).offset)
             for change in changes
-            if change.body[1] == Kind.COMMIT
+            if change.body[1] == ProgressRecordKind.COMMIT
             for held in decode(change)[1]
             for queue_id, record in held.queues.items()
         ]

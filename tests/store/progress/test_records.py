@@ -14,7 +14,7 @@ from rockgate.store.progress.records import (
     Commit,
     Committed,
     Held,
-    Kind,
+    ProgressRecordKind,
     Removed,
     check_group,
     decode,
@@ -73,10 +73,10 @@ def test_a_commit_says_the_same_whatever_its_time_and_place_in_the_log() -> None
 def test_commits_and_removals_read_back_as_they_were_written() -> None:
     helds = [Held("g", ID, {0: b"zero", 7: b"seven"}), Held("h", ID, {1: b"one"})]
     [body] = encode_commits(helds)
-    assert decode(change_at(0, PROGRESS_TOPIC, body)) == (Kind.COMMIT, helds)
+    assert decode(change_at(0, PROGRESS_TOPIC, body)) == (ProgressRecordKind.COMMIT, helds)
     removals = [Removed("g"), Removed("g", ID), Removed("h", ID, [1, 2])]
     [body] = encode_removals(removals)
-    assert decode(change_at(0, PROGRESS_TOPIC, body)) == (Kind.REMOVE, removals)
+    assert decode(change_at(0, PROGRESS_TOPIC, body)) == (ProgressRecordKind.REMOVE, removals)
 
 
 def test_commits_too_large_for_one_change_are_several_that_fit() -> None:

@@ -8,17 +8,19 @@ import pytest
 from rockgate.store.errors import FormatTooNew
 from rockgate.store.files.interface import Directory
 from rockgate.store.state.snapshotfile import SnapshotBuilder
-from rockgate.store.state.snapshots import Kept, Snapshots, snapshot_name
+from rockgate.store.state.snapshots import RetainedSnapshot, Snapshots, snapshot_name
 from rockgate.store.testing.memory_files import MemoryDisk
 
 
-def put(snapshots: Snapshots, directory: Directory, replay_from: int, needs: int) -> Kept:
+def put(
+    snapshots: Snapshots, directory: Directory, replay_from: int, needs: int
+) -> RetainedSnapshot:
     """Write a snapshot without folds and move it into place."""
     sequence, aside = snapshots.next_name(replay_from)
     file = directory.create(aside)
     size = SnapshotBuilder(file, [], replay_from, 0).finish(needs)
     file.close()
-    kept = Kept(replay_from, sequence, size)
+    kept = RetainedSnapshot(replay_from, sequence, size)
     snapshots.publish(kept)
     return kept
 

@@ -11,7 +11,7 @@ from rockgate.store.progress.records import Commit, Held, pack_record, position_
 from rockgate.store.state import snapshotfile, topicchanges
 from rockgate.store.state.snapshotfile import SnapshotBuilder
 from rockgate.store.state.snapshotter import SnapshotConfig
-from rockgate.store.state.topicchanges import Created, Kind
+from rockgate.store.state.topicchanges import Created, TopicChangeKind
 from rockgate.store.testing.memory_files import MemoryDisk
 
 PAGE = (Path(__file__).parents[3] / "docs" / "internals" / "state.md").read_text(encoding="utf-8")
@@ -31,7 +31,9 @@ RECORD = pack_record(Commit(ID, 2, 17, 3, "hi"), 1_700_000_000_000)
 EXAMPLES = {
     "snapshot": snapshot_example(),
     "topic-create": next(
-        topicchanges.encode(Kind.CREATE, [Created("orders", ID, 4, 6, False, {"k": "v"})])
+        topicchanges.encode(
+            TopicChangeKind.CREATE, [Created("orders", ID, 4, 6, False, {"k": "v"})]
+        )
     ),
     "progress-record": position_key(4096) + RECORD,
     "progress-commit": next(records.encode_commits([Held("g", ID, {2: RECORD})])),
@@ -106,12 +108,12 @@ def test_the_records_table_has_every_byte_before_the_metadata() -> None:
 @pytest.mark.parametrize(
     ("heading", "kinds"),
     [
-        ("## Changes of topics", topicchanges.Kind),
-        ("## Changes of progress", records.Kind),
+        ("## Changes of topics", topicchanges.TopicChangeKind),
+        ("## Changes of progress", records.ProgressRecordKind),
     ],
 )
 def test_the_kinds_of_changes_are_those_of_the_code(
-    heading: str, kinds: type[topicchanges.Kind] | type[records.Kind]
+    heading: str, kinds: type[topicchanges.TopicChangeKind] | type[records.ProgressRecordKind]
 ) -> None:
     assert [(int(row[0]), row[1]) for row in table(heading)] == [
         (kind.value, kind.name) for kind in kinds

@@ -14,11 +14,11 @@ from rockgate.store.state.topicchanges import (
     TOPICS_TOPIC,
     ConfigSet,
     Created,
-    Kind,
     LogStarts,
     NewTopic,
     PermissionSet,
     QueuesSet,
+    TopicChangeKind,
     decode,
     deleted_ids,
     encode,
@@ -26,31 +26,34 @@ from rockgate.store.state.topicchanges import (
 )
 
 ID = bytes(range(1, 17))
-SAMPLES: list[tuple[Kind, object]] = [
-    (Kind.CREATE, Created("orders", ID, 4, 6, False, {"retention.ms": "1000"})),
-    (Kind.DELETE, ID),
-    (Kind.QUEUES, QueuesSet(ID, 8, 4)),
-    (Kind.CONFIG, ConfigSet(ID, {"message.type": "DELAY"})),
-    (Kind.PERMISSION, PermissionSet(ID, 4)),
-    (Kind.LOG_STARTS, LogStarts(ID, {0: 17, 3: 1 << 40})),
+SAMPLES: list[tuple[TopicChangeKind, object]] = [
+    (TopicChangeKind.CREATE, Created("orders", ID, 4, 6, False, {"retention.ms": "1000"})),
+    (TopicChangeKind.DELETE, ID),
+    (TopicChangeKind.QUEUES, QueuesSet(ID, 8, 4)),
+    (TopicChangeKind.CONFIG, ConfigSet(ID, {"message.type": "DELAY"})),
+    (TopicChangeKind.PERMISSION, PermissionSet(ID, 4)),
+    (TopicChangeKind.LOG_STARTS, LogStarts(ID, {0: 17, 3: 1 << 40})),
 ]
 
 
 @pytest.mark.parametrize(("kind", "item"), SAMPLES)
-def test_a_change_reads_back_as_it_was_written(kind: Kind, item: object) -> None:
+def test_a_change_reads_back_as_it_was_written(kind: TopicChangeKind, item: object) -> None:
     [body] = encode(kind, [item, item])
     assert decode(change_at(0, TOPICS_TOPIC, body)) == (kind, [item, item])
 
 
 def test_a_field_that_a_later_release_adds_at_the_end_is_passed_over() -> None:
-    body = bytes((1, Kind.PERMISSION)) + msgspec.msgpack.encode([[ID, 4, "more"]])
-    assert decode(change_at(0, TOPICS_TOPIC, body)) == (Kind.PERMISSION, [PermissionSet(ID, 4)])
+    body = bytes((1, TopicChangeKind.PERMISSION)) + msgspec.msgpack.encode([[ID, 4, "more"]])
+    assert decode(change_at(0, TOPICS_TOPIC, body)) == (
+        TopicChangeKind.PERMISSION,
+        [PermissionSet(ID, 4)],
+    )
 
 
 def test_ten_thousand_topics_are_one_change_and_more_are_several_that_fit() -> None:
     news = [Created(f"topic-{n:05d}", ID, 4, 6, False, {}) for n in range(30_000)]
-    assert len(list(encode(Kind.CREATE, news[:10_000]))) == 1
-    bodies = list(encode(Kind.CREATE, news))
+    assert len(list(encode(TopicChangeKind.CREATE, news[:10_000]))) == 1
+    bodies = list(encode(TopicChangeKind.CREATE, news))
     assert len(bodies) > 1
     assert max(map(len, bodies)) <= CHANGE_SIZE_MAX
     found = [item for body in bodies for item in decode(change_at(0, TOPICS_TOPIC, body))[1]]
@@ -59,20 +62,20 @@ def test_ten_thousand_topics_are_one_change_and_more_are_several_that_fit() -> N
 
 def test_one_item_that_no_change_can_hold_is_refused() -> None:
     with pytest.raises(EntryTooLarge, match="config change"):
-        list(encode(Kind.CONFIG, [ConfigSet(ID, {"k": "v" * CHANGE_SIZE_MAX})]))
+        list(encode(TopicChangeKind.CONFIG, [ConfigSet(ID, {"k": "v" * CHANGE_SIZE_MAX})]))
 
 
 def test_the_largest_topic_there_can_be_fits_into_one_change() -> None:
     new = NewTopic(name="é" * 16383, queue_count=1, config={"k": "v" * (CONFIG_SIZE_MAX - 1)})
     new.check()
     created = Created(new.name, ID, 1, 6, True, dict(new.config))
-    assert len(list(encode(Kind.CREATE, [created]))) == 1
+    assert len(list(encode(TopicChangeKind.CREATE, [created]))) == 1
 
 
 def test_other_folds_learn_which_topics_a_change_deletes() -> None:
     for kind, item in SAMPLES:
         [body] = encode(kind, [item])
-        expected = [ID] if kind is Kind.DELETE else []
+        expected = [ID] if kind is TopicChangeKind.DELETE else []
         assert list(deleted_ids(change_at(0, TOPICS_TOPIC, body))) == expected
 
 

@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from rockgate.store.api.delay import DELAY_FORMAT, DELAY_TOPIC, Kind, OffsetSet, decode
+from rockgate.store.api.delay import DELAY_FORMAT, DELAY_TOPIC, DelayChangeKind, OffsetSet, decode
 from rockgate.store.api.folds import Change, Measured, Roster, check_format, pack_array, sliced
 from rockgate.store.api.topics import Topic, WatchedTopics
 from rockgate.store.errors import StoreCorrupt
@@ -24,7 +24,9 @@ from rockgate.store.errors import StoreCorrupt
 _FORMAT: Final = 1
 _VERSION: Final = bytes((_FORMAT,))
 _SLICE_CHUNKS: Final = 200
-_ENDS: Final = tuple(bytes((DELAY_FORMAT, kind)) for kind in Kind if kind is not Kind.SCHEDULE)
+_ENDS: Final = tuple(
+    bytes((DELAY_FORMAT, kind)) for kind in DelayChangeKind if kind is not DelayChangeKind.SCHEDULE
+)
 """How changes begin that make no offset empty: passed over unread, as there are many."""
 _OWN: Final = ("rmq_sys_", "SCHEDULE_TOPIC_XXXX")
 """Topics in which everything waits, and that no group reads."""

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from rockgate.store.api.append import Appended, Draft, Intake
 from rockgate.store.api.queues import Queue
-from rockgate.store.delay.changes import DELAY_TOPIC, Kind, decode
+from rockgate.store.delay.changes import DELAY_TOPIC, DelayChangeKind, decode
 from rockgate.store.delay.changes import FORMAT as DELAY_FORMAT
 from rockgate.store.delay.fold import Listed
 from rockgate.store.delay.given import ORIGIN, Redeliver
@@ -20,10 +20,10 @@ __all__ = [
     "DELAY_FORMAT",
     "DELAY_TOPIC",
     "ORIGIN",
+    "DelayChangeKind",
     "Delays",
     "Deliveries",
     "Jobs",
-    "Kind",
     "Listed",
     "OffsetSet",
     "Redeliver",

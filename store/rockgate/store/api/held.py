@@ -10,8 +10,8 @@ from rockgate.store.delay.held import (
     NOBODY,
     UNDECIDED,
     Held,
+    HeldChangeKind,
     Hold,
-    Kind,
     Scheduled,
     encode,
 )
@@ -21,9 +21,9 @@ __all__ = [
     "NOBODY",
     "UNDECIDED",
     "Held",
+    "HeldChangeKind",
     "HeldEntries",
     "Hold",
-    "Kind",
     "Scheduled",
     "encode",
 ]

@@ -18,7 +18,7 @@ _PART: Final = 20_000
 """Items of one change: far below what a change may take."""
 
 
-class Kind(IntEnum):
+class DelayChangeKind(IntEnum):
     """What happened."""
 
     SCHEDULE = 1
@@ -47,7 +47,7 @@ class Ended(msgspec.Struct, array_like=True, frozen=True):
 _encode = msgspec.msgpack.Encoder().encode
 _scheduled = msgspec.msgpack.Decoder(list[Scheduled]).decode
 _ended = msgspec.msgpack.Decoder(list[Ended]).decode
-_KINDS: Final = {kind.value: kind for kind in Kind}
+_KINDS: Final = {kind.value: kind for kind in DelayChangeKind}
 
 
 def encode_schedule(
@@ -56,22 +56,22 @@ def encode_schedule(
     """Yield the changes that let offsets of a queue wait."""
     for at in range(0, len(waits), _PART):
         item = Scheduled(topic_id, queue_id, waits[at : at + _PART])
-        yield bytes((FORMAT, Kind.SCHEDULE)) + _encode([item])
+        yield bytes((FORMAT, DelayChangeKind.SCHEDULE)) + _encode([item])
 
 
-def encode_ended(kind: Kind, items: Iterable[Ended]) -> bytes:
+def encode_ended(kind: DelayChangeKind, items: Iterable[Ended]) -> bytes:
     """Return the change that ends the waiting of some thousand offsets at most."""
     return bytes((FORMAT, kind)) + _encode(list(items))
 
 
-def decode(change: Change) -> tuple[Kind, list[Any]]:
+def decode(change: Change) -> tuple[DelayChangeKind, list[Any]]:
     """Return a change's kind and its items: Scheduled or Ended."""
     body = change.body
     if not body or body[0] != FORMAT:
         check_format(body[0] if body else 0, FORMAT, _WHAT, change.position)
     try:
         kind = _KINDS[body[1]]
-        items = (_scheduled if kind is Kind.SCHEDULE else _ended)(body[2:])
+        items = (_scheduled if kind is DelayChangeKind.SCHEDULE else _ended)(body[2:])
     except (IndexError, KeyError, msgspec.MsgspecError) as error:
         raise StoreCorrupt(_WHAT, change.position, str(error)) from error
     return kind, items

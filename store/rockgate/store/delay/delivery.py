@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from rockgate.protocol.entry import DELAYED, MAGIC_BATCH, places
-from rockgate.store.delay.changes import DELAY_TOPIC, Ended, Kind, encode_ended, encode_schedule
+from rockgate.store.delay.changes import DELAY_TOPIC, DelayChangeKind, encode_schedule
 from rockgate.store.delay.fold import Delay, Due, Key
-from rockgate.store.delay.given import Records, Redeliver, with_origin
+from rockgate.store.delay.given import Records, Redeliver, end_of, with_origin
 from rockgate.store.delay.steady_clock import SteadyClock
 from rockgate.store.errors import EntryTooLarge, StoreError, UnknownTopic
 from rockgate.store.log.commitlog import CommitLog, Draft
@@ -187,15 +187,15 @@ class Deliveries:
                 self._delay.units.free(due.unit)
 
     def _lose(self, lost: Sequence[Due], now_ms: int) -> None:
-        if self._end(Kind.LOST, lost, now_ms):
+        if self._end(DelayChangeKind.LOST, lost, now_ms):
             self.lost_count += len(lost)
             for due in lost:
                 _log.error("delayed message is missing queue=%d offset=%d", *due.waiting[1:3])
 
-    def _end(self, kind: Kind, dues: Sequence[Due], now_ms: int) -> bool:
+    def _end(self, kind: DelayChangeKind, dues: Sequence[Due], now_ms: int) -> bool:
         """End the waiting of items without a delivery; put off, it holds up no other."""
         try:
-            self._appender.append_state(DELAY_TOPIC, _ended(kind, dues))
+            self._appender.append_state(DELAY_TOPIC, end_of(kind, dues))
         except StoreError as error:
             self._ends.tell(error)
             self._put_off(dues, now_ms)
@@ -207,7 +207,7 @@ class Deliveries:
     def _drop(self, dropped: Mapping[str, Sequence[Due]], now_ms: int) -> None:
         """End the waiting of what is for topics that are not there any more."""
         for topic, dues in dropped.items():
-            if not self._end(Kind.DROPPED, dues, now_ms):
+            if not self._end(DelayChangeKind.DROPPED, dues, now_ms):
                 continue
             self.dropped_count += len(dues)
             _log.warning(
@@ -332,7 +332,7 @@ class Deliveries:
     def _append(self, going: Sequence[_Going], now_ms: int) -> bool:
         """Append deliveries with their end, in one group or in as few as fit into a segment."""
         dues = [due for each in going for due in each.dues]
-        end = Draft(DELAY_TOPIC, 0, -1, _ended(Kind.DELIVERED, dues))
+        end = Draft(DELAY_TOPIC, 0, -1, end_of(DelayChangeKind.DELIVERED, dues))
         try:
             self._appender.group([*(each.intake for each in going), Intake(None, end)])
         except StoreError as error:
@@ -389,12 +389,3 @@ def _is_batch(found: Slice) -> bool:
 
 def _holds(unit: Unit, offset: int) -> bool:
     return unit.base <= offset < unit.base + unit.offset_count
-
-
-def _ended(kind: Kind, dues: Sequence[Due]) -> bytes:
-    """Return the change that ends the waiting of items of any queues."""
-    by_queue: dict[Key, list[int]] = {}
-    for due in dues:
-        topic_id, queue_id, offset, _ = due.waiting
-        by_queue.setdefault((topic_id, queue_id), []).append(offset)
-    return encode_ended(kind, [Ended(*key, offsets) for key, offsets in by_queue.items()])

@@ -15,8 +15,8 @@ import msgspec
 
 from rockgate.store.delay.changes import (
     DELAY_TOPIC,
+    DelayChangeKind,
     Ended,
-    Kind,
     Scheduled,
     decode,
     encode_ended,
@@ -44,7 +44,7 @@ Key = tuple[bytes, int]
 """Topic id and queue id."""
 
 
-class Waiting(NamedTuple):
+class WaitingOffset(NamedTuple):
     """Something that waits."""
 
     topic_id: bytes
@@ -68,7 +68,7 @@ class Due(NamedTuple):
 
     unit: int
     sequence: int
-    waiting: Waiting
+    waiting: WaitingOffset
 
 
 class _Slice(msgspec.Struct, array_like=True, frozen=True):
@@ -131,13 +131,13 @@ class Delay:
         number = None if found is None else self._numbers.get((found.id, queue_id))
         return number is not None and self._queues[number][1].has_any(first, end)
 
-    def all(self) -> Iterator[Waiting]:
+    def all(self) -> Iterator[WaitingOffset]:
         """Yield everything that waits, in no order. The caller may pause between two."""
         for some in self._walk():
             for when, _, offset, number, _ in some:
                 if number != NONE and offset in self._queues[number][1]:
                     due = self._wheels.told_ms(when)
-                    yield Waiting(*self._queues[number][0], offset, due)
+                    yield WaitingOffset(*self._queues[number][0], offset, due)
 
     def _walk(self) -> Iterator[list[Fields]]:
         """Yield the units that there are now, a slice at a time; those that come later are not met.
@@ -181,7 +181,7 @@ class Delay:
         """End the waiting of an item, if it waits; by the time this returns it is decided."""
         if not self.is_waiting(topic_id, queue_id, offset):
             return False
-        body = encode_ended(Kind.RECALLED, [Ended(topic_id, queue_id, [offset])])
+        body = encode_ended(DelayChangeKind.RECALLED, [Ended(topic_id, queue_id, [offset])])
         self._journal.append_state(DELAY_TOPIC, body)
         return True
 
@@ -191,7 +191,7 @@ class Delay:
             self._forget_topics(deleted_ids(change))
             return
         kind, items = decode(change)
-        if kind is Kind.SCHEDULE:
+        if kind is DelayChangeKind.SCHEDULE:
             for scheduled in items:
                 self._schedule(scheduled)
         else:
@@ -263,7 +263,7 @@ class Delay:
             when, sequence, offset, number, _ = self.units.read(unit)
             key, offsets = self._queues[number]
             if offset in offsets:
-                return Due(unit, sequence, Waiting(*key, offset, self._wheels.told_ms(when)))
+                return Due(unit, sequence, WaitingOffset(*key, offset, self._wheels.told_ms(when)))
             self.units.free(unit)
         return None
 

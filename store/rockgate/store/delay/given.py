@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-from rockgate.store.delay.fold import Due
+from rockgate.store.delay.changes import DelayChangeKind, Ended, encode_ended
+from rockgate.store.delay.fold import Due, Key
 from rockgate.store.read.slices import Slice
 from rockgate.store.write.append import Intake
 
@@ -57,3 +58,12 @@ def with_origin(intake: Intake, dues: Sequence[Due]) -> Intake:
     queue, draft = intake
     properties = b"%b%b\x01%b\x02" % (draft.properties, ORIGIN, origin)
     return Intake(queue, draft._replace(properties=properties))
+
+
+def end_of(kind: DelayChangeKind, dues: Sequence[Due]) -> bytes:
+    """Return the change that ends the waiting of items of any queues."""
+    by_queue: dict[Key, list[int]] = {}
+    for due in dues:
+        topic_id, queue_id, offset, _ = due.waiting
+        by_queue.setdefault((topic_id, queue_id), []).append(offset)
+    return encode_ended(kind, [Ended(*key, offsets) for key, offsets in by_queue.items()])

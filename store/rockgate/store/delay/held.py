@@ -33,7 +33,7 @@ Key = tuple[bytes, int]
 """Topic id and queue id."""
 
 
-class Kind(IntEnum):
+class HeldChangeKind(IntEnum):
     """What happened."""
 
     HOLD = 1
@@ -87,16 +87,16 @@ class Held(NamedTuple):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decoders: Final[dict[Kind, msgspec.msgpack.Decoder[Any]]] = {
-    Kind.HOLD: msgspec.msgpack.Decoder(Hold),
-    Kind.RELEASE: msgspec.msgpack.Decoder(Decide),
-    Kind.DROP: msgspec.msgpack.Decoder(Decide),
-    Kind.SCHEDULED: msgspec.msgpack.Decoder(Scheduled),
+_decoders: Final[dict[HeldChangeKind, msgspec.msgpack.Decoder[Any]]] = {
+    HeldChangeKind.HOLD: msgspec.msgpack.Decoder(Hold),
+    HeldChangeKind.RELEASE: msgspec.msgpack.Decoder(Decide),
+    HeldChangeKind.DROP: msgspec.msgpack.Decoder(Decide),
+    HeldChangeKind.SCHEDULED: msgspec.msgpack.Decoder(Scheduled),
 }
 _slice = msgspec.msgpack.Decoder(list[Held]).decode
 
 
-def encode(kind: Kind, item: Hold | Decide | Scheduled) -> bytes:
+def encode(kind: HeldChangeKind, item: Hold | Decide | Scheduled) -> bytes:
     """Return a change as it lies in the log."""
     return bytes((_FORMAT, kind)) + _encode(item)
 
@@ -143,7 +143,7 @@ class HeldEntries:
         self, keys: Iterable[Key], owner: int, *, is_commit: bool, now_ms: int
     ) -> list[tuple[bytes, bytes]]:
         """Return the changes by which an owner decides of what it has in some queues."""
-        kind = Kind.RELEASE if is_commit else Kind.DROP
+        kind = HeldChangeKind.RELEASE if is_commit else HeldChangeKind.DROP
         return [
             (HELD_TOPIC, encode(kind, Decide(*key, owner, now_ms)))
             for key in keys
@@ -173,16 +173,16 @@ class HeldEntries:
         body, what = change.body, f"record of {HELD_TOPIC.decode()}"
         check_format(body[0] if body else 0, _FORMAT, what, change.position)
         try:
-            kind = Kind(body[1])
+            kind = HeldChangeKind(body[1])
             item = _decoders[kind].decode(body[2:])
         except (IndexError, ValueError, msgspec.MsgspecError) as error:
             raise StoreCorrupt(what, change.position, str(error)) from error
-        if kind is Kind.HOLD:
+        if kind is HeldChangeKind.HOLD:
             self._hold(item, change.position)
-        elif kind is Kind.SCHEDULED:
+        elif kind is HeldChangeKind.SCHEDULED:
             self._scheduled(item, change.position)
         else:
-            self._decided(item, change.position, is_release=kind is Kind.RELEASE)
+            self._decided(item, change.position, is_release=kind is HeldChangeKind.RELEASE)
 
     def _hold(self, item: Hold, position: int) -> None:
         key = item.topic_id, item.queue_id

@@ -14,7 +14,7 @@ HALF_TOPIC: Final = b"rmq_sys_rockgate_half"
 FORMAT: Final = 1
 
 
-class Kind(IntEnum):
+class HalfChangeKind(IntEnum):
     """What a change does. Part of the format on disk: never change a value."""
 
     PREPARED = 1
@@ -53,14 +53,14 @@ class Decided(msgspec.Struct, array_like=True, frozen=True):
 
 _encode: Final = msgspec.msgpack.Encoder().encode
 _DECODERS: Final[dict[int, msgspec.msgpack.Decoder[Any]]] = {
-    Kind.PREPARED: msgspec.msgpack.Decoder(Prepared),
-    Kind.CHECKED: msgspec.msgpack.Decoder(Checked),
-    Kind.DECIDED: msgspec.msgpack.Decoder(Decided),
+    HalfChangeKind.PREPARED: msgspec.msgpack.Decoder(Prepared),
+    HalfChangeKind.CHECKED: msgspec.msgpack.Decoder(Checked),
+    HalfChangeKind.DECIDED: msgspec.msgpack.Decoder(Decided),
 }
 _LEADS: Final = {
-    Prepared: bytes((FORMAT, Kind.PREPARED)),
-    Checked: bytes((FORMAT, Kind.CHECKED)),
-    Decided: bytes((FORMAT, Kind.DECIDED)),
+    Prepared: bytes((FORMAT, HalfChangeKind.PREPARED)),
+    Checked: bytes((FORMAT, HalfChangeKind.CHECKED)),
+    Decided: bytes((FORMAT, HalfChangeKind.DECIDED)),
 }
 
 

@@ -29,7 +29,7 @@ from rockgate.store.progress.records import (
     Committed,
     Held,
     Key,
-    Kind,
+    ProgressRecordKind,
     Removed,
     check_group,
     decode,
@@ -106,7 +106,7 @@ class Progress(CommittedOffsets):
         for commit, position in commits:
             queues = by_topic[commit.topic_id]
             queues[commit.queue_id] = position_key(position) + queues[commit.queue_id]
-        bodies = encode_commits(helds, Kind.AS_OF) if helds else ()
+        bodies = encode_commits(helds, ProgressRecordKind.AS_OF) if helds else ()
         return [(PROGRESS_TOPIC, body) for body in bodies]
 
     def settle(self, group: str, queues: Iterable[tuple[bytes, int]]) -> None:
@@ -219,10 +219,10 @@ class Progress(CommittedOffsets):
                 self._pending.drop_topics(topic_ids)
             return
         kind, items = decode(change)
-        if kind is Kind.COMMIT:
+        if kind is ProgressRecordKind.COMMIT:
             for held in items:
                 self._apply_commit(held, key)
-        elif kind is Kind.AS_OF:
+        elif kind is ProgressRecordKind.AS_OF:
             for held in items:
                 self._apply_as_of(held)
         else:

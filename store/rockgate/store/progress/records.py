@@ -48,7 +48,7 @@ _VALUE_AT: Final = 8
 """Where what a client committed begins behind the commit time, in a record without position."""
 
 
-class Kind(IntEnum):
+class ProgressRecordKind(IntEnum):
     """What a change does. Part of the format on disk: never change a value."""
 
     COMMIT = 1
@@ -106,10 +106,10 @@ class Removed(msgspec.Struct, array_like=True, gc=False, frozen=True):
 
 _encoder: Final = msgspec.msgpack.Encoder()
 _held: Final = msgspec.msgpack.Decoder(list[Held])
-_DECODERS: Final[dict[Kind, msgspec.msgpack.Decoder[Any]]] = {
-    Kind.COMMIT: _held,
-    Kind.AS_OF: _held,
-    Kind.REMOVE: msgspec.msgpack.Decoder(list[Removed]),
+_DECODERS: Final[dict[ProgressRecordKind, msgspec.msgpack.Decoder[Any]]] = {
+    ProgressRecordKind.COMMIT: _held,
+    ProgressRecordKind.AS_OF: _held,
+    ProgressRecordKind.REMOVE: msgspec.msgpack.Decoder(list[Removed]),
 }
 
 # Records
@@ -149,7 +149,9 @@ def says_the_same(record: bytes, bare: bytes) -> bool:
 # Changes
 
 
-def encode_commits(helds: Sequence[Held], kind: Kind = Kind.COMMIT) -> Iterator[bytes]:
+def encode_commits(
+    helds: Sequence[Held], kind: ProgressRecordKind = ProgressRecordKind.COMMIT
+) -> Iterator[bytes]:
     """Return the bodies that carry these records, each within the size of one change."""
     body = bytes((FORMAT, kind)) + _encoder.encode(helds)
     if len(body) <= CHANGE_SIZE_MAX:
@@ -171,7 +173,7 @@ def encode_commits(helds: Sequence[Held], kind: Kind = Kind.COMMIT) -> Iterator[
 
 def encode_removals(removals: Sequence[Removed]) -> Iterator[bytes]:
     """Return the bodies that carry these removals, each within the size of one change."""
-    body = bytes((FORMAT, Kind.REMOVE)) + _encoder.encode(removals)
+    body = bytes((FORMAT, ProgressRecordKind.REMOVE)) + _encoder.encode(removals)
     if len(body) <= CHANGE_SIZE_MAX:
         yield body
         return
@@ -189,13 +191,13 @@ def encode_removals(removals: Sequence[Removed]) -> Iterator[bytes]:
     yield from encode_removals(removals[middle:])
 
 
-def decode(change: Change) -> tuple[Kind, list[Any]]:
+def decode(change: Change) -> tuple[ProgressRecordKind, list[Any]]:
     """Return the kind and the items of a change."""
     body = change.body
     what = f"record of {PROGRESS_TOPIC.decode()}"
     check_format(body[0] if body else 0, FORMAT, what, change.position)
     try:
-        kind = Kind(body[1] if len(body) > 1 else 0)
+        kind = ProgressRecordKind(body[1] if len(body) > 1 else 0)
         return kind, _DECODERS[kind].decode(body[2:])
     except ValueError as error:
         raise StoreCorrupt(what, change.position, str(error)) from error

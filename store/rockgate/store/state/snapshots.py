@@ -26,7 +26,7 @@ _NEW: Final = ".new"
 _DAMAGED: Final = ".damaged"
 
 
-class Kept(NamedTuple):
+class RetainedSnapshot(NamedTuple):
     """A snapshot that is in place; they compare by age."""
 
     replay_from: int
@@ -49,7 +49,7 @@ class Snapshots:
 
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
-        self._kept: tuple[Kept, ...] = ()
+        self._kept: tuple[RetainedSnapshot, ...] = ()
         self._sequence = 0
         self.damaged_count = 0
 
@@ -59,7 +59,7 @@ class Snapshots:
         return self._directory.path
 
     @property
-    def newest(self) -> Kept | None:
+    def newest(self) -> RetainedSnapshot | None:
         """The newest one in place."""
         return self._kept[-1] if self._kept else None
 
@@ -73,7 +73,7 @@ class Snapshots:
 
     # At the start
 
-    def usable(self, log_start: int, log_end: int) -> list[Kept]:
+    def usable(self, log_start: int, log_end: int) -> list[RetainedSnapshot]:
         """Clear away what can never be used, and return what can, newest first.
 
         A snapshot that needs log beyond `log_end` goes for good and at once: after the next
@@ -84,7 +84,7 @@ class Snapshots:
             match = _NAME.fullmatch(name)
             if match is None:
                 continue
-            kept = Kept(int(match[1]), int(match[2]), 0)
+            kept = RetainedSnapshot(int(match[1]), int(match[2]), 0)
             self._sequence = max(self._sequence, kept.sequence)
             if match[3] == _NEW:
                 self._directory.remove(name)
@@ -97,7 +97,7 @@ class Snapshots:
         self._kept = tuple(found[-KEPT_COUNT:])
         return found[::-1]
 
-    def _usable_size(self, kept: Kept, log_start: int, log_end: int) -> int | None:
+    def _usable_size(self, kept: RetainedSnapshot, log_start: int, log_end: int) -> int | None:
         file = self._directory.open(kept.name)
         try:
             header = read_header(file)
@@ -118,7 +118,7 @@ class Snapshots:
             return None
         return size
 
-    def read(self, kept: Kept) -> SnapshotReader:
+    def read(self, kept: RetainedSnapshot) -> SnapshotReader:
         """Open one for reading; the caller closes it."""
         file = self._directory.open(kept.name)
         try:
@@ -127,7 +127,7 @@ class Snapshots:
             file.close()
             raise
 
-    def set_aside(self, kept: Kept, damage: StoreCorrupt) -> None:
+    def set_aside(self, kept: RetainedSnapshot, damage: StoreCorrupt) -> None:
         """Take a damaged one out of use, but leave it to be looked at."""
         log.error("snapshot damaged name=%s reason=%s", kept.name, damage)
         self.damaged_count += 1
@@ -142,7 +142,7 @@ class Snapshots:
         self._sequence += 1
         return self._sequence, snapshot_name(replay_from, self._sequence) + _NEW
 
-    def publish(self, kept: Kept) -> None:
+    def publish(self, kept: RetainedSnapshot) -> None:
         """Move a finished snapshot into place, and let the oldest go."""
         self._directory.rename(kept.name + _NEW, kept.name)
         self._directory.sync()

@@ -20,7 +20,7 @@ from rockgate.store.clock import Clock
 from rockgate.store.errors import StoreError
 from rockgate.store.files.interface import Directory, File
 from rockgate.store.state.snapshotfile import SnapshotBuilder
-from rockgate.store.state.snapshots import Kept, Snapshots
+from rockgate.store.state.snapshots import RetainedSnapshot, Snapshots
 
 _MIB = 1 << 20
 
@@ -149,7 +149,7 @@ class SnapshotWriter:
             return wrote
         size = builder.finish(needs)
         self._sync_log(needs)
-        self._snapshots.publish(Kept(handover.replay_from, self._sequence, size))
+        self._snapshots.publish(RetainedSnapshot(handover.replay_from, self._sequence, size))
         self.finished_count += 1
         self._close(handover)
         return True

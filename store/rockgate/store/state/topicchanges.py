@@ -36,7 +36,7 @@ READ: Final = 4
 _FORBIDDEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f/\ud800-\udfff]")
 
 
-class Kind(IntEnum):
+class TopicChangeKind(IntEnum):
     """What a change does. Part of the format on disk: never change a value."""
 
     CREATE = 1
@@ -109,17 +109,17 @@ class LogStarts(msgspec.Struct, array_like=True, gc=False, frozen=True):
 
 
 _encoder: Final = msgspec.msgpack.Encoder()
-_DECODERS: Final[dict[Kind, msgspec.msgpack.Decoder[Any]]] = {
-    Kind.CREATE: msgspec.msgpack.Decoder(list[Created]),
-    Kind.DELETE: msgspec.msgpack.Decoder(list[bytes]),
-    Kind.QUEUES: msgspec.msgpack.Decoder(list[QueuesSet]),
-    Kind.CONFIG: msgspec.msgpack.Decoder(list[ConfigSet]),
-    Kind.PERMISSION: msgspec.msgpack.Decoder(list[PermissionSet]),
-    Kind.LOG_STARTS: msgspec.msgpack.Decoder(list[LogStarts]),
+_DECODERS: Final[dict[TopicChangeKind, msgspec.msgpack.Decoder[Any]]] = {
+    TopicChangeKind.CREATE: msgspec.msgpack.Decoder(list[Created]),
+    TopicChangeKind.DELETE: msgspec.msgpack.Decoder(list[bytes]),
+    TopicChangeKind.QUEUES: msgspec.msgpack.Decoder(list[QueuesSet]),
+    TopicChangeKind.CONFIG: msgspec.msgpack.Decoder(list[ConfigSet]),
+    TopicChangeKind.PERMISSION: msgspec.msgpack.Decoder(list[PermissionSet]),
+    TopicChangeKind.LOG_STARTS: msgspec.msgpack.Decoder(list[LogStarts]),
 }
 
 
-def encode(kind: Kind, items: Sequence[object]) -> Iterator[bytes]:
+def encode(kind: TopicChangeKind, items: Sequence[object]) -> Iterator[bytes]:
     """Return the bodies that carry these items, each within the size of one change."""
     body = bytes((FORMAT, kind)) + _encoder.encode(items)
     if len(body) <= CHANGE_SIZE_MAX:
@@ -132,13 +132,13 @@ def encode(kind: Kind, items: Sequence[object]) -> Iterator[bytes]:
     yield from encode(kind, items[middle:])
 
 
-def decode(change: Change) -> tuple[Kind, list[Any]]:
+def decode(change: Change) -> tuple[TopicChangeKind, list[Any]]:
     """Return the kind and the items of a change."""
     body = change.body
     what = f"record of {TOPICS_TOPIC.decode()}"
     check_format(body[0] if body else 0, FORMAT, what, change.position)
     try:
-        kind = Kind(body[1] if len(body) > 1 else 0)
+        kind = TopicChangeKind(body[1] if len(body) > 1 else 0)
         return kind, _DECODERS[kind].decode(body[2:])
     except ValueError as error:
         raise StoreCorrupt(what, change.position, str(error)) from error
@@ -146,7 +146,7 @@ def decode(change: Change) -> tuple[Kind, list[Any]]:
 
 def deleted_ids(change: Change) -> Sequence[bytes]:
     """Return the ids of the topics that a change deletes, for other folds keyed by topic id."""
-    if len(change.body) < 2 or change.body[1] != Kind.DELETE:
+    if len(change.body) < 2 or change.body[1] != TopicChangeKind.DELETE:
         return ()
     return decode(change)[1]
 

@@ -31,11 +31,11 @@ from rockgate.store.state.topicchanges import (
     TOPICS_TOPIC,
     ConfigSet,
     Created,
-    Kind,
     LogStarts,
     NewTopic,
     PermissionSet,
     QueuesSet,
+    TopicChangeKind,
     check_config,
     check_permission,
     check_queue_count,
@@ -55,7 +55,9 @@ OnGrown = Callable[[Topic, int], None]
 OnLogStarts = Callable[[Topic, Mapping[int, int]], None]
 
 
-_FREEING: Final = frozenset((Kind.DELETE, Kind.CONFIG, Kind.LOG_STARTS))
+_FREEING: Final = frozenset(
+    (TopicChangeKind.DELETE, TopicChangeKind.CONFIG, TopicChangeKind.LOG_STARTS)
+)
 """Changes by which a full disk gets room again: they are taken as upkeep."""
 
 
@@ -133,7 +135,7 @@ class Topics:
             if new.name in self._by_name or new.name in names:
                 raise TopicExists(new.name)
             names.add(new.name)
-        self._append(Kind.CREATE, [self._created(new) for new in news])
+        self._append(TopicChangeKind.CREATE, [self._created(new) for new in news])
         return [self._by_name[new.name] for new in news]
 
     def _created(self, new: NewTopic) -> Created:
@@ -150,7 +152,9 @@ class Topics:
 
     def delete(self, topics: Iterable[Topic]) -> None:
         """Delete topics with all they hold; a name may be created again at once."""
-        self._append(Kind.DELETE, list(dict.fromkeys(self._alive(topic).id for topic in topics)))
+        self._append(
+            TopicChangeKind.DELETE, list(dict.fromkeys(self._alive(topic).id for topic in topics))
+        )
 
     def grow(self, counts: Mapping[Topic, int]) -> None:
         """Give topics more queues; fewer than a topic has is InvalidTopic."""
@@ -170,7 +174,7 @@ class Topics:
             check_queue_count(topic.name, write_queues, 0)
             if (topic.read_queues, topic.write_queues) != (read_queues, write_queues):
                 items.append(QueuesSet(self._alive(topic).id, read_queues, write_queues))
-        self._append(Kind.QUEUES, items)
+        self._append(TopicChangeKind.QUEUES, items)
 
     def set_config(self, configs: Mapping[Topic, Mapping[str, str]]) -> None:
         """Replace topics' configs, each as a whole."""
@@ -179,7 +183,7 @@ class Topics:
             check_config(topic.name, config)
             if self._alive(topic).config != config:
                 items.append(ConfigSet(topic.id, dict(config)))
-        self._append(Kind.CONFIG, items)
+        self._append(TopicChangeKind.CONFIG, items)
 
     def set_permission(self, permissions: Mapping[Topic, int]) -> None:
         """Set what producers and consumers may do: WRITE, READ, both or neither."""
@@ -188,7 +192,7 @@ class Topics:
             check_permission(topic.name, permission)
             if self._alive(topic).permission != permission:
                 items.append(PermissionSet(topic.id, permission))
-        self._append(Kind.PERMISSION, items)
+        self._append(TopicChangeKind.PERMISSION, items)
 
     def advance_log_starts(self, starts: Mapping[Topic, Mapping[int, int]]) -> None:
         """Move the first offsets of queues forward; what would not move forward is left out."""
@@ -205,14 +209,14 @@ class Topics:
                 LogStarts(topic.id, dict(moved[at : at + _LOG_STARTS_PER_CHANGE]))
                 for at in range(0, len(moved), _LOG_STARTS_PER_CHANGE)
             ]
-        self._append(Kind.LOG_STARTS, items)
+        self._append(TopicChangeKind.LOG_STARTS, items)
 
     def _alive(self, topic: Topic) -> Topic:
         if self._by_id.get(topic.id) is not topic:
             raise UnknownTopic(topic.name)
         return topic
 
-    def _append(self, kind: Kind, items: Sequence[object]) -> None:
+    def _append(self, kind: TopicChangeKind, items: Sequence[object]) -> None:
         if not items:
             return
         bodies = list(encode(kind, items))
@@ -228,15 +232,15 @@ class Topics:
         """Take one change in."""
         kind, items = decode(change)
         position = change.position
-        if kind is Kind.CREATE:
+        if kind is TopicChangeKind.CREATE:
             for created in items:
                 self._create(Topic(created, position))
-        elif kind is Kind.DELETE:
+        elif kind is TopicChangeKind.DELETE:
             for topic_id in items:
                 topic = self._by_id.get(topic_id)
                 if topic is not None and topic.position < position:
                     self._delete(topic)
-        elif kind is Kind.LOG_STARTS:
+        elif kind is TopicChangeKind.LOG_STARTS:
             for item in items:
                 self._advance(item, position)
             return
@@ -276,11 +280,11 @@ class Topics:
         for listener in self.on_deleted:
             listener(topic)
 
-    def _alter(self, topic: Topic, kind: Kind, item: Any) -> None:
-        if kind is Kind.CONFIG:
+    def _alter(self, topic: Topic, kind: TopicChangeKind, item: Any) -> None:
+        if kind is TopicChangeKind.CONFIG:
             topic.config = item.config
             topic.policy = self._policy_of(topic.config)
-        elif kind is Kind.PERMISSION:
+        elif kind is TopicChangeKind.PERMISSION:
             topic.permission = item.permission
         else:
             topic.read_queues = item.read_queues

@@ -15,7 +15,15 @@ from rockgate.protocol.entry import DELAYED
 from rockgate.protocol.kafka.records.batch import BatchHeader, Buffer
 from rockgate.protocol.kafka.records.sifting import Wanted
 from rockgate.store.api.append import Appended, Draft, Intake, Stamp
-from rockgate.store.api.held import HELD_TOPIC, NOBODY, UNDECIDED, HeldEntries, Hold, Kind, encode
+from rockgate.store.api.held import (
+    HELD_TOPIC,
+    NOBODY,
+    UNDECIDED,
+    HeldChangeKind,
+    HeldEntries,
+    Hold,
+    encode,
+)
 from rockgate.store.api.queues import Queue
 from rockgate.store.api.store import Store
 
@@ -91,5 +99,7 @@ class RecordDelays:
             UNDECIDED if is_owned else now_ms,
         )
         marked = draft._replace(sys_flag=draft.sys_flag | DELAYED)
-        change = Draft(topic=HELD_TOPIC, queue_id=0, offset=-1, body=encode(Kind.HOLD, hold))
+        change = Draft(
+            topic=HELD_TOPIC, queue_id=0, offset=-1, body=encode(HeldChangeKind.HOLD, hold)
+        )
         return self._appender.group([Intake(queue, marked), Intake(None, change)])[0]

@@ -13,7 +13,7 @@ from rockgate.gateway.delay.headers import Opened, Terms, open_batch, open_polit
 from rockgate.protocol.entry import body_of
 from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
 from rockgate.protocol.kafka.records.bounds import LIGHT, WIDEST, is_heavy
-from rockgate.store.api.held import HELD_TOPIC, Held, HeldEntries, Kind, Scheduled, encode
+from rockgate.store.api.held import HELD_TOPIC, Held, HeldChangeKind, HeldEntries, Scheduled, encode
 from rockgate.store.api.problems import Complaint, Remembered
 from rockgate.store.api.queues import Unit
 from rockgate.store.api.read import Slice
@@ -105,7 +105,7 @@ class HeldScheduling:
     def _append(
         self, item: Held, waits: list[tuple[int, int]], done: int, *, is_last: bool
     ) -> None:
-        said = encode(Kind.SCHEDULED, Scheduled(*item.key, item.base, done, is_last))
+        said = encode(HeldChangeKind.SCHEDULED, Scheduled(*item.key, item.base, done, is_last))
         schedule = self._deliveries.schedule(item.key, waits)
         self._appender.append_states([*schedule, (HELD_TOPIC, said)])
 
