@@ -297,7 +297,7 @@ def test_a_large_malformed_heartbeat_is_refused_unread(server: RunningServer) ->
         attacker = Client(server.address("remoting"))
         answer = attacker.ask(34, {}, body)
         assert answer.code == ResponseCode.INVALID_PARAMETER
-        assert "the maximum is 262,144" in (answer.remark or "")
+        assert "the maximum of 262,144" in (answer.remark or "")
         attacker.socket.close()
 
 

@@ -91,7 +91,9 @@ def test_a_damaged_log_ends_with_1_and_names_file_position_and_reason(data: Path
     result = run("check", "--data-dir", data)
     assert result.exit_code == 1
     first, *_, last = result.stdout.splitlines()
-    assert first.startswith(f"{data}/commitlog/{0:020d} is damaged at position {place}: the body's")
+    assert first.startswith(
+        f"{data}/commitlog/{0:020d} is damaged at position {place}: body checksum"
+    )
     assert last == f"To repair it, run: rockgate log repair --truncate-at {place}"
 
 

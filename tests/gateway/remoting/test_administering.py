@@ -247,7 +247,7 @@ def test_settings_of_a_group_are_bounded_and_read_once(broker: Client) -> None:
     large = json.dumps({"groupName": "large", "attributes": {"a": "x" * 20_000}}).encode()
     answer = broker.ask(200, {}, large)
     assert answer.code == ResponseCode.INVALID_PARAMETER
-    assert "the maximum is 16,384" in (answer.remark or "")
+    assert "the maximum of 16,384" in (answer.remark or "")
 
 
 def test_a_heartbeat_of_many_groups_makes_all_their_retry_topics(broker: Client) -> None:

@@ -152,7 +152,7 @@ def test_an_error_waits_until_every_request_before_it_was_handed_out() -> None:
     (second,) = connection.next_exchanges()
     connection.respond(second, [b"2"])
     connection.data_to_send()
-    with pytest.raises(MalformedFrame, match="negative length -1, at byte"):
+    with pytest.raises(MalformedFrame, match="negative frame length -1, at byte"):
         connection.next_exchanges()
 
 

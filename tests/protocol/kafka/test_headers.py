@@ -82,8 +82,8 @@ def test_produce_below_3_has_a_header_because_it_is_advertised() -> None:
 @pytest.mark.parametrize(
     ("frame", "reason"),
     [
-        (b"", "ends at 0 bytes"),
-        (b"\0\3\0\x0c\0\0\0\1\xff\xff", "ends at 10 bytes"),
+        (b"", "truncated at 0 bytes"),
+        (b"\0\3\0\x0c\0\0\0\1\xff\xff", "truncated at 10 bytes"),
         (b"\0\3\0\1\0\0\0\1\xff\xfe", "client id of -2 bytes"),
         (b"\0\3\0\1\0\0\0\1\0\x05abc", "client id of 5 bytes exceeds the frame of 13"),
         (b"\0\3\0\1\0\0\0\1\0\x01\xff", "utf-8"),

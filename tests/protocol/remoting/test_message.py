@@ -118,7 +118,7 @@ def test_a_message_that_is_cut_off_is_refused(cut: int) -> None:
 def test_a_batch_entry_is_no_message() -> None:
     data = bytearray(packed(topic=b"x" * 200, properties=b"INNER_NUM\x010000000003\x02"))
     data[4:8] = envelope.MAGIC_BATCH.to_bytes(4, "big")
-    with pytest.raises(MalformedContent, match="batch entry"):
+    with pytest.raises(MalformedContent, match="entry is a batch"):
         decode(bytes(data))
 
 

@@ -244,7 +244,10 @@ def test_every_record_whose_headers_are_bad_is_named() -> None:
     refused = listener.send(build_batch(records, base_offset=0))
     assert refused.error_code == ErrorCode.INVALID_RECORD
     assert [index for index, _ in refused.record_errors] == [1, 4]
-    assert all("header DELAY is 'soon'" in str(reason) for _, reason in refused.record_errors)
+    assert all(
+        "header DELAY must be a decimal number, not 'soon'" in str(reason)
+        for _, reason in refused.record_errors
+    )
 
 
 def test_a_batch_that_a_codec_makes_too_large_is_refused() -> None:
