@@ -78,7 +78,7 @@ def test_checks_run_side_by_side_up_to_a_bound_and_a_further_one_is_left_to_the_
             assert len(world.brokers["a"].of(37)) == CHECKS_MAX
 
     run(scenario())
-    assert f"{CHECKS_MAX} checks are under way: one more is left" in caplog.text
+    assert f"{CHECKS_MAX} checks are in progress; ignoring another one" in caplog.text
 
 
 @pytest.mark.row("TRAP-15")

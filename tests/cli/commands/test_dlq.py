@@ -107,7 +107,7 @@ def test_a_dead_letter_is_shown_whole(wires: BothWires, terminal: Terminal, name
     assert ["origin", name, "(queue/offset", "1/0)"] in [line.split() for line in lines]
     said = terminal.run("dlq", "show", f"g-{name}/0/9", "nobody/0/0", status=1)
     assert f"g-{name}/0/9: not found. List dead letters with" in said
-    assert "group nobody has no dead letters in queue 0" in said
+    assert "Group 'nobody' has no dead letters in queue 0" in said
 
 
 def test_a_dead_letter_is_sent_back_as_it_was_and_only_once(
@@ -216,7 +216,7 @@ def test_a_group_that_nobody_knows_is_told_and_one_without_dead_letters_is_not(
     wires: BothWires, terminal: Terminal, name: str
 ) -> None:
     said = terminal.run("dlq", "list", f"no-{name}", status=1)
-    assert f"there is no group no-{name}" in said
+    assert f"Group 'no-{name}' does not exist" in said
     told = terminal.json("dlq", "list", f"no-{name}", status=1)
     assert told["errors"][0]["error"] == "SUBSCRIPTION_GROUP_NOT_EXIST"
     terminal.run("topics", "create", name)

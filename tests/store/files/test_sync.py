@@ -56,7 +56,7 @@ def test_after_a_failed_sync_none_is_tried_whichever_file_it_is_of() -> None:
     file, mapping = directory.create("file"), directory.allocate("mapped", 4096)
     below = directory.child("below")
     disk.plan = failing()
-    with pytest.raises(DiskFailed, match=r"fsync of //file: injected"):
+    with pytest.raises(DiskFailed, match=r"fsync of //file failed: injected"):
         file.sync()
     count = disk.operation_count
     for sync in (file.sync, mapping.sync, directory.sync, below.sync, below.create("x").sync):
@@ -97,7 +97,7 @@ def test_a_sync_that_was_under_way_when_another_failed_is_not_trusted() -> None:
         with pytest.raises(DiskFailed):
             syncs.run("other", fail)
 
-    with pytest.raises(DiskFailed, match="fsync of other: injected"):
+    with pytest.raises(DiskFailed, match="fsync of other failed: injected"):
         syncs.run("slow", slow)
 
 

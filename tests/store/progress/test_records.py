@@ -104,7 +104,7 @@ def test_removals_too_large_for_one_change_are_several_that_fit() -> None:
 
 
 def test_what_no_record_can_hold_is_refused() -> None:
-    with pytest.raises(EntryTooLarge, match="metadata"):
+    with pytest.raises(EntryTooLarge, match="Metadata of a committed offset"):
         pack_record(Commit(ID, 0, 0, metadata="é" * (METADATA_SIZE_MAX // 2 + 1)), 0)
     for offset in (-1, 1 << 63):
         with pytest.raises(OffsetOutOfRange):

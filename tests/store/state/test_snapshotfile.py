@@ -163,7 +163,7 @@ def lying_about(section: Section) -> SnapshotReader:
     [
         (Section("f", 0, 10), "has an unexpected length"),
         (Section("f", 2, 10), "frame exceeds its section"),
-        (Section("f", 1, 10 + 20), "its size is not"),
+        (Section("f", 1, 10 + 20), "file size is not"),
         (Section("f", 0xFFFFFFFF, 10), "frame exceeds its section"),
     ],
 )

@@ -61,7 +61,7 @@ def test_ten_thousand_topics_are_one_change_and_more_are_several_that_fit() -> N
 
 
 def test_one_item_that_no_change_can_hold_is_refused() -> None:
-    with pytest.raises(EntryTooLarge, match="config change"):
+    with pytest.raises(EntryTooLarge, match="config record"):
         list(encode(TopicChangeKind.CONFIG, [ConfigSet(ID, {"k": "v" * CHANGE_SIZE_MAX})]))
 
 
@@ -96,7 +96,7 @@ def test_any_other_name_is_for_the_protocols_to_judge(name: str) -> None:
 
 @pytest.mark.parametrize("count", [-1, 0, QUEUE_COUNT_MAX + 1])
 def test_a_topic_has_at_least_one_queue_and_not_too_many(count: int) -> None:
-    with pytest.raises(InvalidTopic, match=f"cannot have {count} queues"):
+    with pytest.raises(InvalidTopic, match=f"cannot have {count:,} queues"):
         NewTopic(name="t", queue_count=count).check()
 
 

@@ -73,7 +73,7 @@ def check_well(keeping: Keeping) -> None:
 def test_when_messages_are_refused_commits_have_room_left() -> None:
     keeping = small_disk()
     refused = until_refused(keeping, lambda: keeping.fill("orders", 1))
-    assert "below the reserve of" in str(refused)
+    assert "are reserved" in str(refused)
     for number in range(20):
         commit(keeping, number)
     keeping.topic("more")

@@ -88,7 +88,7 @@ async def test_what_is_there_instead_is_said(data: bytes, is_first: bool, who: s
         assert who in str(told)
         told = await rocketmq_error(address)
         assert isinstance(told, NotRocketMQ)
-        assert f"{address} is not a RocketMQ listener" in str(told)
+        assert f"{address} is not a RocketMQ port" in str(told)
         assert who in str(told)
 
 
