@@ -76,7 +76,7 @@ def test_what_makes_no_sense_is_refused_by_name(broker: Client) -> None:
         (SCAN, {"limit": "many"}, b"", "limit"),
         (DESCRIBE, {}, b"{", "array of ids"),
         (DESCRIBE, {}, json.dumps(["x"] * 201).encode(), "201 ids exceed the maximum of 200."),
-        (DESCRIBE, {}, json.dumps(["x" * 5000]).encode(), "5000 characters"),
+        (DESCRIBE, {}, json.dumps(["x" * 5000]).encode(), "5,000 characters"),
         (CANCEL, {}, b"", "id"),
         (CANCEL, {"id": ""}, b"", "0 characters"),
         (RESOLVE, {"id": "1", "commit": "perhaps"}, b"", "commit"),

@@ -214,6 +214,7 @@ def _asked(command: Command) -> list[str]:
 def _checked(id_: str) -> str:
     if not 0 < len(id_) <= ID_SIZE_MAX:
         raise Refused(
-            ResponseCode.INVALID_PARAMETER, f"Message id of {len(id_):,} characters is too long."
+            ResponseCode.INVALID_PARAMETER,
+            f"Message id is {len(id_):,} characters; the range is 1 to {ID_SIZE_MAX:,}.",
         )
     return id_
