@@ -429,7 +429,7 @@ class TestRockgate(Behaviours):
         async with producer_of("recallers") as producer:
             taken = await producer.send(Message("recalled", b"x", delay=timedelta(hours=1)))
             await producer.recall(taken)
-            with pytest.raises((Refused, SendFailed), match="recall from recalled"):
+            with pytest.raises((Refused, SendFailed), match="Recall from recalled"):
                 await producer.recall(taken)
 
 
