@@ -6,6 +6,7 @@ from pathlib import Path
 from tests.house import walks
 
 LINK = re.compile(r"^1\. \[([^]]+)\]\(\.\./([^)]+)\)$", re.MULTILINE)
+TRIES = 3
 
 
 def on_page() -> dict[str, list[str]]:
@@ -14,11 +15,17 @@ def on_page() -> dict[str, list[str]]:
 
 
 async def test_no_walk_passes_through_a_file_that_its_page_does_not_name(tmp_path: Path) -> None:
-    found = {walk.name: walk.files for walk in await walks.walks(tmp_path)}
     page = on_page()
-    assert list(found) == list(page)
-    longer = {name: set(files) - set(page[name]) for name, files in found.items()}
-    assert not any(longer.values()), f"{longer}; if so it must be: python -m tests.house.walks"
+    longer: dict[str, set[str]] = {}
+    for number in range(TRIES):
+        found = {walk.name: walk.files for walk in await walks.walks(tmp_path / str(number))}
+        assert list(found) == list(page)
+        more = {name: set(files) - set(page[name]) for name, files in found.items()}
+        # On a busy machine the server's own timers may fall into every round of one trace.
+        longer = {name: files & longer.get(name, files) for name, files in more.items()}
+        if not any(longer.values()):
+            return
+    raise AssertionError(f"{longer}; if so it must be: python -m tests.house.walks")
 
 
 def test_the_page_says_how_many_files_each_walk_has() -> None:
