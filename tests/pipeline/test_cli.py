@@ -75,7 +75,7 @@ def test_the_gateway_s_command_finds_the_room_by_its_entry_point() -> None:
         rockgate("--help"), env=environment(), capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
-    assert "Move data with Spark" in done.stdout
+    assert "measure topics with Spark" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ def steps(folder: Path) -> int:
 def test_the_jobs_are_there_without_the_server() -> None:
     done = with_hidden("cramjam", "uvloop", "crc32c")
     assert done.returncode == 0, done.stderr
-    assert "Move data with Spark" in done.stdout
+    assert "measure topics with Spark" in done.stdout
 
 
 def test_with_neither_server_nor_pipeline_it_says_what_to_install() -> None:
