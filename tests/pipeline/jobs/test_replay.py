@@ -136,7 +136,7 @@ def test_a_delay_is_refused_where_records_would_not_wait(
     topic = new_topic(cluster.bootstrap, 3)
     with pytest.raises(BadOption) as refused:
         run(spark, options(cluster, archived, topic, tmp_path, delay_ms=1), teller)
-    assert f"topic {topic} has message.type=NORMAL" in str(refused.value)
+    assert f"Topic {topic} has message.type=NORMAL" in str(refused.value)
     assert f"rockgate topics alter {topic} --config message.type=MIXED" in str(refused.value)
     read_topic(cluster.bootstrap, topic, 0, 3)
 
