@@ -102,7 +102,7 @@ def test_a_value_that_is_too_large_fails_the_write_and_says_so(
     frame = spark.createDataFrame([(bytes(5000),)], "value binary")
     options = {"kafka.bootstrap.servers": server.bootstrap, "topic": topic}
     with pytest.raises(
-        Py4JJavaError, match=r"RecordTooLargeException.*max\.message\.bytes is 1000"
+        Py4JJavaError, match=r"RecordTooLargeException.*max\.message\.bytes\) is 1,000"
     ):
         frame.write.format("kafka").options(**options).save()
 
