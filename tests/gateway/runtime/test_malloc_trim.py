@@ -11,7 +11,13 @@ from tests.gateway.server import environment
 from tests.waiting import wait_until
 
 from rockgate.gateway.runtime import malloc_trim
-from rockgate.gateway.runtime.malloc_trim import GROWN_BYTES, ROUNDS, Trimming, TrimmingThread
+from rockgate.gateway.runtime.malloc_trim import (
+    GROWN_BYTES,
+    PUT_OFF_MAX,
+    ROUNDS,
+    Trimming,
+    TrimmingThread,
+)
 
 MANY = 100
 
@@ -22,6 +28,18 @@ class Memory:
     def __init__(self) -> None:
         self.bytes = 1 << 30
         self.trims = 0
+        self.share = 0.0
+        self._seconds = 0
+        self._used = 0.0
+
+    def now(self) -> float:
+        """A second passes whenever somebody asks."""
+        self._seconds += 1
+        self._used += self.share
+        return self._seconds
+
+    def processor(self) -> float:
+        return self._used
 
     def measure(self) -> int:
         return self.bytes
@@ -37,7 +55,7 @@ def memory() -> Memory:
 
 @pytest.fixture
 def looking(memory: Memory) -> Trimming:
-    return Trimming(memory.measure, memory.trim)
+    return Trimming(memory.measure, memory.trim, processor=memory.processor, now=memory.now)
 
 
 def look(looking: Trimming, times: int = MANY) -> None:
@@ -50,6 +68,25 @@ def test_a_process_that_does_not_grow_is_left_alone(memory: Memory, looking: Tri
     memory.bytes += GROWN_BYTES - 1
     look(looking)
     assert memory.trims == 0
+
+
+def test_a_busy_process_is_left_alone_until_it_is_quiet(memory: Memory, looking: Trimming) -> None:
+    memory.bytes += GROWN_BYTES
+    memory.share = 0.9
+    look(looking, PUT_OFF_MAX)
+    assert memory.trims == 0
+    memory.share = 0.1
+    look(looking, ROUNDS)
+    assert memory.trims == ROUNDS
+
+
+def test_a_process_that_is_never_quiet_gives_back_all_the_same(
+    memory: Memory, looking: Trimming
+) -> None:
+    memory.bytes += GROWN_BYTES
+    memory.share = 0.9
+    look(looking, PUT_OFF_MAX + 1)
+    assert memory.trims == 1
 
 
 def test_after_growth_it_is_given_back_some_times_and_not_for_ever(

@@ -25,6 +25,10 @@ GROWN_BYTES: Final = 16 << 20
 """More than that since the last time is worth the trouble."""
 STEP_BYTES: Final = 8 << 20
 STEP_SECONDS: Final = 0.002
+QUIET_SHARE: Final = 0.25
+"""Of a core: who uses less is quiet. While a trim runs, whoever allocates waits, up to 80 ms."""
+PUT_OFF_MAX: Final = 30
+"""How many looks a trim waits for quiet at most."""
 ROUNDS: Final = 6
 """How often it is given back after the process has grown."""
 _PAGE_SIZE: Final = os.sysconf("SC_PAGESIZE")
@@ -75,26 +79,47 @@ class Trimming:
     """Decides when memory is given back. `step` is one look."""
 
     def __init__(
-        self, measure: Callable[[], int] = own_bytes, trim: Callable[[], None] = trim
+        self,
+        measure: Callable[[], int] = own_bytes,
+        trim: Callable[[], None] = trim,
+        *,
+        processor: Callable[[], float] = time.process_time,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._measure = measure
         self._trim = trim
+        self._processor = processor
+        self._now = now
+        self._looked = (now(), processor())
+        self._put_off = 0
         self._least = measure()
         self._rounds = 0
 
     def step(self) -> None:
         """Give memory back if there is much more of it than there was."""
+        is_quiet = self._is_quiet()
         has = self._measure()
         self._least = min(self._least, has)
         if has - self._least >= GROWN_BYTES and not self._rounds:
             self._rounds = ROUNDS
         if not self._rounds:
             return
+        if not is_quiet and self._put_off < PUT_OFF_MAX:
+            self._put_off += 1
+            return
+        self._put_off = 0
         self._trim()
         self._rounds -= 1
         if not self._rounds:
             # What is left after so many times is used.
             self._least = self._measure()
+
+    def _is_quiet(self) -> bool:
+        """Whether the process has done little since the last look."""
+        before, used = self._looked
+        self._looked = (self._now(), self._processor())
+        passed = self._looked[0] - before
+        return self._looked[1] - used <= QUIET_SHARE * passed
 
 
 class TrimmingThread:
