@@ -11,10 +11,10 @@ from confluent_kafka.admin import AdminClient
 from tests.gateway.remoting.client import Client, messages
 from tests.gateway.server import RunningServer
 
+from rockgate.protocol.entry.tagcode import tag_code
 from rockgate.protocol.remoting import javajson
 from rockgate.protocol.remoting.bodies.queues import ConsumeStatsList, QueueUnits
 from rockgate.protocol.remoting.codes import ResponseCode
-from rockgate.store.queues.tags import tag_code
 
 
 def test_settings_are_told_and_not_changed(broker: Client) -> None:

@@ -14,11 +14,11 @@ from rockgate.gateway.transcode.dictionary import read_message
 from rockgate.gateway.transcode.messages import CHUNK_BYTES, CHUNK_COUNT, Cut, Messages
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import BORN_HOST_V6, INNER_BATCH, STORE_HOST_V6, parse_properties
+from rockgate.protocol.entry.tagcode import tag_code
 from rockgate.protocol.kafka.errors import MalformedBatch
 from rockgate.protocol.kafka.records.batch import Compression, TimestampType, stamp
 from rockgate.protocol.kafka.records.control import Marker, MarkerType, build_marker
 from rockgate.protocol.kafka.records.record import Record, build_batch
-from rockgate.store.queues.tags import tag_code
 
 BASE = 1000
 POSITION = 4096

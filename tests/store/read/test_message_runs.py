@@ -4,9 +4,9 @@ import pytest
 from tests.world import World
 
 from rockgate.protocol.entry import read
+from rockgate.protocol.entry.tagcode import tag_code
 from rockgate.store.log.commitlog import Draft
 from rockgate.store.queues.consumequeue import Queue
-from rockgate.store.queues.tags import tag_code
 from rockgate.store.read.reader import UNITS_MAX
 
 

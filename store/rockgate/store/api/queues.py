@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from rockgate.protocol.entry.tagcode import tag_code
 from rockgate.store.queues.queueindex import Unit
-from rockgate.store.queues.tags import tag_code
 from rockgate.store.queues.view import QueueView as Queue
 
 __all__ = ["Queue", "Queues", "Unit", "tag_code"]

@@ -12,13 +12,13 @@ from typing import NamedTuple, TypeVar
 
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import INDEXED, TRANSACTION_ROLLBACK, Buffer, Contents
+from rockgate.protocol.entry.tagcode import tag_code
 from rockgate.store.errors import StoreError, StoreFull, StoreReadOnly
 from rockgate.store.files.free_space import FreeSpace, nothing
 from rockgate.store.keys.groupkeys import GroupKeys, Keys
 from rockgate.store.log.commitlog import NO_HOST, CommitLog, Draft, Stamp, Written
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queuetable import QueueTable
-from rockgate.store.queues.tags import tag_code
 from rockgate.store.queues.view import QueueView
 from rockgate.store.state.fold import Change, Journal, State
 

@@ -11,9 +11,9 @@ from typing import Protocol
 
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import MAGIC_BATCH, MOVED, Entry
+from rockgate.protocol.entry.tagcode import tag_code
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queuetable import QueueTable
-from rockgate.store.queues.tags import tag_code
 from rockgate.store.state.fold import Change, State
 from rockgate.store.state.topic import Topic
 from rockgate.store.state.topics import Topics

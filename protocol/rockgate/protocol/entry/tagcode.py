@@ -1,4 +1,4 @@
-"""Tag codes: the hash of a message's tag that a consume queue stores for filtering.
+"""Tag codes: the hash of a message's tag, by which brokers filter before they read it.
 
 It is Java's `String.hashCode`, because RocketMQ clients compute it on their side and compare.
 """

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.budget import budget
 
-from rockgate.store.queues.tags import cached, tag_code
+from rockgate.protocol.entry.tagcode import cached, tag_code
 
 
 @pytest.mark.row("U-10")
