@@ -1,0 +1,178 @@
+"""What is cached of a queue: the offset to commit never passes a message that is not finished."""
+
+from dataclasses import dataclass
+from random import Random
+
+import pytest
+from tests.seeds import seeded
+
+from rockgate.sdk.consumer.process_queue import FlowLimits, Limit, ProcessQueue
+
+
+@dataclass(frozen=True)
+class Message:
+    offset: int
+    body_size: int = 10
+
+
+def messages(*offsets: int) -> list[Message]:
+    return [Message(offset) for offset in offsets]
+
+
+def queue_of(*offsets: int) -> ProcessQueue[Message]:
+    queue: ProcessQueue[Message] = ProcessQueue(0.0)
+    queue.put(messages(*offsets))
+    return queue
+
+
+# Concurrent
+
+
+def test_the_offset_to_commit_is_the_first_unfinished_one() -> None:
+    queue = queue_of(5, 6, 7)
+    assert queue.finish(messages(6), 1.0) == 5
+    assert queue.finish(messages(5), 1.0) == 7
+    assert queue.finish(messages(7), 1.0) == 8
+
+
+def test_nothing_is_committed_when_nothing_was_cached() -> None:
+    assert queue_of().finish(messages(1), 1.0) is None
+
+
+def test_finishing_twice_changes_nothing() -> None:
+    queue = queue_of(1, 2, 3)
+    assert queue.finish(messages(1), 1.0) == 2
+    assert queue.finish(messages(1), 1.0) == 2
+    assert (queue.count, queue.size) == (2, 20)
+
+
+def test_an_offset_that_is_pulled_again_is_not_counted_again() -> None:
+    queue = queue_of(1, 2)
+    queue.put([Message(2, 30), Message(3)])
+    assert (queue.count, queue.size) == (3, 50)
+
+
+def test_offsets_that_were_left_out_by_a_filter_are_committed_over() -> None:
+    queue = queue_of(1, 9)
+    assert queue.finish(messages(1), 1.0) == 9
+    assert queue.finish(messages(9), 1.0) == 10
+
+
+def test_a_lower_offset_is_put_where_it_belongs() -> None:
+    queue = queue_of(8, 9)
+    queue.put(messages(3))
+    assert queue.first_offset == 3
+    assert queue.finish(messages(3), 1.0) == 8
+
+
+# Orderly
+
+
+def test_messages_are_taken_in_order_and_committed_together() -> None:
+    queue = queue_of(1, 2, 3)
+    assert queue.take(2, 1.0) == messages(1, 2)
+    assert queue.count == 3
+    assert queue.commit() == 3
+    assert queue.count == 1
+    assert queue.commit() is None
+
+
+def test_what_is_put_back_is_taken_again_first() -> None:
+    queue = queue_of(1, 2, 3)
+    queue.take(2, 1.0)
+    queue.put_back()
+    assert queue.take(3, 1.0) == messages(1, 2, 3)
+
+
+def test_a_part_may_be_put_back() -> None:
+    queue = queue_of(1, 2, 3)
+    queue.take(2, 1.0)
+    queue.put_back(messages(2))
+    assert queue.commit() == 2
+    assert queue.take(9, 1.0) == messages(2, 3)
+
+
+def test_what_was_taken_is_not_cached_a_second_time() -> None:
+    queue = queue_of(1)
+    queue.take(1, 1.0)
+    queue.put(messages(1, 2))
+    assert queue.take(9, 1.0) == messages(2)
+    assert queue.count == 2
+
+
+# Limits
+
+
+@pytest.mark.parametrize(
+    ("limits", "is_orderly", "expected"),
+    [
+        (FlowLimits(count_max=3), False, None),
+        (FlowLimits(count_max=2), False, Limit.COUNT),
+        (FlowLimits(size_max=30), False, None),
+        (FlowLimits(size_max=29), False, Limit.SIZE),
+        (FlowLimits(span_max=8), False, None),
+        (FlowLimits(span_max=7), False, Limit.SPAN),
+        (FlowLimits(span_max=7), True, None),
+    ],
+)
+def test_a_limit_holds_when_it_is_exceeded(
+    limits: FlowLimits, is_orderly: bool, expected: Limit | None
+) -> None:
+    assert queue_of(1, 2, 9).limit(limits, is_orderly=is_orderly) == expected
+
+
+def test_the_defaults_are_rocketmqs() -> None:
+    assert FlowLimits() == FlowLimits(count_max=1000, size_max=100 << 20, span_max=2000)
+
+
+def test_times_are_exceeded_not_reached() -> None:
+    queue = queue_of()
+    assert not queue.is_pull_expired(120.0)
+    assert queue.is_pull_expired(120.1)
+    assert not queue.is_locked(0.0)
+    queue.locked_at_s = 10.0
+    assert queue.is_locked(40.0)
+    assert not queue.is_locked(40.1)
+
+
+def test_the_span_forgets_what_is_finished_at_either_end() -> None:
+    queue = queue_of(1, 5, 9)
+    queue.finish(messages(9), 1.0)
+    assert queue.span == 4
+    queue.finish(messages(1), 1.0)
+    assert queue.span == 0
+
+
+# Against a model that is slow and obvious
+
+
+def test_it_answers_as_a_sorted_list_would() -> None:
+    random = seeded()
+    for _ in range(20):
+        compare_with_a_sorted_list(random)
+
+
+def compare_with_a_sorted_list(random: Random) -> None:
+    queue: ProcessQueue[Message] = ProcessQueue(0.0)
+    cached: dict[int, int] = {}
+    last = -1
+    for _ in range(300):
+        match random.randrange(3):
+            case 0:
+                start = max(0, last + random.randrange(-3, 4))
+                batch = [Message(start + n, random.randrange(50)) for n in range(5)]
+                queue.put(batch)
+                cached.update({message.offset: message.body_size for message in batch})
+                last = max(last, *(message.offset for message in batch))
+            case 1 if cached:
+                chosen = random.sample(sorted(cached), min(len(cached), random.randrange(1, 6)))
+                found = queue.finish(messages(*chosen), 1.0)
+                for offset in chosen:
+                    del cached[offset]
+                assert found == (min(cached) if cached else last + 1)
+            case _:
+                taken = queue.take(random.randrange(4), 1.0)
+                assert [message.offset for message in taken] == sorted(cached)[: len(taken)]
+                queue.put_back()
+        assert (queue.count, queue.size) == (len(cached), sum(cached.values()))
+        assert queue.span == (max(cached) - min(cached) if cached else 0)
