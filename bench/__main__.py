@@ -14,15 +14,15 @@ from bench import (
     kafka,
     mapping,
     remoting,
-    requests,
-    results,
     sdk,
     soak,
     spark,
     transactions,
     txn,
 )
-from bench.results import Report
+from bench.measure import results
+from bench.measure.results import Report
+from bench.requests import run as requests
 from bench.store import report as store
 
 BENCHMARKS: dict[str, Callable[[], Report]] = {

@@ -25,10 +25,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import rdkafka, remoting_frames, results, wire
-from bench.procfs import process_seconds
-from bench.results import Bar, Report
-from bench.rockgate import ROOT, RockgateServer
+from bench.load import kafka_frames, rdkafka, remoting_frames
+from bench.measure import results
+from bench.measure.procfs import process_seconds
+from bench.measure.results import Bar, Report
+from bench.peers.rockgate import ROOT, RockgateServer
 
 OURS, THEIRS = "this tree", "the other commit"
 ROUNDS = 40
@@ -57,7 +58,7 @@ def _consume(server: RockgateServer, topic: str) -> tuple[float, float]:
 
 
 def _single(server: RockgateServer, topic: str) -> tuple[float, float]:
-    storm = wire.storm(
+    storm = kafka_frames.storm(
         server.address,
         f"single-{topic}",
         size=SIZE,

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from typing import Any
 
-from bench.measure import Work, race, ratio, steps_ms
-from bench.results import Bar, Report
+from bench.measure.race import Work, race, ratio, steps_ms
+from bench.measure.results import Bar, Report
 from rockgate.gateway.kafka.topics.partition_runs import PartitionRun
 from rockgate.protocol.kafka.hot import fetch, produce
 from rockgate.protocol.kafka.messages.fetch import (

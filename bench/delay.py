@@ -26,12 +26,12 @@ from pathlib import Path
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from bench import results
-from bench.javaload import JavaLoad, finish
+from bench.load.java import JavaLoad, finish
+from bench.measure import results
+from bench.measure.procfs import anonymous_bytes
+from bench.measure.results import Bar, Report
 from bench.peers import RocketMQPeer, jars
-from bench.procfs import anonymous_bytes
-from bench.results import Bar, Report
-from bench.rockgate import RockgateServer
+from bench.peers.rockgate import RockgateServer
 
 OURS, THEIRS = "rockgate", "rocketmq"
 PROGRAM = "RocketMQTimes"
@@ -173,7 +173,7 @@ def filled(
     ours.stop()
     data = ours.directory / "data"
     arguments = map(str, (data, topic, count, first_ms, step_ms))
-    subprocess.run([sys.executable, "-m", "bench.delayfill", *arguments], check=True)
+    subprocess.run([sys.executable, "-m", "bench.load.delayed", *arguments], check=True)
     return before
 
 

@@ -19,12 +19,12 @@ from typing import Any, Protocol
 
 import uvloop
 
-from bench import results
-from bench.members import TOPIC, Ledger, Member, Wire
+from bench.load.members import TOPIC, Ledger, Member, Wire
+from bench.measure import results
+from bench.measure.procfs import cpu_seconds
+from bench.measure.results import Bar, Report
 from bench.peers import KafkaPeer
-from bench.procfs import cpu_seconds
-from bench.results import Bar, Report
-from bench.rockgate import RockgateServer
+from bench.peers.rockgate import RockgateServer
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages.create_topics import (
     CreatableTopic,

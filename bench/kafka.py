@@ -28,11 +28,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from bench import pagecache, rdkafka, results, wire
+from bench.load import kafka_frames, rdkafka
+from bench.measure import pagecache, results
+from bench.measure.procfs import anonymous_bytes, cpu_seconds
+from bench.measure.results import Bar, Report
 from bench.peers import KafkaPeer, jars
-from bench.procfs import anonymous_bytes, cpu_seconds
-from bench.results import Bar, Report
-from bench.rockgate import RockgateServer
+from bench.peers.rockgate import RockgateServer
 
 OURS, THEIRS = "rockgate", "kafka"
 CONNECTIONS, IN_FLIGHT = 16, 5
@@ -192,7 +193,9 @@ def latency(run: Run) -> None:
     for index, name, server in run.turns():
         topic = f"one-{index}"
         rdkafka.produce(server.bootstrap, topic, SIZES["1 KB"], 1)
-        taken = wire.one_in_flight(server.address, topic, SIZES["1 KB"], run.plan.latency_seconds)
+        taken = kafka_frames.one_in_flight(
+            server.address, topic, SIZES["1 KB"], run.plan.latency_seconds
+        )
         hundredths = statistics.quantiles(taken, n=100)
         run.add("one in flight, p50 ms", name, hundredths[49] * 1e3)
         run.add("one in flight, p99 ms", name, hundredths[98] * 1e3)
@@ -222,9 +225,9 @@ def sync(run: Run) -> None:
     run.bar(case, run.median(case, OURS), "requests", at_least=32)
 
 
-def _storm(run: Run, server: Contender, topic: str) -> wire.Storm:
+def _storm(run: Run, server: Contender, topic: str) -> kafka_frames.Storm:
     rdkafka.produce(server.bootstrap, topic, SMALL_SIZE, 1)
-    return wire.storm(
+    return kafka_frames.storm(
         server.address,
         topic,
         size=SMALL_SIZE,

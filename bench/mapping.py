@@ -14,8 +14,8 @@ import functools
 import statistics
 from collections.abc import Iterator, Sequence
 
-from bench.measure import Work, race, ratio, steps_ms
-from bench.results import Bar, Report
+from bench.measure.race import Work, race, ratio, steps_ms
+from bench.measure.results import Bar, Report
 from rockgate.gateway.transcode.batches import Transcoding
 from rockgate.gateway.transcode.dictionary import pack_record, read_message
 from rockgate.gateway.transcode.messages import Messages

@@ -32,11 +32,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from bench import rdkafka, results
+from bench.load import rdkafka
+from bench.measure import results
+from bench.measure.results import Bar, Report
 from bench.peers import RocketMQPeer, jars
+from bench.peers.rockgate import RockgateServer
 from bench.peers.tools import find_java
-from bench.results import Bar, Report
-from bench.rockgate import RockgateServer
 
 OURS, THEIRS = "rockgate", "rocketmq"
 SOURCE = Path(__file__).parent / "load" / "RocketMQLoad.java"

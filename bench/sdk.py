@@ -8,7 +8,7 @@ everything on uvloop.
     python -m bench.sdk --quick    a smoke test of half a minute, not written
 
 One rockgate server runs all the time and the clients take turns. Each measurement is a process of
-its own (sdkload.py, load/RocketMQLoad.java), warmed up for a third of it.
+its own (load/sdk.py, load/RocketMQLoad.java), warmed up for a third of it.
 """
 
 import argparse
@@ -21,11 +21,11 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import results
+from bench.measure import results
+from bench.measure.results import Bar, Report
 from bench.peers import jars
+from bench.peers.rockgate import ROOMS, ROOT, RockgateServer
 from bench.remoting import SECONDS_MAX, SIZE, Client
-from bench.results import Bar, Report
-from bench.rockgate import ROOMS, ROOT, RockgateServer
 
 PYTHON, UVLOOP, JAVA = "rockgate.sdk", "rockgate.sdk on uvloop", "rocketmq-client"
 IN_FLIGHT, BATCH = 64, 100
@@ -92,7 +92,7 @@ def python(
     """Messages a second, and the median in microseconds where one is in flight."""
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "bench.sdkload"),
+            *(sys.executable, "-m", "bench.load.sdk"),
             *(namesrv, mode, topic, str(seconds), str(number), loop),
         ],
         capture_output=True,

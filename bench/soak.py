@@ -18,11 +18,11 @@ import sys
 
 import uvloop
 
-from bench import results
-from bench.churn import KINDS, Churn
-from bench.procfs import anonymous_bytes
-from bench.results import Bar, Report
-from bench.rockgate import RockgateServer
+from bench.load.churn import KINDS, Churn
+from bench.measure import results
+from bench.measure.procfs import anonymous_bytes
+from bench.measure.results import Bar, Report
+from bench.peers.rockgate import RockgateServer
 
 MINUTES = 30.0
 SETTLED = 1 / 3

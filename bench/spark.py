@@ -22,11 +22,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bench import pagecache, rdkafka, results
+from bench.load import rdkafka
+from bench.measure import pagecache, results
+from bench.measure.procfs import cpu_seconds
+from bench.measure.results import Bar, Report
 from bench.peers import KafkaPeer, jars
-from bench.procfs import cpu_seconds
-from bench.results import Bar, Report
-from bench.rockgate import RockgateServer
+from bench.peers.rockgate import RockgateServer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

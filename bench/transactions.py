@@ -20,12 +20,12 @@ from typing import NamedTuple
 
 from confluent_kafka import Consumer, TopicPartition
 
-from bench import results
 from bench.delay import OURS, PROGRAM, THEIRS, order
-from bench.javaload import JavaLoad
+from bench.load.java import JavaLoad
+from bench.measure import results
+from bench.measure.results import Bar, Report
 from bench.peers import RocketMQPeer, jars
-from bench.results import Bar, Report
-from bench.rockgate import RockgateServer
+from bench.peers.rockgate import RockgateServer
 
 CLIENTS = (1, 8)
 BARRED = 8

@@ -12,10 +12,10 @@ from contextlib import ExitStack
 from itertools import count
 from statistics import median
 
+from bench.load.rdkafka import SECONDS_MAX, Delivery, Load, create_partitions, delete_topic
+from bench.measure.results import Bar, Report
 from bench.peers.kafka import KafkaPeer
-from bench.rdkafka import SECONDS_MAX, Delivery, Load, create_partitions, delete_topic
-from bench.results import Bar, Report
-from bench.rockgate import RockgateServer
+from bench.peers.rockgate import RockgateServer
 
 SIZE = 1_000
 SECONDS = 5.0

@@ -17,7 +17,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.results import Bar, Report
+from bench.measure.results import Bar, Report
 from bench.store.sizes import scratch, sizes
 from rockgate.store.clock import SystemClock
 from rockgate.store.config import StoreConfig

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable
 
-from bench.results import Report
+from bench.measure.results import Report
 from bench.store.sizes import scratch, sizes
 from rockgate.protocol.entry import body_checksum
 from rockgate.store.files.interface import DiskDirectory

@@ -7,7 +7,7 @@ import gc
 import sys
 from pathlib import Path
 
-from bench.results import Bar, Report
+from bench.measure.results import Bar, Report
 from bench.store.children import ask, tell
 from bench.store.sizes import MIB, scratch
 from rockgate.store.clock import SystemClock

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.results import Bar, Report
+from bench.measure.results import Bar, Report
 from bench.store.children import ask, let_die, tell
 from bench.store.sizes import scratch, sizes
 from rockgate.store.clock import SystemClock

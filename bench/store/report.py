@@ -2,8 +2,8 @@
 
 import contextlib
 
-from bench import pagecache
-from bench.results import Report
+from bench.measure import pagecache
+from bench.measure.results import Report
 from bench.store import append, floor, memory, recovery, stalls
 from bench.store.sizes import sizes
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import uvloop
 
-from bench.results import Bar, Report
+from bench.measure.results import Bar, Report
 from bench.store.append import stamp
 from bench.store.children import start, tell
 from bench.store.sizes import MIB, scratch, sizes

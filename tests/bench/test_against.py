@@ -1,10 +1,11 @@
 """Two commits beside each other: pairs of turns, and the load that both get."""
 
 import pytest
-from bench import against, rdkafka, remoting_frames
-from bench.rdkafka import LoadFailed
-from bench.results import Report
-from bench.rockgate import RockgateServer
+from bench import against
+from bench.load import rdkafka, remoting_frames
+from bench.load.rdkafka import LoadFailed
+from bench.measure.results import Report
+from bench.peers.rockgate import RockgateServer
 
 
 def test_each_turn_is_compared_with_the_one_next_to_it() -> None:

@@ -7,9 +7,9 @@ from typing import cast
 
 import pytest
 from bench.delay import CASES, FULL, LEVEL, OURS, QUICK, THEIRS, Run, order
-from bench.delayfill import GROUP, fill
-from bench.javaload import JavaLoad, LoadFailed, read
-from bench.results import Report
+from bench.load.delayed import GROUP, fill
+from bench.load.java import JavaLoad, LoadFailed, read
+from bench.measure.results import Report
 from tests.store.waiting_store import CONFIG, WaitingStore
 
 from rockgate.gateway.remoting.messages.delay import TIMES_TOPIC

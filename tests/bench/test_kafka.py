@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import pytest
 from bench.kafka import CASES, FULL, OURS, QUICK, THEIRS, TOGETHER, Run
-from bench.rdkafka import Load
-from bench.results import Report
+from bench.load.rdkafka import Load
+from bench.measure.results import Report
 
 
 @dataclass

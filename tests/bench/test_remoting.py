@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from bench import rdkafka
-from bench.rdkafka import Load
+from bench.load import rdkafka
+from bench.load.rdkafka import Load
+from bench.measure.results import Report
 from bench.remoting import CASES, FULL, OURS, QUICK, SENDS, THEIRS, Plan, Run
-from bench.results import Report
 
 PLAN = Plan(rounds=3, seconds=1.0, warm_up_seconds=0.5, messages=700)
 RATES = {"ours": 300.0, "theirs": 100.0}

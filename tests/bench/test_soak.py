@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from bench.churn import KINDS, Churn
+from bench.load.churn import KINDS, Churn
 from bench.soak import SETTINGS, slope
 from tests.gateway.server import RunningServer
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.delay import OURS, THEIRS
-from bench.results import Report
+from bench.measure.results import Report
 from bench.transactions import BARRED, CLIENTS, bar, case
 
 

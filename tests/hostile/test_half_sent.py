@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bench.requests_half import send_half
+from bench.requests.half import send_half
 from tests.gateway.server import RunningServer
 from tests.hostile.stalls import STALL_SECONDS_MAX, forget_peak, peak_bytes, stall_seconds
 from tests.waiting import wait_until

@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 
-from bench import rdkafka
-from bench.remoting_frames import PULL_COUNT, pull_frame, send_frames
-from bench.wire import Frames
+from bench.load import rdkafka
+from bench.load.kafka_frames import Frames
+from bench.load.remoting_frames import PULL_COUNT, pull_frame, send_frames
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.house.checkout import ROOT, SOURCE_ROOMS
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from bench import requests_kafka, requests_kafka_changes
-from bench.requests_kafka import row as kafka_row
-from bench.requests_world import (
+from bench.requests import kafka, kafka_changes
+from bench.requests.kafka import row as kafka_row
+from bench.requests.world import (
     GROUP_OF_ALL,
     QUICK,
     TRANSACTION_OF_ALL,
@@ -181,7 +181,7 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
 # Large by their bytes alone is what streams have to do with.
 ROWS = [
     row
-    for row in (*requests_kafka.REQUESTS, *requests_kafka_changes.REQUESTS)
+    for row in (*kafka.REQUESTS, *kafka_changes.REQUESTS)
     # Many at once are for sessions to share out.
     if " MB" not in row.name and row.count == 1
 ]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.procfs import anonymous_bytes
+from bench.measure.procfs import anonymous_bytes
 from tests.gateway.remoting.client import Client, messages
 from tests.gateway.remoting.world import FakeCaller
 from tests.gateway.server import RunningServer

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from bench.peers.answers import answers_api_versions
 from bench.peers.errors import NotReady
-from bench.rockgate import RockgateServer
+from bench.peers.rockgate import RockgateServer
 
 
 def test_our_server_runs_as_a_peer_does_and_tells_its_fsyncs_when_it_stops(tmp_path: Path) -> None:

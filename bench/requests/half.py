@@ -10,7 +10,7 @@ import selectors
 import socket
 
 from bench.peers.answers import Address
-from bench.requests_world import Loaded, Request, kafka_frame
+from bench.requests.world import Loaded, Request, kafka_frame
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages import join_group as joining
 

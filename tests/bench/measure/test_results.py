@@ -4,8 +4,8 @@ import socket
 from pathlib import Path
 
 import pytest
-from bench.measure import race, ratio, steps_ms
-from bench.results import FOLDER, Bar, Report, write
+from bench.measure.race import race, ratio, steps_ms
+from bench.measure.results import FOLDER, Bar, Report, write
 
 KEYS = {
     "benchmark",

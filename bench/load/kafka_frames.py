@@ -15,8 +15,8 @@ from typing import cast
 import uvloop
 from crc32c import crc32c
 
+from bench.load.rdkafka import LoadFailed
 from bench.peers.answers import Address
-from bench.rdkafka import LoadFailed
 from rockgate.protocol.frames import FrameReader
 from rockgate.protocol.kafka.connection import ClientConnection
 from rockgate.protocol.kafka.error_codes import ErrorCode

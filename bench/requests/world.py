@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, TypeVar
 
+from bench.load.rdkafka import LoadFailed
 from bench.peers.answers import Address
-from bench.rdkafka import LoadFailed
 from rockgate.protocol.kafka.api import APIS
 from rockgate.protocol.kafka.connection import ClientConnection, Response
 from rockgate.protocol.kafka.keys import ApiKey

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Callable, Iterable
 
-from bench.requests_messages import heavy_place, sent_v2
-from bench.requests_remoting import frame
-from bench.requests_world import Loaded, Request
+from bench.requests.messages import heavy_place, sent_v2
+from bench.requests.remoting import frame
+from bench.requests.world import Loaded, Request
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.command import Command
 

@@ -1,6 +1,6 @@
 """Load through `rockgate.sdk`, as a process of its own: what bench/load/RocketMQLoad.java does.
 
-    python -m bench.sdkload NAMESRV one|many|batch TOPIC SECONDS NUMBER asyncio|uvloop
+    python -m bench.load.sdk NAMESRV one|many|batch TOPIC SECONDS NUMBER asyncio|uvloop
 
 Prints one line: messages a second, and the median in microseconds where one is in flight.
 """

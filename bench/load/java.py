@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.peers import jars
 from bench.peers.tools import find_java
 
-FOLDER = Path(__file__).parent / "load"
+FOLDER = Path(__file__).parent
 SECONDS_MAX = 180.0
 
 

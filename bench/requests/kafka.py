@@ -2,13 +2,13 @@
 
 Three things make a request large: many different names, one name many times, and "all" where null
 stands for it. What an API can have of these has a row each. Those that change something are in
-`bench.requests_kafka_changes`.
+`bench.requests.kafka_changes`.
 """
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from bench.requests_world import (
+from bench.requests.world import (
     GROUP_OF_ALL,
     TRANSACTION_OF_ALL,
     WIDE,

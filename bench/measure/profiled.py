@@ -1,4 +1,4 @@
-"""Runs `rockgate` under a profiler: `python -m bench.profiled OUT serve …`.
+"""Runs `rockgate` under a profiler: `python -m bench.measure.profiled OUT serve …`.
 
 Only the event loop's thread is watched, from the moment it runs the server until the stop; what it
 spent, function by function, is written to OUT for `pstats`.

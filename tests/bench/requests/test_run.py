@@ -6,8 +6,8 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
-from bench.requests import REQUESTS, read_frame
-from bench.requests_world import QUICK, Loaded, Request
+from bench.requests.run import REQUESTS, read_frame
+from bench.requests.world import QUICK, Loaded, Request
 
 from rockgate.gateway.compose.kafka_table import HANDLERS
 from rockgate.gateway.compose.remoting_table import table as broker_table

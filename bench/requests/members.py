@@ -6,9 +6,9 @@
 import json
 import socket
 
-from bench.requests_messages import heavy_id
-from bench.requests_remoting import TEXT, frame, registration, row
-from bench.requests_world import GROUP_OF_ALL, SECONDS_MAX, WIDE, Loaded, Request, tell
+from bench.requests.messages import heavy_id
+from bench.requests.remoting import TEXT, frame, registration, row
+from bench.requests.world import GROUP_OF_ALL, SECONDS_MAX, WIDE, Loaded, Request, tell
 from rockgate.protocol.remoting.codes import RequestCode
 
 R = RequestCode

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).with_name("results")
+FOLDER = Path(__file__).resolve().parents[1] / "results"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

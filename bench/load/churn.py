@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import Any, Final
 
-from bench.members import SUBSCRIPTION, Wire
-from bench.rdkafka import LoadFailed
+from bench.load.members import SUBSCRIPTION, Wire
+from bench.load.rdkafka import LoadFailed
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages.add_offsets_to_txn import (

@@ -11,10 +11,10 @@ request. It defends: no request stalls anybody for more than 50 ms.
     python -m bench.requests --listener remoting   one listener's; nothing is written
 
 A request is a row of a table: a name, a listener, and a function that makes its frames of
-the world that was loaded (`bench.requests_world`). Kafka's are in `bench.requests_kafka`,
-`bench.requests_kafka_changes` and `bench.requests_kafka_single`, those of RocketMQ's remoting and
-of the name server in `bench.requests_remoting`, `bench.requests_messages`,
-`bench.requests_operating` and `bench.requests_members`, HTTP's here, and in `bench.requests_half`
+the world that was loaded (`bench.requests.world`). Kafka's are in `bench.requests.kafka`,
+`bench.requests.kafka_changes` and `bench.requests.kafka_single`, those of RocketMQ's remoting and
+of the name server in `bench.requests.remoting`, `bench.requests.messages`,
+`bench.requests.admin` and `bench.requests.members`, HTTP's here, and in `bench.requests.half`
 what is never sent to its end.
 To add one, add a row to its module's `REQUESTS`. Frames are sent one behind the other on one
 connection, each when the one before it was answered; all but the last are preparation and not
@@ -31,25 +31,18 @@ pages back that anything is left in.
 
 import argparse
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from bench import (
-    requests_half,
-    requests_kafka,
-    requests_kafka_changes,
-    requests_members,
-    requests_messages,
-    requests_operating,
-    requests_remoting,
-    results,
-)
+from bench.measure import results
+from bench.measure.procfs import anonymous_bytes, thread_seconds
+from bench.measure.results import Bar, Report
 from bench.peers.answers import Address
-from bench.procfs import anonymous_bytes, thread_seconds
-from bench.requests_world import (
+from bench.peers.rockgate import RockgateServer
+from bench.requests import admin, half, kafka, kafka_changes, members, messages, remoting
+from bench.requests.world import (
     FULL,
     QUICK,
     Loaded,
@@ -59,8 +52,6 @@ from bench.requests_world import (
     load,
     read_command,
 )
-from bench.results import Bar, Report
-from bench.rockgate import RockgateServer
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages.api_versions import ApiVersionsRequest
 
@@ -87,15 +78,15 @@ PAGES = (
     Request(name="HTTP /ready", listener="http", make=lambda _: [_page("/ready")]),
 )
 REQUESTS: tuple[Request, ...] = (
-    *requests_kafka.REQUESTS,
-    *requests_remoting.REQUESTS,
-    *requests_messages.REQUESTS,
-    *requests_operating.REQUESTS,
-    *requests_members.REQUESTS,
+    *kafka.REQUESTS,
+    *remoting.REQUESTS,
+    *messages.REQUESTS,
+    *admin.REQUESTS,
+    *members.REQUESTS,
     *PAGES,
-    *requests_half.REQUESTS,
-    *requests_kafka_changes.REQUESTS,
-    *requests_members.DELETIONS,
+    *half.REQUESTS,
+    *kafka_changes.REQUESTS,
+    *members.DELETIONS,
 )
 
 
@@ -252,7 +243,7 @@ def _half_send(
     """Send it many times at once and never to its end; there is no answer."""
     bystander.take_ms()
     began = time.perf_counter()
-    requests_half.send_half(world.listeners[request.listener], frame, request.half_sent_by)
+    half.send_half(world.listeners[request.listener], frame, request.half_sent_by)
     stall_ms, computed_ms = bystander.take_ms()
     outcome.seconds = time.perf_counter() - began
     outcome.stalls_ms.append(stall_ms)
@@ -329,7 +320,3 @@ def main() -> int:
     print(report.notes)
     is_kept = not (arguments.quick or arguments.only or arguments.listener)
     return results.conclude(report, is_kept=is_kept)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -7,7 +7,7 @@ listener "namesrv", those for the broker "remoting".
 import json
 from collections.abc import Mapping
 
-from bench.requests_world import GROUP_OF_ALL, WIDE, Loaded, Request
+from bench.requests.world import GROUP_OF_ALL, WIDE, Loaded, Request
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.command import Command, encode
 from rockgate.protocol.remoting.message import encode_batch

@@ -15,7 +15,7 @@ from bench.peers.home import Home
 from bench.peers.ports import HOST, free_ports
 
 NAME = "rockgate"
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline", "cli", ".")
 # With it every start would compile all modules anew, which no installed server does.
 NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
@@ -57,7 +57,7 @@ class RockgateServer:
         """Start it and wait until it answers."""
         program = [_program(self._root)]
         if self._profile is not None:
-            program = ["bench.profiled", str(self._profile)]
+            program = ["bench.measure.profiled", str(self._profile)]
         kept = {
             key: value
             for key, value in os.environ.items()

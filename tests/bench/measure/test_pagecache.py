@@ -1,6 +1,6 @@
 import pytest
-from bench import pagecache
-from bench.pagecache import filled, free_bytes
+from bench.measure import pagecache
+from bench.measure.pagecache import filled, free_bytes
 
 
 def test_free_memory_is_what_the_kernel_says() -> None:

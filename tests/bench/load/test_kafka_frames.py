@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from bench.rdkafka import LoadFailed
-from bench.wire import PRODUCE_VERSION, Frames, one_in_flight, storm
+from bench.load.kafka_frames import PRODUCE_VERSION, Frames, one_in_flight, storm
+from bench.load.rdkafka import LoadFailed
 from tests.gateway.kafka.raw import RawClient
 from tests.gateway.server import RunningServer
 

@@ -2,13 +2,13 @@
 
 What is large about them is what stands behind the name: a transaction of every topic, or of every
 partition of a wide one; or the name itself; or how many of them come at once. They come behind
-`bench.requests_kafka_changes`'s transactions, which add those partitions, and before its topics go.
+`bench.requests.kafka_changes`'s transactions, which add those partitions, and before its topics go.
 """
 
 from collections.abc import Iterator
 
-from bench.requests_kafka import row
-from bench.requests_world import (
+from bench.requests.kafka import row
+from bench.requests.world import (
     COMMIT_VERSION,
     TRANSACTION_OF_ALL,
     Loaded,

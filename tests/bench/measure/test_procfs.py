@@ -1,7 +1,7 @@
 import os
 import time
 
-from bench.procfs import anonymous_bytes, cpu_seconds
+from bench.measure.procfs import anonymous_bytes, cpu_seconds
 
 
 def test_the_time_that_a_process_works_is_counted() -> None:

@@ -1,14 +1,14 @@
 """The largest requests of Kafka's wire that change something, for `bench.requests`.
 
-They come behind those of `bench.requests_kafka`, in an order in which each finds what it needs:
+They come behind those of `bench.requests.kafka`, in an order in which each finds what it needs:
 topics are deleted last.
 """
 
 from collections.abc import Iterator
 
-from bench import requests_kafka_single
-from bench.requests_kafka import TOPIC_RESOURCE, all_indexes, all_topics, row
-from bench.requests_world import GROUP_OF_ALL, WIDE, Loaded, Request
+from bench.requests import kafka_single
+from bench.requests.kafka import TOPIC_RESOURCE, all_indexes, all_topics, row
+from bench.requests.world import GROUP_OF_ALL, WIDE, Loaded, Request
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages import add_partitions_to_txn as adding
 from rockgate.protocol.kafka.messages import alter_client_quotas as quotas
@@ -391,7 +391,7 @@ REQUESTS: tuple[Request, ...] = (
     *_joining(),
     *_committing(),
     *_transacting(),
-    *requests_kafka_single.REQUESTS,
+    *kafka_single.REQUESTS,
     *_topic_changes(),
     *_config_changes(),
     *_deleting(),

@@ -8,8 +8,8 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 
+from bench.load.rdkafka import Load, LoadFailed
 from bench.peers.answers import Address
-from bench.rdkafka import Load, LoadFailed
 from rockgate.protocol.frames import FrameReader
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.command import Command, encode

@@ -3,7 +3,7 @@
 The directory is one that a server has made and left. Messages lie in the log as those of RocketMQ's
 clients do, each for its own time; some hundred at a time share one change that schedules them.
 
-    python -m bench.delayfill DATA_DIR TOPIC COUNT FIRST_DUE_MS STEP_MS
+    python -m bench.load.delayed DATA_DIR TOPIC COUNT FIRST_DUE_MS STEP_MS
 """
 
 import asyncio

@@ -1,13 +1,13 @@
 """RocketMQ's requests about messages at their worst, for `bench.requests`.
 
 What is looked up lies in a record batch of a Kafka client with as many records as the server still
-opens: the last of them. Delayed, half and dead messages are in `bench.requests_operating`.
+opens: the last of them. Delayed, half and dead messages are in `bench.requests.admin`.
 """
 
 from collections.abc import Mapping
 
-from bench.requests_remoting import frame, row
-from bench.requests_world import GROUP_OF_ALL, WIDE, Loaded, Request, kafka_frame
+from bench.requests.remoting import frame, row
+from bench.requests.world import GROUP_OF_ALL, WIDE, Loaded, Request, kafka_frame
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages import produce as writing
 from rockgate.protocol.kafka.records.batch import Compression
