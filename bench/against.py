@@ -20,7 +20,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +28,7 @@ from bench.load import kafka_frames, rdkafka, remoting_frames
 from bench.measure import results
 from bench.measure.procfs import process_seconds
 from bench.measure.results import Bar, Report
+from bench.measure.run import Sampling
 from bench.peers.rockgate import ROOT, RockgateServer
 
 OURS, THEIRS = "this tree", "the other commit"
@@ -125,19 +125,12 @@ class _Total:
         self.cpu_seconds += cpu_seconds
 
 
-class Against:
+class Against(Sampling):
     """One run: two servers, and what each turn showed."""
 
     def __init__(self, report: Report, servers: dict[str, RockgateServer]) -> None:
-        self._report = report
+        super().__init__(report)
         self._servers = servers
-        self._began = time.monotonic()
-
-    def _tell(self, text: str) -> None:
-        print(f"[{time.monotonic() - self._began:5.0f} s] {text}", flush=True)
-
-    def _add(self, case: str, name: str, value: float) -> None:
-        self._report.samples.setdefault(case, {}).setdefault(name, []).append(round(value, 3))
 
     def _order(self, index: int) -> list[tuple[str, RockgateServer]]:
         """One, the other, the other, the first: a drift over the four hits both alike."""
@@ -157,7 +150,7 @@ class Against:
             for server in self._servers.values():
                 for each in (topic, f"single-{topic}", f"sent-{topic}"):
                     rdkafka.delete_topic(server.bootstrap, each)
-            self._tell(f"round {index + 1} of {rounds}")
+            self.tell(f"round {index + 1} of {rounds}")
 
     def _case(self, case: str, turn: Turn, topic: str, index: int) -> None:
         totals = {name: _Total() for name in self._servers}
@@ -167,8 +160,8 @@ class Against:
             totals[name].add(count, count / per_second, process_seconds(server.pid) - before)
         if index >= 0:
             for name, total in totals.items():
-                self._add(f"{case} [1/s]", name, total.count / total.seconds)
-                self._add(f"{case} [CPU µs]", name, total.cpu_seconds / total.count * 1e6)
+                self.note(f"{case} [1/s]", name, total.count / total.seconds)
+                self.note(f"{case} [CPU µs]", name, total.cpu_seconds / total.count * 1e6)
 
     def starts(self, rounds: int) -> None:
         """Stop and start each on what it holds."""
@@ -176,8 +169,8 @@ class Against:
             for name, server in self._order(index)[:2]:
                 server.stop()
                 server.start()
-                self._add("start [s]", name, server.ready_seconds)
-            self._tell(f"start {index + 1} of {rounds}")
+                self.note("start [s]", name, server.ready_seconds)
+            self.tell(f"start {index + 1} of {rounds}")
 
     def conclude(self) -> None:
         """The bars, and how far the pairs lie apart."""
@@ -189,9 +182,9 @@ class Against:
     def _bar(
         self, case: str, *, at_most: float | None = None, at_least: float | None = None
     ) -> None:
-        ratios = pairs(self._report.samples[case])
+        ratios = pairs(self.report.samples[case])
         quartiles = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
-        self._report.notes[f"{case}: quartiles"] = [round(each, 3) for each in quartiles]
+        self.report.notes[f"{case}: quartiles"] = [round(each, 3) for each in quartiles]
         measured = round(statistics.median(ratios), 3)
         bar = Bar(
             name=case,
@@ -200,7 +193,7 @@ class Against:
             at_least=at_least,
             unit="of the other's",
         )
-        self._report.bars.append(bar)
+        self.report.bars.append(bar)
 
 
 def pairs(samples: dict[str, list[float]]) -> list[float]:

@@ -13,8 +13,6 @@ of sends stays below 50 ms.
     python -m bench.delay --only memory
 """
 
-import argparse
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -30,6 +28,7 @@ from bench.load.java import JavaLoad, finish
 from bench.measure import results
 from bench.measure.procfs import anonymous_bytes
 from bench.measure.results import Bar, Report
+from bench.measure.run import Sampling, command_line
 from bench.peers import RocketMQPeer, jars
 from bench.peers.rockgate import RockgateServer
 
@@ -77,23 +76,13 @@ QUICK = Plan(
 )
 
 
-class Run:
+class Run(Sampling):
     """One run: its plan, its client, and what was measured so far."""
 
     def __init__(self, plan: Plan, report: Report, client: JavaLoad) -> None:
+        super().__init__(report)
         self.plan = plan
-        self.report = report
         self.client = client
-        self._began = time.monotonic()
-
-    def add(self, case: str, name: str, value: float) -> None:
-        """Keep one sample and show it."""
-        self.report.samples.setdefault(case, {}).setdefault(name, []).append(round(value, 2))
-        print(f"[{time.monotonic() - self._began:5.0f} s] {case}: {name} {value:,.1f}", flush=True)
-
-    def median(self, case: str, name: str = OURS) -> float:
-        """The middle one of a case's samples."""
-        return statistics.median(self.report.samples[case][name])
 
     def bar(
         self, name: str, measured: float, unit: str, limits: Mapping[str, float | None]
@@ -133,10 +122,13 @@ def lateness(run: Run) -> None:
                     run.add(case, name, worst)
                     if name == OURS and least < 0:
                         raise AssertionError(f"a message came {-least} ms early")
-    ratio = run.median(LEVEL) / max(1e-9, run.median(LEVEL, THEIRS))
+    ratio = run.median(LEVEL, OURS) / max(1e-9, run.median(LEVEL, THEIRS))
     run.bar("level 1, late, p99, of RocketMQ's", ratio, "x", {"at_most": 0.5})
     run.bar(
-        f"any time, late, p99 at {plan.timer_rate:,}/s", run.median(ANY_TIME), "ms", {"at_most": 50}
+        f"any time, late, p99 at {plan.timer_rate:,}/s",
+        run.median(ANY_TIME, OURS),
+        "ms",
+        {"at_most": 50},
     )
 
 
@@ -258,12 +250,7 @@ def run(plan: Plan = FULL, only: str | None = None) -> Report:
 
 def main() -> int:
     """Run from the command line; 1 if a bar fails."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.delay",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--quick", action="store_true", help="a smoke test of two minutes")
+    parser = command_line("delay", __doc__, quick="a smoke test of two minutes")
     parser.add_argument("--only", choices=list(CASES), help="one part")
     arguments = parser.parse_args()
     report = run(QUICK if arguments.quick else FULL, arguments.only)

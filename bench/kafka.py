@@ -16,7 +16,6 @@ function named in CASES. The client is librdkafka (acks=all, linger 5 ms, one pa
 case says otherwise), or, for single-message requests, frames of our own.
 """
 
-import argparse
 import contextlib
 import importlib.metadata
 import pstats
@@ -32,6 +31,7 @@ from bench.load import kafka_frames, rdkafka
 from bench.measure import pagecache, results
 from bench.measure.procfs import anonymous_bytes, cpu_seconds
 from bench.measure.results import Bar, Report
+from bench.measure.run import Sampling, command_line
 from bench.peers import KafkaPeer, jars
 from bench.peers.rockgate import RockgateServer
 
@@ -106,23 +106,13 @@ class Contender(Protocol):
         """End it in order."""
 
 
-class Run:
+class Run(Sampling):
     """One run: its plan, its servers, and what was measured so far."""
 
     def __init__(self, plan: Plan, report: Report, servers: dict[str, Contender]) -> None:
+        super().__init__(report)
         self.plan = plan
-        self.report = report
         self.servers = servers
-        self._began = time.monotonic()
-
-    def tell(self, text: str) -> None:
-        """Show progress."""
-        print(f"[{time.monotonic() - self._began:5.0f} s] {text}", flush=True)
-
-    def add(self, case: str, name: str, value: float) -> None:
-        """Keep one sample and show it."""
-        self.report.samples.setdefault(case, {}).setdefault(name, []).append(round(value, 3))
-        self.tell(f"{case}: {name} {value:.4g}")
 
     def turns(self) -> Iterator[tuple[int, str, Contender]]:
         """Every server once a round; who begins alternates."""
@@ -130,10 +120,6 @@ class Run:
             order = list(self.servers.items())
             for name, server in order if index % 2 == 0 else reversed(order):
                 yield index, name, server
-
-    def median(self, case: str, name: str) -> float:
-        """The middle of what a server showed in a case."""
-        return statistics.median(self.report.samples[case][name])
 
     def bar(
         self,
@@ -361,12 +347,7 @@ def profile(plan: Plan) -> None:
 
 def main() -> int:
     """Run from the command line; 1 if a bar fails."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.kafka",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--quick", action="store_true", help="a smoke test of a minute")
+    parser = command_line("kafka", __doc__, quick="a smoke test of a minute")
     parser.add_argument("--only", action="append", choices=CASES, help="this case; repeatable")
     parser.add_argument("--write", action="store_true", help="write the results of a partial run")
     parser.add_argument("--profile", action="store_true", help="profile our server and stop")

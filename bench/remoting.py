@@ -18,14 +18,9 @@ for each measurement, warmed up for a third of it; Kafka's is librdkafka. What c
 one queue, so that both kinds are read in the same way, as many messages of each.
 """
 
-import argparse
 import pstats
-import re
-import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -33,14 +28,14 @@ from pathlib import Path
 from typing import Protocol
 
 from bench.load import rdkafka
+from bench.load.java import JavaLoad
 from bench.measure import results
 from bench.measure.results import Bar, Report
+from bench.measure.run import Sampling, command_line
 from bench.peers import RocketMQPeer, jars
 from bench.peers.rockgate import RockgateServer
-from bench.peers.tools import find_java
 
 OURS, THEIRS = "rockgate", "rocketmq"
-SOURCE = Path(__file__).parent / "load" / "RocketMQLoad.java"
 SIZE = 1024
 SECONDS_MAX = 180
 PROFILE_LINES = 40
@@ -95,25 +90,14 @@ class Client:
     """RocketMQ's client, compiled once."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._path = f"{folder}:{jars.fetch('rocketmq')}/*"
-        compiler = str(find_java().with_name("javac"))
-        subprocess.run([compiler, "-d", str(folder), "-cp", self._path, str(SOURCE)], check=True)
+        self._load = JavaLoad(folder, "RocketMQLoad")
 
     def run(
         self, namesrv: str, mode: str, topic: str, seconds: float, number: int
     ) -> tuple[float, float]:
         """Operations a second, and the median in microseconds where a mode has one."""
-        command = [
-            *(str(find_java()), "-Xmx512m", f"-Duser.home={self._folder}"),
-            *("-Drocketmq.client.logUseSlf4j=true", "-cp", self._path, "RocketMQLoad"),
-            *(namesrv, mode, topic, str(seconds), str(number)),
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_MAX)
-        found = re.search(r"@@ ([\d.]+) ([\d.]+)", done.stdout)
-        if done.returncode or found is None:
-            raise RuntimeError(f"{mode}: {done.stdout[-1000:]}{done.stderr[-2000:]}")
-        return float(found[1]), float(found[2])
+        rate, micros = self._load.run(namesrv, mode, topic, seconds, number)
+        return rate, micros
 
 
 class Holding(Protocol):
@@ -123,7 +107,7 @@ class Holding(Protocol):
         """Stand still meanwhile."""
 
 
-class Run:
+class Run(Sampling):
     """One run: its plan, its client, its servers' name servers, and what was measured so far."""
 
     def __init__(
@@ -135,20 +119,14 @@ class Run:
         kafka: str,
         others: Mapping[str, Holding],
     ) -> None:
+        super().__init__(report)
         self.plan = plan
-        self.report = report
         self.client = client
         self.servers = servers
         self.kafka = kafka
         """HOST:PORT of our own Kafka listener."""
         self.others = others
         """Who is held still while a server is measured."""
-        self._began = time.monotonic()
-
-    def add(self, case: str, name: str, value: float) -> None:
-        """Keep one sample and show it."""
-        self.report.samples.setdefault(case, {}).setdefault(name, []).append(round(value, 1))
-        print(f"[{time.monotonic() - self._began:5.0f} s] {case}: {name} {value:,.0f}", flush=True)
 
     def order(self, turn: int) -> Iterator[tuple[str, str]]:
         """Every server once, while the other is held; who begins alternates."""
@@ -160,10 +138,6 @@ class Run:
     def alone(self, name: str) -> AbstractContextManager[None]:
         """Hold the other server still."""
         return self.others[name].held() if name in self.others else nullcontext()
-
-    def median(self, case: str, name: str = OURS) -> float:
-        """The middle of what a server showed in a case."""
-        return statistics.median(self.report.samples[case][name])
 
     def bar(
         self,
@@ -196,7 +170,7 @@ def sends(run: Run) -> None:
     for case, send in SENDS.items():
         run.bar(
             case.partition(" [")[0],
-            run.median(case),
+            run.median(case, OURS),
             run.median(case, THEIRS) if THEIRS in run.servers else 0.0,
             at_least=send.at_least,
             at_most=send.at_most,
@@ -213,7 +187,7 @@ def consumes(run: Run) -> None:
             rate, _ = run.client.run(namesrv, "consume", "own-kind", 1, plan.messages)
             run.add(OWN, name, rate)
     theirs = run.median(OWN, THEIRS) if THEIRS in run.servers else 0.0
-    run.bar("consume own kind", run.median(OWN), theirs, at_least=OWN_AT_LEAST)
+    run.bar("consume own kind", run.median(OWN, OURS), theirs, at_least=OWN_AT_LEAST)
 
 
 def crossing(run: Run) -> None:
@@ -233,8 +207,8 @@ def crossing(run: Run) -> None:
         ("RocketMQ", "by-rocketmq", "by-kafka"),
         ("Kafka", "by-kafka", "by-rocketmq"),
     ):
-        crossed = run.median(f"{reader} consumes {other} [1/s]")
-        straight = run.median(f"{reader} consumes {own} [1/s]")
+        crossed = run.median(f"{reader} consumes {other} [1/s]", OURS)
+        straight = run.median(f"{reader} consumes {own} [1/s]", OURS)
         name = f"{reader} reads the other's, beside its own"
         run.bar(name, crossed, straight, at_least=CROSSED_AT_LEAST)
 
@@ -285,12 +259,7 @@ def profile(plan: Plan, only: tuple[str, ...]) -> None:
 
 def main() -> int:
     """Run from the command line; 1 if a bar fails."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.remoting",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--quick", action="store_true", help="a smoke test of a minute")
+    parser = command_line("remoting", __doc__, quick="a smoke test of a minute")
     parser.add_argument("--only", action="append", choices=list(CASES), help="a part, or several")
     parser.add_argument("--profile", action="store_true", help="where our server's time goes")
     arguments = parser.parse_args()

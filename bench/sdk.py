@@ -11,18 +11,17 @@ One rockgate server runs all the time and the clients take turns. Each measureme
 its own (load/sdk.py, load/RocketMQLoad.java), warmed up for a third of it.
 """
 
-import argparse
 import os
-import re
-import statistics
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.load.java import read
 from bench.measure import results
 from bench.measure.results import Bar, Report
+from bench.measure.run import Sampling, command_line
 from bench.peers import jars
 from bench.peers.rockgate import ROOMS, ROOT, RockgateServer
 from bench.remoting import SECONDS_MAX, SIZE, Client
@@ -58,26 +57,27 @@ def run(plan: Plan = FULL) -> Report:
         notes={"plan": "full" if plan is FULL else "quick", "message bytes": SIZE},
     )
     with tempfile.TemporaryDirectory() as folder, RockgateServer(rocketmq=True) as server:
+        shown = Sampling(report)
         java = Client(Path(folder))
         for turn in range(plan.rounds):
             topic = f"sdk-{turn}"
             for name, loop in ((PYTHON, "asyncio"), (UVLOOP, "uvloop")):
                 words = (server.namesrv, topic, plan.seconds)
                 rate, micros = python(*words, "one", 1, loop)
-                _keep(report, ONE, name, rate)
-                _keep(report, ONE_MEDIAN, name, micros)
-                _keep(report, MANY, name, python(*words, "many", IN_FLIGHT, loop)[0])
-                _keep(report, BATCHES, name, python(*words, "batch", BATCH, loop)[0])
+                shown.add(ONE, name, rate)
+                shown.add(ONE_MEDIAN, name, micros)
+                shown.add(MANY, name, python(*words, "many", IN_FLIGHT, loop)[0])
+                shown.add(BATCHES, name, python(*words, "batch", BATCH, loop)[0])
             rate, micros = java.run(server.namesrv, "sync", topic, plan.seconds, 1)
-            _keep(report, ONE, JAVA, rate)
-            _keep(report, ONE_MEDIAN, JAVA, micros)
+            shown.add(ONE, JAVA, rate)
+            shown.add(ONE_MEDIAN, JAVA, micros)
             for case, mode, number in ((MANY, "async", IN_FLIGHT), (BATCHES, "batch", BATCH)):
                 rate, _ = java.run(server.namesrv, mode, topic, plan.seconds, number)
-                _keep(report, case, JAVA, rate)
+                shown.add(case, JAVA, rate)
     report.bars = [
         Bar(
             name=case.removesuffix(" [1/s]"),
-            measured=round(_median(report, case, PYTHON) / _median(report, case, JAVA), 2),
+            measured=round(shown.median(case, PYTHON) / max(1e-9, shown.median(case, JAVA)), 2),
             at_least=RATE_MIN,
             unit="x",
         )
@@ -101,29 +101,13 @@ def python(
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(str(ROOT / room) for room in ROOMS)},
     )
-    found = re.search(r"@@ ([\d.]+) ([\d.]+)", done.stdout)
-    if done.returncode or found is None:
-        raise RuntimeError(f"{mode}: {done.stdout[-1000:]}{done.stderr[-2000:]}")
-    return float(found[1]), float(found[2])
-
-
-def _keep(report: Report, case: str, name: str, value: float) -> None:
-    report.samples.setdefault(case, {}).setdefault(name, []).append(value)
-    print(f"{case}: {name} {value:,.0f}", flush=True)
-
-
-def _median(report: Report, case: str, name: str) -> float:
-    return max(1e-9, statistics.median(report.samples[case][name]))
+    rate, micros = read(done.stdout, done.stderr)
+    return rate, micros
 
 
 def main() -> int:
     """Run from the command line; 1 if a bar fails."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.sdk",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--quick", action="store_true", help="a smoke test of half a minute")
+    parser = command_line("sdk", __doc__, quick="a smoke test of half a minute")
     arguments = parser.parse_args()
     report = run(QUICK if arguments.quick else FULL)
     return results.conclude(report, is_kept=not arguments.quick)

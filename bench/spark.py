@@ -14,8 +14,6 @@ librdkafka, which is not measured.
 
 from __future__ import annotations
 
-import argparse
-import statistics
 import sys
 import time
 from collections.abc import Iterator
@@ -26,6 +24,7 @@ from bench.load import rdkafka
 from bench.measure import pagecache, results
 from bench.measure.procfs import cpu_seconds
 from bench.measure.results import Bar, Report
+from bench.measure.run import Sampling, command_line
 from bench.peers import KafkaPeer, jars
 from bench.peers.rockgate import RockgateServer
 
@@ -61,24 +60,21 @@ class ReadFailed(Exception):
     """A read did not give what was written."""
 
 
-class Run:
+class Run(Sampling):
     """One run: its session, its servers, and what was measured so far."""
 
     def __init__(self, plan: Plan, spark: SparkSession, servers: dict[str, Server]) -> None:
-        self.plan = plan
-        self.report = Report(
-            name="spark",
-            question="How fast does Spark read and write rockgate, beside Apache Kafka?",
-            peers={"kafka": jars.version("kafka"), "pyspark": spark.version},
-            notes={"plan": "full" if plan is FULL else "quick"},
+        super().__init__(
+            Report(
+                name="spark",
+                question="How fast does Spark read and write rockgate, beside Apache Kafka?",
+                peers={"kafka": jars.version("kafka"), "pyspark": spark.version},
+                notes={"plan": "full" if plan is FULL else "quick"},
+            )
         )
+        self.plan = plan
         self._spark = spark
         self._servers = servers
-        self._began = time.monotonic()
-
-    def tell(self, text: str) -> None:
-        """Show progress."""
-        print(f"[{time.monotonic() - self._began:5.0f} s] {text}", flush=True)
 
     def turns(self) -> Iterator[tuple[int, str, Server]]:
         """Every server once a round; who begins alternates."""
@@ -98,27 +94,19 @@ class Run:
         for number, name, server in self.turns():
             topic = f"small-{number}"
             before = cpu_seconds(server.pid)
-            self._add(WRITE, name, self.plan.small_count / self._write(server, topic))
-            self._add("write 100 B, server CPU s", name, cpu_seconds(server.pid) - before)
+            self.add(WRITE, name, self.plan.small_count / self._write(server, topic))
+            self.add("write 100 B, server CPU s", name, cpu_seconds(server.pid) - before)
             before = cpu_seconds(server.pid)
             seconds = self._read(server, topic, self.plan.small_count, SMALL)
-            self._add(READ_SMALL, name, self.plan.small_count / seconds)
-            self._add("read 100 B, server CPU s", name, cpu_seconds(server.pid) - before)
+            self.add(READ_SMALL, name, self.plan.small_count / seconds)
+            self.add("read 100 B, server CPU s", name, cpu_seconds(server.pid) - before)
             seconds = self._read(server, "large", self.plan.large_count, LARGE)
-            self._add(READ_LARGE, name, self.plan.large_count / seconds)
+            self.add(READ_LARGE, name, self.plan.large_count / seconds)
             rdkafka.delete_topic(server.bootstrap, topic)
         for case in (WRITE, READ_SMALL, READ_LARGE):
-            medians = {
-                name: statistics.median(self.report.samples[case][name]) for name in (OURS, THEIRS)
-            }
-            share = round(medians[OURS] / medians[THEIRS], 3)
+            share = round(self.median(case, OURS) / self.median(case, THEIRS), 3)
             bar = Bar(name=case, measured=share, at_least=SHARE_MIN, unit="times Kafka's")
             self.report.bars.append(bar)
-
-    def _add(self, case: str, name: str, value: float) -> None:
-        samples = self.report.samples.setdefault(case, {}).setdefault(name, [])
-        samples.append(round(float(value), 3))
-        self.tell(f"{case}: {name} {value:,.4g}")
 
     def _write(self, server: Server, topic: str) -> float:
         rdkafka.create_topic(server.bootstrap, topic, PARTITIONS)
@@ -172,12 +160,7 @@ def run(plan: Plan = FULL) -> Report:
 
 def main() -> int:
     """Run from the command line; 1 if a bar fails."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.spark",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--quick", action="store_true", help="a smoke test of a minute")
+    parser = command_line("spark", __doc__, quick="a smoke test of a minute")
     arguments = parser.parse_args()
     report = run(QUICK if arguments.quick else FULL)
     return results.conclude(report, is_kept=not arguments.quick)

@@ -11,7 +11,6 @@ is to carry its own work, not the other's. The bar: with eight clients at least 
     python -m bench.transactions --quick   a smoke test of half a minute, not written
 """
 
-import argparse
 import statistics
 import sys
 import tempfile
@@ -24,6 +23,7 @@ from bench.delay import OURS, PROGRAM, THEIRS, order
 from bench.load.java import JavaLoad
 from bench.measure import results
 from bench.measure.results import Bar, Report
+from bench.measure.run import Sampling, command_line
 from bench.peers import RocketMQPeer, jars
 from bench.peers.rockgate import RockgateServer
 
@@ -62,6 +62,7 @@ def run(plan: Plan = FULL) -> Report:
         RockgateServer(rocketmq=True) as ours,
         RocketMQPeer() as theirs,
     ):
+        shown = Sampling(report)
         client = JavaLoad(Path(folder), PROGRAM)
         servers = {OURS: ours.namesrv, THEIRS: "{}:{}".format(*theirs.namesrv)}
         others = {OURS: theirs.broker_daemon, THEIRS: ours.daemon}
@@ -75,17 +76,12 @@ def run(plan: Plan = FULL) -> Report:
                     words = (namesrv, "half", f"half-{clients}-{turn}", plan.seconds, clients)
                     with others[name].held():
                         rate, middle, worst = client.run(*words)
-                    _keep(report, case(clients), name, rate)
-                    _keep(report, case(clients).replace("[1/s]", "median [ms]"), name, middle)
-                    _keep(report, case(clients).replace("[1/s]", "p99 [ms]"), name, worst)
+                    shown.add(case(clients), name, rate)
+                    shown.add(case(clients).replace("[1/s]", "median [ms]"), name, middle)
+                    shown.add(case(clients).replace("[1/s]", "p99 [ms]"), name, worst)
         report.notes["committed messages in the log"] = _committed(ours.bootstrap, plan.rounds)
     report.bars = [bar(report)]
     return report
-
-
-def _keep(report: Report, name: str, server: str, value: float) -> None:
-    report.samples.setdefault(name, {}).setdefault(server, []).append(round(value, 3))
-    print(f"{name}: {server} {value:,.2f}", flush=True)
 
 
 def _committed(bootstrap: str, rounds: int) -> int:
@@ -116,13 +112,9 @@ def bar(report: Report) -> Bar:
 
 def main() -> int:
     """Run from the command line; 1 if the bar fails."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.transactions",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--quick", action="store_true", help="a smoke test of half a minute")
-    arguments = parser.parse_args()
+    arguments = command_line(
+        "transactions", __doc__, quick="a smoke test of half a minute"
+    ).parse_args()
     report = run(QUICK if arguments.quick else FULL)
     return results.conclude(report, is_kept=not arguments.quick)
 

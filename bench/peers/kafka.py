@@ -8,14 +8,13 @@ JVM's flags are those of Kafka's own start script.
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from bench.peers import jars
 from bench.peers.answers import answers_api_versions
-from bench.peers.daemon import START_SECONDS_MAX, Daemon
+from bench.peers.daemon import START_SECONDS_MAX
 from bench.peers.errors import NotReady
-from bench.peers.home import Home
+from bench.peers.peer import KafkaBroker
 from bench.peers.ports import HOST, free_ports
 from bench.peers.tools import find_java
 
@@ -75,7 +74,7 @@ def properties(pairs: Mapping[str, str]) -> str:
     return "".join(f"{key}={value}\n" for key, value in pairs.items())
 
 
-class KafkaPeer:
+class KafkaPeer(KafkaBroker):
     """One Kafka and its directory. A stop keeps the directory, so that it can start again."""
 
     def __init__(
@@ -88,10 +87,7 @@ class KafkaPeer:
         log_level: str = "WARN",
         cache: Path | None = None,
     ) -> None:
-        self._home = Home(NAME, directory)
-        self.directory = self._home.path
-        self.daemon = Daemon(NAME, self.directory)
-        self._port = port
+        super().__init__(NAME, directory, port=port)
         self._controller_port = 0
         self._settings = dict(settings or {})
         self._heap = heap
@@ -121,29 +117,9 @@ class KafkaPeer:
         )
         return self
 
-    def stop(self) -> None:
-        """End it in order."""
-        self.daemon.stop()
-
     def kill(self) -> None:
         """End it as kill -9 does."""
         self.daemon.kill()
-
-    def __enter__(self) -> Self:
-        try:
-            return self.start()
-        except BaseException:
-            self._home.leave(failed=True)
-            raise
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.daemon.stop()
-        self._home.leave(failed=kind is not None)
 
     # What it looks like from outside
 
@@ -151,29 +127,6 @@ class KafkaPeer:
     def version(self) -> str:
         """The version of its jars."""
         return jars.version(NAME)
-
-    @property
-    def address(self) -> tuple[str, int]:
-        """Host and port of its clients' listener."""
-        return HOST, self._port
-
-    @property
-    def bootstrap(self) -> str:
-        """HOST:PORT for a Kafka client."""
-        return f"{HOST}:{self._port}"
-
-    @property
-    def pid(self) -> int:
-        """Its pid, while it lives."""
-        pid = self.daemon.pid
-        if pid is None:
-            raise NotReady(f"{NAME} does not run:\n{self.daemon.log_tail()}")
-        return pid
-
-    @property
-    def ready_seconds(self) -> float:
-        """From the start of the process to its first answer."""
-        return self.daemon.ready_seconds
 
     # Private
 

@@ -6,15 +6,14 @@ so that a fresh broker does not preallocate gigabytes, and everything listens on
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from bench.peers import jars
 from bench.peers.answers import answers_broker, answers_namesrv
 from bench.peers.daemon import START_SECONDS_MAX, Daemon
 from bench.peers.errors import NotReady
-from bench.peers.home import Home
 from bench.peers.kafka import properties
+from bench.peers.peer import Peer
 from bench.peers.ports import HOST, free_port_with, free_ports
 from bench.peers.tools import find_java
 
@@ -99,7 +98,7 @@ def broker_settings(
     }
 
 
-class RocketMQPeer:
+class RocketMQPeer(Peer):
     """One RocketMQ and its directory. A stop keeps the directory, so that it can start again."""
 
     def __init__(
@@ -115,9 +114,8 @@ class RocketMQPeer:
         line: str = NAME,
     ) -> None:
         """`line` is NAME or OLD: which pom pins its version."""
+        super().__init__(line, directory)
         self._line = line
-        self._home = Home(line, directory)
-        self.directory = self._home.path
         self.namesrv_daemon = Daemon("namesrv", self.directory)
         self.broker_daemon = Daemon("broker", self.directory)
         self._namesrv_port = namesrv_port
@@ -154,22 +152,6 @@ class RocketMQPeer:
         """End broker and name server in order."""
         self.broker_daemon.stop()
         self.namesrv_daemon.stop()
-
-    def __enter__(self) -> Self:
-        try:
-            return self.start()
-        except BaseException:
-            self._home.leave(failed=True)
-            raise
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
-        self._home.leave(failed=kind is not None)
 
     # What it looks like from outside
 

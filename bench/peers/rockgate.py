@@ -5,13 +5,12 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from bench.peers.answers import answers_api_versions
-from bench.peers.daemon import START_SECONDS_MAX, Daemon
+from bench.peers.daemon import START_SECONDS_MAX
 from bench.peers.errors import NotReady
-from bench.peers.home import Home
+from bench.peers.peer import KafkaBroker
 from bench.peers.ports import HOST, free_ports
 
 NAME = "rockgate"
@@ -26,7 +25,7 @@ def _program(root: Path) -> str:
     return "rockgate.cli" if (root / "cli").is_dir() else "rockgate.gateway"
 
 
-class RockgateServer:
+class RockgateServer(KafkaBroker):
     """One server and its directory. A stop keeps the directory, so that it can start again."""
 
     def __init__(
@@ -40,11 +39,8 @@ class RockgateServer:
         root: Path = ROOT,
     ) -> None:
         """`root` is the checkout whose server it is: this one, or another commit's."""
-        self._home = Home(NAME, directory)
-        self.directory = self._home.path
-        self.daemon = Daemon(NAME, self.directory)
-        ports = free_ports(4)
-        self._port, self._remoting_port, self._namesrv_port, self._http_port = ports
+        port, self._remoting_port, self._namesrv_port, self._http_port = free_ports(4)
+        super().__init__(NAME, directory, port=port)
         self._has_rocketmq = rocketmq
         self._has_http = http
         self._settings = [part for pair in settings for part in ("--set", pair)]
@@ -80,37 +76,7 @@ class RockgateServer:
         )
         return self
 
-    def stop(self) -> None:
-        """End it in order."""
-        self.daemon.stop()
-
-    def __enter__(self) -> Self:
-        try:
-            return self.start()
-        except BaseException:
-            self._home.leave(failed=True)
-            raise
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.daemon.stop()
-        self._home.leave(failed=kind is not None)
-
     # What it looks like from outside
-
-    @property
-    def address(self) -> tuple[str, int]:
-        """Host and port of Kafka's listener."""
-        return HOST, self._port
-
-    @property
-    def bootstrap(self) -> str:
-        """HOST:PORT for a Kafka client."""
-        return f"{HOST}:{self._port}"
 
     @property
     def namesrv(self) -> str:
@@ -131,19 +97,6 @@ class RockgateServer:
         if not self._has_rocketmq:
             return "--remoting", "off", "--namesrv", "off"
         return "--remoting", f"{HOST}:{self._remoting_port}", "--namesrv", self.namesrv
-
-    @property
-    def pid(self) -> int:
-        """Its pid, while it lives."""
-        pid = self.daemon.pid
-        if pid is None:
-            raise NotReady(f"{NAME} does not run:\n{self.daemon.log_tail()}")
-        return pid
-
-    @property
-    def ready_seconds(self) -> float:
-        """From the start of the process to its first answer."""
-        return self.daemon.ready_seconds
 
     def fsync_count(self) -> int:
         """How often it fsynced its log in the run that ended last; it says so when it stops."""

@@ -6,6 +6,7 @@ stands for it. What an API can have of these has a row each. Those that change s
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from bench.requests.world import (
@@ -59,6 +60,10 @@ def row(
         make=lambda world: [kafka_frame(key, make(world), version)],
         is_changing=is_changing,
     )
+
+
+changing = partial(row, is_changing=True)
+"""A row whose request changes something."""
 
 
 def _offset_fetch_all(world: Loaded, times: int) -> offsets.OffsetFetchRequest:

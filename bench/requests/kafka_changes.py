@@ -7,7 +7,7 @@ topics are deleted last.
 from collections.abc import Iterator
 
 from bench.requests import kafka_single
-from bench.requests.kafka import TOPIC_RESOURCE, all_indexes, all_topics, row
+from bench.requests.kafka import TOPIC_RESOURCE, all_indexes, all_topics, changing, row
 from bench.requests.world import GROUP_OF_ALL, WIDE, Loaded, Request
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages import add_partitions_to_txn as adding
@@ -35,7 +35,7 @@ from rockgate.protocol.kafka.records.record import Record, build_batch
 
 def _joining() -> Iterator[Request]:
     """What changes groups and transactions."""
-    yield row(
+    yield changing(
         ApiKey.JOIN_GROUP,
         "90 MB of metadata",
         lambda _: joining.JoinGroupRequest(
@@ -45,9 +45,8 @@ def _joining() -> Iterator[Request]:
             protocol_type="consumer",
             protocols=[joining.JoinGroupRequestProtocol(name="range", metadata=bytes(90 << 20))],
         ),
-        is_changing=True,
     )
-    yield row(
+    yield changing(
         ApiKey.JOIN_GROUP,
         "100,000 protocols",
         lambda w: joining.JoinGroupRequest(
@@ -59,9 +58,8 @@ def _joining() -> Iterator[Request]:
                 joining.JoinGroupRequestProtocol(name=name, metadata=b"") for name in all_topics(w)
             ],
         ),
-        is_changing=True,
     )
-    yield row(
+    yield changing(
         ApiKey.SYNC_GROUP,
         "100,000 assignments",
         lambda w: syncing.SyncGroupRequest(
@@ -73,29 +71,26 @@ def _joining() -> Iterator[Request]:
                 for name in all_topics(w)
             ],
         ),
-        is_changing=True,
     )
 
 
 def _committing() -> Iterator[Request]:
     """More of it."""
-    yield row(
+    yield changing(
         ApiKey.LEAVE_GROUP,
         "100,000 members",
         lambda w: leaving.LeaveGroupRequest(
             group_id=GROUP_OF_ALL,
             members=[leaving.MemberIdentity(member_id=name) for name in all_topics(w)],
         ),
-        is_changing=True,
     )
-    yield row(
+    yield changing(
         ApiKey.OFFSET_COMMIT,
         "100,000 partitions",
         lambda w: _commit_wide(w),
         version=9,
-        is_changing=True,
     )
-    yield row(
+    yield changing(
         ApiKey.OFFSET_DELETE,
         "100,000 partitions",
         lambda w: forgetting.OffsetDeleteRequest(
@@ -110,28 +105,25 @@ def _committing() -> Iterator[Request]:
                 )
             ],
         ),
-        is_changing=True,
     )
-    yield row(
+    yield changing(
         ApiKey.ADD_PARTITIONS_TO_TXN,
         "100,000 partitions, most unknown",
         lambda w: _add_partitions(w, 1, all_indexes(w)),
         version=3,
-        is_changing=True,
     )
 
 
 def _transacting() -> Iterator[Request]:
     """More of it."""
-    yield row(
+    yield changing(
         ApiKey.ADD_PARTITIONS_TO_TXN,
         "10,000 partitions",
         lambda w: _add_partitions(w, 1, list(range(w.size.partitions))),
         version=3,
-        is_changing=True,
     )
     yield row(ApiKey.TXN_OFFSET_COMMIT, "100,000 partitions", _txn_commit, is_changing=True)
-    yield row(
+    yield changing(
         ApiKey.WRITE_TXN_MARKERS,
         "100,000 partitions",
         lambda w: markers.WriteTxnMarkersRequest(
@@ -146,13 +138,11 @@ def _transacting() -> Iterator[Request]:
                 )
             ]
         ),
-        is_changing=True,
     )
-    yield row(
+    yield changing(
         ApiKey.DELETE_GROUPS,
         "50,000 groups",
         lambda w: dissolving.DeleteGroupsRequest(groups_names=w.groups),
-        is_changing=True,
     )
 
 
@@ -224,29 +214,26 @@ def _produce(world: Loaded, indexes: list[int], records: bytes) -> writing.Produ
 def _writing() -> Iterator[Request]:
     """Produce."""
     batch = bytes(build_batch([Record(0, 0, None, b"x")], base_offset=0))
-    yield row(
+    yield changing(
         ApiKey.PRODUCE,
         "10,000 batches",
         lambda w: _produce(w, list(range(w.size.partitions)), batch),
-        is_changing=True,
     )
-    yield row(
+    yield changing(
         ApiKey.PRODUCE,
         "100,000 empty batches, refused",
         lambda w: _produce(w, all_indexes(w), b""),
-        is_changing=True,
     )
-    yield row(
+    yield changing(
         ApiKey.PRODUCE,
         "one batch of 95 MB, refused",
         lambda w: _produce(w, [0], bytes(95 << 20)),
-        is_changing=True,
     )
 
 
 def _topic_changes() -> Iterator[Request]:
     """What changes topics and configs, and in the end deletes them."""
-    yield row(
+    yield changing(
         ApiKey.CREATE_TOPICS,
         "100,000 topics",
         lambda w: creating.CreateTopicsRequest(
@@ -257,9 +244,8 @@ def _topic_changes() -> Iterator[Request]:
                 for number in range(w.size.items)
             ]
         ),
-        is_changing=True,
     )
-    yield row(
+    yield changing(
         ApiKey.CREATE_PARTITIONS,
         "100,000 topics",
         lambda w: growing.CreatePartitionsRequest(
@@ -268,9 +254,8 @@ def _topic_changes() -> Iterator[Request]:
                 for name in all_topics(w)
             ]
         ),
-        is_changing=True,
     )
-    yield row(
+    yield changing(
         ApiKey.ALTER_CONFIGS,
         "100,000 topics",
         lambda w: altering.AlterConfigsRequest(
@@ -283,9 +268,8 @@ def _topic_changes() -> Iterator[Request]:
                 for name in all_topics(w)
             ]
         ),
-        is_changing=True,
     )
-    yield row(
+    yield changing(
         ApiKey.INCREMENTAL_ALTER_CONFIGS,
         "100,000 topics",
         lambda w: incremental.IncrementalAlterConfigsRequest(
@@ -302,13 +286,12 @@ def _topic_changes() -> Iterator[Request]:
                 for name in all_topics(w)
             ]
         ),
-        is_changing=True,
     )
 
 
 def _config_changes() -> Iterator[Request]:
     """What changes topics and configs, and in the end deletes them, continued."""
-    yield row(
+    yield changing(
         ApiKey.ALTER_PARTITION_REASSIGNMENTS,
         "100,000 partitions",
         lambda w: reassigning.AlterPartitionReassignmentsRequest(
@@ -322,9 +305,8 @@ def _config_changes() -> Iterator[Request]:
                 )
             ]
         ),
-        is_changing=True,
     )
-    yield row(
+    yield changing(
         ApiKey.ALTER_REPLICA_LOG_DIRS,
         "100,000 partitions",
         lambda w: moving.AlterReplicaLogDirsRequest(
@@ -335,13 +317,12 @@ def _config_changes() -> Iterator[Request]:
                 )
             ]
         ),
-        is_changing=True,
     )
 
 
 def _deleting() -> Iterator[Request]:
     """What changes topics and configs, and in the end deletes them, continued."""
-    yield row(
+    yield changing(
         ApiKey.DELETE_RECORDS,
         "100,000 partitions",
         lambda w: cutting.DeleteRecordsRequest(
@@ -355,9 +336,8 @@ def _deleting() -> Iterator[Request]:
                 )
             ]
         ),
-        is_changing=True,
     )
-    yield row(
+    yield changing(
         ApiKey.ALTER_CLIENT_QUOTAS,
         "50,000 clients",
         lambda w: quotas.AlterClientQuotasRequest(
@@ -369,20 +349,18 @@ def _deleting() -> Iterator[Request]:
                 for name in w.groups
             ]
         ),
-        is_changing=True,
     )
     yield row(
         ApiKey.DESCRIBE_CLIENT_QUOTAS,
         "all of 50,000",
         lambda _: limits.DescribeClientQuotasRequest(),
     )
-    yield row(
+    yield changing(
         ApiKey.DELETE_TOPICS,
         "100,000 topics",
         lambda w: deleting.DeleteTopicsRequest(
             topics=[deleting.DeleteTopicState(name=name) for name in all_topics(w)]
         ),
-        is_changing=True,
     )
 
 

@@ -7,7 +7,7 @@ partition of a wide one; or the name itself; or how many of them come at once. T
 
 from collections.abc import Iterator
 
-from bench.requests.kafka import row
+from bench.requests.kafka import changing, row
 from bench.requests.world import (
     COMMIT_VERSION,
     TRANSACTION_OF_ALL,
@@ -54,7 +54,7 @@ def _names() -> Iterator[Request]:
 
 def _transactions() -> Iterator[Request]:
     """Transactions of many partitions."""
-    yield row(
+    yield changing(
         ApiKey.ADD_OFFSETS_TO_TXN,
         "ids of 32 KB",
         lambda w: adding.AddOffsetsToTxnRequest(
@@ -63,9 +63,8 @@ def _transactions() -> Iterator[Request]:
             producer_epoch=w.producers[4][1],
             group_id=LONG,
         ),
-        is_changing=True,
     )
-    yield row(
+    yield changing(
         ApiKey.END_TXN,
         "a transaction of all topics",
         lambda w: ending.EndTxnRequest(
@@ -75,15 +74,13 @@ def _transactions() -> Iterator[Request]:
             committed=True,
         ),
         version=END_VERSION,
-        is_changing=True,
     )
-    yield row(
+    yield changing(
         ApiKey.INIT_PRODUCER_ID,
         "a transaction of 10,000 partitions",
         lambda w: beginning.InitProducerIdRequest(
             transactional_id=w.transactions[1], transaction_timeout_ms=600_000
         ),
-        is_changing=True,
     )
 
 

@@ -32,10 +32,10 @@ def test_who_begins_alternates_from_round_to_round() -> None:
 
 def test_a_sample_is_kept_and_the_middle_one_counts() -> None:
     run = a_run()
-    for value in (9.0, 1.0, 4.004):
+    for value in (9.0, 1.0, 4.0004):
         run.add(LEVEL, OURS, value)
     assert run.report.samples == {LEVEL: {OURS: [9.0, 1.0, 4.0]}}
-    assert run.median(LEVEL) == 4.0
+    assert run.median(LEVEL, OURS) == 4.0
 
 
 def test_a_bar_is_held_against_its_limit() -> None:

@@ -17,7 +17,7 @@ TABLES = {
 def test_a_package_has_at_most_about_a_dozen_modules() -> None:
     counts = Counter(
         path.parent.as_posix()
-        for path in python_files(*SOURCE_ROOMS)
+        for path in python_files(*SOURCE_ROOMS, "bench")
         if path.name != "__init__.py" and path.parent.as_posix() not in TABLES
     )
     assert {folder: count for folder, count in counts.items() if count > MODULES_MAX} == {}

@@ -15,7 +15,6 @@ OTHERS = "another project's class, which has no public word for it"
 
 # File -> how often it may, and why. Less is better: lower the number with the last use.
 MAY_REACH: dict[str, tuple[int, str]] = {
-    "tests/bench/peers/test_kafka.py": (2, FAULT),
     "tests/cli/client/consume/test_fetcher.py": (2, FAULT),
     "tests/cli/client/kafka/test_broker.py": (1, FAULT),
     "tests/cli/commands/test_consume.py": (2, INNER),

@@ -25,15 +25,6 @@ def test_properties_are_one_pair_a_line() -> None:
     assert kafka.properties({"a": "1", "b.c": "x=y"}) == "a=1\nb.c=x=y\n"
 
 
-def test_a_directory_made_for_one_run_goes_with_it_unless_it_failed() -> None:
-    peer = KafkaPeer()
-    assert peer.directory.is_dir()
-    peer._home.leave(failed=True)
-    assert peer.directory.is_dir()
-    peer._home.leave(failed=False)
-    assert not peer.directory.exists()
-
-
 @pytest.mark.java
 @pytest.mark.long
 def test_a_real_kafka_starts_answers_and_stops(tmp_path: Path) -> None:
