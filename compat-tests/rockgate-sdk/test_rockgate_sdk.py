@@ -41,7 +41,7 @@ from rockgate.sdk import (
     SendFailed,
     SendResult,
 )
-from rockgate.sdk.net.connection import Link
+from rockgate.sdk.client.connection import Link
 
 pytestmark = pytest.mark.timeout(240)
 SOON = timedelta(seconds=2)

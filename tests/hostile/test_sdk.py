@@ -14,10 +14,10 @@ from random import Random
 from typing import Any
 
 from tests.budget import budget
+from tests.sdk.client.test_client import cluster, route
 from tests.sdk.memorynet import MemoryNet, Peer, now, pass_time, run, settle
-from tests.sdk.test_client import cluster, route
-from tests.sdk.test_producer import SENT
-from tests.sdk.test_transaction import CHECK, half
+from tests.sdk.producer.test_producer import SENT
+from tests.sdk.producer.test_transaction import CHECK, half
 from tests.seeds import seeded
 
 from rockgate.protocol.remoting.command import Command, encode

@@ -24,7 +24,7 @@ from rockgate.sdk import (
     SendResult,
 )
 from rockgate.sdk.blocking import BlockingProducer
-from rockgate.sdk.send import outgoing
+from rockgate.sdk.producer import outgoing
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from tests.sdk.memorynet import run, settle
-from tests.sdk.test_producer import ProducerWorld, refusing
-from tests.sdk.test_transaction import Checked, check_for
+from tests.sdk.producer.test_producer import ProducerWorld, refusing
+from tests.sdk.producer.test_transaction import Checked, check_for
 
 from rockgate.protocol.entry import parse_properties
 from rockgate.protocol.remoting.command import Command

@@ -31,7 +31,7 @@ from rockgate.sdk import (
     SendFailed,
     SendStatus,
 )
-from rockgate.sdk.net.connection import Link
+from rockgate.sdk.client.connection import Link
 
 Read = Callable[[str], list[Stored]]
 

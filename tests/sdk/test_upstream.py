@@ -8,12 +8,12 @@ import socket
 
 import pytest
 from tests.sdk.memorynet import run, settle
-from tests.sdk.test_producer import ProducerWorld, refusing, stored
-from tests.sdk.test_transaction import CHECK, half
+from tests.sdk.producer.test_producer import ProducerWorld, refusing, stored
+from tests.sdk.producer.test_transaction import CHECK, half
 
 from rockgate.sdk import Client, Message, Outcome, Received
 from rockgate.sdk.errors import ErrorCode
-from rockgate.sdk.transaction import CHECKS_MAX
+from rockgate.sdk.producer.transaction import CHECKS_MAX
 
 
 @pytest.mark.row("U-08")

@@ -1,7 +1,10 @@
 """The native Python client; it speaks RocketMQ's remoting protocol."""
 
 from rockgate.protocol.remoting.message import Message as Received
-from rockgate.sdk.client import Client
+from rockgate.sdk.client.client import Client
+from rockgate.sdk.client.connection import LinkSettings
+from rockgate.sdk.client.replies import Reply
+from rockgate.sdk.client.routes import Route
 from rockgate.sdk.errors import (
     Closed,
     ErrorCode,
@@ -18,12 +21,9 @@ from rockgate.sdk.errors import (
 )
 from rockgate.sdk.hooks import Ended, RpcHook, SendHook, Sending, SendKind
 from rockgate.sdk.message import Message
-from rockgate.sdk.net.connection import LinkSettings
-from rockgate.sdk.net.replies import Reply
-from rockgate.sdk.producer import Producer
+from rockgate.sdk.producer.producer import Producer
+from rockgate.sdk.producer.transaction import Rollback, Transaction
 from rockgate.sdk.results import Outcome, Queue, SendResult, SendStatus
-from rockgate.sdk.routing.routes import Route
-from rockgate.sdk.transaction import Rollback, Transaction
 
 __all__ = [
     "Client",

@@ -18,13 +18,13 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from rockgate.protocol.remoting.message import Message as Received
+from rockgate.sdk.client.replies import Reply
 from rockgate.sdk.errors import Closed, SdkError
 from rockgate.sdk.message import Message
-from rockgate.sdk.net.replies import Reply
-from rockgate.sdk.producer import CLOSE_S, Producer
+from rockgate.sdk.producer.producer import CLOSE_S, Producer
+from rockgate.sdk.producer.router import Selector
+from rockgate.sdk.producer.transaction import Transaction
 from rockgate.sdk.results import Outcome, Queue, SendResult
-from rockgate.sdk.send.delivery import Selector
-from rockgate.sdk.transaction import Transaction
 
 T = TypeVar("T")
 

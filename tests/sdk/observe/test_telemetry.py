@@ -12,8 +12,8 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from tests.sdk.memorynet import run
-from tests.sdk.test_producer import ProducerWorld, refusing
-from tests.sdk.test_transaction import Checked
+from tests.sdk.producer.test_producer import ProducerWorld, refusing
+from tests.sdk.producer.test_transaction import Checked
 
 from rockgate.protocol.entry import parse_properties
 from rockgate.sdk import Message, Received, Refused

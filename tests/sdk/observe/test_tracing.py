@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.sdk.client.test_client import route
 from tests.sdk.memorynet import pass_time, run, settle
-from tests.sdk.test_client import route
-from tests.sdk.test_producer import NOW_MS, ProducerWorld, refusing
-from tests.sdk.test_transaction import Checked, check_for
+from tests.sdk.producer.test_producer import NOW_MS, ProducerWorld, refusing
+from tests.sdk.producer.test_transaction import Checked, check_for
 
 from rockgate.protocol.entry import parse_properties
 from rockgate.protocol.remoting.command import Command

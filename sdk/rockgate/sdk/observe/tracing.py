@@ -24,9 +24,9 @@ from rockgate.protocol.remoting.ids import parse_offset_message_id
 from rockgate.sdk.errors import SdkError
 from rockgate.sdk.hooks import Ended, SendHook, Sending, SendKind
 from rockgate.sdk.message import Message
+from rockgate.sdk.producer.outgoing import Packer
+from rockgate.sdk.producer.router import Delivery
 from rockgate.sdk.results import Outcome, SendStatus
-from rockgate.sdk.send.delivery import Delivery
-from rockgate.sdk.send.outgoing import Packer
 
 TOPIC: Final = "RMQ_SYS_TRACE_TOPIC"
 GROUP_PREFIX: Final = "_INNER_TRACE_PRODUCER"

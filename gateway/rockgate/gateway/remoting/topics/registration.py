@@ -28,7 +28,7 @@ from rockgate.protocol.remoting.headers.nameserver import (
 from rockgate.store.api.topics import WatchedTopics
 
 if TYPE_CHECKING:
-    from rockgate.sdk.net.connection import Link
+    from rockgate.sdk.client.connection import Link
 
 EVERY_SECONDS = 30.0
 ANSWER_SECONDS_MAX = 6.0
@@ -80,7 +80,7 @@ class Registrar:
 
     async def _keep_registered(self, address: Address, changed: asyncio.Event) -> None:
         # Only here: a server that registers with nobody loads no client.
-        from rockgate.sdk.net.connection import Link, LinkSettings
+        from rockgate.sdk.client.connection import Link, LinkSettings
 
         # Dialled again whenever there is something to say, however short ago that failed.
         settings = LinkSettings(dial_timeout_s=ANSWER_SECONDS_MAX, backoff_s=0.0, backoff_max_s=0.0)

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from tests.sdk.memorynet import run, settle
 
+from rockgate.sdk.client.in_flight import Turns
 from rockgate.sdk.errors import Overloaded
-from rockgate.sdk.net.in_flight import Turns
 
 
 def turns(count: int = 2, size: int = 100, waiting: int = 10) -> Turns:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.sdk.memorynet import pass_time, run, settle
-from tests.sdk.test_producer import SENT, ProducerWorld, stored
+from tests.sdk.producer.test_producer import SENT, ProducerWorld, stored
 
 from rockgate.protocol.entry import pack_host, pack_properties, parse_properties
 from rockgate.protocol.remoting.command import Command
@@ -27,8 +27,8 @@ from rockgate.sdk import (
     SendFailed,
     SendStatus,
     Transaction,
-    transaction,
 )
+from rockgate.sdk.producer import transaction
 
 HOST = pack_host(b"\x7f\0\0\1", 1)
 

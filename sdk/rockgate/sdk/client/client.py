@@ -27,15 +27,15 @@ from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Buffer, Command, Fields
 from rockgate.protocol.remoting.headers.clients import UnregisterClientHeader
 from rockgate.protocol.remoting.ids import client_id
+from rockgate.sdk.client.cluster import find_masters
+from rockgate.sdk.client.connection import Dial, Link, LinkSettings, dial_tcp, split_address
+from rockgate.sdk.client.name_servers import NameServers
+from rockgate.sdk.client.periodic import Upkeep
+from rockgate.sdk.client.replies import Replies
+from rockgate.sdk.client.routes import Routes
 from rockgate.sdk.errors import Closed, NoNameServer, SdkError
 from rockgate.sdk.hooks import RpcHook
-from rockgate.sdk.net.connection import Dial, Link, LinkSettings, dial_tcp, split_address
-from rockgate.sdk.net.periodic import Upkeep
-from rockgate.sdk.net.replies import Replies
-from rockgate.sdk.routing.cluster import find_masters
-from rockgate.sdk.routing.name_servers import NameServers
-from rockgate.sdk.routing.routes import Routes
-from rockgate.sdk.transaction import Checking, Checks
+from rockgate.sdk.producer.transaction import Checking, Checks
 
 UPKEEP_S: Final = 30.0
 BEAT_TIMEOUT_S: Final = 3.0

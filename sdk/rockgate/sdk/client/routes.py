@@ -15,10 +15,10 @@ from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.bodies.nameserver import RouteData
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.headers.nameserver import RouteHeader
+from rockgate.sdk.client.cluster import masters_of
+from rockgate.sdk.client.name_servers import Found, NameServers
 from rockgate.sdk.errors import Closed, NoRoute, SdkError
 from rockgate.sdk.results import Queue
-from rockgate.sdk.routing.cluster import masters_of
-from rockgate.sdk.routing.name_servers import Found, NameServers
 
 DEFAULT_TOPIC: Final = "TBW102"
 QUEUE_COUNT_OF_NEW: Final = 4

@@ -11,11 +11,11 @@ from rockgate.protocol.remoting.connection import Write
 from rockgate.protocol.remoting.errors import MalformedRequest
 from rockgate.protocol.remoting.headers.sending import SentHeader
 from rockgate.protocol.remoting.hot.sends import SendHead
+from rockgate.sdk.client.routes import DEFAULT_TOPIC, QUEUE_COUNT_OF_NEW
 from rockgate.sdk.errors import Refused
+from rockgate.sdk.namespaces import wrap
+from rockgate.sdk.producer.outgoing import Outgoing
 from rockgate.sdk.results import Queue, SendResult, SendStatus
-from rockgate.sdk.routing.routes import DEFAULT_TOPIC, QUEUE_COUNT_OF_NEW
-from rockgate.sdk.send.namespaces import wrap
-from rockgate.sdk.send.outgoing import Outgoing
 
 HEADS_MAX: Final = 4096
 """Queues whose header is kept; with more, all are made anew."""

@@ -8,8 +8,8 @@ from typing import Final
 
 from rockgate.protocol.remoting.bodies.nameserver import BrokerData, ClusterInfo
 from rockgate.protocol.remoting.codes import RequestCode
-from rockgate.sdk.net.connection import split_address
-from rockgate.sdk.routing.name_servers import NameServers
+from rockgate.sdk.client.connection import split_address
+from rockgate.sdk.client.name_servers import NameServers
 
 MASTER: Final = 0
 MASTER_COUNT_MAX: Final = 4096

@@ -23,20 +23,20 @@ from rockgate.protocol.remoting.properties import (
     PRODUCER_GROUP,
     TRANSACTION_PREPARED,
 )
-from rockgate.sdk import shared_clients
-from rockgate.sdk.client import Client, addresses_of
+from rockgate.sdk.client import shared_clients
+from rockgate.sdk.client.client import Client, addresses_of
+from rockgate.sdk.client.replies import Reply, asking, reply_to
 from rockgate.sdk.errors import Closed, InvalidMessage, TimedOut
 from rockgate.sdk.hooks import SendHook
 from rockgate.sdk.message import Message, check_group
-from rockgate.sdk.net.replies import Reply, asking, reply_to
+from rockgate.sdk.namespaces import unwrap, wrap
 from rockgate.sdk.observe import telemetry, tracing
 from rockgate.sdk.observe.tracing import TraceHook, Tracer
+from rockgate.sdk.producer.outgoing import Packer
+from rockgate.sdk.producer.router import Delivery, Selector, choice
+from rockgate.sdk.producer.sender import Half, Sender
+from rockgate.sdk.producer.transaction import Checker, Checking, Transaction
 from rockgate.sdk.results import Queue, SendResult
-from rockgate.sdk.send.delivery import Delivery, Selector, choice
-from rockgate.sdk.send.namespaces import unwrap, wrap
-from rockgate.sdk.send.outgoing import Packer
-from rockgate.sdk.send.sender import Half, Sender
-from rockgate.sdk.transaction import Checker, Checking, Transaction
 
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
@@ -77,7 +77,7 @@ class Producer:
         `namespace` is put before topics and group on the wire. Producers with another `instance`
         have a client of their own. `retry_not_ok` sends again what was stored, but not as safely
         as it should be. `avoid_slow` passes over brokers that were slow or failed, for a while
-        (`rockgate.sdk.routing.faults`). `hooks` are told of every send (`rockgate.sdk.hooks`).
+        (`rockgate.sdk.producer.faults`). `hooks` are told of every send (`rockgate.sdk.hooks`).
         Spans are made with `tracer_provider`, or the application's own if it has set one up
         (`rockgate.sdk.observe.telemetry`). `trace` writes RocketMQ's message trace, to its own
         topic or to the one that is named (`rockgate.sdk.observe.tracing`).
@@ -240,7 +240,7 @@ class Producer:
         check_after: timedelta | None = None,
         timeout_s: float | None = None,
     ) -> Transaction:
-        """A local transaction around this message; see `rockgate.sdk.transaction`.
+        """A local transaction around this message; see `rockgate.sdk.producer.transaction`.
 
         `check_after` is how old the message is before its broker asks; brokers have a default.
         """

@@ -20,10 +20,10 @@ from typing import Final, TypeAlias
 from rockgate.protocol.remoting.codes import request_name
 from rockgate.protocol.remoting.command import Buffer, Command, Fields
 from rockgate.protocol.remoting.connection import Write, writer
+from rockgate.sdk.client.channel import Late, Wire
+from rockgate.sdk.client.in_flight import Turns
 from rockgate.sdk.errors import Closed, TimedOut, Unreachable
 from rockgate.sdk.hooks import RpcHook
-from rockgate.sdk.net.in_flight import Turns
-from rockgate.sdk.net.socket import Late, Wire
 
 Dial: TypeAlias = Callable[
     [Callable[[], asyncio.Protocol], str, int], Awaitable[tuple[asyncio.BaseTransport, object]]

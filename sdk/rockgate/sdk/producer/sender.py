@@ -9,14 +9,14 @@ from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.headers.transactions import EndTransactionHeader
 from rockgate.sdk import hooks as telling
+from rockgate.sdk.client.connection import Link
 from rockgate.sdk.errors import Refused, SdkError, SendFailed
 from rockgate.sdk.hooks import Ended, SendHook, Sending, SendKind
 from rockgate.sdk.message import Message
-from rockgate.sdk.net.connection import Link
-from rockgate.sdk.net.open_calls import Underway
+from rockgate.sdk.producer.open_calls import Underway
+from rockgate.sdk.producer.outgoing import Packer
+from rockgate.sdk.producer.router import Choose, Delivery, choice
 from rockgate.sdk.results import Outcome, SendResult
-from rockgate.sdk.send.delivery import Choose, Delivery, choice
-from rockgate.sdk.send.outgoing import Packer
 
 
 class Sender:

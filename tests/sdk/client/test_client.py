@@ -14,10 +14,10 @@ from tests.waiting import until
 from rockgate.protocol.remoting.bodies.clients import HeartbeatBody
 from rockgate.protocol.remoting.command import Command
 from rockgate.sdk import Outcome, Received
-from rockgate.sdk.client import Client
+from rockgate.sdk.client.client import Client
 from rockgate.sdk.errors import Closed, NoRoute, Unreachable
+from rockgate.sdk.producer.transaction import Checking
 from rockgate.sdk.results import Queue
-from rockgate.sdk.transaction import Checking
 
 
 def route(brokers: dict[str, str], *, queues: int = 2, perm: int = 6) -> bytes:

@@ -18,7 +18,9 @@ from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.errors import MalformedRequest
 from rockgate.protocol.remoting.headers.sending import RecalledHeader, RecallHeader
-from rockgate.sdk.client import Client
+from rockgate.sdk.client.client import Client
+from rockgate.sdk.client.connection import Link
+from rockgate.sdk.client.routes import Route
 from rockgate.sdk.errors import (
     Closed,
     ErrorCode,
@@ -31,13 +33,11 @@ from rockgate.sdk.errors import (
     TimedOut,
     Unreachable,
 )
-from rockgate.sdk.net.connection import Link
+from rockgate.sdk.namespaces import wrap
+from rockgate.sdk.producer.codec import Heads, results_of
+from rockgate.sdk.producer.faults import FAILED_S, Faults
+from rockgate.sdk.producer.outgoing import Outgoing
 from rockgate.sdk.results import Queue, SendResult, SendStatus
-from rockgate.sdk.routing.faults import FAILED_S, Faults
-from rockgate.sdk.routing.routes import Route
-from rockgate.sdk.send.codec import Heads, results_of
-from rockgate.sdk.send.namespaces import wrap
-from rockgate.sdk.send.outgoing import Outgoing
 
 CURED_ELSEWHERE: Final = frozenset(
     (

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 from weakref import WeakKeyDictionary
 
-from rockgate.sdk.client import Client, addresses_of
+from rockgate.sdk.client.client import Client, addresses_of
 
 Key: TypeAlias = tuple[frozenset[str], str | None]
 

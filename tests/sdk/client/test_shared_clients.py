@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
+from tests.sdk.client.test_client import groups
 from tests.sdk.memorynet import now, pass_time, run, settle
-from tests.sdk.test_client import groups
-from tests.sdk.test_producer import ProducerWorld, stored
+from tests.sdk.producer.test_producer import ProducerWorld, stored
 
 from rockgate.protocol.remoting.command import Command
 from rockgate.sdk import (

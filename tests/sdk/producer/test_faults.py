@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from tests.sdk.memorynet import run
-from tests.sdk.test_producer import ProducerWorld, answering_after, refusing
+from tests.sdk.producer.test_producer import ProducerWorld, answering_after, refusing
 
 from rockgate.sdk import Message
-from rockgate.sdk.routing.faults import FAILED_S, Faults, penalty_s
+from rockgate.sdk.producer.faults import FAILED_S, Faults, penalty_s
 
 
 @pytest.mark.row("U-01")

@@ -12,8 +12,8 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.sdk.client.test_client import name_server, route
 from tests.sdk.memorynet import MemoryNet, Peer, now, pass_time, run, settle
-from tests.sdk.test_client import name_server, route
 
 from rockgate.protocol.entry import parse_properties
 from rockgate.protocol.remoting.command import Command

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from tests.sdk.client.test_client import groups, route
 from tests.sdk.memorynet import run, settle
-from tests.sdk.test_client import groups, route
-from tests.sdk.test_producer import ProducerWorld
-from tests.sdk.test_transaction import Checked, check_for
+from tests.sdk.producer.test_producer import ProducerWorld
+from tests.sdk.producer.test_transaction import Checked, check_for
 
 from rockgate.protocol.entry import parse_properties
 from rockgate.sdk import Client, Message, Outcome, Producer, Queue
-from rockgate.sdk.send.namespaces import unwrap, wrap
+from rockgate.sdk.namespaces import unwrap, wrap
 
 
 @pytest.mark.parametrize(

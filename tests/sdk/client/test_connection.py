@@ -10,8 +10,8 @@ import pytest
 from tests.sdk.memorynet import MemoryNet, Peer, now, pass_time, run, settle
 
 from rockgate.protocol.remoting.command import Command, encode
+from rockgate.sdk.client.connection import Link, LinkSettings, split_address
 from rockgate.sdk.errors import Closed, TimedOut, Unreachable
-from rockgate.sdk.net.connection import Link, LinkSettings, split_address
 
 
 def linked(**more: Any) -> tuple[Peer, Link]:

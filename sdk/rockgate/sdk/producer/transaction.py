@@ -30,9 +30,9 @@ from rockgate.protocol.remoting.ids import parse_offset_message_id
 from rockgate.protocol.remoting.message import Message as Received
 from rockgate.protocol.remoting.message import decode
 from rockgate.protocol.remoting.properties import KEYS, PRODUCER_GROUP, TAGS
+from rockgate.sdk.client.connection import Link
 from rockgate.sdk.errors import Refused, SdkError, SendFailed
 from rockgate.sdk.hooks import Ended, SendHook, tell_ended
-from rockgate.sdk.net.connection import Link
 from rockgate.sdk.results import Outcome, SendResult, SendStatus
 
 CHECKS_MAX: Final = 256

@@ -22,10 +22,10 @@ from rockgate.protocol.remoting.headers.sending import SendHeaderV2
 from rockgate.protocol.remoting.ids import UniqueIds
 from rockgate.protocol.remoting.message import encode_batch
 from rockgate.protocol.remoting.properties import INSTANCE_ID, WAIT_STORE_OK
+from rockgate.sdk.client.routes import DEFAULT_TOPIC, QUEUE_COUNT_OF_NEW
 from rockgate.sdk.errors import InvalidMessage
 from rockgate.sdk.message import RETRY_PREFIX, Message, check, pack, retry_counts
 from rockgate.sdk.results import Queue
-from rockgate.sdk.routing.routes import DEFAULT_TOPIC, QUEUE_COUNT_OF_NEW
 
 COMPRESS_ASIDE_BYTES: Final = 64 * 1024
 """A larger body takes longer to compress than the loop may be held up."""

@@ -6,9 +6,9 @@ import asyncio
 import zlib
 
 import pytest
+from tests.sdk.client.test_client import route
 from tests.sdk.memorynet import now, run, settle
-from tests.sdk.test_client import route
-from tests.sdk.test_producer import ProducerWorld, stored
+from tests.sdk.producer.test_producer import ProducerWorld, stored
 
 from rockgate.protocol.entry import pack_properties, parse_properties
 from rockgate.protocol.remoting.command import Command

@@ -1,0 +1,1 @@
+"""What every client needs: connections, name servers, routes, heartbeats, brokers' requests."""

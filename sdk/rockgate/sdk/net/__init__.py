@@ -1,1 +1,0 @@
-"""Connections to brokers: sockets, requests in flight, and what comes again and again."""

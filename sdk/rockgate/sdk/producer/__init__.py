@@ -1,0 +1,1 @@
+"""Producers: messages packed, brokers chosen, sends retried, transactions."""

@@ -1,1 +1,0 @@
-"""Which broker has which queue, and which to avoid for a while."""

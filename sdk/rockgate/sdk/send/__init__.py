@@ -1,1 +1,0 @@
-"""Sending: messages made ready, brokers chosen, answers read."""
