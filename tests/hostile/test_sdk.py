@@ -29,8 +29,8 @@ from rockgate.sdk import (
     Received,
     Rollback,
     SdkError,
-    transaction,
 )
+from rockgate.sdk.client import checks
 
 CALL_S = 3.0
 CLOSE_S = 2.0
@@ -179,7 +179,7 @@ async def round_of(rng: Random) -> None:
     assert complaints == []
     assert asyncio.all_tasks() == {asyncio.current_task()}
     assert all(each.is_closing() for peer in net.peers.values() for each in peer.transports)
-    assert transaction._running == set()
+    assert set(checks.running_blocks()) == set()
 
 
 def test_every_call_ends_in_its_time_and_closing_leaves_nothing() -> None:

@@ -162,7 +162,7 @@ def test_closing_ends_every_wait_of_every_thread(
     inner = producer._inner._sender
     assert inner is not None
     try:
-        wait_until(lambda: inner.underway.count == 5, "all are under way")
+        wait_until(lambda: inner.open_calls.count == 5, "all are under way")
         assert is_compressing.wait(30)
         producer.close(timeout_s=0.1)
         for thread in waiting:

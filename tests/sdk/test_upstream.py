@@ -12,8 +12,8 @@ from tests.sdk.producer.test_producer import ProducerWorld, refusing, stored
 from tests.sdk.producer.test_transaction import CHECK, half
 
 from rockgate.sdk import Client, Message, Outcome, Received
+from rockgate.sdk.client.checks import CHECKS_MAX
 from rockgate.sdk.errors import ErrorCode
-from rockgate.sdk.producer.transaction import CHECKS_MAX
 
 
 @pytest.mark.row("U-08")

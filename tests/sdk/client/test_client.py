@@ -14,9 +14,9 @@ from tests.waiting import until
 from rockgate.protocol.remoting.bodies.clients import HeartbeatBody
 from rockgate.protocol.remoting.command import Command
 from rockgate.sdk import Outcome, Received
+from rockgate.sdk.client.checks import Checking
 from rockgate.sdk.client.client import Client
 from rockgate.sdk.errors import Closed, NoRoute, Unreachable
-from rockgate.sdk.producer.transaction import Checking
 from rockgate.sdk.results import Queue
 
 

@@ -7,12 +7,12 @@ import asyncio
 import pytest
 from tests.sdk.memorynet import run, settle
 
-from rockgate.sdk.client.in_flight import Turns
+from rockgate.sdk.client.in_flight import InFlight
 from rockgate.sdk.errors import Overloaded
 
 
-def turns(count: int = 2, size: int = 100, waiting: int = 10) -> Turns:
-    return Turns(count_max=count, size_max=size, waiting_max=waiting)
+def turns(count: int = 2, size: int = 100, waiting: int = 10) -> InFlight:
+    return InFlight(count_max=count, size_max=size, waiting_max=waiting)
 
 
 def test_there_is_room_for_so_many_and_so_much() -> None:

@@ -20,8 +20,8 @@ from rockgate.sdk import (
     Producer,
     SendFailed,
     SendStatus,
-    shared_clients,
 )
+from rockgate.sdk.client import shared_clients
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from rockgate.sdk import (
     SendStatus,
     Transaction,
 )
-from rockgate.sdk.producer import transaction
+from rockgate.sdk.client import checks
 
 HOST = pack_host(b"\x7f\0\0\1", 1)
 
@@ -297,7 +297,7 @@ def test_a_block_that_runs_is_not_asked_of_a_checker_and_one_that_ended_unknown_
             check_of(world, tx)
             await settle()
             assert len(checker.asked) == 1
-        assert transaction._running == set()
+        assert set(checks.running_blocks()) == set()
 
     run(scenario())
 
@@ -369,7 +369,7 @@ def test_a_half_message_whose_place_cannot_be_read_ends_before_the_local_work(pl
                     is_done = True
             assert not is_done
             assert ends(world) == []
-        assert transaction._running == set()
+        assert set(checks.running_blocks()) == set()
 
     run(scenario())
 

@@ -1,7 +1,7 @@
 """One socket of one connection, from its dial to its end.
 
-Whoever asks gets a future of the answer. All futures of a wire share one timer: it is set for the
-earliest deadline, and looks through what waits only when that is reached, once in a time-out.
+Whoever asks gets a future of the answer. All futures share one timer, set for the earliest
+deadline: pending requests are looked through only when that is reached, once in a time-out.
 
 A peer whose socket is open and that says nothing is left: when a request times out, and nothing has
 come for `silence_max_s` since it was asked, or since one before it that timed out likewise.
@@ -35,12 +35,12 @@ _NEVER: Final = float("inf")
 Answer: TypeAlias = "asyncio.Future[Command]"
 
 
-class Late(Exception):
+class DeadlineExceeded(Exception):
     """No answer came before the deadline."""
 
 
 class Owner(Protocol):
-    """What a wire tells of."""
+    """What a channel tells of."""
 
     address: str
 
@@ -51,7 +51,7 @@ class Owner(Protocol):
         """It is no more, and why."""
 
 
-class Wire(asyncio.Protocol):
+class Channel(asyncio.Protocol):
     """One socket. `is_ready` says that a request may leave at once."""
 
     def __init__(self, owner: Owner, *, silence_max_s: float = 3.0) -> None:
@@ -86,7 +86,7 @@ class Wire(asyncio.Protocol):
     async def ask(
         self, code: int, write: Write, body: Buffer, began: float, deadline: float
     ) -> Command:
-        """The answer; Late if none comes before `deadline`, both times of the loop."""
+        """The answer; DeadlineExceeded if none comes before `deadline`, both times of the loop."""
         if self.is_lost:
             raise self.lost()
         opaque = self._connection.request_written(code, write, body)
@@ -249,7 +249,7 @@ class Wire(asyncio.Protocol):
                 continue
             self._give_up(opaque)
             if not answer.done():
-                answer.set_exception(Late())
+                answer.set_exception(DeadlineExceeded())
             self._silent_since = min(self._silent_since, max(began, self._heard_at))
         silent_s = until - self._silent_since
         if silent_s >= self._silence_max_s:

@@ -27,6 +27,7 @@ from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Buffer, Command, Fields
 from rockgate.protocol.remoting.headers.clients import UnregisterClientHeader
 from rockgate.protocol.remoting.ids import client_id
+from rockgate.sdk.client.checks import Checking, Checks
 from rockgate.sdk.client.cluster import find_masters
 from rockgate.sdk.client.connection import Dial, Link, LinkSettings, dial_tcp, split_address
 from rockgate.sdk.client.name_servers import NameServers
@@ -35,7 +36,6 @@ from rockgate.sdk.client.replies import Replies
 from rockgate.sdk.client.routes import Routes
 from rockgate.sdk.errors import Closed, NoNameServer, SdkError
 from rockgate.sdk.hooks import RpcHook
-from rockgate.sdk.producer.transaction import Checking, Checks
 
 UPKEEP_S: Final = 30.0
 BEAT_TIMEOUT_S: Final = 3.0

@@ -5,7 +5,7 @@
     respond(…)          answers a request of the peer's
     close()             for good
 
-`wire` is one socket of it, `turns` the bounds of what is in flight. Time is the loop's; the
+`channel` is one socket of it, `in_flight` bounds the requests in flight. Time is the loop's; the
 transport comes from `dial`.
 """
 
@@ -20,8 +20,8 @@ from typing import Final, TypeAlias
 from rockgate.protocol.remoting.codes import request_name
 from rockgate.protocol.remoting.command import Buffer, Command, Fields
 from rockgate.protocol.remoting.connection import Write, writer
-from rockgate.sdk.client.channel import Late, Wire
-from rockgate.sdk.client.in_flight import Turns
+from rockgate.sdk.client.channel import Channel, DeadlineExceeded
+from rockgate.sdk.client.in_flight import InFlight
 from rockgate.sdk.errors import Closed, TimedOut, Unreachable
 from rockgate.sdk.hooks import RpcHook
 
@@ -94,9 +94,9 @@ class Link:
         self._settings = settings or LinkSettings()
         self._on_request = on_request
         self._on_open = on_open
-        self._wire: Wire | None = None
-        self._dialling: asyncio.Task[Wire] | None = None
-        self._turns = Turns(
+        self._channel: Channel | None = None
+        self._dialling: asyncio.Task[Channel] | None = None
+        self._in_flight = InFlight(
             count_max=self._settings.in_flight_max,
             size_max=self._settings.in_flight_bytes_max,
             waiting_max=self._settings.waiting_max,
@@ -109,12 +109,16 @@ class Link:
     @property
     def is_idle(self) -> bool:
         """Whether nobody waits for anything of it."""
-        return not self._turns.count and not self._turns.waiting_count and self._dialling is None
+        return (
+            not self._in_flight.count
+            and not self._in_flight.waiting_count
+            and self._dialling is None
+        )
 
     @property
     def is_open(self) -> bool:
         """Whether requests can leave at once."""
-        return self._wire is not None and not self._wire.is_lost
+        return self._channel is not None and not self._channel.is_lost
 
     @property
     def retry_in_s(self) -> float:
@@ -126,12 +130,13 @@ class Link:
     @property
     def version(self) -> int | None:
         """The peer's, if it has answered anything on the connection that is open."""
-        return self._wire.version if self._wire is not None and not self._wire.is_lost else None
+        channel = self._channel
+        return None if channel is None or channel.is_lost else channel.version
 
     @property
     def language(self) -> str:
         """What the peer is written in, as it says; known when its version is."""
-        return self._wire.language if self._wire is not None else ""
+        return self._channel.language if self._channel is not None else ""
 
     async def request(
         self, code: int, fields: Fields | None = None, body: Buffer = b"", *, timeout_s: float
@@ -161,17 +166,17 @@ class Link:
         """The same for a header that is written by hand, which no hook sees."""
         began = asyncio.get_running_loop().time()
         size = len(body) + HEAD_SIZE
-        wire = self._wire
-        if wire is None or not wire.is_ready or not self._turns.try_take(size):
-            wire = await self._turn(code, size, timeout_s)
+        channel = self._channel
+        if channel is None or not channel.is_ready or not self._in_flight.try_take(size):
+            channel = await self._turn(code, size, timeout_s)
         try:
-            return await wire.ask(code, write, body, began, began + timeout_s)
-        except Late:
+            return await channel.ask(code, write, body, began, began + timeout_s)
+        except DeadlineExceeded:
             raise TimedOut(
                 f"{request_name(code)} to {self.address}: no response within {timeout_s:.3g} s."
             ) from None
         finally:
-            self._turns.give(size)
+            self._in_flight.give(size)
 
     async def oneway(
         self, code: int, fields: Fields | None = None, body: Buffer = b"", *, timeout_s: float
@@ -182,35 +187,35 @@ class Link:
 
     async def tell(self, code: int, write: Write, body: Buffer, timeout_s: float) -> None:
         """The same for a header that is written by hand, which no hook sees."""
-        wire = self._wire
-        if wire is None or not wire.is_ready:
+        channel = self._channel
+        if channel is None or not channel.is_ready:
             try:
                 async with asyncio.timeout(timeout_s):
-                    wire = await self._opened()
-                    await wire.writable.wait()
+                    channel = await self._opened()
+                    await channel.writable.wait()
             except TimeoutError:
                 self._leave_stuck()
                 raise TimedOut(
                     f"{request_name(code)} to {self.address} was not sent in time."
                 ) from None
-        wire.tell(code, write, body)
+        channel.tell(code, write, body)
 
     def notify(self, code: int, fields: Fields | None = None, body: Buffer = b"") -> bool:
         """A one-way request now; whether there was a connection that takes it."""
-        if self._wire is None or self._wire.is_lost or not self._wire.is_ready:
+        if self._channel is None or self._channel.is_lost or not self._channel.is_ready:
             return False
         try:
             fields = self._hooked(code, fields, body)
         except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
             _log.exception("hook rejected %s to %s", request_name(code), self.address)
             return False
-        self._wire.tell(code, writer(code, fields), body)
+        self._channel.tell(code, writer(code, fields), body)
         return True
 
     def respond(self, request: Command, answer: Command) -> None:
         """Answer a request of the peer's; nothing if the connection is gone meanwhile."""
-        if self._wire is not None and not self._wire.is_lost:
-            self._wire.respond(request, answer)
+        if self._channel is not None and not self._channel.is_lost:
+            self._channel.respond(request, answer)
 
     async def close(self) -> None:
         """Close for good: what waits for answers is told, and what is queued is written first.
@@ -218,17 +223,17 @@ class Link:
         A peer that does not read is left after a second, and so it is if this is cancelled.
         """
         self.is_closed = True
-        dialling, wire = self._dialling, self._wire
+        dialling, channel = self._dialling, self._channel
         if dialling is not None:
             dialling.cancel()
-        if wire is not None:
-            wire.close(Closed(f"The connection to {self.address} was closed."))
+        if channel is not None:
+            channel.close(Closed(f"The connection to {self.address} was closed."))
         try:
             async with asyncio.timeout(self._settings.close_timeout_s):
                 if dialling is not None:
                     await asyncio.wait([dialling])
-                if wire is not None:
-                    await wire.gone.wait()
+                if channel is not None:
+                    await channel.gone.wait()
         except TimeoutError:
             _log.warning("%s does not read; closing with data unsent", self.address)
         finally:
@@ -239,8 +244,8 @@ class Link:
         self.is_closed = True
         if self._dialling is not None:
             self._dialling.cancel()
-        if self._wire is not None:
-            self._wire.abort(Closed(f"The connection to {self.address} was closed."))
+        if self._channel is not None:
+            self._channel.abort(Closed(f"The connection to {self.address} was closed."))
 
     # Private
 
@@ -250,29 +255,29 @@ class Link:
             hook.before_request(self.address, code, fields, body)
         return fields
 
-    async def _turn(self, code: int, size: int, timeout_s: float) -> Wire:
-        """Room for a request, and a wire that takes it, in time."""
+    async def _turn(self, code: int, size: int, timeout_s: float) -> Channel:
+        """Room for a request, and a channel that takes it, in time."""
         try:
             async with asyncio.timeout(timeout_s):
-                await self._turns.take(size)
+                await self._in_flight.take(size)
                 try:
-                    wire = await self._opened()
-                    await wire.writable.wait()
+                    channel = await self._opened()
+                    await channel.writable.wait()
                 except BaseException:
-                    self._turns.give(size)
+                    self._in_flight.give(size)
                     raise
-                return wire
+                return channel
         except TimeoutError:
             self._leave_stuck()
             raise TimedOut(
                 f"{request_name(code)} to {self.address} was not sent within {timeout_s:.3g} s."
             ) from None
 
-    async def _opened(self) -> Wire:
+    async def _opened(self) -> Channel:
         if self.is_closed:
             raise Closed(f"The connection to {self.address} is closed.")
-        if self._wire is not None and not self._wire.is_lost:
-            return self._wire
+        if self._channel is not None and not self._channel.is_lost:
+            return self._channel
         if self._dialling is None:
             left = self.retry_in_s
             if left > 0:
@@ -290,23 +295,23 @@ class Link:
                 raise
             raise Closed(f"The connection to {self.address} was closed.") from None
 
-    async def _connect(self) -> Wire:
-        wire = Wire(self, silence_max_s=self._settings.silence_max_s)
+    async def _connect(self) -> Channel:
+        channel = Channel(self, silence_max_s=self._settings.silence_max_s)
         try:
             async with asyncio.timeout(self._settings.dial_timeout_s):
-                await self._dial(lambda: wire, self._host, self._port)
+                await self._dial(lambda: channel, self._host, self._port)
         except (OSError, ValueError) as failed:  # TimeoutError is one; a host may be no name at all
-            wire.abort(Unreachable(f"Connecting to {self.address} failed."))
+            channel.abort(Unreachable(f"Connecting to {self.address} failed."))
             raise self._failed(failed) from None
         except BaseException:
-            wire.abort(Closed(f"The connection to {self.address} was closed."))
+            channel.abort(Closed(f"The connection to {self.address} was closed."))
             raise
         _log.info("connected to %s", self.address)
         self._failure_count = 0
-        self._wire = wire
+        self._channel = channel
         if self._on_open is not None:
             self._on_open(self)
-        return wire
+        return channel
 
     def _failed(self, failed: Exception) -> Unreachable:
         """A dial failed: how long none will be tried. Logged once, until one succeeds."""
@@ -321,10 +326,10 @@ class Link:
 
     def _leave_stuck(self) -> None:
         """Something could not leave in time: a peer that reads nothing is dialled again."""
-        if self._wire is not None:
-            self._wire.leave_stuck()
+        if self._channel is not None:
+            self._channel.leave_stuck()
 
-    def _dialled(self, task: asyncio.Task[Wire]) -> None:
+    def _dialled(self, task: asyncio.Task[Channel]) -> None:
         self._dialling = None
         if not task.cancelled():
             # Looked at here, for all who waited may have given up.

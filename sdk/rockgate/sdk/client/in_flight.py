@@ -21,7 +21,7 @@ class _Waiting:
     size: int
 
 
-class Turns:
+class InFlight:
     """How much of the room is taken, and who waits for it."""
 
     __slots__ = ("_count_max", "_size_max", "_waiting", "_waiting_max", "count", "size")

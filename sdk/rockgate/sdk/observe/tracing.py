@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,8 +24,6 @@ from rockgate.protocol.remoting.ids import parse_offset_message_id
 from rockgate.sdk.errors import SdkError
 from rockgate.sdk.hooks import Ended, SendHook, Sending, SendKind
 from rockgate.sdk.message import Message
-from rockgate.sdk.producer.outgoing import Packer
-from rockgate.sdk.producer.router import Delivery
 from rockgate.sdk.results import Outcome, SendStatus
 
 TOPIC: Final = "RMQ_SYS_TRACE_TOPIC"
@@ -124,9 +122,9 @@ def _host(offset_message_id: str) -> str:
 class Tracer:
     """Gathers records and sends them, one message of them at a time."""
 
-    def __init__(self, packer: Packer, delivery: Delivery, topic: str) -> None:
-        self._packer = packer
-        self._delivery = delivery
+    def __init__(self, send: Callable[[Message], Awaitable[object]], topic: str) -> None:
+        """`send` sends one message, without telling hooks of it."""
+        self._send_message = send
         self._topic = topic
         self._records: list[Record] = []
         self._dropped_count = 0
@@ -180,8 +178,7 @@ class Tracer:
 
     async def _send(self, message: Message) -> None:
         try:
-            outgoing = await self._packer.single(message)
-            await self._delivery.deliver(outgoing, None, SEND_S)
+            await self._send_message(message)
         except SdkError as failed:
             _log.warning("the message trace was not written: %s", failed)
         except Exception:  # noqa: BLE001 # a hook of the application's may raise anything

@@ -22,7 +22,7 @@ HEADS_MAX: Final = 4096
 _STATUSES: Final[dict[int, SendStatus]] = {status.value: status for status in SendStatus}
 
 
-class Heads:
+class HeaderCache:
     """The headers of one producer's sends, by queue: most of each is always the same."""
 
     def __init__(self, group: str, namespace: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 
 
-class Underway:
+class OpenCalls:
     """How many calls are under way."""
 
     __slots__ = ("_drained", "count")

@@ -24,6 +24,7 @@ from rockgate.protocol.remoting.properties import (
     TRANSACTION_PREPARED,
 )
 from rockgate.sdk.client import shared_clients
+from rockgate.sdk.client.checks import Checker, Checking
 from rockgate.sdk.client.client import Client, addresses_of
 from rockgate.sdk.client.replies import Reply, asking, reply_to
 from rockgate.sdk.errors import Closed, InvalidMessage, TimedOut
@@ -33,9 +34,9 @@ from rockgate.sdk.namespaces import unwrap, wrap
 from rockgate.sdk.observe import telemetry, tracing
 from rockgate.sdk.observe.tracing import TraceHook, Tracer
 from rockgate.sdk.producer.outgoing import Packer
-from rockgate.sdk.producer.router import Delivery, Selector, choice
+from rockgate.sdk.producer.router import Router, Selector, choice
 from rockgate.sdk.producer.sender import Half, Sender
-from rockgate.sdk.producer.transaction import Checker, Checking, Transaction
+from rockgate.sdk.producer.transaction import Transaction
 from rockgate.sdk.results import Queue, SendResult
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ class Producer:
         self._client = self._sender = None
         until = asyncio.get_running_loop().time() + timeout_s
         try:
-            left_count = await sender.underway.drained(timeout_s)
+            left_count = await sender.open_calls.drained(timeout_s)
             if left_count:
                 _log.warning("closed with %d sends in flight after %.3g s", left_count, timeout_s)
             if self._tracer is not None:
@@ -259,7 +260,7 @@ class Producer:
     async def request(self, message: Message, *, timeout_s: float | None = None) -> Reply:
         """Send a message and wait until another client has replied to it; TimedOut if none has."""
         sender = self._open
-        budget = sender.delivery.budget(timeout_s)
+        budget = sender.router.budget(timeout_s)
         replies = self.client.replies
         number, reply = replies.expect()
         try:
@@ -285,13 +286,13 @@ class Producer:
     async def recall(self, result: SendResult, *, timeout_s: float | None = None) -> str:
         """Take back a message that was sent with a time, while it waits; returns its id."""
         sender = self._open
-        with sender.underway:
-            return await sender.delivery.recall(result, timeout_s)
+        with sender.open_calls:
+            return await sender.router.recall(result, timeout_s)
 
     async def queues(self, topic: str) -> Sequence[Queue]:
         """The queues that a message of this topic can be sent to."""
-        delivery = self._open.delivery
-        return (await delivery.route(topic, delivery.budget())).queues
+        router = self._open.router
+        return (await router.route(topic, router.budget())).queues
 
     # Private
 
@@ -325,16 +326,19 @@ class Producer:
             found.append(spans)
         if self._trace_topic:
             group = f"{tracing.GROUP_PREFIX}-{self.group}"
-            self._tracer = Tracer(
-                self._packer_over(client, ""), self._delivery_over(client, group), self._trace_topic
-            )
+            packer, router = self._packer_over(client, ""), self._router_over(client, group)
+
+            async def send(message: Message) -> None:
+                await router.deliver(await packer.single(message), None, tracing.SEND_S)
+
+            self._tracer = Tracer(send, self._trace_topic)
             found.append(TraceHook(client.now_ms, self._tracer.take))
         return found
 
     def _sender_over(self, client: Client, hooks: Sequence[SendHook]) -> Sender:
         packer = self._packer_over(client, self._namespace)
-        delivery = self._delivery_over(client, self._wire_group, self._namespace)
-        return Sender(self.group, packer, delivery, hooks)
+        router = self._router_over(client, self._wire_group, self._namespace)
+        return Sender(self.group, packer, router, hooks)
 
     def _packer_over(self, client: Client, namespace: str) -> Packer:
         return Packer(
@@ -344,8 +348,8 @@ class Producer:
             namespace=namespace,
         )
 
-    def _delivery_over(self, client: Client, group: str, namespace: str = "") -> Delivery:
-        return Delivery(
+    def _router_over(self, client: Client, group: str, namespace: str = "") -> Router:
+        return Router(
             client,
             group,
             timeout_s=self._timeout_s,

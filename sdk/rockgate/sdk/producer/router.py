@@ -34,7 +34,7 @@ from rockgate.sdk.errors import (
     Unreachable,
 )
 from rockgate.sdk.namespaces import wrap
-from rockgate.sdk.producer.codec import Heads, results_of
+from rockgate.sdk.producer.codec import HeaderCache, results_of
 from rockgate.sdk.producer.faults import FAILED_S, Faults
 from rockgate.sdk.producer.outgoing import Outgoing
 from rockgate.sdk.results import Queue, SendResult, SendStatus
@@ -65,7 +65,7 @@ Selector = Callable[[Sequence[Queue]], Queue]
 Choose = Callable[[Route], Queue]
 
 
-class Delivery:
+class Router:
     """Sends in the name of a group, over the connections of a client."""
 
     def __init__(
@@ -87,7 +87,7 @@ class Delivery:
         self._namespace = namespace
         self._faults = Faults(is_on=avoid_slow)
         self._turn = random.randrange(1 << 16)
-        self._heads = Heads(group, namespace)
+        self._headers = HeaderCache(group, namespace)
         self._shown: dict[str, tuple[Route, Route]] = {}
 
     def budget(self, timeout_s: float | None = None) -> Budget:
@@ -160,7 +160,7 @@ class Delivery:
             await self._check_broker(link, outgoing, queue, budget)
         timeout_s = max(budget.left_s, 0.0)
         if self._is_plain(link, outgoing):
-            write = self._heads.writer(outgoing, queue)
+            write = self._headers.writer(outgoing, queue)
             await link.tell(outgoing.code, write, outgoing.body, timeout_s)
         else:
             fields = outgoing.fields(self._group, wrap(self._namespace, outgoing.topic), queue)
@@ -295,7 +295,7 @@ class Delivery:
     async def _ask(self, link: Link, outgoing: Outgoing, queue: Queue, left_s: float) -> Command:
         timeout_s = left_s if left_s > 0 else 0.0
         if self._is_plain(link, outgoing):
-            write = self._heads.writer(outgoing, queue)
+            write = self._headers.writer(outgoing, queue)
             return await link.ask(outgoing.code, write, outgoing.body, timeout_s)
         fields = outgoing.fields(self._group, wrap(self._namespace, outgoing.topic), queue)
         return await link.request(outgoing.code, fields, outgoing.body, timeout_s=timeout_s)

@@ -13,9 +13,9 @@ from rockgate.sdk.client.connection import Link
 from rockgate.sdk.errors import Refused, SdkError, SendFailed
 from rockgate.sdk.hooks import Ended, SendHook, Sending, SendKind
 from rockgate.sdk.message import Message
-from rockgate.sdk.producer.open_calls import Underway
+from rockgate.sdk.producer.open_calls import OpenCalls
 from rockgate.sdk.producer.outgoing import Packer
-from rockgate.sdk.producer.router import Choose, Delivery, choice
+from rockgate.sdk.producer.router import Choose, Router, choice
 from rockgate.sdk.results import Outcome, SendResult
 
 
@@ -23,13 +23,13 @@ class Sender:
     """What a producer does with messages, whoever calls it."""
 
     def __init__(
-        self, group: str, packer: Packer, delivery: Delivery, hooks: Sequence[SendHook]
+        self, group: str, packer: Packer, router: Router, hooks: Sequence[SendHook]
     ) -> None:
         self.group = group
         self.packer = packer
-        self.delivery = delivery
+        self.router = router
         self.hooks = hooks
-        self.underway = Underway()
+        self.open_calls = OpenCalls()
         """Its calls, up to their answers."""
 
     async def single(
@@ -47,19 +47,19 @@ class Sender:
 
         `on_packed` is told its id before it leaves.
         """
-        with self.underway:
+        with self.open_calls:
             if not self.hooks:
                 outgoing = await self.packer.single(message, more, is_half=is_half, code=code)
                 if on_packed is not None:
                     on_packed(outgoing.ids[0])
-                return (await self.delivery.deliver(outgoing, choose, timeout_s))[0]
+                return (await self.router.deliver(outgoing, choose, timeout_s))[0]
             with self._told([message], is_half=is_half) as sending:
                 more = {**sending.properties, **(more or {})}
                 outgoing = await self.packer.single(message, more, is_half=is_half, code=code)
                 sending.message_ids = outgoing.ids
                 if on_packed is not None:
                     on_packed(outgoing.ids[0])
-                results = await self.delivery.deliver(outgoing, choose, timeout_s)
+                results = await self.router.deliver(outgoing, choose, timeout_s)
                 sending.results = results
                 return results[0]
 
@@ -67,10 +67,10 @@ class Sender:
         self, message: Message, choose: Choose | None, timeout_s: float | None
     ) -> None:
         """One message, and no answer."""
-        with self.underway, self._told([message], is_oneway=True) as sending:
+        with self.open_calls, self._told([message], is_oneway=True) as sending:
             outgoing = await self.packer.single(message, sending.properties)
             sending.message_ids = outgoing.ids
-            await self.delivery.oneway(outgoing, choose, timeout_s)
+            await self.router.oneway(outgoing, choose, timeout_s)
 
     async def batch(
         self, messages: Sequence[Message], choose: Choose | None, timeout_s: float | None
@@ -78,13 +78,13 @@ class Sender:
         """Messages of one topic, to one queue."""
         if not messages:
             return []
-        with self.underway, self._told(messages) as sending:
+        with self.open_calls, self._told(messages) as sending:
             parts = self.packer.batches(messages, sending.properties)
             sending.message_ids = [each for part in parts for each in part.ids]
             sent: list[SendResult] = []
             for part in parts:
                 try:
-                    sent += await self.delivery.deliver(part, choose, timeout_s)
+                    sent += await self.router.deliver(part, choose, timeout_s)
                 except SdkError as failed:
                     if not sent:
                         raise
@@ -139,16 +139,16 @@ class Half:
             is_half=True,
             on_packed=on_packed,
         )
-        delivery = self._sender.delivery
-        return result, await delivery.link(result.queue, delivery.budget())
+        router = self._sender.router
+        return result, await router.link(result.queue, router.budget())
 
     async def end(self, link: Link, result: SendResult, header: EndTransactionHeader) -> None:
         """Tell the outcome; over another connection, if that of the half message was left."""
-        delivery = self._sender.delivery
-        budget = delivery.budget(self._timeout_s)
-        with self._sender.underway:
+        router = self._sender.router
+        budget = router.budget(self._timeout_s)
+        with self._sender.open_calls:
             if link.is_closed:
-                link = await delivery.link(result.queue, budget)
+                link = await router.link(result.queue, budget)
             answer = await link.request(
                 RequestCode.END_TRANSACTION, headers.write(header), timeout_s=budget.left_s
             )
