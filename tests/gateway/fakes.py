@@ -9,7 +9,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from rockgate.gateway.net.budget import Budget
 from rockgate.gateway.net.limits import Limits
-from rockgate.gateway.net.receiving import Receiving
+from rockgate.gateway.net.receive_buffer import ReceiveBuffer
 from rockgate.gateway.net.stream import Stream
 
 S = TypeVar("S", bound="Stream[Any, Any]")
@@ -202,7 +202,7 @@ class Line(ABC, Generic[S]):
                 "budget": self.budget,
                 "sessions": self.registry,
                 "clock": self.clock,
-                "receiving": Receiving(),
+                "receiving": ReceiveBuffer(),
             }
         )
         self.transport.session = self.session

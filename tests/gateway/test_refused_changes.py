@@ -20,7 +20,7 @@ from rockgate.gateway.compose.remoting import RemotingFolds
 from rockgate.gateway.kafka.groups.classic.group_record import CLASSIC, SavedGroup
 from rockgate.gateway.kafka.transactions.transaction import Offset, Transaction
 from rockgate.gateway.remoting.messages.halves import Halves
-from rockgate.gateway.remoting.messages.sending import Incoming
+from rockgate.gateway.remoting.messages.sender import Incoming
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.kafka.errors import ErrorCode

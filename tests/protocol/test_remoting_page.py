@@ -9,7 +9,7 @@ from rockgate.protocol.remoting.codes import VERSION
 from rockgate.protocol.remoting.command import Command, encode
 from rockgate.protocol.remoting.compression import Compression
 from rockgate.protocol.remoting.connection import FRAME_BYTES_MAX, PENDING_MAX
-from rockgate.protocol.remoting.headers.sending import SendHeader, SendHeaderV2
+from rockgate.protocol.remoting.headers.send import SendHeader, SendHeaderV2
 from rockgate.protocol.remoting.ids import RECORD_SHIFT
 from rockgate.protocol.remoting.javajson import DEPTH_MAX
 

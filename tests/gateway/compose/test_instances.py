@@ -23,11 +23,11 @@ from rockgate.gateway.net.address import Address
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.transcode.batches import Transcoding
-from rockgate.gateway.transcode.opening import Opening
+from rockgate.gateway.transcode.compressed_bodies import CompressedBodies
 from rockgate.gateway.transcode.transcoder import Transcoder
 
 ONE_OF: tuple[type, ...] = (
-    *(BatchThreads, Durability, FetchSessions, Opening, PartitionReader, QueueSizes),
+    *(BatchThreads, Durability, FetchSessions, CompressedBodies, PartitionReader, QueueSizes),
     *(SettingsCache, VisibleBatches, Transcoder, Transcoding, Waiting),
 )
 

@@ -21,8 +21,8 @@ from rockgate.gateway.net.address import Address
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.transcode.batches import Transcoding
+from rockgate.gateway.transcode.compressed_bodies import CompressedBodies
 from rockgate.gateway.transcode.keys import record_keys
-from rockgate.gateway.transcode.opening import Opening
 from rockgate.protocol.kafka.records.batch import (
     Compression,
     stamp,
@@ -72,7 +72,7 @@ class KafkaWorld(World):
         )
         self.store.deliveries.redeliver = lambda found, offset: None
         self.store.retention.keep(self.folds.held)
-        self.opening = Opening(self.waiting.wake_changed)
+        self.opening = CompressedBodies(self.waiting.wake_changed)
         self.partitions = PartitionReader(
             reader=self.store.reader,
             epochs=self.epochs,

@@ -15,8 +15,8 @@ from rockgate.gateway.remoting.groups.offsets import ConsumerOffsets
 from rockgate.gateway.remoting.groups.resets import Resets
 from rockgate.gateway.remoting.groups.settings import GroupSettings
 from rockgate.gateway.remoting.messages.long_polls import LongPolls
-from rockgate.gateway.remoting.messages.pulling import Puller
-from rockgate.gateway.remoting.processors.pulling import Pulls
+from rockgate.gateway.remoting.messages.puller import Puller
+from rockgate.gateway.remoting.processors.pull import Pulls
 from rockgate.gateway.remoting.server.dispatch import Dispatcher
 from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.transcode.transcoder import Transcoder

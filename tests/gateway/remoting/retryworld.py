@@ -11,7 +11,7 @@ from rockgate.gateway.delay.levels import read_levels
 from rockgate.gateway.remoting.groups.settings import GroupSettings
 from rockgate.gateway.remoting.messages.delay import Delays
 from rockgate.gateway.remoting.messages.retry import GivenBack, Retries
-from rockgate.gateway.remoting.messages.sending import MessageKind, Sender
+from rockgate.gateway.remoting.messages.sender import MessageKind, Sender
 from rockgate.gateway.remoting.server.config import RemotingConfig
 from rockgate.gateway.transcode.lookup import MessageLookup
 from rockgate.gateway.transcode.transcoder import Transcoder

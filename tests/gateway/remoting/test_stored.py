@@ -14,8 +14,8 @@ from tests.gateway.remoting.client import Client, messages, properties
 from tests.gateway.remoting.world import FakeCaller, RemotingWorld
 from tests.world import CONFIG
 
-from rockgate.gateway.remoting.messages.sending import Sender
-from rockgate.gateway.remoting.processors.sending import Sends
+from rockgate.gateway.remoting.messages.sender import Sender
+from rockgate.gateway.remoting.processors.send import Sends
 from rockgate.gateway.remoting.server.dispatch import Dispatcher
 from rockgate.protocol.entry import read
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode

@@ -8,14 +8,14 @@ from typing import Any
 from tests.world import World
 
 from rockgate.gateway.net.address import Address
-from rockgate.gateway.remoting.messages.sending import Incoming
+from rockgate.gateway.remoting.messages.sender import Incoming
 from rockgate.gateway.remoting.server.caller import Peer
 from rockgate.gateway.remoting.topics.topic_registry import TopicBook
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.protocol.entry import Buffer, pack_properties
 from rockgate.protocol.remoting.command import Fields
-from rockgate.protocol.remoting.headers.sending import SendHeaderV2
+from rockgate.protocol.remoting.headers.send import SendHeaderV2
 from rockgate.protocol.remoting.message import Message, decode
 from rockgate.store.store import Store
 

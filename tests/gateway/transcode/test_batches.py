@@ -16,9 +16,9 @@ from tests.store.reading import entries
 from tests.world import NOW_MS
 
 from rockgate.gateway.transcode.batches import Transcoding
+from rockgate.gateway.transcode.compressed_bodies import INFLATED_BYTES_MAX
 from rockgate.gateway.transcode.dictionary import read_message
 from rockgate.gateway.transcode.messages import Messages
-from rockgate.gateway.transcode.opening import INFLATED_BYTES_MAX
 from rockgate.protocol.entry import BORN_HOST_V6, COMPRESSED, MOVED, pack_properties
 from rockgate.protocol.kafka.records.batch import Compression, check, stamp
 from rockgate.protocol.kafka.records.record import Record, build_batch, read_records

@@ -11,8 +11,8 @@ from tests.gateway.transcode.decoding import Pulled, pulled
 from tests.store.reading import entries
 from tests.world import CONFIG
 
-from rockgate.gateway.remoting.messages.pulling import Pulled as Answer
-from rockgate.gateway.remoting.messages.pulling import Puller
+from rockgate.gateway.remoting.messages.puller import Pulled as Answer
+from rockgate.gateway.remoting.messages.puller import Puller
 from rockgate.gateway.remoting.messages.subscriptions import EVERYTHING, Filter, filter_of
 from rockgate.gateway.transcode.address import pack_address
 from rockgate.gateway.transcode.lookup import MessageLookup

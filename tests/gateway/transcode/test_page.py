@@ -6,7 +6,7 @@ import re
 
 from tests.house.checkout import ROOT
 
-from rockgate.gateway.transcode import address, dictionary, messages, names, opening
+from rockgate.gateway.transcode import address, compressed_bodies, dictionary, messages, names
 from rockgate.gateway.transcode.batches import COMPRESSED_BODY
 from rockgate.protocol.kafka.records.bounds import LIGHT
 from rockgate.protocol.remoting.compression import SIZE_MAX
@@ -41,10 +41,12 @@ def test_the_page_gives_the_bounds() -> None:
     assert messages.CHUNK_BYTES == 1 << 20 and "about 1 MiB" in PAGE
     assert (LIGHT.compressed_bytes_max, LIGHT.inflated_bytes_max) == (32 << 10, 1 << 20)
     assert f"(32 KiB compressed, 1 MiB in plain, {LIGHT.records_max:,} records or headers)" in PAGE
-    assert opening.INFLATED_BYTES_MAX == 256 << 10 and "256 KiB" in PAGE
-    assert opening.COMPRESSED_BYTES_MAX == 32 << 10 and "compressed body of 32 KiB" in PAGE
-    assert opening.KEPT_BYTES_MAX == SIZE_MAX == 64 << 20 and "64 MiB at most" in PAGE
-    assert opening.AT_ONCE_MAX == 2 and "two at a time" in PAGE
+    assert compressed_bodies.INFLATED_BYTES_MAX == 256 << 10 and "256 KiB" in PAGE
+    assert (
+        compressed_bodies.COMPRESSED_BYTES_MAX == 32 << 10 and "compressed body of 32 KiB" in PAGE
+    )
+    assert compressed_bodies.KEPT_BYTES_MAX == SIZE_MAX == 64 << 20 and "64 MiB at most" in PAGE
+    assert compressed_bodies.AT_ONCE_MAX == 2 and "two at a time" in PAGE
 
 
 def test_the_page_draws_the_address_as_it_is() -> None:

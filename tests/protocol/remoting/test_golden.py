@@ -12,7 +12,7 @@ from rockgate.protocol.remoting.bodies import clients, nameserver, queues, topic
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.command import BINARY, JSON, decode, encode
 from rockgate.protocol.remoting.connection import Connection
-from rockgate.protocol.remoting.hot import reading
+from rockgate.protocol.remoting.hot.requests import decode as decode_by_hand
 from rockgate.protocol.remoting.message import decode_all, decode_batch, encode_batch
 
 # Fields that the client adds to every request and no handler reads.
@@ -111,7 +111,7 @@ def test_maps_with_objects_as_keys_are_written_byte_for_byte_as_java_does(golden
 def test_the_hand_codec_reads_a_recorded_request_as_the_declared_one(golden: Golden) -> None:
     kind = headers.REQUESTS[golden.request_code]
     declared = headers.read(decode(golden.inner), kind)
-    by_hand = reading.decode(golden.inner)
+    by_hand = decode_by_hand(golden.inner)
     assert headers.read(by_hand, kind) == declared
     if golden.said["encoding"] == "JSON":
         assert isinstance(by_hand.header, msgspec.Struct)

@@ -6,8 +6,8 @@ from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.errors import MalformedRequest
 from rockgate.protocol.remoting.headers.offsets import SearchOffsetHeader
-from rockgate.protocol.remoting.headers.pulling import PulledHeader
-from rockgate.protocol.remoting.headers.sending import SendHeader, SendHeaderV2
+from rockgate.protocol.remoting.headers.pull import PulledHeader
+from rockgate.protocol.remoting.headers.send import SendHeader, SendHeaderV2
 
 FIELDS = {"topic": "t", "queueId": "3", "timestamp": "17"}
 

@@ -16,7 +16,7 @@ from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.command import JSON, Command, decode, encode, lead
 from rockgate.protocol.remoting.connection import Connection
 from rockgate.protocol.remoting.errors import MalformedContent, MalformedRequest
-from rockgate.protocol.remoting.hot import reading
+from rockgate.protocol.remoting.hot import requests
 from rockgate.protocol.remoting.message import decode_all, decode_batch
 
 MIB = 1024 * 1024
@@ -25,7 +25,7 @@ MIB = 1024 * 1024
 def read_everything(frame: bytes) -> None:
     """Everything a server would do with a frame before it acts."""
     try:
-        command = reading.decode(memoryview(frame)[4:])
+        command = requests.decode(memoryview(frame)[4:])
         for table in (headers.REQUESTS, headers.ANSWERS):
             if kind := table.get(command.code):
                 headers.read(command, kind)
@@ -92,7 +92,7 @@ def test_a_crowded_header_costs_a_small_multiple_of_its_bytes(head: bytes) -> No
     frame = memoryview(lead(JSON, head, 0))[4:]
     tracemalloc.start()
     with contextlib.suppress(ProtocolError):
-        reading.decode(frame)
+        requests.decode(frame)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 20 * len(head) + MIB

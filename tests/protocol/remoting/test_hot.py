@@ -10,10 +10,10 @@ from rockgate.protocol.errors import MalformedFrame
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.command import BINARY, JSON, Command, decode, encode, lead
-from rockgate.protocol.remoting.headers.pulling import PulledHeader, PullHeader
-from rockgate.protocol.remoting.headers.sending import SendHeader, SendHeaderV2, SentHeader
+from rockgate.protocol.remoting.headers.pull import PulledHeader, PullHeader
+from rockgate.protocol.remoting.headers.send import SendHeader, SendHeaderV2, SentHeader
 from rockgate.protocol.remoting.headers.transactions import EndTransactionHeader
-from rockgate.protocol.remoting.hot import answers, reading
+from rockgate.protocol.remoting.hot import answers, requests
 from rockgate.protocol.remoting.hot.sends import SendHead
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
@@ -84,7 +84,7 @@ def test_a_hot_request_is_read_as_declared(
         code, headers.write(header), b"body", opaque=data.draw(I32), flag=2, encoding=encoding
     )
     frame = memoryview(encode(request) + b"body")[4:]
-    read = reading.decode(frame)
+    read = requests.decode(frame)
     assert headers.read(read, kind) == header == headers.read(decode(frame), kind)
     for name in ("code", "opaque", "flag", "version", "language", "encoding", "size"):
         assert getattr(read, name) == getattr(decode(frame), name), name
@@ -95,7 +95,7 @@ def test_a_recognised_send_needs_no_second_reading() -> None:
         producer_group="g", topic="t", queue_id=0, sys_flag=0, born_timestamp=1, flag=0
     )
     frame = memoryview(encode(Command(310, headers.write(header))))[4:]
-    assert reading.decode(frame).header == header
+    assert requests.decode(frame).header == header
 
 
 @pytest.mark.parametrize(
@@ -108,14 +108,14 @@ def test_a_recognised_send_needs_no_second_reading() -> None:
     ],
 )
 def test_a_hot_request_that_does_not_fit_is_read_plainly(head: bytes) -> None:
-    read = reading.decode(memoryview(lead(JSON, head, 0))[4:])
+    read = requests.decode(memoryview(lead(JSON, head, 0))[4:])
     assert read.header is None
     assert read.opaque == 4
 
 
 def test_a_hot_request_that_is_no_json_is_refused() -> None:
     with pytest.raises(MalformedFrame):
-        reading.decode(memoryview(lead(JSON, b'{"code":310,"extFields":{', 0))[4:])
+        requests.decode(memoryview(lead(JSON, b'{"code":310,"extFields":{', 0))[4:])
 
 
 @given(

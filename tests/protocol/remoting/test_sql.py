@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from tests.budget import budget
 
 from rockgate.protocol.remoting.sql import SqlError, compile_expression
-from rockgate.protocol.remoting.sql.parsing import DEPTH_MAX
+from rockgate.protocol.remoting.sql.parser import DEPTH_MAX
 from rockgate.protocol.remoting.sql.tokens import SIZE_MAX
 
 MESSAGE = {"a": "3", "color": "blue", "ok": "true", "price": "2.50", "TAGS": "TagA", "big": "1e3"}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rockgate.cli.client.kafka.errors import ClientError
     from rockgate.cli.client.remoting.connection import RemotingConnection
     from rockgate.cli.client.remoting.delays import Count, Cursor, Overview
-    from rockgate.protocol.remoting.bodies.operating import Cancelled, Delayed, DelayPlace
+    from rockgate.protocol.remoting.bodies.admin import Cancelled, Delayed, DelayPlace
 
 app = typer.Typer(
     help="List, show and cancel delayed messages.", no_args_is_help=True, add_completion=False
@@ -237,7 +237,7 @@ def _progress(counted: int, waiting: int) -> None:
 
 def _show(found: Overview, details: dict[str, Delayed], cursor: Any, *, is_exact: bool) -> None:
     from rockgate.cli.text import tables, values
-    from rockgate.protocol.remoting.bodies.operating import DUE_NAMES
+    from rockgate.protocol.remoting.bodies.admin import DUE_NAMES
 
     if not found.counts:
         tables.note("No delayed messages.")
@@ -302,7 +302,7 @@ def _show_each(rows: list[Delayed]) -> None:
 
 
 def _count_fields(count: Count) -> dict[str, Any]:
-    from rockgate.protocol.remoting.bodies.operating import DUE_NAMES
+    from rockgate.protocol.remoting.bodies.admin import DUE_NAMES
 
     due = dict(zip(DUE_NAMES, count.due, strict=True))
     return {"topic": count.topic, "by": count.by, "waiting": count.waiting, **due}

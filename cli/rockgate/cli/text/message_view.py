@@ -10,7 +10,7 @@ from rockgate.cli.text.echo import say
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rockgate.protocol.remoting.bodies.operating import MessageView
+    from rockgate.protocol.remoting.bodies.admin import MessageView
 
 PREVIEW: Final = "512"
 

@@ -52,7 +52,7 @@ from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.gateway.transcode.batches import Transcoding
-from rockgate.gateway.transcode.opening import Opening
+from rockgate.gateway.transcode.compressed_bodies import CompressedBodies
 from rockgate.gateway.visibility.stable_offsets import Unstable
 from rockgate.store.store import Store
 
@@ -74,7 +74,7 @@ class ReadPath:
         self.reader = PartitionReader(
             reader=store.reader,
             epochs=self.epochs,
-            transcoder=Transcoding(Opening(waiting.wake_changed)),
+            transcoder=Transcoding(CompressedBodies(waiting.wake_changed)),
             shown=delays.shown,
             unstable=unstable,
         )

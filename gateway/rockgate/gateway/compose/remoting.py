@@ -34,9 +34,9 @@ from rockgate.gateway.remoting.messages.check_back import Checking
 from rockgate.gateway.remoting.messages.delay import Delays
 from rockgate.gateway.remoting.messages.halves import Halves
 from rockgate.gateway.remoting.messages.long_polls import LongPolls
-from rockgate.gateway.remoting.messages.pulling import Puller
+from rockgate.gateway.remoting.messages.puller import Puller
 from rockgate.gateway.remoting.messages.retry import Retries
-from rockgate.gateway.remoting.messages.sending import MessageKind, Sender
+from rockgate.gateway.remoting.messages.sender import MessageKind, Sender
 from rockgate.gateway.remoting.nameserver import processors as nameserver
 from rockgate.gateway.remoting.nameserver.kv import KeyValues
 from rockgate.gateway.remoting.nameserver.routes import Local, Routes
@@ -46,12 +46,12 @@ from rockgate.gateway.remoting.processors.clients import ClientRequests
 from rockgate.gateway.remoting.processors.delays import DelayRequests
 from rockgate.gateway.remoting.processors.groups import GroupRequests
 from rockgate.gateway.remoting.processors.halves import HalfRequests
-from rockgate.gateway.remoting.processors.locking import LockRequests
+from rockgate.gateway.remoting.processors.locks import LockRequests
 from rockgate.gateway.remoting.processors.offsets import OffsetRequests
-from rockgate.gateway.remoting.processors.pulling import Pulls
-from rockgate.gateway.remoting.processors.querying import Queries
-from rockgate.gateway.remoting.processors.retrying import RetryRequests
-from rockgate.gateway.remoting.processors.sending import Sends
+from rockgate.gateway.remoting.processors.pull import Pulls
+from rockgate.gateway.remoting.processors.query import Queries
+from rockgate.gateway.remoting.processors.send import Sends
+from rockgate.gateway.remoting.processors.send_back import RetryRequests
 from rockgate.gateway.remoting.processors.topics import TopicRequests
 from rockgate.gateway.remoting.server.dispatch import Dispatcher
 from rockgate.gateway.remoting.server.listener import RemotingConnections

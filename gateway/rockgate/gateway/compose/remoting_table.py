@@ -13,12 +13,12 @@ from rockgate.gateway.remoting.processors.clients import ClientRequests
 from rockgate.gateway.remoting.processors.delays import DelayRequests
 from rockgate.gateway.remoting.processors.groups import GroupRequests
 from rockgate.gateway.remoting.processors.halves import HalfRequests
-from rockgate.gateway.remoting.processors.locking import LockRequests
+from rockgate.gateway.remoting.processors.locks import LockRequests
 from rockgate.gateway.remoting.processors.offsets import OffsetRequests
-from rockgate.gateway.remoting.processors.pulling import Pulls
-from rockgate.gateway.remoting.processors.querying import Queries
-from rockgate.gateway.remoting.processors.retrying import RetryRequests
-from rockgate.gateway.remoting.processors.sending import Sends
+from rockgate.gateway.remoting.processors.pull import Pulls
+from rockgate.gateway.remoting.processors.query import Queries
+from rockgate.gateway.remoting.processors.send import Sends
+from rockgate.gateway.remoting.processors.send_back import RetryRequests
 from rockgate.gateway.remoting.processors.topics import TopicRequests
 from rockgate.gateway.remoting.server.dispatch import Handle
 from rockgate.protocol.remoting.codes import RequestCode

@@ -5,7 +5,7 @@ import logging
 from typing import Generic, Protocol, TypeVar
 
 from rockgate.gateway.net.budget import Budget
-from rockgate.gateway.net.receiving import Receiving
+from rockgate.gateway.net.receive_buffer import ReceiveBuffer
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class Connections(Generic[S]):
             self._break_off_largest,
             frame_bytes_max=frame_bytes_max,
         )
-        self._receiving = Receiving()
+        self._receiving = ReceiveBuffer()
         self._sessions: set[S] = set()
         self._last_id = 0
         self._is_refusing = False

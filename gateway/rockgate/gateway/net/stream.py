@@ -25,7 +25,7 @@ from rockgate.gateway.net.budget import Budget
 from rockgate.gateway.net.clock import Clock, Timer
 from rockgate.gateway.net.connection_log import Lines
 from rockgate.gateway.net.limits import Limits
-from rockgate.gateway.net.receiving import Receiving
+from rockgate.gateway.net.receive_buffer import ReceiveBuffer
 from rockgate.gateway.net.watch import Verdict, Watch
 from rockgate.protocol.errors import ProtocolError
 
@@ -99,7 +99,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         limits: Limits,
         budget: Budget,
         clock: Clock,
-        receiving: Receiving,
+        receiving: ReceiveBuffer,
         lines: Lines,
     ) -> None:
         self.connection_id = connection_id

@@ -17,8 +17,8 @@ from itertools import chain, repeat
 from typing import Final
 
 from rockgate.gateway.transcode.cache import BatchCache
+from rockgate.gateway.transcode.compressed_bodies import INFLATED_BYTES_MAX, CompressedBodies
 from rockgate.gateway.transcode.dictionary import KEYS, OWN, read_message
-from rockgate.gateway.transcode.opening import INFLATED_BYTES_MAX, Opening
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import (
     CHECKSUM_SIZE,
@@ -92,9 +92,9 @@ class Transcoding:
     """Reads message entries as record batches. Keeps the names of headers, encoded."""
 
     def __init__(
-        self, opening: Opening | None = None, *, kept_bytes_max: int = KEPT_BYTES_MAX
+        self, opening: CompressedBodies | None = None, *, kept_bytes_max: int = KEPT_BYTES_MAX
     ) -> None:
-        self._opening = opening or Opening()
+        self._opening = opening or CompressedBodies()
         self.kept = BatchCache(kept_bytes_max)
         self._names: dict[bytes, bytes] = {}
         self._shapes: dict[tuple[bytes, bytes, int], Shape] = {}

@@ -26,7 +26,7 @@ from rockgate.protocol.remoting.command import (
     encode_head,
 )
 from rockgate.protocol.remoting.errors import TooManyPending
-from rockgate.protocol.remoting.hot.reading import decode
+from rockgate.protocol.remoting.hot.requests import decode
 
 FRAME_BYTES_MAX: Final = 16 * 1024 * 1024
 """RocketMQ's own default (com.rocketmq.remoting.frameMaxLength)."""

@@ -20,7 +20,7 @@ from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.compression import compression_of, decompress
 from rockgate.protocol.remoting.errors import MalformedContent, MalformedRequest
-from rockgate.protocol.remoting.headers.sending import PushReplyHeader
+from rockgate.protocol.remoting.headers.send import PushReplyHeader
 from rockgate.protocol.remoting.message import Message as Received
 from rockgate.sdk.client.connection import Link
 from rockgate.sdk.errors import Closed, InvalidMessage

@@ -9,7 +9,7 @@ from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.connection import Write
 from rockgate.protocol.remoting.errors import MalformedRequest
-from rockgate.protocol.remoting.headers.sending import SentHeader
+from rockgate.protocol.remoting.headers.send import SentHeader
 from rockgate.protocol.remoting.hot.sends import SendHead
 from rockgate.sdk.client.routes import DEFAULT_TOPIC, QUEUE_COUNT_OF_NEW
 from rockgate.sdk.errors import Refused

@@ -18,7 +18,7 @@ from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.command import Fields
 from rockgate.protocol.remoting.compression import Compression, compress
-from rockgate.protocol.remoting.headers.sending import SendHeaderV2
+from rockgate.protocol.remoting.headers.send import SendHeaderV2
 from rockgate.protocol.remoting.ids import UniqueIds
 from rockgate.protocol.remoting.message import encode_batch
 from rockgate.protocol.remoting.properties import INSTANCE_ID, WAIT_STORE_OK

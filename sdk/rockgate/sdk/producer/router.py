@@ -17,7 +17,7 @@ from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.errors import MalformedRequest
-from rockgate.protocol.remoting.headers.sending import RecalledHeader, RecallHeader
+from rockgate.protocol.remoting.headers.send import RecalledHeader, RecallHeader
 from rockgate.sdk.client.client import Client
 from rockgate.sdk.client.connection import Link
 from rockgate.sdk.client.routes import Route

@@ -13,9 +13,9 @@ from rockgate.cli.client.kafka.broker import Broker
 from rockgate.cli.client.kafka.errors import ClientError, NotKafka, NotRocketMQ
 from rockgate.cli.client.remoting.connection import RemotingConnection
 from rockgate.gateway.net.address import Address
-from rockgate.protocol.remoting.bodies.operating import DeadLetterQueues
+from rockgate.protocol.remoting.bodies.admin import DeadLetterQueues
 from rockgate.protocol.remoting.codes import RequestCode
-from rockgate.protocol.remoting.headers.operating import ListDeadLettersHeader
+from rockgate.protocol.remoting.headers.admin import ListDeadLettersHeader
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 

@@ -15,7 +15,7 @@ from rockgate.gateway.remoting.admin.delays import (
 )
 from rockgate.gateway.remoting.messages.delay import TIMES_TOPIC
 from rockgate.protocol.entry import pack_properties
-from rockgate.protocol.remoting.headers.operating import ScanDelaysHeader
+from rockgate.protocol.remoting.headers.admin import ScanDelaysHeader
 from rockgate.protocol.remoting.properties import REAL_TOPIC
 from rockgate.store.log.commitlog import Draft
 from rockgate.store.state.topicchanges import NewTopic

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.world import World
 
-from rockgate.gateway.remoting.messages.pulling import Pulled, Puller
+from rockgate.gateway.remoting.messages.puller import Pulled, Puller
 from rockgate.gateway.remoting.messages.subscriptions import (
     TAGS_CHARS_MAX,
     WORK_MAX,

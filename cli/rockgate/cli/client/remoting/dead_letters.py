@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Final, NamedTuple
 
 from rockgate.cli.client.remoting.connection import RemotingConnection
-from rockgate.protocol.remoting.bodies.operating import (
+from rockgate.protocol.remoting.bodies.admin import (
     DeadLetter,
     DeadLetterPage,
     DeadLetterQueue,
@@ -14,7 +14,7 @@ from rockgate.protocol.remoting.bodies.operating import (
     Resend,
 )
 from rockgate.protocol.remoting.codes import RequestCode
-from rockgate.protocol.remoting.headers.operating import (
+from rockgate.protocol.remoting.headers.admin import (
     ListDeadLettersHeader,
     ReadDeadLettersHeader,
     ResendDeadLetterHeader,

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from rockgate.cli.client.remoting.connection import RemotingConnection
-from rockgate.protocol.remoting.bodies.operating import (
+from rockgate.protocol.remoting.bodies.admin import (
     DUE_NAMES,
     Cancelled,
     Delayed,
@@ -17,7 +17,7 @@ from rockgate.protocol.remoting.bodies.operating import (
     DelayScan,
 )
 from rockgate.protocol.remoting.codes import RequestCode
-from rockgate.protocol.remoting.headers.operating import (
+from rockgate.protocol.remoting.headers.admin import (
     DescribeHeader,
     NamedHeader,
     ScanDelaysHeader,

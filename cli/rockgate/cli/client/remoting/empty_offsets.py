@@ -16,7 +16,7 @@ from rockgate.cli.client.kafka.cluster import Cluster
 from rockgate.cli.client.kafka.errors import ClientError
 from rockgate.cli.client.kafka.view import Place
 from rockgate.cli.client.remoting.connection import RemotingConnection
-from rockgate.protocol.remoting.bodies.operating import EmptyCounts, OffsetRange
+from rockgate.protocol.remoting.bodies.admin import EmptyCounts, OffsetRange
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.headers.kinds import NoHeader
 

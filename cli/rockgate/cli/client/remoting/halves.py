@@ -8,9 +8,9 @@ from typing import NamedTuple
 import msgspec
 
 from rockgate.cli.client.remoting.connection import RemotingConnection
-from rockgate.protocol.remoting.bodies.operating import HalfList, HalfPage, HalfView, Resolved
+from rockgate.protocol.remoting.bodies.admin import HalfList, HalfPage, HalfView, Resolved
 from rockgate.protocol.remoting.codes import RequestCode
-from rockgate.protocol.remoting.headers.operating import (
+from rockgate.protocol.remoting.headers.admin import (
     DescribeHeader,
     ListHalvesHeader,
     ResolveHalfHeader,

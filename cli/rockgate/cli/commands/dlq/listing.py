@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rockgate.cli.client.kafka.errors import ClientError
     from rockgate.cli.client.remoting.connection import RemotingConnection
     from rockgate.cli.client.remoting.dead_letters import LetterId
-    from rockgate.protocol.remoting.bodies.operating import DeadLetter, DeadLetterQueue
+    from rockgate.protocol.remoting.bodies.admin import DeadLetter, DeadLetterQueue
 
 LIST_EXAMPLES = """
 [bold]Examples[/bold]

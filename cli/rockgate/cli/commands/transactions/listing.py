@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rockgate.cli.client.kafka.errors import ClientError
     from rockgate.cli.client.remoting.connection import RemotingConnection
     from rockgate.cli.client.remoting.halves import Halves
-    from rockgate.protocol.remoting.bodies.operating import HalfView
+    from rockgate.protocol.remoting.bodies.admin import HalfView
 
 LIST_EXAMPLES = """
 [bold]Examples[/bold]
@@ -192,7 +192,7 @@ def checked_kind(kind: str) -> None:
 def _parted(
     found: dict[str, HalfView | Transaction | None],
 ) -> tuple[list[HalfView], list[Transaction]]:
-    from rockgate.protocol.remoting.bodies.operating import HalfView
+    from rockgate.protocol.remoting.bodies.admin import HalfView
 
     halves = [each for each in found.values() if isinstance(each, HalfView)]
     others = [

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from rockgate.cli.client.admin.transactions import Transaction
-    from rockgate.protocol.remoting.bodies.operating import HalfView
+    from rockgate.protocol.remoting.bodies.admin import HalfView
 
 HALF: Final = "half:"
 KINDS: Final = ("all", "half", "kafka")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rockgate.cli.client.kafka.cluster import Cluster
     from rockgate.cli.client.kafka.errors import ClientError
     from rockgate.cli.client.remoting.connection import RemotingConnection
-    from rockgate.protocol.remoting.bodies.operating import HalfView
+    from rockgate.protocol.remoting.bodies.admin import HalfView
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -84,7 +84,7 @@ async def _found(
 ) -> HalfView | Transaction:
     from rockgate.cli.client.kafka.errors import Missed
     from rockgate.cli.commands.transactions.listing import find
-    from rockgate.protocol.remoting.bodies.operating import HalfView
+    from rockgate.protocol.remoting.bodies.admin import HalfView
 
     found = await find(cluster, remoting, id_)
     if found is None:
@@ -108,7 +108,7 @@ async def _resolve(
     from rockgate.cli.client.admin import transactions
     from rockgate.cli.client.kafka.errors import Missed
     from rockgate.cli.client.remoting import halves
-    from rockgate.protocol.remoting.bodies.operating import HalfView
+    from rockgate.protocol.remoting.bodies.admin import HalfView
 
     if not isinstance(found, HalfView):
         await transactions.terminate(cluster, found)
@@ -120,14 +120,14 @@ async def _resolve(
 
 
 def _id(found: HalfView | Transaction) -> str:
-    from rockgate.protocol.remoting.bodies.operating import HalfView
+    from rockgate.protocol.remoting.bodies.admin import HalfView
 
     return f"{names.HALF}{found.offset}" if isinstance(found, HalfView) else found.id
 
 
 def _text(found: HalfView | Transaction) -> str:
     from rockgate.cli.text.values import plural
-    from rockgate.protocol.remoting.bodies.operating import HalfView
+    from rockgate.protocol.remoting.bodies.admin import HalfView
 
     if isinstance(found, HalfView):
         return f"{_id(found)} (group {found.group}, topic {found.message.topic})"

@@ -9,7 +9,7 @@ from rockgate.gateway.remoting.admin.dead_letters import DeadLetterAdmin
 from rockgate.gateway.remoting.groups.clients import Clients
 from rockgate.gateway.remoting.messages.check_back import Checking
 from rockgate.gateway.remoting.messages.halves import Halves
-from rockgate.gateway.remoting.messages.pulling import Puller
+from rockgate.gateway.remoting.messages.puller import Puller
 from rockgate.gateway.remoting.messages.retry import Retries
 from rockgate.gateway.remoting.server.dispatch import UNKNOWN
 from rockgate.gateway.remoting.server.listener import RemotingConnections

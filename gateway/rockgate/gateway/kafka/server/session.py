@@ -26,7 +26,7 @@ from rockgate.gateway.net.clock import Clock
 from rockgate.gateway.net.connection_log import Lines
 from rockgate.gateway.net.hangup import has_hung_up
 from rockgate.gateway.net.limits import Limits
-from rockgate.gateway.net.receiving import Receiving
+from rockgate.gateway.net.receive_buffer import ReceiveBuffer
 from rockgate.gateway.net.stream import LENGTH_SIZE, WRITE_SIZE, Disconnect, Stream
 from rockgate.gateway.runtime.quoting import shown
 from rockgate.gateway.runtime.time_slice import TimeSlice
@@ -90,7 +90,7 @@ class Session(Stream[Exchange, Peer]):
         dispatch: Dispatch,
         sessions: Sessions,
         clock: Clock,
-        receiving: Receiving,
+        receiving: ReceiveBuffer,
     ) -> None:
         self._exchanges = ServerConnection(
             frame_bytes_max=limits.frame_bytes_max,

@@ -30,7 +30,7 @@ from rockgate.gateway.transcode.transcoder import Transcoder
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import MAGIC_BATCH, pack_properties, parse_properties, places
 from rockgate.protocol.remoting import properties as named
-from rockgate.protocol.remoting.bodies.operating import (
+from rockgate.protocol.remoting.bodies.admin import (
     DeadLetter,
     DeadLetterPage,
     DeadLetterQueue,
@@ -39,7 +39,7 @@ from rockgate.protocol.remoting.bodies.operating import (
     Resend,
 )
 from rockgate.protocol.remoting.codes import ResponseCode
-from rockgate.protocol.remoting.headers.operating import (
+from rockgate.protocol.remoting.headers.admin import (
     ReadDeadLettersHeader,
     ResendDeadLetterHeader,
 )

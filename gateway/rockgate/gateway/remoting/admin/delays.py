@@ -25,7 +25,7 @@ from rockgate.gateway.remoting.messages.recall import read_handle
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import get_property
-from rockgate.protocol.remoting.bodies.operating import (
+from rockgate.protocol.remoting.bodies.admin import (
     DUE_BOUNDS_MS,
     Cancelled,
     DelayCount,
@@ -35,7 +35,7 @@ from rockgate.protocol.remoting.bodies.operating import (
     MessageView,
 )
 from rockgate.protocol.remoting.errors import MalformedContent
-from rockgate.protocol.remoting.headers.operating import ScanDelaysHeader
+from rockgate.protocol.remoting.headers.admin import ScanDelaysHeader
 from rockgate.protocol.remoting.ids import parse_offset_message_id, split_place
 from rockgate.protocol.remoting.properties import REAL_TOPIC
 from rockgate.store.api.delay import ORIGIN, Listed

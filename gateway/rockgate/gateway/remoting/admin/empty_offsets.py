@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rockgate.gateway.visibility.empty_offsets import EmptyOffsets
-from rockgate.protocol.remoting.bodies.operating import OffsetRange
+from rockgate.protocol.remoting.bodies.admin import OffsetRange
 from rockgate.store.api.queues import Queues
 
 

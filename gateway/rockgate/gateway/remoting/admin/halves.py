@@ -15,8 +15,8 @@ from rockgate.gateway.remoting.groups.clients import Clients
 from rockgate.gateway.remoting.messages.check_back import Checking
 from rockgate.gateway.remoting.messages.halves import Halves
 from rockgate.gateway.storage.cold_reads import ColdReads
-from rockgate.protocol.remoting.bodies.operating import HalfPage, HalfView, Resolved
-from rockgate.protocol.remoting.headers.operating import ListHalvesHeader
+from rockgate.protocol.remoting.bodies.admin import HalfPage, HalfView, Resolved
+from rockgate.protocol.remoting.headers.admin import ListHalvesHeader
 from rockgate.store.api.half import MESSAGES, Half, HalfMessages
 from rockgate.store.api.read import no_batch_keys
 from rockgate.store.api.store import ReadOnlyStore

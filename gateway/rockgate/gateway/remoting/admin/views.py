@@ -17,7 +17,7 @@ from rockgate.protocol.kafka.records.batch import read_header
 from rockgate.protocol.kafka.records.bounds import BOUNDS, LIGHT, Bounds, is_heavy
 from rockgate.protocol.kafka.records.record import Record, open_records
 from rockgate.protocol.kafka.records.skimming import record_at
-from rockgate.protocol.remoting.bodies.operating import MessageView
+from rockgate.protocol.remoting.bodies.admin import MessageView
 from rockgate.protocol.remoting.compression import compression_of, decompress
 from rockgate.protocol.remoting.errors import MalformedContent
 from rockgate.protocol.remoting.properties import REAL_QUEUE_ID, REAL_TOPIC

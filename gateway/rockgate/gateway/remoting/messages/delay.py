@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from rockgate.gateway.delay.headers import AT
-from rockgate.gateway.remoting.messages.sending import (
+from rockgate.gateway.remoting.messages.sender import (
     CLIENT_FLAGS,
     Incoming,
     MessageKind,

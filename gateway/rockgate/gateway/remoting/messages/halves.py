@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from rockgate.gateway.remoting.messages.sending import CLIENT_FLAGS, Incoming, Taken
+from rockgate.gateway.remoting.messages.sender import CLIENT_FLAGS, Incoming, Taken
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.server.names import check_group
 from rockgate.gateway.runtime.quoting import shown

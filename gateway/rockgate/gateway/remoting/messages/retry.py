@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, Protocol
 from rockgate.gateway.delay.headers import LEVEL
 from rockgate.gateway.remoting.groups.settings import GroupSettings
 from rockgate.gateway.remoting.messages.delay import KEPT_FLAGS, WAITING_MARKS
-from rockgate.gateway.remoting.messages.sending import CLIENT_FLAGS, Incoming, Taken
+from rockgate.gateway.remoting.messages.sender import CLIENT_FLAGS, Incoming, Taken
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.server.names import check_group, group_of
 from rockgate.gateway.remoting.topics.topic_registry import DLQ_PREFIX, RETRY_PREFIX, TopicBook

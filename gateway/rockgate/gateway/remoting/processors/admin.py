@@ -2,7 +2,7 @@
 
 Behaviour
 - Requests are headers; 31002 and 31012 have a JSON array of ids as their body. Answers are JSON
-  (`rockgate.protocol.remoting.bodies.operating`).
+  (`rockgate.protocol.remoting.bodies.admin`).
 - A request looks at so much and no more, a little in each turn of the loop; `next` in its answer
   says where the following one begins, and -1 that there is nothing behind.
 - Whoever cancels or resolves is told whether it was this request that ended the waiting: the first
@@ -30,7 +30,7 @@ from rockgate.gateway.remoting.server.long_answers import TURN_SECONDS
 from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.remoting import headers
-from rockgate.protocol.remoting.bodies.operating import (
+from rockgate.protocol.remoting.bodies.admin import (
     DelayedList,
     EmptyCounts,
     HalfList,
@@ -38,7 +38,7 @@ from rockgate.protocol.remoting.bodies.operating import (
 )
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
-from rockgate.protocol.remoting.headers.operating import (
+from rockgate.protocol.remoting.headers.admin import (
     DescribeHeader,
     ListDeadLettersHeader,
     ListHalvesHeader,

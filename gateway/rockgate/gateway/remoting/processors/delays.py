@@ -23,7 +23,7 @@ from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
-from rockgate.protocol.remoting.headers.sending import RecalledHeader, RecallHeader
+from rockgate.protocol.remoting.headers.send import RecalledHeader, RecallHeader
 
 REGION = "DefaultRegion"
 

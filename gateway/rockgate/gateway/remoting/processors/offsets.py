@@ -23,7 +23,7 @@ from collections.abc import Awaitable
 
 from rockgate.gateway.remoting.groups.clients import Clients
 from rockgate.gateway.remoting.groups.offsets import ConsumerOffsets
-from rockgate.gateway.remoting.messages.pulling import Puller
+from rockgate.gateway.remoting.messages.puller import Puller
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.gateway.remoting.server.errors import Refused

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterable, Iterator
 
 from rockgate.gateway.remoting.groups.clients import ClientGroup, Clients
-from rockgate.gateway.remoting.messages.pulling import Puller
+from rockgate.gateway.remoting.messages.puller import Puller
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.gateway.remoting.server.errors import Refused

@@ -21,7 +21,7 @@ from rockgate.gateway.net.budget import Budget
 from rockgate.gateway.net.clock import Clock
 from rockgate.gateway.net.connection_log import Lines
 from rockgate.gateway.net.limits import Limits
-from rockgate.gateway.net.receiving import Receiving
+from rockgate.gateway.net.receive_buffer import ReceiveBuffer
 from rockgate.gateway.net.stream import LENGTH_SIZE, WRITE_SIZE, Disconnect, Stream
 from rockgate.gateway.remoting.server.caller import Caller, Peer
 from rockgate.gateway.remoting.server.dispatch import Frame
@@ -75,7 +75,7 @@ class Session(Stream[Command, Peer]):
         dispatch: Dispatch,
         sessions: Sessions,
         clock: Clock,
-        receiving: Receiving,
+        receiving: ReceiveBuffer,
     ) -> None:
         self._commands = Connection(frame_bytes_max=limits.frame_bytes_max, spares=receiving.spares)
         super().__init__(

@@ -14,6 +14,6 @@ text that is no number where a number is wanted, makes a comparison neither true
 message is wanted only where the whole is true. Size, depth and number of terms are bounded.
 """
 
-from rockgate.protocol.remoting.sql.parsing import Expression, SqlError, compile_expression
+from rockgate.protocol.remoting.sql.parser import Expression, SqlError, compile_expression
 
 __all__ = ["Expression", "SqlError", "compile_expression"]

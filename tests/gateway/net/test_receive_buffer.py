@@ -12,7 +12,7 @@ from tests.gateway.fakes import LIMITS, HandClock
 from tests.gateway.kafka.fakes import Line as KafkaLine
 from tests.gateway.remoting.fakes import Line as RemotingLine
 
-from rockgate.gateway.net.receiving import LEAST_BYTES, RESUMED_MAX, TURN_BYTES, Receiving
+from rockgate.gateway.net.receive_buffer import LEAST_BYTES, RESUMED_MAX, TURN_BYTES, ReceiveBuffer
 from rockgate.protocol.frames import MAPPED_SIZE
 
 New = Callable[..., fakes.Line[Any]]
@@ -27,7 +27,7 @@ def new(request: pytest.FixtureRequest) -> New:
 
 
 def test_large_requests_together_receive_so_much_in_a_turn_and_no_more() -> None:
-    clock, receiving = HandClock(), Receiving()
+    clock, receiving = HandClock(), ReceiveBuffer()
     room = memoryview(bytearray(4 * TURN_BYTES))
     assert len(receiving.share(room)) == TURN_BYTES
     assert not receiving.spend(TURN_BYTES - 1, clock)
@@ -39,7 +39,7 @@ def test_large_requests_together_receive_so_much_in_a_turn_and_no_more() -> None
 
 
 def test_those_who_wait_read_on_in_the_order_of_coming_some_in_each_turn() -> None:
-    clock, receiving = HandClock(), Receiving()
+    clock, receiving = HandClock(), ReceiveBuffer()
     went: list[int] = []
     count = RESUMED_MAX + 2
     for number in range(count):

@@ -25,7 +25,7 @@ from typing import Any, TypeAlias, cast
 
 from rockgate.gateway.remoting.groups.clients import Clients
 from rockgate.gateway.remoting.messages.recall import make_handle
-from rockgate.gateway.remoting.messages.sending import Header, Sender
+from rockgate.gateway.remoting.messages.sender import Header, Sender
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.gateway.remoting.server.errors import Refused
@@ -34,7 +34,7 @@ from rockgate.protocol.entry import get_property, pack_properties, parse_propert
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Buffer, Command
-from rockgate.protocol.remoting.headers.sending import (
+from rockgate.protocol.remoting.headers.send import (
     PushReplyHeader,
     SendHeader,
     SendHeaderV2,

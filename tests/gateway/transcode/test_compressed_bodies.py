@@ -13,12 +13,12 @@ from tests.gateway.kafka.world import KafkaWorld
 from tests.waiting import until
 from tests.world import NOW_MS
 
-from rockgate.gateway.transcode import opening as module
-from rockgate.gateway.transcode.opening import (
+from rockgate.gateway.transcode import compressed_bodies as module
+from rockgate.gateway.transcode.compressed_bodies import (
     AT_ONCE_MAX,
     COMPRESSED_BYTES_MAX,
     INFLATED_BYTES_MAX,
-    Opening,
+    CompressedBodies,
 )
 from rockgate.protocol.entry import COMPRESSED
 from rockgate.protocol.remoting.compression import Compression
@@ -70,7 +70,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Threads]:
 
 
 async def test_a_small_body_is_opened_at_once(threads: Threads) -> None:
-    assert Opening().body(QUEUE, 0, zlib.compress(b"body"), ZLIB) == b"body"
+    assert CompressedBodies().body(QUEUE, 0, zlib.compress(b"body"), ZLIB) == b"body"
     assert threads.count == 0
 
 
@@ -79,7 +79,7 @@ async def test_a_large_body_and_one_that_becomes_large_are_opened_by_a_thread(
     threads: Threads, data: bytes
 ) -> None:
     told: list[QueueView] = []
-    opening = Opening(told.append)
+    opening = CompressedBodies(told.append)
     assert opening.body(QUEUE, 7, data, ZLIB) is None
     await until(lambda: told, "it is open")
     assert told == [QUEUE]
@@ -89,7 +89,7 @@ async def test_a_large_body_and_one_that_becomes_large_are_opened_by_a_thread(
 
 async def test_a_body_is_opened_once_however_often_it_is_asked_for(threads: Threads) -> None:
     told: list[QueueView] = []
-    opening = Opening(told.append)
+    opening = CompressedBodies(told.append)
     threads.may_go.clear()
     for _ in range(100):
         assert opening.body(QUEUE, 7, BOMB, ZLIB) is None
@@ -100,7 +100,7 @@ async def test_a_body_is_opened_once_however_often_it_is_asked_for(threads: Thre
 
 async def test_a_large_body_that_cannot_be_opened_says_so(threads: Threads) -> None:
     told: list[QueueView] = []
-    opening = Opening(told.append)
+    opening = CompressedBodies(told.append)
     assert opening.body(QUEUE, 7, bytes(COMPRESSED_BYTES_MAX), ZLIB) is None
     await until(lambda: told, "it was tried")
     for _ in range(2):
@@ -111,7 +111,7 @@ async def test_a_large_body_that_cannot_be_opened_says_so(threads: Threads) -> N
 
 async def test_a_few_threads_open_many_bodies_one_after_the_other(threads: Threads) -> None:
     told: list[QueueView] = []
-    opening = Opening(told.append)
+    opening = CompressedBodies(told.append)
     threads.may_go.clear()
     for position in range(10):
         opening.body(QUEUE, position, BOMB, ZLIB)
@@ -126,7 +126,7 @@ async def test_opened_bodies_are_kept_within_a_bound_the_last_one_always(
     threads: Threads,
 ) -> None:
     told: list[QueueView] = []
-    opening = Opening(told.append, kept_bytes_max=len(LARGE) // 2)
+    opening = CompressedBodies(told.append, kept_bytes_max=len(LARGE) // 2)
     for position in range(3):
         opening.body(QUEUE, position, BOMB, ZLIB)
         await until(lambda wanted=position + 1: len(told) == wanted, "it is open")  # type: ignore[misc]  # bound now

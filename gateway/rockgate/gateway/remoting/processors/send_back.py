@@ -22,7 +22,7 @@ from rockgate.gateway.transcode.lookup import Found, MessageLookup
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
-from rockgate.protocol.remoting.headers.sending import SendBackHeader
+from rockgate.protocol.remoting.headers.send import SendBackHeader
 from rockgate.store.api.append import Appended
 from rockgate.store.api.read import Slice
 

@@ -8,8 +8,8 @@ import pytest
 from tests.gateway.kafka.admin import SYNC, Admin
 from tests.gateway.remoting.client import BINARY, Client, messages, properties
 
-from rockgate.gateway.remoting.messages.sending import MessageKind, classify
-from rockgate.gateway.remoting.processors.sending import Sends
+from rockgate.gateway.remoting.messages.sender import MessageKind, classify
+from rockgate.gateway.remoting.processors.send import Sends
 from rockgate.protocol.entry import COMPRESSED
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Command

@@ -8,7 +8,7 @@ import pytest
 from tests.gateway.remoting.client import Client, messages
 from tests.gateway.server import RunningServer
 
-from rockgate.gateway.remoting.messages.pulling import outside
+from rockgate.gateway.remoting.messages.puller import outside
 from rockgate.protocol.remoting.codes import ResponseCode
 
 SUSPEND = 2 | 4

@@ -43,7 +43,7 @@ from rockgate.protocol.entry import (
 )
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.compression import KIND_MASK
-from rockgate.protocol.remoting.headers.sending import SendHeader, SendHeaderV2
+from rockgate.protocol.remoting.headers.send import SendHeader, SendHeaderV2
 from rockgate.protocol.remoting.message import decode_batch
 from rockgate.protocol.remoting.properties import DELAYING
 from rockgate.store.api.append import NOTHING_ELSE, Appended, AppendedMessages, Appender, Draft

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterator
 
 from rockgate.gateway.remoting.groups.clients import Clients
-from rockgate.gateway.remoting.messages.pulling import Puller
+from rockgate.gateway.remoting.messages.puller import Puller
 from rockgate.gateway.remoting.messages.subscriptions import EVERYTHING, Filter, filter_of
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Reply
@@ -26,7 +26,7 @@ from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.queues import QueueUnit, QueueUnits
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
-from rockgate.protocol.remoting.headers.querying import (
+from rockgate.protocol.remoting.headers.query import (
     QueryMessageHeader,
     QueryQueueHeader,
     ViewMessageHeader,

@@ -26,7 +26,7 @@ AT_ONCE_MAX: Final = 2
 """Threads that open bodies; others wait for their turn."""
 
 
-class Opening:
+class CompressedBodies:
     """Opens bodies. One for the whole server; belongs to the loop's thread."""
 
     def __init__(

@@ -19,8 +19,8 @@ from rockgate.protocol.remoting.command import (
     split,
 )
 from rockgate.protocol.remoting.command import decode as decode_plainly
-from rockgate.protocol.remoting.headers.pulling import PullHeader
-from rockgate.protocol.remoting.headers.sending import SendHeader, SendHeaderV2
+from rockgate.protocol.remoting.headers.pull import PullHeader
+from rockgate.protocol.remoting.headers.send import SendHeader, SendHeaderV2
 from rockgate.protocol.remoting.headers.transactions import EndTransactionHeader
 
 H = TypeVar("H")

@@ -27,7 +27,7 @@ RESUMED_MAX: Final = 4
 few are asked, that each comes first in its time; and more than one, because some have nothing."""
 
 
-class Receiving:
+class ReceiveBuffer:
     """The buffers of one listener, and the turns of those who receive much."""
 
     __slots__ = ("_is_due", "_left", "_waiting", "chunk", "spares")

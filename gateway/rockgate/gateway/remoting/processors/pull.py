@@ -26,7 +26,7 @@ from rockgate.gateway.remoting.groups.clients import BROADCASTING, Clients
 from rockgate.gateway.remoting.groups.offsets import ConsumerOffsets
 from rockgate.gateway.remoting.groups.settings import GroupSettings
 from rockgate.gateway.remoting.messages.long_polls import LongPolls
-from rockgate.gateway.remoting.messages.pulling import Pulled, Puller
+from rockgate.gateway.remoting.messages.puller import Pulled, Puller
 from rockgate.gateway.remoting.messages.subscriptions import EVERYTHING, Filter, filter_of
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Frame, Later, Reply
@@ -38,7 +38,7 @@ from rockgate.gateway.transcode import names
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
-from rockgate.protocol.remoting.headers.pulling import (
+from rockgate.protocol.remoting.headers.pull import (
     CLASS_FILTER,
     COMMIT_OFFSET,
     SUBSCRIPTION,
