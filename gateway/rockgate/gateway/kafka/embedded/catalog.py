@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.errors import RequestError, explain
+from rockgate.gateway.kafka.request.names import NAME_SIZE_MAX, in_store
 from rockgate.gateway.kafka.topics.catalog import NO_REFUSALS, NewTopic, Refusal, Refusals
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.store.api import topics as store
@@ -58,7 +59,10 @@ class StoreCatalog:
 
     def find(self, name: str) -> Topic | None:
         """A topic by the name that Kafka clients know it by."""
-        return self._topics.find(names.to_store(name)) if names.is_legal(name) else None
+        if len(name) > NAME_SIZE_MAX:
+            return None
+        known = in_store(name)
+        return None if known is None else self._topics.find(known)
 
     def find_id(self, topic_id: bytes) -> Topic | None:
         """A topic by id."""

@@ -19,11 +19,12 @@ class SingleNode:
         self._advertised = advertised
         # The last node that a client was told: nearly always the next is told the same.
         self._address: Address | None = None
-        self._node = Node(node_id, "", -1)
+        self._nodes = (Node(node_id, "", -1),)
 
     def nodes(self, peer: Peer) -> tuple[Node]:
         """This node alone."""
-        return (self._node_for(peer),)
+        address = self._advertised.address_for(peer)
+        return self._nodes if address is self._address else self._moved(address)
 
     def leaders(self, topic: TopicView, first: int, end: int) -> tuple[LeaderRun]:
         """This node for all of them."""
@@ -31,11 +32,10 @@ class SingleNode:
 
     def coordinator(self, type_: CoordinatorType, key: str, peer: Peer) -> Node:
         """This node, whatever the key."""
-        return self._node_for(peer)
-
-    def _node_for(self, peer: Peer) -> Node:
         address = self._advertised.address_for(peer)
-        if address is not self._address:
-            self._address = address
-            self._node = Node(self.controller_id, address.host, address.port)
-        return self._node
+        return (self._nodes if address is self._address else self._moved(address))[0]
+
+    def _moved(self, address: Address) -> tuple[Node]:
+        self._address = address
+        self._nodes = (Node(self.controller_id, address.host, address.port),)
+        return self._nodes

@@ -54,20 +54,26 @@ class FindCoordinator:
             reason = _REFUSALS.get(request.key_type, f"Unknown key type {request.key_type}.")
             return self._refuse(request, call, reason)
 
-        def answer(key: str) -> Now[Coordinator]:
-            return self._find(type_, key, call.peer)
-
+        answer = self._finder(type_, call.peer)
         if call.version < MANY_SINCE:
-            found = answer(request.key)
-            return _respond_one(found) if isinstance(found, Coordinator) else _wait_for_one(found)
-        return in_slices(self._steps(request, call, answer, _respond_many))
+            found, respond = answer(request.key), _respond_one
+        elif len(request.coordinator_keys) == 1:
+            found, respond = answer(request.coordinator_keys[0]), _respond_alone
+        else:
+            return in_slices(self._steps(request, call, answer, _respond_many))
+        return respond(found) if isinstance(found, Coordinator) else _wait_for(found, respond)
 
-    def _find(self, type_: CoordinatorType, key: str, peer: Peer) -> Now[Coordinator]:
-        try:
-            node = self._placement.coordinator(type_, key, peer)
-        except RequestError as error:
-            return _refusing(error.code, error.reason)(key)
-        return _found(key, node) if isinstance(node, Node) else _find_later(key, node)
+    def _finder(self, type_: CoordinatorType, peer: Peer) -> Callable[[str], Now[Coordinator]]:
+        coordinator = self._placement.coordinator
+
+        def find(key: str) -> Now[Coordinator]:
+            try:
+                node = coordinator(type_, key, peer)
+            except RequestError as error:
+                return _refusing(error.code, error.reason)(key)
+            return _found(key, node) if isinstance(node, Node) else _find_later(key, node)
+
+        return find
 
     def _steps(
         self,
@@ -106,8 +112,10 @@ async def _find_later(key: str, node: Awaitable[Node]) -> Coordinator:
         return _refusing(error.code, error.reason)(key)
 
 
-async def _wait_for_one(found: Awaitable[Coordinator]) -> FindCoordinatorResponse:
-    return _respond_one(await found)
+async def _wait_for(
+    found: Awaitable[Coordinator], respond: Callable[[Coordinator], FindCoordinatorResponse]
+) -> FindCoordinatorResponse:
+    return respond(await found)
 
 
 def _respond_one(found: Coordinator) -> FindCoordinatorResponse:
@@ -119,6 +127,10 @@ def _respond_one(found: Coordinator) -> FindCoordinatorResponse:
         port=found.port,
         coordinators=[],
     )
+
+
+def _respond_alone(found: Coordinator) -> FindCoordinatorResponse:
+    return _respond_many([found])
 
 
 def _respond_many(coordinators: list[Any]) -> FindCoordinatorResponse:

@@ -46,7 +46,7 @@ from rockgate.gateway.kafka.topics.metadata_cache import (
     NOT_ASKED,
     MetadataCache,
 )
-from rockgate.gateway.kafka.topics.placement import Placement
+from rockgate.gateway.kafka.topics.placement import Node, Placement
 from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.metadata import (
@@ -89,14 +89,20 @@ class Metadata:
         self._config = config
         self._durability = durability
         self._slicing = Slicing(MetadataResponse, MetadataResponseTopic)
+        # Who was told of last: nearly always the next client is told of the same.
+        self._nodes: Sequence[Node] = ()
+        self._brokers: list[MetadataResponseBroker] = []
 
     def handle(
         self, request: MetadataRequest, call: Call
     ) -> MetadataResponse | Awaitable[MetadataResponse]:
         """Describe what was asked for, in slices if it is much."""
         asked, version = request.topics, call.version
-        self._cache.renew()
+        if self._cache.placed != self._placement.version:
+            self._cache.renew()
         if asked is None or (not asked and version == 0):
+            if (learning := self._catalog.learn(None)) is not None:
+                return self._describe_all_after(learning, request, call)
             return self._describe_all(request, call)
         if version < BY_ID_SINCE and any(
             each.name is None or each.topic_id != ZERO_UUID for each in asked
@@ -134,21 +140,14 @@ class Metadata:
         ]
         return MetadataResponse(topics=topics, error_code=code)
 
-    def _describe_all(
-        self, request: MetadataRequest, call: Call
-    ) -> MetadataResponse | Awaitable[MetadataResponse]:
-        if (learning := self._catalog.learn(None)) is not None:
-            return self._describe_all_after(learning, request, call)
-        return self._describe_known(request, call)
-
     async def _describe_all_after(
         self, learning: Awaitable[None], request: MetadataRequest, call: Call
     ) -> MetadataResponse:
         await learning
-        response = self._describe_known(request, call)
+        response = self._describe_all(request, call)
         return await response if isinstance(response, Awaitable) else response
 
-    def _describe_known(self, request: MetadataRequest, call: Call) -> Now[MetadataResponse]:
+    def _describe_all(self, request: MetadataRequest, call: Call) -> Now[MetadataResponse]:
         version, cache = call.version, self._cache
         listed, placed = self._catalog.version, self._placement.version
         with_operations = request.include_topic_authorized_operations
@@ -177,16 +176,20 @@ class Metadata:
         self, request: MetadataRequest, call: Call, topics: list[Shown]
     ) -> MetadataResponse:
         with_operations = request.include_cluster_authorized_operations
+        nodes = self._placement.nodes(call.peer)
+        if nodes is not self._nodes:
+            self._nodes, self._brokers = nodes, [*map(_broker, nodes)]
         return MetadataResponse(
-            brokers=[
-                MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port)
-                for node in self._placement.nodes(call.peer)
-            ],
+            brokers=self._brokers,
             cluster_id=self._cluster_id,
             controller_id=self._placement.controller_id,
             topics=topics,
             cluster_authorized_operations=CLUSTER_OPERATIONS if with_operations else NOT_ASKED,
         )
+
+
+def _broker(node: Node) -> MetadataResponseBroker:
+    return MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port)
 
 
 class Allowance:

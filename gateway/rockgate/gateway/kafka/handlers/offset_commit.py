@@ -35,7 +35,7 @@ from rockgate.gateway.kafka.groups.waiters import Waiter
 from rockgate.gateway.kafka.request.errors import coordinator_code
 from rockgate.gateway.kafka.request.now import Durable, Now
 from rockgate.gateway.kafka.request.peer import Call
-from rockgate.gateway.kafka.topics.catalog import TopicCatalog, TopicView
+from rockgate.gateway.kafka.topics.catalog import TopicCatalog
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.offset_commit import (
     OffsetCommitRequest,
@@ -95,7 +95,7 @@ class OffsetCommit:
         expire_ms = -1
         if request.retention_time_ms >= 0:
             expire_ms = min(self._now_ms() + request.retention_time_ms, _FOR_EVER_MS)
-        if sum(len(topic.partitions) for topic in request.topics) > SLICE_COUNT:
+        if sum([len(topic.partitions) for topic in request.topics]) > SLICE_COUNT:
             return self._commit_slices(request, call.version, expire_ms)
         allowed = self._allowed(request)
         commits: list[NewOffset] = []
@@ -207,15 +207,23 @@ class OffsetCommit:
             unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         partitions = []
         for each in wanted:
-            code = unknown if topic is None else self._check(topic, each) or allowed
-            if topic is not None and not code:
+            metadata = each.committed_metadata
+            if topic is None:
+                code = unknown
+            elif not 0 <= each.partition_index < topic.queue_count:
+                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            elif metadata and self._is_too_large(metadata):
+                code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            elif each.committed_offset < 0:
+                code = ErrorCode.OFFSET_OUT_OF_RANGE
+            elif not (code := allowed):
                 commits.append(
                     NewOffset(
                         topic.id,
                         each.partition_index,
                         each.committed_offset,
                         max(each.committed_leader_epoch, -1),
-                        each.committed_metadata or "",
+                        metadata or "",
                         expire_ms,
                     )
                 )
@@ -226,13 +234,8 @@ class OffsetCommit:
             name=asked.name, topic_id=asked.topic_id, partitions=partitions
         )
 
-    def _check(self, topic: TopicView, asked: OffsetCommitRequestPartition) -> ErrorCode:
-        if not 0 <= asked.partition_index < topic.queue_count:
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        metadata = asked.committed_metadata
-        if metadata and len(metadata.encode("utf-8", "surrogatepass")) > self._metadata_bytes_max:
-            return ErrorCode.OFFSET_METADATA_TOO_LARGE
-        return ErrorCode.OFFSET_OUT_OF_RANGE if asked.committed_offset < 0 else ErrorCode.NONE
+    def _is_too_large(self, metadata: str) -> bool:
+        return len(metadata.encode("utf-8", "surrogatepass")) > self._metadata_bytes_max
 
 
 def _put_codes(

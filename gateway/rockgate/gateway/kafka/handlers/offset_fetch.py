@@ -21,8 +21,9 @@ Departs from Kafka
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Generator, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 from rockgate.gateway.kafka.groups.progress import (
     CommittedOffset,
@@ -59,6 +60,7 @@ _Ask = tuple[str, _Topics]
 _Places = Iterable[tuple[bytes, Sequence[int]]]
 """Topics that a group has committed in, by id, with their partitions."""
 _Told = OffsetFetchResponseTopic | OffsetFetchResponseTopics
+_Offsets = list[CommittedOffset | None]
 _GROUPS = 8
 _IDS = 10
 
@@ -243,9 +245,10 @@ class OffsetFetch:
             return self._in_turns(asks, looking)
         answers = []
         for group, topics in asks:
-            places: Now[_Places] = () if topics is not None else self._progress.partitions_of(group)
-            if isinstance(places, Awaitable):
-                places = cast(_Places, (yield places))
+            places: _Places = ()
+            if topics is None:
+                known = self._progress.partitions_of(group)
+                places = (yield known) if isinstance(known, Awaitable) else known
             told = []
             for found in self._fetch(group, topics, places, looking):
                 if not isinstance(found, _Found):
@@ -271,9 +274,10 @@ class OffsetFetch:
         turn, telling = Turn(), _Telling(looking)
         for group, topics in asks:
             telling.begin(group)
-            places: Now[_Places] = () if topics is not None else self._progress.partitions_of(group)
-            if isinstance(places, Awaitable):
-                places = await places
+            places: _Places = ()
+            if topics is None:
+                places_of = self._progress.partitions_of(group)
+                places = await places_of if isinstance(places_of, Awaitable) else places_of
             for found in self._fetch(group, topics, places, looking):
                 telling.add(found if isinstance(found, _Found) else await found)
                 if turn.is_over:
@@ -302,9 +306,13 @@ class OffsetFetch:
             yield from self._fetch_all(group, places, looking)
             return
         for each in asked:
-            for at in range(0, len(each.partition_indexes) or 1, PIECE_COUNT):
-                indexes = each.partition_indexes[at : at + PIECE_COUNT]
-                yield self._find(group, each, indexes, looking, is_first=at == 0)
+            every = each.partition_indexes
+            if len(every) <= PIECE_COUNT:
+                yield self._find(group, each, every, looking, is_first=True)
+                continue
+            for at in range(0, len(every), PIECE_COUNT):
+                piece = every[at : at + PIECE_COUNT]
+                yield self._find(group, each, piece, looking, is_first=at == 0)
 
     def _find(
         self,
@@ -350,7 +358,12 @@ class OffsetFetch:
         """Fill in what a group has committed; `missing` stands for what it has not."""
         committed = self._progress.fetch(group, topic_id, indexes)
         if not isinstance(committed, list):
-            return self._fill_later(found, group, topic_id, indexes, is_stable, missing, committed)
+            fill = partial(self._fill, found, group, topic_id, indexes, is_stable, missing)
+            return _filled(fill, committed)
+        if None not in committed and not (is_stable and self._pending.has(group)):
+            told = zip(indexes, committed, strict=True)
+            found.offsets.extend(told)  # type: ignore[arg-type]  # no None is among them
+            return found
         return self._fill(found, group, topic_id, indexes, is_stable, missing, committed)
 
     def _fill(
@@ -361,7 +374,7 @@ class OffsetFetch:
         indexes: Sequence[int],
         is_stable: bool,
         missing: _Offset | None,
-        committed: list[CommittedOffset | None],
+        committed: _Offsets,
     ) -> _Found:
         is_pending = self._pending.has_at
         for at, each in zip(indexes, committed, strict=True):
@@ -372,18 +385,9 @@ class OffsetFetch:
                 found.offsets.append((at, told))
         return found
 
-    async def _fill_later(
-        self,
-        found: _Found,
-        group: str,
-        topic_id: bytes,
-        indexes: Sequence[int],
-        is_stable: bool,
-        missing: _Offset | None,
-        committed: Awaitable[list[CommittedOffset | None]],
-    ) -> _Found:
-        offsets = await committed
-        return self._fill(found, group, topic_id, indexes, is_stable, missing, offsets)
+
+async def _filled(fill: Callable[[_Offsets], _Found], committed: Awaitable[_Offsets]) -> _Found:
+    return fill(await committed)
 
 
 def _names(asks: Iterable[_Ask]) -> Iterator[str | None]:

@@ -174,7 +174,7 @@ class Slice(Protocol[Item, Result]):
         ...
 
     def finish(self) -> Now[Sequence[Result | Encoded]]:
-        """Act; return the results of all items taken, in their order."""
+        """Act; return the results of all items taken, in their order: a list, if they are there."""
         ...
 
 
@@ -199,31 +199,27 @@ class EachNow(Generic[Given, Part]):
     """The same, for items of which some may have to be asked for: those are, all at once."""
 
     def __init__(self, part: type[Part], answer: Callable[[Given], Now[Part]]) -> None:
-        self._part = part
+        self._parts = {part}
         self._answer = answer
         self._results: list[Any] = []
-        self._promised: dict[int, Any] = {}
 
     def take(self, item: Given, /) -> int:
         """Answer it, or begin to."""
-        result = self._answer(item)
-        if not isinstance(result, self._part):
-            self._promised[len(self._results)] = result
-        self._results.append(result)
+        self._results.append(self._answer(item))
         return 0
 
     def finish(self) -> Now[Sequence[Part]]:
         """Return the answers, at once if they are there."""
-        if self._promised:
-            return self._wait()
         results: list[Part] = self._results
-        return results
+        return results if {*map(type, results)} <= self._parts else self._wait()
 
-    async def _wait(self) -> Sequence[Part]:
-        kept = await asyncio.gather(*self._promised.values())
-        for index, result in zip(self._promised, kept, strict=True):
-            self._results[index] = result
-        return self._results
+    async def _wait(self) -> list[Part]:
+        results = self._results
+        places = [at for at, each in enumerate(results) if type(each) not in self._parts]
+        found = await asyncio.gather(*(results[at] for at in places))
+        for at, each in zip(places, found, strict=True):
+            results[at] = each
+        return results
 
 
 class Slicing(Generic[Part]):
@@ -253,8 +249,9 @@ class Slicing(Generic[Part]):
         """Take all items, slice by slice, and respond with their results."""
         left = iter(items)
         results, is_last = self._next(left, begin())
-        if is_last and not isinstance(results, Awaitable):
-            return respond(list(results))
+        # A list is told from a promise by one instruction; an Awaitable by a walk over its class.
+        if is_last and isinstance(results, list):
+            return respond(results)
         return self._rest(left, begin, respond, version, results, is_last=is_last)
 
     async def _rest(

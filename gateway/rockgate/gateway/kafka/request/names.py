@@ -46,6 +46,15 @@ def is_visible(name: str) -> bool:
     return is_legal(to_kafka(name))
 
 
+@lru_cache(_CACHED_MAX)
+def in_store(name: str) -> str | None:
+    """Return the store's name of a topic, None if Kafka lets no topic have this one.
+
+    It remembers what it was asked, so nobody asks for more than NAME_SIZE_MAX letters.
+    """
+    return to_store(name) if is_legal(name) else None
+
+
 def is_legal(name: str) -> bool:
     """Whether Kafka lets a topic have this name."""
     return len(name) <= NAME_SIZE_MAX and _has_legal_letters(name)

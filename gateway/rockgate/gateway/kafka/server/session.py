@@ -79,7 +79,15 @@ class Sessions(Protocol):
 class Session(Stream[Exchange, Peer]):
     """One connection from accept to loss. The listener owns it; the transport drives it."""
 
-    __slots__ = ("_dispatch", "_exchanges", "_mute", "_sessions", "_unsent_bytes")
+    __slots__ = (
+        "_dispatch",
+        "_exchanges",
+        "_mute",
+        "_sessions",
+        "_unread_bytes_max",
+        "_unsent_bytes",
+        "_write_size",
+    )
 
     def __init__(
         self,
@@ -108,6 +116,8 @@ class Session(Stream[Exchange, Peer]):
         )
         self._dispatch = dispatch
         self._sessions = sessions
+        self._unread_bytes_max = limits.unread_bytes_max
+        self._write_size = min(WRITE_SIZE, limits.unread_bytes_max)
         self._waiting: dict[Exchange, Promise] = {}
         # Answered, but perhaps behind an earlier request that is not.
         self._unsent_bytes = 0
@@ -172,9 +182,8 @@ class Session(Stream[Exchange, Peer]):
             # Others have their turn first; what was answered meanwhile may leave.
             self._write()
             return
-        backlog, unread_bytes_max = self._backlog, self._limits.unread_bytes_max
-        write_size = min(WRITE_SIZE, unread_bytes_max)
-        unwritten = started = 0
+        backlog, unread_bytes_max = self._backlog, self._unread_bytes_max
+        write_size, unwritten, sure = self._write_size, 0, SURE_COUNT
         turn: TimeSlice | None = None
         while not self._is_closing:
             if not backlog:
@@ -197,14 +206,15 @@ class Session(Stream[Exchange, Peer]):
             ):
                 self._write()
                 return
-            if started >= SURE_COUNT:
+            if sure:
+                sure -= 1
+            else:
                 turn = turn or TimeSlice(TURN_SECONDS)
                 if turn.is_over():
                     self._write()
                     self._go_on_soon()
                     return
             unwritten += self._start(backlog.popleft())
-            started += 1
 
     def _start(self, exchange: Exchange) -> int:
         """Hand a request to its handler; returns how many bytes now wait to be written."""

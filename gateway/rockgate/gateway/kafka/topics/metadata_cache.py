@@ -38,16 +38,16 @@ class MetadataCache:
     def __init__(self, placement: Placement) -> None:
         self._placement = placement
         self._partitions = PlacedPartitions(MetadataResponse, _partition, placement)
-        self._placed = placement.version
+        self.placed = placement.version
+        """The version of the placement that it was filled by."""
         self._kept: dict[_Form, dict[bytes, tuple[int, Encoded]]] = {}
         self._all: dict[_Form, tuple[int, Encoded]] = {}
 
     def renew(self) -> None:
-        """Drop everything if the leaders have changed; to be called before a response is made."""
-        if self._placed != self._placement.version:
-            self._placed = self._placement.version
-            self._kept.clear()
-            self._all.clear()
+        """Drop everything, because the leaders have changed."""
+        self.placed = self._placement.version
+        self._kept.clear()
+        self._all.clear()
 
     def topic(self, topic: TopicView, version: int, *, with_operations: bool) -> Encoded:
         """Return a topic ready for a response, from the shelf if it has not changed."""
