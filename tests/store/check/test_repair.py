@@ -229,6 +229,26 @@ def test_the_size_of_segments_is_not_taken_from_the_damaged_one() -> None:
             Keeping(disk).topic("new")
 
 
+def test_of_two_segments_without_a_checkpoint_the_size_is_the_one_that_their_names_fit() -> None:
+    for size in (1, 4096, SEGMENT - 1, SEGMENT + 1, SEGMENT + 4096):
+        keeping = Keeping()
+        keeping.topic("orders")
+        keeping.fill_segment("orders")
+        keeping.store.close()
+        commitlog = keeping.disk.root().child(COMMITLOG)
+        commitlog.remove(segment_name(2 * SEGMENT))  # prepared ahead, and unwritten
+        _, last = commitlog.names()
+        content = commitlog.open(last).read(0, size)
+        commitlog.create(last).write(0, content.ljust(size, b"\0"))
+        keeping.disk.root().remove("checkpoint")
+        disk = keeping.disk.killed()
+        report = inspect(keeping.disk.root())
+        if report.refusal is not None:
+            assert report.repair_at is not None, size
+            truncate(disk.root(), report.repair_at)
+        Keeping(disk).topic("new")
+
+
 def test_a_setting_that_changed_is_told_as_such_and_nothing_is_repaired() -> None:
     keeping = filled()
     config = replace(keeping.config, segment_bytes=2 * SEGMENT)

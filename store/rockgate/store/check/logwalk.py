@@ -107,7 +107,7 @@ class Row:
     """The segments on disk, mapped for reading. `problems` are files that cannot be in it."""
 
     def __init__(self, directory: Directory, segment_bytes: int = 0) -> None:
-        """Map what is there; without a size that segments have it is what most of them have."""
+        """Map what is there; without a size that segments have it is what most have and names fit."""
         self.path = directory.path
         self.segments: list[Segment] = []
         self.problems: list[Problem] = []
@@ -115,7 +115,9 @@ class Row:
         for name in directory.names():
             if name.isdigit() and len(name) == 20:
                 self.segments.append(Segment(int(name), _mapped(directory, name)))
-        self.segment_size = segment_bytes or usual_size([each.size for each in self.segments])
+        self.segment_size = segment_bytes or usual_size(
+            [each.size for each in self.segments], [each.start for each in self.segments]
+        )
         for index, segment in enumerate(self.segments):
             self._look_at(segment, self.segments[index - 1] if index else None)
 

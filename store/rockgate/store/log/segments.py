@@ -51,8 +51,13 @@ def segment_name(start: int) -> str:
     return f"{start:0{_NAME_DIGITS}d}"
 
 
-def usual_size(sizes: Sequence[int]) -> int:
-    """Return the size that most files have, the largest of several; 0 if there are none."""
+def usual_size(sizes: Sequence[int], starts: Sequence[int]) -> int:
+    """Return the size that most files have, the largest of several; 0 if there are none.
+
+    Every file starts at a multiple of it: of two files, one of them damaged, only that tells.
+    """
+    fitting = [size for size in sizes if size and not any(start % size for start in starts)]
+    sizes = fitting or sizes
     return max(sizes, key=lambda size: (sizes.count(size), size), default=0)
 
 
@@ -95,7 +100,7 @@ class Segments:
             names.append(name)
         sizes = [self._size_of(name) for name in names]
         if flushed is None:
-            self._require_size(sizes)
+            self._require_size(sizes, [int(name) for name in names])
         for name, size in zip(names, sizes, strict=True):
             is_safe = name == names[-1] if flushed is None else int(name) + size >= flushed
             self._load_one(name, size, is_safe=is_safe)
@@ -107,9 +112,9 @@ class Segments:
         finally:
             file.close()
 
-    def _require_size(self, sizes: list[int]) -> None:
+    def _require_size(self, sizes: list[int], starts: list[int]) -> None:
         """Refuse a setting that is not what the files were made with; no checkpoint says it."""
-        made_with = usual_size(sizes)
+        made_with = usual_size(sizes, starts)
         is_cut = sizes == [made_with] and made_with < self.segment_size
         if made_with and self.segment_size not in sizes and not is_cut:
             raise SettingChanged(
