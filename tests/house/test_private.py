@@ -66,7 +66,6 @@ MAY_REACH: dict[str, tuple[int, str]] = {
     "tests/store/delay/test_delivery.py": (3, FAULT),
     "tests/store/delay/test_page.py": (1, FORMAT),
     "tests/store/delay/test_wheel.py": (2, MEMORY),
-    "tests/store/keeping.py": (2, FAULT),
     "tests/store/keymodel.py": (1, MEMORY),
     "tests/store/log/test_commitlog.py": (1, MEMORY),
     "tests/store/log/test_flusher.py": (2, FAULT),

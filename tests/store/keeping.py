@@ -101,9 +101,9 @@ class Keeping(World):
 
     def tick_late(self) -> Iterator[None]:
         """Tick again and again with jobs that take their time; the caller looks in between."""
-        jobs = self.store._jobs
+        jobs = self.store.threads.jobs
         if not isinstance(jobs, LateJobs):
-            jobs = self.store._jobs = self.store.checkpointer.jobs = LateJobs()
+            jobs = self.store.threads.jobs = LateJobs()
         for _ in range(1_000):
             self.clock.advance(10)
             self.store.tick()

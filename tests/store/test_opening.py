@@ -48,8 +48,7 @@ def opened(disk: MemoryDisk) -> tuple[Found, CommitLog]:
     root = disk.root()
     segments = Segments(root.child("commitlog"), SEGMENT, SEGMENT)
     found = find_log(segments, CheckpointFile(root, SEGMENT), root)
-    log = CommitLog(segments, ManualClock())
-    log.end = found.end
+    log = CommitLog(segments, ManualClock(), end=found.end)
     return found, log
 
 

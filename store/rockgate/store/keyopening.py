@@ -11,6 +11,7 @@ from rockgate.store.files.interface import Directory
 from rockgate.store.keys.entrykeys import RecordKeys
 from rockgate.store.keys.keyfile import Shape
 from rockgate.store.keys.keyindex import KeyIndex
+from rockgate.store.keys.keywaiting import Run
 from rockgate.store.log.commitlog import CommitLog
 from rockgate.store.log.segments import Segments
 from rockgate.store.opening import replay
@@ -35,6 +36,7 @@ def open_keys(
     log: CommitLog,
     segments: Segments,
     flushed: int,
+    soon: Run,
 ) -> KeyIndex | None:
     """Bring the index up to the log's end, now if that is quick and a little at a time if not.
 
@@ -43,7 +45,7 @@ def open_keys(
     shape = key_shape(config)
     if shape is None:
         return None
-    keys = KeyIndex(directory.child("index"), shape, record_keys)
+    keys = KeyIndex(directory.child("index"), shape, record_keys, soon=soon)
     try:
         start = keys.recover(log_end=log.end, rebuild_from=log.start)
     except StoreFull as error:

@@ -52,7 +52,7 @@ from rockgate.store.upkeep.checkpointing import Checkpointer
 from rockgate.store.upkeep.reserve import Reserve
 from rockgate.store.upkeep.retention import Retention
 from rockgate.store.upkeep.upkeep import begin_epoch, upkeep_steps
-from rockgate.store.workers import InlineJobs, Jobs, Post, ThreadJobs, Worker
+from rockgate.store.workers import Post, Threads
 from rockgate.store.write.append import Appender
 from rockgate.store.write.dispatch import QueueFeed, StateFeed
 
@@ -80,13 +80,12 @@ class Store:
         """Open the directory to be read: recover the log, restore the folds, load the queues."""
         self.config = config
         self.clock = clock
-        self.syncs = Syncs()
+        self.syncs = Syncs(self._fail)
         self._directory = directory = SyncedDirectory(directory, self.syncs)
         self._record_keys = record_keys
-        self._is_closed = False
-        self._jobs: Jobs = InlineJobs()
-        self._threads: list[Worker] = []
-        self._posted: Post | None = None
+        self._is_open = self._is_closed = False
+        self.threads = threads = Threads()
+        self._jobs = lambda: threads.jobs
         self.on_flushed: Callable[[int], None] = lambda position: None
         self._attached: set[str] = set()
         directory.lock("lock")
@@ -105,21 +104,34 @@ class Store:
     ) -> None:
         directory, config, clock = self._directory, self.config, self.clock
         self._checkpoint = CheckpointFile(directory, config.segment_bytes)
+        self.snapshots = Snapshots(directory.child("snapshots"))
+        self._reserve = Reserve(config.segment_bytes, self.snapshots, key_shape(config))
         self._segments = Segments(
-            directory.child("commitlog"), config.segment_bytes, config.populate_ahead_bytes
+            directory.child("commitlog"),
+            config.segment_bytes,
+            config.populate_ahead_bytes,
+            reserved=self._reserve.low,
         )
         self.found: Found = find_log(self._segments, self._checkpoint, directory)
-        self._allocator = Allocator(self._segments, clock, lambda: self.log.end)
-        self.log = CommitLog(
-            self._segments, clock, store_host=store_host, wake_allocator=self._allocator.wake
+        self._allocator = Allocator(
+            self._segments,
+            clock,
+            end=lambda: self.log.end,
+            awaited_count=lambda: self.flusher.awaited_count,
         )
-        self.log.end = self.found.end
-        self.log.last_store_ms = self.found.last_store_ms
-        journal, upkeep = LateJournal(), LateJournal()
+        self.log = CommitLog(
+            self._segments,
+            clock,
+            store_host=store_host,
+            wake_allocator=self._allocator.wake,
+            end=self.found.end,
+            last_store_ms=self.found.last_store_ms,
+        )
+        journal = LateJournal(lambda: self.appender)
+        upkeep = LateJournal(lambda: self.appender.upkeep)
         self.topics = Topics(journal, upkeep=upkeep, new_id=new_topic_id, policy_of=policy_of)
         self.progress = Progress(journal, clock, upkeep=upkeep)
         self.epochs = Epochs()
-        self.snapshots = Snapshots(directory.child("snapshots"))
         self._steady = SteadyClock(clock)
         self.delay = Delay(journal, self.topics, directory.child("delay"), self._steady)
         builtin: list[Fold] = [self.epochs, self.topics, self.progress, self.delay]
@@ -127,7 +139,6 @@ class Store:
         self.queues = QueueTable(directory.child("queueindex"), config.segment_bytes)
         self._restore()
         self._make_paths()
-        journal.journal, upkeep.journal = self.appender, self.appender.upkeep
         self._make_upkeep()
         self.steps = upkeep_steps(self)
         self._begin()
@@ -141,10 +152,15 @@ class Store:
             clock=clock,
             config=config,
             flushed=self._checkpoint.newest.flushed,
-            wake=self._wake_flusher,
         )
-        self._allocator.awaited_count = lambda: self.flusher.awaited_count
-        self.appender = Appender(log=self.log, queues=self.queues, state=self.state, keys=self.keys)
+        self.appender = Appender(
+            log=self.log,
+            queues=self.queues,
+            state=self.state,
+            keys=self.keys,
+            reserved=self._reserve.least,
+            on_dug=lambda: self.retention.disk.look(),
+        )
         self.warmth = Warmth(
             self._segments, clock, cold_bytes=config.cold_bytes, run_start=self.found.end
         )
@@ -156,7 +172,7 @@ class Store:
             warmth=self.warmth,
             log=self.log,
             clock=self._steady,
-            jobs=lambda: self._jobs,
+            jobs=self._jobs,
         )
         self.lookup = Lookup(
             log=self.log, topics=self.topics, queues=self.queues, reader=self.reader, keys=self.keys
@@ -182,12 +198,10 @@ class Store:
             sync_log=self._sync_log,
             log=self.log,
             clock=clock,
-            jobs=lambda: self._jobs,
+            jobs=self._jobs,
             config=config,
             taken_at=self._replay_from,
         )
-        reserve = Reserve(config.segment_bytes, self.snapshots, key_shape(config))
-        self._segments.kept, self.appender.kept_from_state = reserve.low, reserve.least
         self.retention = Retention(
             directory=directory,
             log=self.log,
@@ -198,9 +212,9 @@ class Store:
             snapshots=self.snapshots,
             checkpointer=self.checkpointer,
             appender=self.appender,
-            reserve=reserve,
+            reserve=self._reserve,
             keys=self.keys,
-            jobs=lambda: self._jobs,
+            jobs=self._jobs,
             clock=clock,
             config=config,
         )
@@ -221,11 +235,11 @@ class Store:
         for topic in self.topics:
             self.queues.advance(topic.id, topic.log_starts)
         self.keys: KeyIndex | None = open_keys(
-            self._directory, config, self._record_keys, log, segments, flushed
+            self._directory, config, self._record_keys, log, segments, flushed, self.threads.soon
         )
         self.key_feed: KeyFeed | None = None
         if self.keys is not None:
-            self.key_feed = KeyFeed(self.log, self.keys, lambda: self._jobs)
+            self.key_feed = KeyFeed(self.log, self.keys, self._jobs)
         self._replay_from = replay_from
         self.topics.on_created.append(self._make_queues)
         self.topics.on_grown.append(lambda topic, had: self._make_queues(topic))
@@ -248,7 +262,7 @@ class Store:
         if self.log.end > self.checkpointer.position:
             self.checkpointer.take()
         self.syncs.check()
-        self.syncs.on_failed = self._fail
+        self._is_open = True
 
     def begin_epoch(self, number: int | None = None) -> Self:
         """Begin to write, in the next epoch or in one that somebody else has numbered.
@@ -273,24 +287,8 @@ class Store:
 
     def start(self, post: Post) -> None:
         """Move allocation, fsyncs and files to threads; `post` runs what they have to say here."""
-        self._posted = post
-        self.checkpointer.jobs = self._jobs = ThreadJobs("rockgate-jobs", post)
-        if self.keys is not None:
-            self.keys.soon = post
-        self._flushing = Worker("rockgate-flush", self._flush_step, self.config.flush_interval_ms)
-        self._threads = [self._allocator.start(), self._flushing]
-        for thread in self._threads:
-            thread.start()
-
-    def _wake_flusher(self) -> None:
-        if self._threads:
-            self._flushing.wake()
-
-    def _flush_step(self) -> None:
-        flusher = self.flusher
-        if (flusher.waiting_count or flusher.is_due()) and flusher.step():
-            assert self._posted is not None, "the flushing thread runs after start"
-            self._posted(self._settle)
+        flushing = self.flusher.start(lambda: post(self._settle))
+        self.threads.start(post, self._allocator.start(), flushing)
 
     def _settle(self) -> None:
         if self.syncs.failure is not None:
@@ -300,13 +298,12 @@ class Store:
         self.on_flushed(self.flusher.flushed)
 
     def _fail(self, failure: DiskFailed) -> None:
-        """Stop writing: some thread's fsync failed."""
+        """Stop writing: some thread's fsync failed. A start that is not over ends by itself."""
+        if not self._is_open:
+            return
         self.flusher.fail(failure)
         self.appender.fail(failure)
-        if self._posted is not None:
-            self._posted(self._settle)
-        else:
-            self._settle()
+        self.threads.soon(self._settle)
 
     def _sync_log(self, position: int) -> None:
         """Bring the log to disk up to a position, from any thread."""
@@ -361,7 +358,7 @@ class Store:
         self._is_closed = True
         self.appender.refusal = StoreClosed("the store is closed")
         self.retention.stop()
-        self._stop_threads()
+        self.threads.stop()
         try:
             self._leave_clean()
         except DiskFailed as failure:
@@ -389,12 +386,3 @@ class Store:
                 _log.error("stopped without space left on device: %s", error)
         self.syncs.check()
         self.beginning.end()
-
-    def _stop_threads(self) -> None:
-        for thread in self._threads:
-            thread.stop()
-        self._threads = []
-        jobs, self._jobs = self._jobs, InlineJobs()
-        self.checkpointer.jobs = self._jobs
-        if isinstance(jobs, ThreadJobs):
-            jobs.stop()

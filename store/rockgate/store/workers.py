@@ -11,7 +11,7 @@ import logging
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from rockgate.store.errors import DiskFailed
@@ -145,3 +145,36 @@ class Worker:
         self._woken.set()
         if self._thread.is_alive():
             self._thread.join()
+
+
+class Threads:
+    """The threads of one store. Before `start` and after `stop` everything runs at once."""
+
+    def __init__(self) -> None:
+        self.jobs: Jobs = InlineJobs()
+        """Where slow work goes at present; whoever submits asks for it each time."""
+        self._post: Post | None = None
+        self._workers: Sequence[Worker] = ()
+
+    def start(self, post: Post, *workers: Worker) -> None:
+        """Run jobs in a thread from now on, and these; `post` brings answers back."""
+        self._post = post
+        self.jobs = ThreadJobs("rockgate-jobs", post)
+        self._workers = workers
+        for worker in workers:
+            worker.start()
+
+    def soon(self, work: Callable[[], None]) -> None:
+        """Run work in the next turn of the store's thread; at once if it has no turns."""
+        if self._post is None:
+            work()
+        else:
+            self._post(work)
+
+    def stop(self) -> None:
+        """End all of them, each after what it is doing."""
+        for worker in self._workers:
+            worker.stop()
+        jobs, self.jobs = self.jobs, InlineJobs()
+        if isinstance(jobs, ThreadJobs):
+            jobs.stop()

@@ -103,9 +103,9 @@ def test_a_sync_that_was_under_way_when_another_failed_is_not_trusted() -> None:
 
 def test_a_failure_is_told_once_and_loudly(caplog: pytest.LogCaptureFixture) -> None:
     disk = MemoryDisk()
-    directory, syncs = guarded(disk)
     told: list[DiskFailed] = []
-    syncs.on_failed = told.append
+    syncs = Syncs(told.append)
+    directory = SyncedDirectory(disk.root(), syncs)
     disk.plan = lambda operation: OSError(errno.EIO, "injected")
     for _ in range(3):
         with pytest.raises(DiskFailed):

@@ -20,12 +20,12 @@ class Turned:
     def __init__(self) -> None:
         self.disk = MemoryDisk()
         self.log = ModelLog()
-        self.index = self.opened()
         self.asked_for: list[Work] = []
-        self.index.soon = self.index.later = self.asked_for.append
+        self.index = self.opened()
+        self.index.later = self.asked_for.append
 
     def opened(self) -> KeyIndex:
-        index = KeyIndex(self.disk.root(), Shape(50, 20_000))
+        index = KeyIndex(self.disk.root(), Shape(50, 20_000), soon=self.asked_for.append)
         self.resumed = index.recover(log_end=self.log.end, rebuild_from=self.log.start)
         return index
 

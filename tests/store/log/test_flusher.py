@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import threading
+from dataclasses import replace
 
 import pytest
 from tests.waiting import wait_until
@@ -19,28 +20,23 @@ CONFIG = StoreConfig(flush_pages_min=4, flush_thorough_ms=10_000)
 class Log:
     """A log that is only an end, and the fsyncs that were asked of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, config: StoreConfig = CONFIG) -> None:
         self.end = 0
         self.clock = ManualClock()
         self.synced: list[tuple[int, int]] = []
         self.failure: OSError | None = None
-        self.woken = 0
         self.flusher = Flusher(
             sync=self.sync,
             end=lambda: self.end,
             clock=self.clock,
-            config=CONFIG,
+            config=config,
             flushed=0,
-            wake=self.wake,
         )
 
     def sync(self, start: int, end: int) -> None:
         if self.failure is not None:
             raise self.failure
         self.synced.append((start, end))
-
-    def wake(self) -> None:
-        self.woken += 1
 
 
 class Told:
@@ -56,12 +52,22 @@ class Told:
         self.answers[position] = error
 
 
+def test_whoever_waits_wakes_the_thread_that_flushes() -> None:
+    log, flushed = Log(replace(CONFIG, flush_interval_ms=3_600_000)), threading.Event()
+    thread = log.flusher.start(flushed.set)
+    thread.start()
+    log.end = 1_000
+    Told(log, 1_000)
+    assert flushed.wait(60)
+    thread.stop()
+    assert log.synced == [(0, 1_000)]
+
+
 @pytest.mark.row("S-17")
 def test_many_who_wait_share_one_fsync() -> None:
     log = Log()
     log.end = 1_000
     told = Told(log, *range(1, 1_001))
-    assert log.woken > 0
     assert log.flusher.waiting_count == 1_000
     assert log.flusher.step()
     assert told.answers == {}

@@ -27,8 +27,9 @@ class Writer:
         self.coarsely: list[bool] = []
         segments = Segments(MemoryDisk().root(), 1 << 16, 1 << 12)
         vars(segments)["prepare"] = self._noted
-        self.allocator = Allocator(segments, self.clock, lambda: self.end)
-        self.allocator.awaited_count = lambda: self.awaited
+        self.allocator = Allocator(
+            segments, self.clock, end=lambda: self.end, awaited_count=lambda: self.awaited
+        )
         self.allocator.wake()
 
     def _noted(self, written: int, *, coarsely: bool) -> None:

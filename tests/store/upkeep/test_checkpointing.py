@@ -64,6 +64,7 @@ class Parts:
     """What a checkpoint is taken of."""
 
     def __init__(self, disk: MemoryDisk, jobs: Jobs | None = None) -> None:
+        jobs = jobs or InlineJobs()
         root = disk.root()
         self.disk = disk
         self.clock = ManualClock()
@@ -87,7 +88,7 @@ class Parts:
             queues=self.queues,
             keys=None,
             file=self.file,
-            jobs=jobs or InlineJobs(),
+            jobs=lambda: jobs,
             clock=self.clock,
             config=CONFIG,
         )

@@ -107,7 +107,7 @@ class Row:
     """The segments on disk, mapped for reading. `problems` are files that cannot be in it."""
 
     def __init__(self, directory: Directory, segment_bytes: int = 0) -> None:
-        """Map what is there; without a size that segments have it is what most have and names fit."""
+        """Map what is there; a size that is not given is told by the files: see `usual_size`."""
         self.path = directory.path
         self.segments: list[Segment] = []
         self.problems: list[Problem] = []

@@ -24,11 +24,11 @@ _log = logging.getLogger(__name__)
 class Syncs:
     """Runs every sync of a store. Any thread may call it."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_failed: Callable[[DiskFailed], None] = lambda failure: None) -> None:
+        """`on_failed` is called once, by the thread whose sync failed."""
         self.failure: DiskFailed | None = None
         """Why nothing is brought to disk any more; None while all is well."""
-        self.on_failed: Callable[[DiskFailed], None] = lambda failure: None
-        """Told once, by the thread whose sync failed."""
+        self._on_failed = on_failed
         self._judging = threading.Lock()
 
     def run(self, path: str, sync: Callable[[], None]) -> None:
@@ -51,7 +51,7 @@ class Syncs:
                 return
             self.failure = failure = DiskFailed(path, error)
         _log.error("%s", failure)
-        self.on_failed(failure)
+        self._on_failed(failure)
 
 
 class SyncedFile:

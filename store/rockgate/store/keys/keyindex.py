@@ -64,7 +64,10 @@ class KeyIndex:
         directory: Directory,
         shape: Shape = DEFAULT_SHAPE,
         record_keys: RecordKeys = no_keys,
+        *,
+        soon: Run = run,
     ) -> None:
+        """An index without files. `soon` runs work in the next turn of the store's thread."""
         self._directory = directory
         self._shape = shape
         self.record_keys = record_keys
@@ -82,9 +85,9 @@ class KeyIndex:
         """From where on keys were not indexed for want of room; None if none were missed."""
         self._waiting = KeysWaiting()
         self._is_settled_soon = False
-        self.soon: Run = run
+        self._soon = soon
         self.later: Run = run
-        """Run something by the store's thread: in its next turn, or in one that comes in time."""
+        """Runs work on the store's thread within some milliseconds; `Store.attach` may set it."""
         self.failure: Exception | None = None
         """The sync that failed. Later ones prove nothing, so the durable position stands still."""
 
@@ -213,14 +216,14 @@ class KeyIndex:
             self.settle()
         elif not self._is_settled_soon:
             self._is_settled_soon = True
-            self.soon(self._settle_some)
+            self._soon(self._settle_some)
 
     def _settle_some(self) -> None:
         self._is_settled_soon = False
         self.settle(WAITING_MAX)
         if self._waiting.count and not self._is_settled_soon:
             self._is_settled_soon = True
-            self.soon(self._settle_some)
+            self._soon(self._settle_some)
 
     def settle(self, count_max: int | None = None) -> None:
         """Put what waits: all of it, or so many messages."""

@@ -64,16 +64,19 @@ class CommitLog:
         *,
         store_host: bytes = NO_HOST,
         wake_allocator: Callable[[], None] = lambda: None,
+        end: int | None = None,
+        last_store_ms: int = 0,
     ) -> None:
+        """The log in these segments, which recovery found to reach up to `end`."""
         self.segments = segments
         self.digging = segments.digging
         self._clock_ms = clock.now_ms
         self._store_host = store_host
         self._host_flag = envelope.STORE_HOST_V6 if len(store_host) > 8 else 0
         self._wake_allocator = wake_allocator
-        self.end = segments.start
+        self.end = segments.start if end is None else end
         """The position at which the next entry will start."""
-        self.last_store_ms = 0
+        self.last_store_ms = last_store_ms
 
     @property
     def start(self) -> int:

@@ -4,7 +4,7 @@
 `settle` runs on the store's thread afterwards and tells those who waited. Under load the next fsync
 covers whatever was appended during the one before: that is the whole of group commit.
 
-An fsync that fails is final, whoever's it is: see `syncing`, which decides that and has `fail`
+An fsync that fails is final, whoever's it is: see `files.sync`, which decides that and has `fail`
 called. What was flushed before stays flushed, and the position never moves again.
 """
 
@@ -19,6 +19,7 @@ from rockgate.store.clock import Clock
 from rockgate.store.config import StoreConfig
 from rockgate.store.errors import DiskFailed
 from rockgate.store.files.interface import PAGE_SIZE
+from rockgate.store.workers import Worker
 
 Told = Callable[[Exception | None], None]
 """Called once the position is on disk, or with the error that means it may never be."""
@@ -35,13 +36,12 @@ class Flusher:
         clock: Clock,
         config: StoreConfig,
         flushed: int,
-        wake: Callable[[], None] = lambda: None,
     ) -> None:
         self._sync = sync
         self._end = end
         self._clock = clock
         self._config = config
-        self._wake = wake
+        self._worker: Worker | None = None
         self._waiting: deque[tuple[int, Told]] = deque()
         self._thorough_ms = clock.monotonic_ms()
         self.flushed = flushed
@@ -68,7 +68,8 @@ class Flusher:
         # Positions are asked for in the order of appends, so the queue is sorted.
         self._waiting.append((position, told))
         self.awaited_count += 1
-        self._wake()
+        if self._worker is not None:
+            self._worker.wake()
 
     def settle(self) -> None:
         """Tell those whose position has been reached, and the others if it never will be."""
@@ -90,6 +91,16 @@ class Flusher:
         return len(self._waiting)
 
     # The flushing thread
+
+    def start(self, on_flushed: Callable[[], None]) -> Worker:
+        """Flush in a thread from now on, which says so after each flush."""
+
+        def step() -> None:
+            if (self._waiting or self.is_due()) and self.step():
+                on_flushed()
+
+        self._worker = Worker("rockgate-flush", step, self._config.flush_interval_ms)
+        return self._worker
 
     def is_due(self) -> bool:
         """Say whether to flush without being asked: enough dirty pages, or long enough ago."""

@@ -22,12 +22,19 @@ HASTE_BYTES: Final = 100 << 20
 class Allocator:
     """Makes room for the writer."""
 
-    def __init__(self, segments: Segments, clock: Clock, end: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        segments: Segments,
+        clock: Clock,
+        *,
+        end: Callable[[], int],
+        awaited_count: Callable[[], int],
+    ) -> None:
+        """Work for the writer, who has come to `end`; `awaited_count` appends awaited a flush."""
         self._segments = segments
         self._clock = clock
         self._end = end
-        self.awaited_count: Callable[[], int] = lambda: 0
-        """How many appends were waited for on disk, ever."""
+        self._awaited_count = awaited_count
         self._worker: Worker | None = None
         self._last: tuple[int, int, int] | None = None
         """Of the last step: when it was, how far the writer had come, and how many had waited."""
@@ -48,7 +55,7 @@ class Allocator:
 
     def step(self) -> None:
         """Make pages ready, and the next file."""
-        now_ms, end, awaited = self._clock.monotonic_ms(), self._end(), self.awaited_count()
+        now_ms, end, awaited = self._clock.monotonic_ms(), self._end(), self._awaited_count()
         is_hasty = False
         if self._last is not None:
             last_ms, last_end, last_awaited = self._last

@@ -64,7 +64,15 @@ def usual_size(sizes: Sequence[int], starts: Sequence[int]) -> int:
 class Segments:
     """The row of segments, oldest first."""
 
-    def __init__(self, directory: Directory, segment_size: int, populate_ahead: int) -> None:
+    def __init__(
+        self,
+        directory: Directory,
+        segment_size: int,
+        populate_ahead: int,
+        *,
+        reserved: FreeSpace = nothing,
+    ) -> None:
+        """A row without files. `reserved` is what making one leaves free, outside `digging`."""
         self._directory = directory
         self.segment_size = segment_size
         self._populate_ahead = min(populate_ahead, segment_size)
@@ -75,9 +83,7 @@ class Segments:
         self._prepared: Segment | None = None
         self.prepare_at = 0
         """The position from which on the writer wakes the allocator; it compares, no more."""
-        self.kept: FreeSpace = nothing
-        """What making a file must leave free, unless whoever wants it may dig into that."""
-        self._kept_now: FreeSpace | None = None
+        self._usually_reserved = self._reserved = reserved
         # Held while a file is being made and while one is taken into the row, so that nobody
         # makes a file a second time: that would truncate the one in use.
         self._making = threading.Lock()
@@ -192,21 +198,20 @@ class Segments:
     def roll(self) -> Segment:
         """Start the next segment, which is there already unless the allocator fell behind."""
         with self._making:
-            kept = self.kept if self._kept_now is None else self._kept_now
-            segment = self._prepared or self._make(self._row[-1].end, kept)
+            segment = self._prepared or self._make(self._row[-1].end, self._reserved)
             self._prepared = None
             self._grow(segment)
         self.prepare_at = segment.start
         return segment
 
     @contextmanager
-    def digging(self, kept: FreeSpace) -> Iterator[None]:
+    def digging(self, reserved: FreeSpace) -> Iterator[None]:
         """Let the writer's next files leave no more free than this; for the writer's thread."""
-        self._kept_now = kept
+        self._reserved = reserved
         try:
             yield
         finally:
-            self._kept_now = None
+            self._reserved = self._usually_reserved
 
     def prepare(self, written: int, *, coarsely: bool = False) -> None:
         """Allocator's step: populate ahead of the written position, and make the next file."""
@@ -229,7 +234,7 @@ class Segments:
                 # Only if nobody rolled in the meantime.
                 if self._prepared is None and self._row[-1] is segment:
                     try:
-                        made = self._prepared = self._make(segment.end, self.kept)
+                        made = self._prepared = self._make(segment.end, self._usually_reserved)
                     except StoreFull:
                         # The producer who needs it will be told; until then it is tried again
                         # from time to time, because a reservation that fails is not cheap.
@@ -257,14 +262,14 @@ class Segments:
         """
         return segment.end - max(segment.size >> 1, min(segment.size, 2 * self._populate_ahead))
 
-    def _make(self, start: int, kept: FreeSpace) -> Segment:
+    def _make(self, start: int, reserved: FreeSpace) -> Segment:
         """Make a file durably; its name is there only when all of its blocks are."""
         name = segment_name(start)
         free, total = self._directory.space()
-        if free < self.segment_size + kept(total):
+        if free < self.segment_size + reserved(total):
             raise StoreFull(
                 f"no space left on device for {name}: {free:,} bytes are free, a segment is "
-                f"{self.segment_size:,}, and {kept(total):,} are reserved"
+                f"{self.segment_size:,}, and {reserved(total):,} are reserved"
             )
         mapping = self._directory.allocate(name + _UNFINISHED, self.segment_size)
         try:

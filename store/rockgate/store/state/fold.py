@@ -19,7 +19,7 @@ This module knows neither what is in a change nor how a snapshot lies on disk.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from rockgate.protocol.entry import MOVED
@@ -58,18 +58,17 @@ class Journal(Protocol):
 class LateJournal:
     """Lets folds be made before what they write to: the appender needs the folds first."""
 
-    def __init__(self) -> None:
-        self.journal: Journal | None = None
+    def __init__(self, journal: Callable[[], Journal]) -> None:
+        """Write to what `journal` returns; no fold appends before the store is open."""
+        self._journal = journal
 
     def append_state(self, topic: bytes, body: bytes) -> int:
         """Append one change."""
-        assert self.journal is not None, "no fold appends before the store is open"
-        return self.journal.append_state(topic, body)
+        return self._journal().append_state(topic, body)
 
     def append_states(self, changes: Sequence[tuple[bytes, bytes]]) -> int:
         """Append changes as one group."""
-        assert self.journal is not None, "no fold appends before the store is open"
-        return self.journal.append_states(changes)
+        return self._journal().append_states(changes)
 
 
 class Fold(Protocol):

@@ -34,7 +34,7 @@ class Checkpointer:
         queues: QueueTable,
         keys: KeyIndex | None,
         file: CheckpointFile,
-        jobs: Jobs,
+        jobs: Callable[[], Jobs],
         clock: Clock,
         config: StoreConfig,
     ) -> None:
@@ -43,7 +43,7 @@ class Checkpointer:
         self._queues = queues
         self._keys = keys
         self._file = file
-        self.jobs = jobs
+        self._jobs = jobs
         self._clock = clock
         self._config = config
         self._taken_ms = clock.monotonic_ms()
@@ -94,7 +94,7 @@ class Checkpointer:
             except Exception as error:  # noqa: BLE001  # a supervisor: the next one is not to wait
                 self._finish(error)
 
-        self.jobs.submit(work, contained)
+        self._jobs().submit(work, contained)
 
     def _flush(self) -> None:
         self._flusher.step()

@@ -103,7 +103,6 @@ class Retention:
             clock=clock,
             config=config,
         )
-        appender.on_dug = self.disk.look
         self.expiry = Expiry(topics=topics, queues=queues, clock=clock, config=config)
         self.usage = Usage(queues)
         self.mover = Mover(

@@ -67,7 +67,14 @@ class Appender:
         queues: QueueTable,
         state: State,
         keys: Keys | None,
+        reserved: FreeSpace = nothing,
+        on_dug: Callable[[], None] = lambda: None,
     ) -> None:
+        """Append to this log, and feed these.
+
+        A segment that is made for a change a client wants leaves `reserved` free. `on_dug` is
+        called when the reserve was touched: others are to be refused now.
+        """
         self._log = log
         self._queues = queues
         self._state = state
@@ -78,10 +85,8 @@ class Appender:
         """Why changes that a client wants are refused at present."""
         self.failure: StoreError | None = None
         """Why everything is refused, upkeep too."""
-        self.kept_from_state: FreeSpace = nothing
-        """What a segment that is made for a change a client wants must leave free."""
-        self.on_dug: Callable[[], None] = lambda: None
-        """Told when the reserve was touched: others are to be refused now."""
+        self._reserved = reserved
+        self._on_dug = on_dug
         self.upkeep: Journal = _UpkeepJournal(self)
         """Takes changes as long as there is any room at all."""
         self.on_append: Callable[[QueueView], None] = lambda queue: None
@@ -294,9 +299,9 @@ class Appender:
 
     def append_state(self, topic: bytes, body: bytes, *, is_upkeep: bool = False) -> int:
         """Append one change of a fold and apply it."""
-        kept = self._admit(is_upkeep)
+        reserved = self._admit(is_upkeep)
         draft = Draft(topic, 0, -1, body)
-        written = self.dig(lambda: self._log.append(draft), kept)
+        written = self.dig(lambda: self._log.append(draft), reserved)
         self._apply(draft, written)
         return written.position
 
@@ -304,9 +309,9 @@ class Appender:
         self, changes: Sequence[tuple[bytes, bytes]], *, is_upkeep: bool = False
     ) -> int:
         """Append changes of which a restart finds all or none, and apply them."""
-        kept = self._admit(is_upkeep)
+        reserved = self._admit(is_upkeep)
         drafts = [Draft(topic, 0, -1, body) for topic, body in changes]
-        done = self.dig(lambda: self._log.append_group(drafts), kept)
+        done = self.dig(lambda: self._log.append_group(drafts), reserved)
         for draft, written in zip(drafts, done, strict=True):
             self._apply(draft, written)
         return done[-1].position
@@ -316,16 +321,16 @@ class Appender:
         refused = self.failure if is_upkeep else self.state_refusal
         if refused is not None:
             raise refused.with_traceback(None)
-        return nothing if is_upkeep else self.kept_from_state
+        return nothing if is_upkeep else self._reserved
 
-    def dig(self, append: Callable[[], A], kept: FreeSpace = nothing) -> A:
-        """Append to the log; where there is no room for messages, with what is kept from them."""
+    def dig(self, append: Callable[[], A], reserved: FreeSpace = nothing) -> A:
+        """Append to the log; where there is no room for messages, from what is reserved."""
         try:
             return append()
         except StoreFull:
-            with self._log.digging(kept):
+            with self._log.digging(reserved):
                 appended = append()
-        self.on_dug()
+        self._on_dug()
         return appended
 
     def _apply(self, draft: Draft, written: Written) -> None:
