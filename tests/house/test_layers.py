@@ -36,6 +36,7 @@ SMALL_HOUSE = (
     "protocol/rockgate/protocol/entry.py",
     "protocol/rockgate/protocol/kafka/__init__.py",
     "protocol/rockgate/protocol/remoting/__init__.py",
+    "protocol/rockgate/protocol/remoting/connection.py",
     "store/rockgate/store/__init__.py",
     "store/rockgate/store/config.py",
     "store/rockgate/store/errors.py",
@@ -45,6 +46,8 @@ SMALL_HOUSE = (
     "gateway/rockgate/gateway/__init__.py",
     *(f"gateway/rockgate/gateway/{package}/__init__.py" for package in GATEWAY_PACKAGES),
     "sdk/rockgate/sdk/__init__.py",
+    "sdk/rockgate/sdk/client/__init__.py",
+    "sdk/rockgate/sdk/producer/__init__.py",
     "pipeline/rockgate/pipeline/__init__.py",
     "cli/rockgate/cli/__init__.py",
 )
@@ -85,6 +88,12 @@ BREAKS = {
     "the sdk installs alone: it never reaches the server's rooms": [
         ("sdk/rockgate/sdk/__init__.py", "rockgate.store"),
         ("sdk/rockgate/sdk/__init__.py", "uvloop"),
+    ],
+    "the sdk: producers over what every client needs": [
+        ("sdk/rockgate/sdk/client/__init__.py", "rockgate.sdk.producer"),
+    ],
+    "RocketMQ's client exists once, in the sdk": [
+        ("cli/rockgate/cli/__init__.py", "rockgate.protocol.remoting.connection"),
     ],
     "the pipeline speaks Kafka's wire through Spark, as any user would": [
         ("pipeline/rockgate/pipeline/__init__.py", "rockgate.protocol"),

@@ -1,29 +1,73 @@
-"""The native Python client; it speaks RocketMQ's remoting protocol."""
+"""The native Python client; it speaks RocketMQ's remoting protocol.
 
-from rockgate.protocol.remoting.message import Message as Received
-from rockgate.sdk.client.client import Client
-from rockgate.sdk.client.connection import LinkSettings
-from rockgate.sdk.client.replies import Reply
-from rockgate.sdk.client.routes import Route
-from rockgate.sdk.errors import (
-    Closed,
-    ErrorCode,
-    InvalidMessage,
-    NoNameServer,
-    NoRoute,
-    NotSupported,
-    Overloaded,
-    Refused,
-    SdkError,
-    SendFailed,
-    TimedOut,
-    Unreachable,
-)
-from rockgate.sdk.hooks import Ended, RpcHook, SendHook, Sending, SendKind
-from rockgate.sdk.message import Message
-from rockgate.sdk.producer.producer import Producer
-from rockgate.sdk.producer.transaction import Rollback, Transaction
-from rockgate.sdk.results import Outcome, Queue, SendResult, SendStatus
+A module is loaded when a name of it is first asked for: whoever needs a connection alone, as the
+command line and the server do, does not load the producer.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from rockgate.protocol.remoting.message import Message as Received
+    from rockgate.sdk.client.client import Client
+    from rockgate.sdk.client.connection import LinkSettings
+    from rockgate.sdk.client.replies import Reply
+    from rockgate.sdk.client.routes import Route
+    from rockgate.sdk.errors import (
+        Closed,
+        ErrorCode,
+        InvalidMessage,
+        NoNameServer,
+        NoRoute,
+        NotRocketMQ,
+        NotSupported,
+        Overloaded,
+        Refused,
+        SdkError,
+        SendFailed,
+        TimedOut,
+        Unreachable,
+    )
+    from rockgate.sdk.hooks import Ended, RpcHook, SendHook, Sending, SendKind
+    from rockgate.sdk.message import Message
+    from rockgate.sdk.producer.producer import Producer
+    from rockgate.sdk.producer.transaction import Rollback, Transaction
+    from rockgate.sdk.results import Outcome, Queue, SendResult, SendStatus
+
+_NAMES: Final = {
+    "rockgate.protocol.remoting.message": ("Received",),
+    "rockgate.sdk.client.client": ("Client",),
+    "rockgate.sdk.client.connection": ("LinkSettings",),
+    "rockgate.sdk.client.replies": ("Reply",),
+    "rockgate.sdk.client.routes": ("Route",),
+    "rockgate.sdk.errors": (
+        *("Closed", "ErrorCode", "InvalidMessage", "NoNameServer", "NoRoute", "NotRocketMQ"),
+        *("NotSupported", "Overloaded", "Refused", "SdkError", "SendFailed", "TimedOut"),
+        "Unreachable",
+    ),
+    "rockgate.sdk.hooks": ("Ended", "RpcHook", "SendHook", "SendKind", "Sending"),
+    "rockgate.sdk.message": ("Message",),
+    "rockgate.sdk.producer.producer": ("Producer",),
+    "rockgate.sdk.producer.transaction": ("Rollback", "Transaction"),
+    "rockgate.sdk.results": ("Outcome", "Queue", "SendResult", "SendStatus"),
+}
+"""Where each public name is defined; `Received` has another name there."""
+_MODULES: Final = {name: module for module, names in _NAMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, from the module that defines it."""
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(module), "Message" if name == "Received" else name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "Client",
@@ -35,6 +79,7 @@ __all__ = [
     "Message",
     "NoNameServer",
     "NoRoute",
+    "NotRocketMQ",
     "NotSupported",
     "Outcome",
     "Overloaded",

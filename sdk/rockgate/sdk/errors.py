@@ -7,6 +7,7 @@
     ├── NoRoute              no name server knows the topic, nor a topic to make it after
     ├── Overloaded           too many requests wait for their turn; nothing was sent
     ├── Unreachable          the connection could not be made, or broke before the answer came
+    │   └── NotRocketMQ      something else answers at that port
     ├── TimedOut             no answer in time; what was asked for may have happened all the same
     ├── Refused              the peer answered with an error: `code` and `remark` are its own
     ├── SendFailed           every attempt failed; `attempts` says where and why, `sent` what went
@@ -89,6 +90,10 @@ class Unreachable(SdkError, ConnectionError):
     def __init__(self, reason: str, retry_in_s: float = 0.0) -> None:
         super().__init__(reason)
         self.retry_in_s = retry_in_s
+
+
+class NotRocketMQ(Unreachable):
+    """Somebody listens there, and does not speak RocketMQ's protocol."""
 
 
 class TimedOut(SdkError, TimeoutError):

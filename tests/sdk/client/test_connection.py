@@ -11,7 +11,7 @@ from tests.sdk.memorynet import MemoryNet, Peer, now, pass_time, run, settle
 
 from rockgate.protocol.remoting.command import Command, encode
 from rockgate.sdk.client.connection import Link, LinkSettings, split_address
-from rockgate.sdk.errors import Closed, TimedOut, Unreachable
+from rockgate.sdk.errors import Closed, NotRocketMQ, TimedOut, Unreachable
 
 
 def linked(**more: Any) -> tuple[Peer, Link]:
@@ -169,10 +169,11 @@ def test_a_lost_connection_ends_what_waits_and_the_next_request_dials_again() ->
     async def scenario() -> None:
         peer, link = linked()
         peer.script[1] = silent
+        await link.request(2, timeout_s=5)
         asking = asyncio.create_task(link.request(1, timeout_s=5))
         await settle()
         peer.transport.lose(ConnectionResetError("reset"))
-        with pytest.raises(Unreachable, match="to b:1 was lost: reset"):
+        with pytest.raises(Unreachable, match=r"^b:1 closed the connection: reset\.$"):
             await asking
         assert not link.is_open
         assert (await link.request(2, timeout_s=5)).code == 0
@@ -240,15 +241,20 @@ def test_the_peer_asks_too_and_is_answered() -> None:
     run(scenario())
 
 
-def test_a_peer_that_breaks_the_protocol_is_left() -> None:
+@pytest.mark.parametrize("has_answered", [True, False])
+def test_a_peer_that_breaks_the_protocol_is_left(has_answered: bool) -> None:
     async def scenario() -> None:
         peer, link = linked()
         peer.script[1] = silent
+        if has_answered:
+            await link.request(2, timeout_s=5)
         asking = asyncio.create_task(link.request(1, timeout_s=5))
         await settle()
         peer.transport.tell(b"\x00\x00\x00\x08\x07\x00\x00\x00junk")
-        with pytest.raises(Unreachable, match="violated the protocol: unknown header encoding 7"):
+        what = "does not speak the RocketMQ protocol" if has_answered else "is not a RocketMQ port"
+        with pytest.raises(Unreachable, match=f"b:1 {what}: unknown header encoding 7") as raised:
             await asking
+        assert isinstance(raised.value, NotRocketMQ) is not has_answered
         assert peer.transport.is_closing()
         await link.close()
 
@@ -415,7 +421,7 @@ def test_a_frame_that_is_too_large_ends_the_connection() -> None:
         asking = asyncio.create_task(link.request(1, timeout_s=5))
         await settle()
         peer.transport.tell(b"\x7f\xff\xff\xff")
-        with pytest.raises(Unreachable, match="violated the protocol"):
+        with pytest.raises(NotRocketMQ, match="is not a RocketMQ port"):
             await asking
         assert (await link.request(2, timeout_s=3)).code == 0
         await link.close()
@@ -546,6 +552,6 @@ def test_what_happens_to_a_connection_is_logged(caplog: pytest.LogCaptureFixture
     assert [(record.levelname, record.message) for record in caplog.records] == [
         ("WARNING", "cannot connect to b:1: nobody listens"),
         ("INFO", "connected to b:1"),
-        ("WARNING", "The connection to b:1 was lost: closed by the peer."),
+        ("WARNING", "b:1 closed the connection."),
         ("INFO", "connected to b:1"),
     ]

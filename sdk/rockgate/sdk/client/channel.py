@@ -16,8 +16,9 @@ from typing import Final, Protocol, TypeAlias, cast
 from rockgate.protocol.errors import ProtocolError
 from rockgate.protocol.remoting.codes import RESPONSE_FLAG
 from rockgate.protocol.remoting.command import Buffer, Command
-from rockgate.protocol.remoting.connection import Connection, Write
-from rockgate.sdk.errors import Unreachable
+from rockgate.protocol.remoting.connection import FRAME_BYTES_MAX, Connection, Write
+from rockgate.sdk.client.peer_errors import FIRST_BYTES, not_a_port
+from rockgate.sdk.errors import NotRocketMQ, Unreachable
 
 WRITE_BYTES_MAX: Final = 4 << 20
 FLUSH_COUNT: Final = 16
@@ -54,11 +55,17 @@ class Owner(Protocol):
 class Channel(asyncio.Protocol):
     """One socket. `is_ready` says that a request may leave at once."""
 
-    def __init__(self, owner: Owner, *, silence_max_s: float = 3.0) -> None:
+    def __init__(
+        self,
+        owner: Owner,
+        *,
+        silence_max_s: float = 3.0,
+        frame_bytes_max: int = FRAME_BYTES_MAX,
+    ) -> None:
         self._owner = owner
         self._silence_max_s = silence_max_s
         self._loop = asyncio.get_running_loop()
-        self._connection = Connection()
+        self._connection = Connection(frame_bytes_max=frame_bytes_max)
         self._transport: asyncio.WriteTransport | None = None
         self._answers: dict[int, tuple[Answer, float, float]] = {}
         """What waits, by number: its answer to be, its deadline, and since when it waits."""
@@ -68,6 +75,8 @@ class Channel(asyncio.Protocol):
         self._queued_count = 0
         self._queued_bytes = 0
         self._reason: Exception | None = None
+        self._first_bytes = b""
+        """How the peer began, in case it never gives an answer."""
         self._heard_at = 0.0
         self._silent_since = _NEVER
         """Since when a request that timed out has waited, if nothing came since."""
@@ -153,6 +162,8 @@ class Channel(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes of the peer's."""
+        if self.version is None and len(self._first_bytes) < FIRST_BYTES:
+            self._first_bytes = (self._first_bytes + data)[:FIRST_BYTES]
         try:
             dropped_bytes = self._connection.dropped_bytes
             commands = self._connection.receive_data(data)
@@ -174,7 +185,7 @@ class Channel(asyncio.Protocol):
                 _log.info("%s: dropped %d bytes of late responses", address, dropped)
             self._connection.raise_broken()
         except ProtocolError as broken:
-            self.close(Unreachable(f"{self._owner.address} violated the protocol: {broken}."))
+            self.close(self._broken(broken))
 
     def pause_writing(self) -> None:
         """The peer reads more slowly than we write."""
@@ -190,11 +201,23 @@ class Channel(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """It is gone."""
-        why = str(error) if error else "closed by the peer"
-        self._end(Unreachable(f"The connection to {self._owner.address} was lost: {why}."))
+        address = self._owner.address
+        why = "closed the connection" + (f": {error}" if error else "")
+        if self.version is None and self._answers:
+            why = not_a_port(address, "RocketMQ", self._first_bytes, why)
+            self._end(NotRocketMQ(f"{why}."))
+        else:
+            self._end(Unreachable(f"{address} {why}."))
         self.gone.set()
 
     # Private
+
+    def _broken(self, error: ProtocolError) -> Unreachable:
+        """What the peer sent cannot be decoded: it may never have been a RocketMQ port."""
+        address = self._owner.address
+        if self.version is None:
+            return NotRocketMQ(f"{not_a_port(address, 'RocketMQ', self._first_bytes, str(error))}.")
+        return Unreachable(f"{address} does not speak the RocketMQ protocol: {error}.")
 
     def _hear(self, *, is_whole: bool) -> None:
         """Something came. A frame that never ends is no sign of life."""

@@ -19,9 +19,10 @@ from typing import Final, TypeAlias
 
 from rockgate.protocol.remoting.codes import request_name
 from rockgate.protocol.remoting.command import Buffer, Command, Fields
-from rockgate.protocol.remoting.connection import Write, writer
+from rockgate.protocol.remoting.connection import FRAME_BYTES_MAX, Write, writer
 from rockgate.sdk.client.channel import Channel, DeadlineExceeded
 from rockgate.sdk.client.in_flight import InFlight
+from rockgate.sdk.client.peer_errors import reason_of
 from rockgate.sdk.errors import Closed, TimedOut, Unreachable
 from rockgate.sdk.hooks import RpcHook
 
@@ -55,6 +56,8 @@ class LinkSettings:
     """How long a peer may be silent while requests time out; then it is dialled again."""
     close_timeout_s: float = 1.0
     """How long closing waits for a peer to read what was written."""
+    frame_bytes_max: int = FRAME_BYTES_MAX
+    """Largest frame that is accepted; a peer that announces a larger one is left."""
 
 
 def split_address(address: str) -> tuple[str, int]:
@@ -296,7 +299,11 @@ class Link:
             raise Closed(f"The connection to {self.address} was closed.") from None
 
     async def _connect(self) -> Channel:
-        channel = Channel(self, silence_max_s=self._settings.silence_max_s)
+        channel = Channel(
+            self,
+            silence_max_s=self._settings.silence_max_s,
+            frame_bytes_max=self._settings.frame_bytes_max,
+        )
         try:
             async with asyncio.timeout(self._settings.dial_timeout_s):
                 await self._dial(lambda: channel, self._host, self._port)
@@ -319,10 +326,10 @@ class Link:
         wait = self._settings.backoff_s * 2 ** min(self._failure_count - 1, 16)
         wait = min(wait, self._settings.backoff_max_s)
         self._not_before = asyncio.get_running_loop().time() + wait
-        reason = str(failed) or type(failed).__name__
+        reason = reason_of(failed).rstrip(".")
         level = logging.WARNING if self._failure_count == 1 else logging.DEBUG
         _log.log(level, "cannot connect to %s: %s", self.address, reason)
-        return Unreachable(f"Cannot connect to {self.address}: {reason.rstrip('.')}.", wait)
+        return Unreachable(f"Cannot connect to {self.address}: {reason}.", wait)
 
     def _leave_stuck(self) -> None:
         """Something could not leave in time: a peer that reads nothing is dialled again."""

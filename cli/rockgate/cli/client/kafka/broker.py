@@ -1,8 +1,6 @@
 """One broker: dialled when it is first asked, spoken to in the newest version that both know."""
 
 import asyncio
-import os
-import re
 import socket
 from collections.abc import Awaitable, Callable
 from struct import Struct
@@ -21,6 +19,7 @@ from rockgate.protocol.kafka.messages.api_versions import (
 )
 from rockgate.protocol.kafka.schema import declaration_of, decode, encode_buffers
 from rockgate.protocol.kafka.versions import NO_VERSIONS, Versions
+from rockgate.sdk.client.peer_errors import reason_of
 
 T = TypeVar("T")
 Dial = Callable[[Callable[[], Link], Address], Awaitable[Link]]
@@ -190,12 +189,3 @@ def _key_of(request: Any) -> ApiKey:
     key = declaration_of(type(request)).key
     assert key is not None, request
     return key
-
-
-def reason_of(error: OSError) -> str:
-    """Asyncio's own texts say which call failed; the number says why."""
-    number = error.errno
-    if number is None and (found := re.search(r"\[Errno (\d+)\]", str(error))):
-        # Several addresses of one name failed; their reasons are rarely different ones.
-        number = int(found[1])
-    return os.strerror(number).lower() if number is not None else str(error)

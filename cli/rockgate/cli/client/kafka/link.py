@@ -9,10 +9,10 @@ from collections import deque
 from typing import Final, cast
 
 from rockgate.cli.client.kafka.errors import NotKafka, Unreachable
-from rockgate.cli.client.kafka.strangers import FIRST_BYTES, not_a_port
 from rockgate.protocol.kafka.connection import Buffer, ClientConnection, Response
 from rockgate.protocol.kafka.errors import ProtocolError
 from rockgate.protocol.kafka.keys import ApiKey
+from rockgate.sdk.client.peer_errors import FIRST_BYTES, not_a_port
 
 ANSWER_BYTES_MAX: Final = 512 << 20
 """No answer to what this client asks comes near; a larger length is no Kafka at all."""

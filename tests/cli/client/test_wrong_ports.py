@@ -102,3 +102,25 @@ async def test_a_port_that_takes_connections_and_says_nothing_is_told_too() -> N
         with pytest.raises(NotKafka, match="it is busy, or not a Kafka port"):
             await broker.connect()
         broker.close()
+
+
+async def test_nobody_at_a_port_is_the_same_sentence_on_both_wires() -> None:
+    async with listening(saying(b"")) as address:
+        pass
+    sentence = f"Cannot connect to {address}: connection refused."
+    assert str(await kafka_error(address)) == sentence
+    assert str(await rocketmq_error(address)) == sentence
+
+
+async def test_a_connection_that_failed_is_not_tried_again() -> None:
+    failures = []
+    async with (
+        listening(saying(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as address,
+        RemotingConnection(address, timeout_s=5) as remoting,
+    ):
+        for _ in range(2):
+            with pytest.raises(NotRocketMQ) as raised:
+                code = RequestCode.LIST_DEAD_LETTER_QUEUES
+                await remoting.ask(code, ListDeadLettersHeader(), DeadLetterQueues)
+            failures.append(str(raised.value))
+    assert failures == [f"{address} is not a RocketMQ port: an HTTP server answers there."] * 2
