@@ -15,7 +15,7 @@ from tests.gateway.transcode.strategies import batches, texts
 from tests.store.reading import entries
 from tests.world import NOW_MS
 
-from rockgate.gateway.transcode.batches import Transcoding
+from rockgate.gateway.transcode.batches import BatchCache, Transcoding
 from rockgate.gateway.transcode.compressed_bodies import INFLATED_BYTES_MAX
 from rockgate.gateway.transcode.dictionary import read_message
 from rockgate.gateway.transcode.messages import Messages
@@ -267,3 +267,22 @@ def test_times_that_are_too_far_apart_are_of_two_batches(ends: tuple[int, int]) 
     )
     batch, count = Transcoding().batch(QUEUE, run[1:], 3)
     assert [(r.timestamp, r.value) for r in read_records(batch)] == [(ends[1], b"second")]
+
+
+# Batches that were made
+
+
+def test_a_batch_that_was_made_is_cached_with_the_offset_behind_it() -> None:
+    cache = BatchCache(30, batch_bytes_min=5)
+    for position in (1, 2, 3):
+        cache.put(position, bytearray(10), position + 100)
+    assert cache.get(1) == (bytearray(10), 101)
+    cache.put(4, bytearray(10), 104)
+    assert [position for position in (1, 2, 3, 4) if cache.get(position) is not None] == [1, 3, 4]
+
+
+def test_batches_that_are_small_or_larger_than_the_bound_are_not_cached() -> None:
+    cache = BatchCache(30, batch_bytes_min=5)
+    cache.put(1, bytearray(4), 2)
+    cache.put(2, bytearray(31), 3)
+    assert (cache.get(1), cache.get(2)) == (None, None)

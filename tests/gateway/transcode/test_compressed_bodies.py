@@ -130,7 +130,7 @@ async def test_opened_bodies_are_kept_within_a_bound_the_last_one_always(
     for position in range(3):
         opening.body(QUEUE, position, BOMB, ZLIB)
         await until(lambda wanted=position + 1: len(told) == wanted, "it is open")  # type: ignore[misc]  # bound now
-        assert opening.size == len(LARGE)
+        assert opening.cache.size == len(LARGE)
         assert opening.body(QUEUE, position, BOMB, ZLIB) == LARGE
     assert opening.body(QUEUE, 0, BOMB, ZLIB) is None
     await until(lambda: len(told) == 4, "it is opened again")
@@ -186,5 +186,5 @@ async def test_in_a_session_a_body_that_was_opened_between_two_fetches_is_news(
     threads.may_go.clear()
     assert fetcher.fetch({}, session=(session, 1)).sizes.get(ONE, 0) == 0
     threads.may_go.set()
-    await until(lambda: world.opening.size, "it is open")
+    await until(lambda: world.opening.cache.size, "it is open")
     assert fetcher.fetch({}, session=(session, 2)).offsets() == [0]

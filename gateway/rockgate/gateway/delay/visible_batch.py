@@ -13,8 +13,8 @@ from functools import partial
 from typing import Final
 
 from rockgate.gateway.batches.threads import BatchThreads
-from rockgate.gateway.delay.cache import PositionCache
 from rockgate.gateway.delay.headers import open_batch, open_politely
+from rockgate.gateway.runtime.bounded_cache import BoundedCache
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import DELAYED
 from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
@@ -38,7 +38,7 @@ class VisibleBatches:
     ) -> None:
         self._lookup = lookup
         self._threads = threads or BatchThreads()
-        self._kept: PositionCache[Buffer] = PositionCache(bytes_max)
+        self._kept: BoundedCache[int, Buffer] = BoundedCache(bytes_max)
 
     def batch(self, found: Slice, later: list[Place] | None) -> Buffer | None:
         """Return what is shown of a marked entry; None if it was noted in `later`.

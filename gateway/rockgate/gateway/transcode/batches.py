@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from itertools import chain, repeat
 from typing import Final
 
-from rockgate.gateway.transcode.cache import BatchCache
+from rockgate.gateway.runtime.bounded_cache import BoundedCache
 from rockgate.gateway.transcode.compressed_bodies import INFLATED_BYTES_MAX, CompressedBodies
 from rockgate.gateway.transcode.dictionary import KEYS, OWN, read_message
 from rockgate.protocol import entry as envelope
@@ -46,6 +46,7 @@ COMPRESSED_BODY: Final = b"__ROCKETMQ_COMPRESSED"
 """Header of a record whose value is a compressed body that cannot be opened: its flags."""
 
 KEPT_BYTES_MAX: Final = 32 << 20
+BATCH_BYTES_MIN: Final = 64 << 10
 """Of batches that were made: the next reader of the same messages gets them as they are."""
 
 _STORES_OWN: Final = frozenset((TOPIC_ID, MAX_MS, EPOCH))
@@ -86,6 +87,26 @@ _ID_NAME: Final = _varint(_ID_SIZE - 1) + _ID[:-1]
 
 def _of(value: int) -> bytes:
     return _VARINTS[value] if 0 <= value < _VARINT_COUNT else _varint(value)
+
+
+class BatchCache:
+    """Record batches made of messages, by the position of the first message.
+
+    A small batch is not cached: it is what was there when it was made, and soon there is more.
+    """
+
+    def __init__(self, bytes_max: int, *, batch_bytes_min: int = BATCH_BYTES_MIN) -> None:
+        self._bytes_max = bytes_max
+        self._batch_bytes_min = batch_bytes_min
+        self._cache: BoundedCache[int, tuple[bytearray, int]] = BoundedCache(bytes_max)
+        self.get = self._cache.get
+        """Returns a batch and the offset behind it, or None."""
+
+    def put(self, position: int, batch: bytearray, next_offset: int) -> None:
+        """Cache a batch, unless it is small or larger than the whole bound."""
+        size = len(batch)
+        if self._batch_bytes_min <= size <= self._bytes_max:
+            self._cache.put(position, (batch, next_offset), size)
 
 
 class Transcoding:

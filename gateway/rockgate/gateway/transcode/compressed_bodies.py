@@ -8,11 +8,11 @@ it, whoever waits for the queue is told that the queue has changed.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from rockgate.gateway.runtime.bounded_cache import BoundedCache
 from rockgate.protocol.remoting.compression import SIZE_MAX, Compression, decompress
 from rockgate.protocol.remoting.errors import ContentTooLarge, MalformedContent
 from rockgate.store.api.queues import Queue
@@ -36,13 +36,10 @@ class CompressedBodies:
         kept_bytes_max: int = KEPT_BYTES_MAX,
     ) -> None:
         self._on_opened = on_opened
-        self._kept_bytes_max = kept_bytes_max
-        self._kept: OrderedDict[int, bytes | MalformedContent] = OrderedDict()
+        self.cache: BoundedCache[int, bytes | MalformedContent] = BoundedCache(kept_bytes_max)
         self._asked: dict[int, Queue] = {}
         self._waiting: dict[int, tuple[bytes | memoryview, Compression]] = {}
         self._under_way = 0
-        self.size = 0
-        """Bytes of all that is kept."""
 
     def body(
         self, queue: Queue, position: int, data: bytes | memoryview, kind: Compression
@@ -51,9 +48,8 @@ class CompressedBodies:
 
         Raises MalformedContent if it cannot be opened.
         """
-        kept = self._kept.get(position)
+        kept = self.cache.get(position)
         if kept is not None:
-            self._kept.move_to_end(position)
             if isinstance(kept, MalformedContent):
                 raise kept
             return kept
@@ -82,17 +78,10 @@ class CompressedBodies:
         queue = self._asked.pop(position)
         if future.cancelled():
             return
-        self._keep(position, future.result())
+        opened = future.result()
+        self.cache.put(position, opened, _size(opened))
         self._begin()
         self._on_opened(queue)
-
-    def _keep(self, position: int, opened: bytes | MalformedContent) -> None:
-        """Keep the newest, even if it is larger than the bound: somebody comes back for it."""
-        self._kept[position] = opened
-        self.size += _size(opened)
-        while self.size > self._kept_bytes_max and len(self._kept) > 1:
-            _, oldest = self._kept.popitem(last=False)
-            self.size -= _size(oldest)
 
 
 def _try(data: bytes | memoryview, kind: Compression) -> bytes | MalformedContent:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from rockgate.gateway.batches.threads import BatchThreads
-from rockgate.gateway.transcode.cache import MessageCache
+from rockgate.gateway.runtime.bounded_cache import BoundedCache
 from rockgate.gateway.transcode.messages import Accepts, AcceptsCode, Cut, Messages, Origin
 from rockgate.protocol.entry import body_of
 from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
@@ -32,7 +32,7 @@ class Transcoder:
         threads: BatchThreads | None = None,
     ) -> None:
         self._is_aborted = is_aborted
-        self.cache = MessageCache(cache_bytes_max)
+        self.cache: BoundedCache[int, Messages] = BoundedCache(cache_bytes_max)
         self._message_bytes_max = message_bytes_max
         self.threads = threads or BatchThreads()
 
@@ -131,12 +131,12 @@ class Transcoder:
             self._report(found, opened)
         else:
             messages = opened
-        self.cache.put(found.unit.position, messages)
+        self.cache.put(found.unit.position, messages, messages.size)
         return messages
 
     def _keep(self, found: Slice, messages: Messages) -> None:
         """Count what was made of it meanwhile."""
-        self.cache.put(found.unit.position, messages)
+        self.cache.put(found.unit.position, messages, messages.size)
         if messages.damage is not None:
             self._report(found, messages.damage)
 

@@ -87,8 +87,8 @@ def test_filters_are_kept_within_bytes() -> None:
     assert filters.of("TAG", "A || B") is first
     for number in range(50):
         filters.of("SQL92", f"{LARGE} OR no = {number}")
-        assert filters.size <= 3 << 20
-    assert 0 < len(filters) < 4
+        assert filters.cache.size <= 3 << 20
+    assert 0 < len(filters.cache) < 4
     assert filters.of("TAG", "A || B") is not first
 
 

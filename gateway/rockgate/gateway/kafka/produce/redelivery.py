@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from rockgate.gateway.delay.cache import PositionCache
 from rockgate.gateway.delay.headers import NAMES, Opened, open_batch, open_politely
 from rockgate.gateway.kafka.configs.topic_settings import SettingsCache, TopicSettings
+from rockgate.gateway.runtime.bounded_cache import BoundedCache
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import INDEXED, body_of
 from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
@@ -77,7 +77,7 @@ class Redelivering:
         self._settings = settings
         self._seconds = seconds
         self._until = 0.0
-        self._kept: PositionCache[Opened] = PositionCache(CACHE_BYTES)
+        self._kept: BoundedCache[int, Opened] = BoundedCache(CACHE_BYTES)
         self._ready: dict[int, Known] = {}
         """Batches of the items at hand, by position."""
         self._made: dict[tuple[int, int], _Made] = {}

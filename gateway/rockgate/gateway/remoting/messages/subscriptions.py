@@ -7,11 +7,11 @@ so much of that and no more: it answers with what it has found, and the next goe
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.runtime.bounded_cache import BoundedCache
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import parse_properties
 from rockgate.protocol.remoting.codes import ResponseCode
@@ -78,28 +78,20 @@ class Filters:
     """Filters that were asked for lately, within a bound of bytes."""
 
     def __init__(self, bytes_max: int = CACHE_BYTES_MAX) -> None:
-        self._bytes_max = bytes_max
-        self._kept: OrderedDict[tuple[str, str], tuple[Filter, int]] = OrderedDict()
-        self.size = 0
-
-    def __len__(self) -> int:
-        return len(self._kept)
+        self.cache: BoundedCache[tuple[str, str], Filter] = BoundedCache(bytes_max)
 
     def of(self, kind: str, expression: str) -> Filter:
         """The filter of a subscription; SUBSCRIPTION_PARSE_FAILED says what is wrong with it."""
+        if expression == ALL and kind == TAG:
+            # What most groups subscribe to needs no lookup.
+            return EVERYTHING
         key = (kind, expression)
-        found = self._kept.get(key)
+        found = self.cache.get(key)
         if found is not None:
-            self._kept.move_to_end(key)
-            return found[0]
+            return found
         made, size = _compiled(kind, expression.strip())
         # What was asked is kept with it, and a text takes up to four bytes a character.
-        size += 4 * len(expression) + TAG_BYTES
-        self._kept[key] = (made, size)
-        self.size += size
-        while self.size > self._bytes_max:
-            _, (_, gone) = self._kept.popitem(last=False)
-            self.size -= gone
+        self.cache.put(key, made, size + 4 * len(expression) + TAG_BYTES)
         return made
 
 
