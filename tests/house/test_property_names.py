@@ -33,3 +33,7 @@ def test_the_gateway_spells_none_of_them() -> None:
 @pytest.mark.parametrize("line", ['A = "REAL_TOPIC"', 'A = b"%bREAL_QID\\x01%d"'])
 def test_a_name_is_noticed(line: str) -> None:
     assert spelled(ast.parse(line)) == [1]
+
+
+def test_all_that_delay_a_message_are_found_by_one_part_of_their_names() -> None:
+    assert all(properties.DELAYING_PART in name for name in properties.DELAYING)

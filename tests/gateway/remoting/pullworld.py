@@ -11,8 +11,7 @@ from tests.gateway.fakes import HandClock, turns
 from tests.gateway.remoting.world import Everybody, FakeCaller, RemotingWorld
 
 from rockgate.gateway.remoting.groups.clients import Clients
-from rockgate.gateway.remoting.groups.offsets import ConsumerOffsets
-from rockgate.gateway.remoting.groups.resets import Resets
+from rockgate.gateway.remoting.groups.offsets import ConsumerOffsets, Resets
 from rockgate.gateway.remoting.groups.settings import GroupSettings
 from rockgate.gateway.remoting.messages.long_polls import LongPolls
 from rockgate.gateway.remoting.messages.puller import Puller

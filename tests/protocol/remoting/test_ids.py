@@ -4,10 +4,10 @@ from hypothesis import strategies as st
 from tests.budget import budget
 
 from rockgate.protocol.remoting.errors import MalformedContent
+from rockgate.protocol.remoting.hot.answers import OffsetMessageIds
 from rockgate.protocol.remoting.ids import (
     POSITION_MASK,
     RECORD_INDEX_MAX,
-    OffsetMessageIds,
     UniqueIds,
     client_id,
     offset_message_id,

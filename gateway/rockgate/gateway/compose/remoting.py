@@ -27,8 +27,7 @@ from rockgate.gateway.remoting.admin.halves import HalfAdmin
 from rockgate.gateway.remoting.admin.resent import Resent
 from rockgate.gateway.remoting.groups.clients import Clients
 from rockgate.gateway.remoting.groups.locks import Locks
-from rockgate.gateway.remoting.groups.offsets import ConsumerOffsets
-from rockgate.gateway.remoting.groups.resets import Resets
+from rockgate.gateway.remoting.groups.offsets import ConsumerOffsets, Resets
 from rockgate.gateway.remoting.groups.settings import GroupSettings
 from rockgate.gateway.remoting.messages.check_back import Checking
 from rockgate.gateway.remoting.messages.delay import Delays

@@ -7,10 +7,6 @@ the client that sends: address, process, a number for the class loader, time and
 """
 
 import struct
-import sys
-from array import array
-from binascii import hexlify
-from collections.abc import Sequence
 from typing import Final
 
 from rockgate.protocol.remoting.errors import MalformedContent
@@ -26,27 +22,6 @@ _TAIL: Final = struct.Struct(">IQ")
 def offset_message_id(address: bytes, port: int, place: int) -> str:
     """The id of the message at a place of the broker with this address (4 or 16 bytes)."""
     return (address + _TAIL.pack(port, place)).hex().upper()
-
-
-class OffsetMessageIds:
-    """Writes offset message ids of one broker, whose packed address and port are given."""
-
-    __slots__ = ("_host",)
-
-    def __init__(self, host: bytes) -> None:
-        self._host = host.hex().upper().encode()
-
-    def one(self, position: int) -> bytes:
-        """The id of the message at a position."""
-        return b"%b%016X" % (self._host, position)
-
-    def all(self, positions: Sequence[int]) -> bytes:
-        """Those of several, with commas between."""
-        numbers = array("Q", positions)
-        if sys.byteorder == "little":
-            numbers.byteswap()
-        digits = hexlify(numbers, ",", numbers.itemsize).upper()
-        return self._host + digits.replace(b",", b"," + self._host)
 
 
 def parse_offset_message_id(text: str) -> tuple[bytes, int, int]:

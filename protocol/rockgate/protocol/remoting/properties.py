@@ -50,6 +50,8 @@ DELAYING: Final = frozenset(
     (DELAY_LEVEL, TIMER_DELAY_MS, TIMER_DELAY_S, TIMER_DELIVER_MS, START_DELIVER_TIME)
 )
 """Any of these makes a message wait for its time."""
+DELAYING_PART: Final = "DEL"
+"""What all of these contain, and few other properties: most messages need no second look."""
 
 # What rockgate adds to messages that were given back; docs/internals/retry.md has the table.
 RETRY_QUEUE: Final = "__RETRY_QUEUE"

@@ -3,8 +3,7 @@
 import pytest
 from tests.gateway.remoting.world import Everybody, RemotingWorld
 
-from rockgate.gateway.remoting.groups.offsets import ConsumerOffsets
-from rockgate.gateway.remoting.groups.resets import Resets
+from rockgate.gateway.remoting.groups.offsets import ConsumerOffsets, Resets
 
 
 class OffsetWorld(RemotingWorld):

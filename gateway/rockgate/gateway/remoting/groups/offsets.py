@@ -4,14 +4,20 @@ A commit that nobody waits for is kept aside and appended within a second; one t
 appended, and flushed where the setting says so, before it is answered. A lower offset is taken,
 with a warning: a group may be set back, or two of its members think that a queue is theirs. A group
 that has Kafka members is theirs to commit for.
+
+A consumer keeps its own position: it would go on from there and commit that after its group was
+reset. So members are told by the next pull of the queue: PULL_OFFSET_MOVED with the new offset,
+after which RocketMQ's clients drop what they hold of the queue and start there. Until then what
+they commit for it is ignored. RocketMQ 5's brokers do the same. Pending resets are in memory only:
+the new offset itself is committed, and members that return later read it from there.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Protocol
 
-from rockgate.gateway.remoting.groups.resets import Resets
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.runtime.quoting import shown
 from rockgate.protocol.remoting.codes import ResponseCode
@@ -20,6 +26,38 @@ from rockgate.store.api.queues import Queue
 from rockgate.store.api.topics import Topic
 
 log = logging.getLogger(__name__)
+
+
+Key = tuple[str, bytes, int]
+"""A group in the store's form, a topic's id, a queue."""
+
+
+class Resets:
+    """Offsets that members are still to be told of."""
+
+    def __init__(self, wake: Callable[[Queue], None]) -> None:
+        self._wake = wake
+        self.pending: dict[Key, int] = {}
+        """Pulls look whether there are any, and nearly always there are none."""
+
+    def set(self, group: str, queue: Queue, offset: int) -> None:
+        """Let the next pull of a group at a queue be told an offset; one that waits is woken."""
+        self.pending[group, queue.topic_id, queue.queue_id] = offset
+        self._wake(queue)
+
+    def is_pending(self, group: str, queue: Queue) -> bool:
+        """Whether a group's member at a queue has not been told yet."""
+        return (group, queue.topic_id, queue.queue_id) in self.pending
+
+    def take(self, group: str, queue: Queue) -> int | None:
+        """Return what is to be told, once; None if there is nothing."""
+        return self.pending.pop((group, queue.topic_id, queue.queue_id), None)
+
+    def forget(self, group: str) -> None:
+        """The last member of a group is gone: nobody is left to be told."""
+        if self.pending:
+            for key in [key for key in self.pending if key[0] == group]:
+                del self.pending[key]
 
 
 class Owners(Protocol):
@@ -55,7 +93,7 @@ class ConsumerOffsets:
         self.check_owner(group)
         if offset < 0:
             raise Refused(ResponseCode.INVALID_PARAMETER, f"Offset {offset} must not be negative.")
-        if self.resets and self.resets.is_pending(group, queue):
+        if self.resets.pending and self.resets.is_pending(group, queue):
             # It comes from where the group was before somebody set it elsewhere.
             return
         known = self._progress.fetch(group, queue.topic_id, queue.queue_id)

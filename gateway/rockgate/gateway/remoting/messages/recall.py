@@ -26,13 +26,8 @@ class Handle(NamedTuple):
     offset: int
 
 
-def make_handle(
-    topic: str, broker: str, properties: str | None, offset: int, store_ms: int
-) -> str | None:
+def make_handle(topic: str, broker: str, properties: str, offset: int, store_ms: int) -> str | None:
     """Return the handle of a message that was sent; None if it does not wait for a time."""
-    # All of the names have the three letters: most messages need no second look.
-    if not properties or "DEL" not in properties:
-        return None
     if not any(name in properties for name in _TIMES):
         return None
     found = parse_properties(properties.encode("utf-8", "surrogatepass"))

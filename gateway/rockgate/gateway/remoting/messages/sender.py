@@ -45,7 +45,7 @@ from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.compression import KIND_MASK
 from rockgate.protocol.remoting.headers.send import SendHeader, SendHeaderV2
 from rockgate.protocol.remoting.message import decode_batch
-from rockgate.protocol.remoting.properties import DELAYING
+from rockgate.protocol.remoting.properties import DELAYING, DELAYING_PART
 from rockgate.store.api.append import NOTHING_ELSE, Appended, AppendedMessages, Appender, Draft
 from rockgate.store.api.queues import Queue, Queues
 from rockgate.store.api.topics import WRITE, Topic
@@ -56,6 +56,7 @@ CLIENT_FLAGS = COMPRESSED | MULTI_TAGS | KIND_MASK
 """The bits of sysFlag that are the client's to set: the others say how an entry lies here."""
 _TRANSACTION = TRANSACTION_ROLLBACK
 _new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
+_DELAYING_PART = DELAYING_PART.encode()
 _DELAYING = tuple(sorted(name.encode() for name in DELAYING))
 _NO_WAIT = b"WAIT\x01false"
 _ENDS = {b"\x02", b""}
@@ -76,8 +77,7 @@ def classify(sys_flag: int, properties: bytes) -> MessageKind:
     """Tell the kinds apart, by what the client set."""
     if sys_flag & _TRANSACTION == TRANSACTION_PREPARED:
         return MessageKind.HALF
-    if b"DEL" not in properties:
-        # All of the names below have it: most messages need no second look.
+    if _DELAYING_PART not in properties:
         return MessageKind.ORDINARY
     is_delayed = any(get_property(properties, name) is not None for name in _DELAYING)
     return MessageKind.DELAYED if is_delayed else MessageKind.ORDINARY
@@ -260,8 +260,8 @@ def _checked(messages: Contents) -> Contents:
         raise Refused(ResponseCode.MESSAGE_ILLEGAL, "A message of the batch has an empty body.")
     _check_size(max(map(len, properties), default=0), SIZE_MAX)
     joined = b"".join(properties)
-    # All names of delays have it: as a rule one look is enough for all of them.
-    if b"DEL" in joined and any(
+    # As a rule one look is enough for all of them.
+    if _DELAYING_PART in joined and any(
         classify(0, each) is not MessageKind.ORDINARY for each in properties
     ):
         raise _not_in_batches()

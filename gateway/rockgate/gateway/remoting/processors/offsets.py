@@ -10,7 +10,7 @@ Behaviour
 - 208 is about one group, in one topic or in all; 317 about every group in every topic that it
   reads, as far as ROWS_MAX queues. What goes over many queues lets others have their turn.
 - 222 sets every queue of a topic to a time, or one to an offset. Without force a group is only set
-  back. Living members hear of it by their next pulls (`remoting.resets`).
+  back. Living members hear of it by their next pulls (`groups.offsets.Resets`).
 
 Departs from RocketMQ
 - A queue that its topic does not have is SYSTEM_ERROR; RocketMQ tells 0 of it, and keeps progress.

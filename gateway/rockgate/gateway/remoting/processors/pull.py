@@ -130,7 +130,7 @@ class Pulls:
             size_max = min(size_max, header.max_msg_bytes)
         if header.sys_flag & COMMIT_OFFSET and header.commit_offset >= 0:
             self._commit(header, group, queue)
-        if self._offsets.resets:
+        if self._offsets.resets.pending:
             moved = self._moved(group, queue)
             if moved is not None:
                 return _answer(command, moved)
@@ -169,7 +169,7 @@ class Pulls:
     def look(self, pull: _WaitingPull, *, is_last: bool) -> Frame | asyncio.Future[Reply] | None:
         """The answer to a pull that waits, if there is one now."""
         command, queue = pull.command, pull.queue
-        if self._offsets.resets and (moved := self._moved(pull.group, queue)) is not None:
+        if self._offsets.resets.pending and (moved := self._moved(pull.group, queue)) is not None:
             return _answer(command, moved)
         found = self._puller.pull(queue, pull.offset, pull.wanted, pull.count_max, pull.size_max)
         if not isinstance(found, Pulled):

@@ -40,8 +40,8 @@ from rockgate.protocol.remoting.headers.send import (
     SendHeaderV2,
     SentHeader,
 )
-from rockgate.protocol.remoting.hot.answers import sent
-from rockgate.protocol.remoting.ids import OffsetMessageIds
+from rockgate.protocol.remoting.hot.answers import OffsetMessageIds, sent
+from rockgate.protocol.remoting.properties import DELAYING_PART
 from rockgate.store.api.append import Appended, AppendedMessages
 from rockgate.store.api.clock import Clock
 
@@ -104,9 +104,12 @@ class Sends:
         return [self._sent(command, header, appended)]
 
     def _answer(self, command: Command, header: Header, appended: Appended) -> Reply:
-        """Say where one message lies; one that waits for a time can be taken back."""
+        """Say where one message lies; one that waits for a time can be recalled."""
+        properties = header.properties
+        if not properties or DELAYING_PART not in properties:
+            return [self._sent(command, header, appended)]
         handle = make_handle(
-            header.topic, self._broker_name, header.properties, appended.offset, appended.store_ms
+            header.topic, self._broker_name, properties, appended.offset, appended.store_ms
         )
         if handle is None:
             return [self._sent(command, header, appended)]

@@ -32,7 +32,7 @@ def group_of(name: str) -> str:
             ResponseCode.INVALID_PARAMETER,
             f"Group name {name!r} contains a dot; its name in RocketMQ is {to_rocketmq(name)!r}.",
         )
-    return to_store(name)
+    return to_store(name) if "|" in name else name
 
 
 def check_topic(name: str) -> None:

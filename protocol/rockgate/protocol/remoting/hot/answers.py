@@ -6,6 +6,10 @@ a test's business.
 """
 
 import struct
+import sys
+from array import array
+from binascii import hexlify
+from collections.abc import Sequence
 from typing import Final
 
 from rockgate.protocol.remoting.codes import VERSION, Language
@@ -34,6 +38,27 @@ _PULLED: Final = (
 )
 _FIXED: Final = struct.Struct(">hBhii")
 _I32: Final = struct.Struct(">i")
+
+
+class OffsetMessageIds:
+    """Writes offset message ids of one broker, whose packed address and port are given."""
+
+    __slots__ = ("_host",)
+
+    def __init__(self, host: bytes) -> None:
+        self._host = host.hex().upper().encode()
+
+    def one(self, position: int) -> bytes:
+        """The id of the message at a position."""
+        return b"%b%016X" % (self._host, position)
+
+    def all(self, positions: Sequence[int]) -> bytes:
+        """Those of several, with commas between."""
+        numbers = array("Q", positions)
+        if sys.byteorder == "little":
+            numbers.byteswap()
+        digits = hexlify(numbers, ",", numbers.itemsize).upper()
+        return self._host + digits.replace(b",", b"," + self._host)
 
 
 def sent(
