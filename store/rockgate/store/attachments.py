@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Protocol, TypedDict
 
 from rockgate.store.delay.delivery import Deliveries
+from rockgate.store.delay.fold import Delay
 from rockgate.store.delay.given import Records, Redeliver
 from rockgate.store.keys.keyindex import KeyIndex
 from rockgate.store.log.flusher import Flusher
@@ -23,6 +24,8 @@ class Attachments(TypedDict, total=False):
     """Says what becomes of a message that waited; without it nothing is delivered."""
     records: Records
     """Says what becomes of records of a batch that waited."""
+    on_sooner: Callable[[], None]
+    """Told when something is scheduled that is due before whoever delivers looks next."""
     on_append: Callable[[QueueView], None]
     """Told of every queue that got something."""
     on_flushed: Callable[[int], None]
@@ -37,6 +40,7 @@ class Parts(Protocol):
     """The parts of a store that call others."""
 
     deliveries: Deliveries
+    delay: Delay
     appender: Appender
     flusher: Flusher
     keys: KeyIndex | None
@@ -52,6 +56,8 @@ def attach(parts: Parts, taken: set[str], given: Attachments) -> None:
         parts.deliveries.redeliver = given["redeliver"]
     if "records" in given:
         parts.deliveries.records = given["records"]
+    if "on_sooner" in given:
+        parts.delay.on_sooner = given["on_sooner"]
     if "on_append" in given:
         parts.appender.on_append = given["on_append"]
     if "on_flushed" in given:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from tests.gateway.fakes import HandClock
 
@@ -19,7 +17,6 @@ class Schedule:
         self.steps = 0
         self.fails = False
         self.looks_at_ms = 0
-        self.on_sooner: Callable[[], None] = lambda: None
         self.delivering = Delivering(self, self, self.clock)
         self.clock.advance(0)
 
@@ -27,7 +24,7 @@ class Schedule:
         due_ms = self.now_ms() + wait_ms
         self.due_ms.append(due_ms)
         if due_ms < self.looks_at_ms:
-            self.on_sooner()
+            self.delivering.sooner()
 
     def now_ms(self) -> int:
         return round(self.clock.now * 1_000)
@@ -88,7 +85,7 @@ def test_what_is_past_comes_at_the_next_millisecond() -> None:
 def test_while_much_is_due_steps_follow_at_once() -> None:
     schedule = Schedule()
     schedule.due_ms = [schedule.now_ms() + 50] * 40
-    schedule.on_sooner()
+    schedule.delivering.sooner()
     schedule.clock.advance(0.051)
     assert len(schedule.came_ms) == 40
 

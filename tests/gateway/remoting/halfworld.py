@@ -12,6 +12,8 @@ from rockgate.gateway.remoting.groups.clients import Client, Clients
 from rockgate.gateway.remoting.messages.check_back import Checking
 from rockgate.gateway.remoting.messages.halves import Halves
 from rockgate.gateway.remoting.server.config import RemotingConfig
+from rockgate.store.api.append import Draft, Intake
+from rockgate.store.api.queues import Queue
 from rockgate.store.config import StoreConfig
 from rockgate.store.half.fold import MESSAGES, HalfMessages
 from rockgate.store.state.fold import Fold, Journal
@@ -40,7 +42,12 @@ class HalfWorld(RemotingWorld):
         for name in SYSTEM:
             self.ensure(name)
         self.clients = Clients(Everybody(), 10**9)
-        self.halves = Halves(store=self.store, halves=self.undecided, durability=self.durability)
+        self.halves = Halves(
+            store=self.store,
+            halves=self.undecided,
+            durability=self.durability,
+            place=self.place,
+        )
         self.checking = Checking(
             halves=self.halves,
             undecided=self.undecided,
@@ -52,6 +59,10 @@ class HalfWorld(RemotingWorld):
         )
         self.store.retention.keep(self.undecided)
         self._callers = 0
+
+    def place(self, queue: Queue, draft: Draft) -> list[Intake]:
+        """Where a half message goes that is committed: to its queue."""
+        return [Intake(queue, draft)]
 
     def producer(self, group: str = "payers") -> FakeCaller:
         """Connect a producer of a group."""

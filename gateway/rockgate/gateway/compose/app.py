@@ -121,6 +121,7 @@ def _keep_up(
         steps.add(name, step)
     resources.callback(Ticking(lambda: store.upkeep() | steps.run(), loop).stop)
     delivering = Delivering(store.deliveries, store.delay, loop)
+    store.attach(on_sooner=delivering.sooner)
     resources.callback(delivering.stop)
     return UpkeepSource(store.steps, steps, delivering)
 

@@ -120,7 +120,9 @@ class RemotingAssembly:
         remoting = config.remoting
         self.topics = _book(store, config)
         tenancy = GroupOwnership(groups)
-        self.clients = Clients(tenancy, remoting.client_expiry_ms)
+        self.clients = Clients(
+            tenancy, remoting.client_expiry_ms, asyncio.get_running_loop().call_soon
+        )
         self._folds = folds
         self._known = KnownGroups(store, self.clients, folds.settings, groups)
         resets = Resets(waiting.wake_changed)
@@ -144,10 +146,7 @@ class RemotingAssembly:
             asks=self.clients.asks,
         )
         self.locks = Locks(remoting.lock_expiry_ms)
-        self.clients.notices.later = asyncio.get_running_loop().call_soon
         self.polls = LongPolls(remoting.waiting_pulls_max, remoting.waiting_bytes_max)
-        self.halves = Halves(store=store, halves=folds.halves, durability=self.durability)
-        self.sender.on_kind[MessageKind.HALF] = self.halves.prepare
         self.delays = Delays(
             store=store,
             durability=self.durability,
@@ -155,7 +154,13 @@ class RemotingAssembly:
             delay_ms_max=remoting.delay_ms_max,
         )
         self.sender.on_kind[MessageKind.DELAYED] = self.delays.take
-        self.halves.place = self.delays.place
+        self.halves = Halves(
+            store=store,
+            halves=folds.halves,
+            durability=self.durability,
+            place=self.delays.place,
+        )
+        self.sender.on_kind[MessageKind.HALF] = self.halves.prepare
         self.retries = Retries(
             topics=self.topics,
             queues=store.queues,

@@ -9,7 +9,7 @@ with thousands a second, one at a time, the server would do little but wake them
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Protocol
 
 from rockgate.gateway.net.clock import Clock, Timer
@@ -45,7 +45,6 @@ class Schedule(Protocol):
     """What waits."""
 
     looks_at_ms: int
-    on_sooner: Callable[[], None]
 
 
 class Delivering:
@@ -58,18 +57,19 @@ class Delivering:
         self._failures = 0
         """How often a step failed since one last did not."""
         self._failed_count = 0
+        self._is_stopped = False
         self._timer: Timer
         self._set(0)
-        schedule.on_sooner = self._sooner
 
     def stop(self) -> None:
         """Deliver no more."""
-        self._schedule.on_sooner = lambda: None
+        self._is_stopped = True
         self._timer.cancel()
 
-    def _sooner(self) -> None:
-        if self._schedule.looks_at_ms <= self._deliveries.now_ms():
-            return  # a step is on its way
+    def sooner(self) -> None:
+        """Look earlier: something was scheduled that is due before the next look."""
+        if self._is_stopped or self._schedule.looks_at_ms <= self._deliveries.now_ms():
+            return  # or a step is on its way
         self._timer.cancel()
         self._set(max(1, self._deliveries.wait_ms()))
 

@@ -41,7 +41,7 @@ class CommittedOffsets(Protocol):
 class Progress(CommittedOffsets, Protocol):
     """What groups have committed, and the only way to change it."""
 
-    on_removed: Callable[[Sequence[Removed]], None]
+    on_removed: list[Callable[[Sequence[Removed]], None]]
     """Told of what somebody removes: offsets that do not count yet are to go with it."""
 
     def commit(self, group: str, commits: Iterable[Commit], *, acknowledged: bool = True) -> None:

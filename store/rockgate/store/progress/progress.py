@@ -75,7 +75,7 @@ class Progress(CommittedOffsets):
         self._clock = clock
         self._coalesce_ms = coalesce_ms
         self._next_round_ms = 0
-        self.on_removed: Callable[[Sequence[Removed]], None] = lambda removals: None
+        self.on_removed: list[Callable[[Sequence[Removed]], None]] = []
         """Told of what somebody removes: offsets that do not count yet are to go with it."""
 
     def __len__(self) -> int:
@@ -187,7 +187,8 @@ class Progress(CommittedOffsets):
         self._append(list(encode_removals(known)) if known else (), self._upkeep)
         for removed in removals:
             self._pending.drop(removed.group, removed.topic_id, removed.queue_ids)
-        self.on_removed(removals)
+        for told in self.on_removed:
+            told(removals)
 
     def _is_known(self, removed: Removed) -> bool:
         topics = self._groups.get(removed.group)

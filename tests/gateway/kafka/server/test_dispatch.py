@@ -248,9 +248,13 @@ async def test_the_refusal_of_a_large_request_is_made_in_a_thread_too() -> None:
 
 
 async def test_what_comes_behind_a_large_request_waits_until_that_has_taken_effect() -> None:
-    peer = Peer(connection_id=1, local=Address("a", 1), remote=Address("b", 2))
     order: list[str] = []
-    peer.resume = lambda: order.append("resumed")
+    peer = Peer(
+        connection_id=1,
+        local=Address("a", 1),
+        remote=Address("b", 2),
+        resume=lambda: order.append("resumed"),
+    )
     body = encode(InitProducerIdRequest(transaction_timeout_ms=5), VERSION) + bytes(LARGE_SIZE)
 
     def act(request: InitProducerIdRequest) -> InitProducerIdResponse:

@@ -27,8 +27,7 @@ class Notified:
             f"g{number}": [Member() for _ in range(size)] for number, size in enumerate(sizes)
         }
         self.asked: list[Callable[[], None]] = []
-        self.notices = Notices(lambda name: self.groups.get(name, []))
-        self.notices.later = self.asked.append
+        self.notices = Notices(lambda name: self.groups.get(name, []), self.asked.append)
 
     def turn(self) -> None:
         asked, self.asked[:] = list(self.asked), []

@@ -16,6 +16,8 @@ from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.protocol.entry import MULTI_TAGS, TRANSACTION_COMMIT
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
+from rockgate.store.api.append import Draft, Intake
+from rockgate.store.api.queues import Queue
 from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.write.append import Appended
 
@@ -36,7 +38,9 @@ class DelayWorld(HalfWorld):
             levels_ms=read_levels(self.remoting.delay_levels),
             delay_ms_max=YEAR_MS,
         )
-        self.halves.place = self.delays.place
+
+    def place(self, queue: Queue, draft: Draft) -> list[Intake]:
+        return self.delays.place(queue, draft)
 
     def send(
         self, properties: Mapping[str, str], body: bytes = b"later", queue: int = 1

@@ -8,6 +8,10 @@ ANONYMOUS = "ANONYMOUS"
 """The user of a connection that has not said who it is."""
 
 
+def do_nothing() -> None:
+    """What is done for a peer without a session."""
+
+
 class Peer:
     """The other end of a connection; made when it is accepted, told more by its first request."""
 
@@ -23,7 +27,14 @@ class Peer:
         "user",
     )
 
-    def __init__(self, *, connection_id: int, local: Address, remote: Address) -> None:
+    def __init__(
+        self,
+        *,
+        connection_id: int,
+        local: Address,
+        remote: Address,
+        resume: Callable[[], None] = do_nothing,
+    ) -> None:
         self.connection_id = connection_id
         """Numbers connections since the start; on every log line of this one."""
         self.local = local
@@ -38,15 +49,15 @@ class Peer:
         """How long the session shall read nothing from it, once its next answer has left."""
         self.reading_count = 0
         """Requests of it that a thread reads yet; those behind them are not started meanwhile."""
-        self.resume: Callable[[], None] = do_nothing
+        self.resume = resume
         """Called when there is one less of these."""
+
+    def let_go(self) -> None:
+        """Forget the session, which is over."""
+        self.resume = do_nothing
 
     def __str__(self) -> str:
         return f"connection={self.connection_id} peer={self.remote}"
-
-
-def do_nothing() -> None:
-    """What is done for a peer without a session."""
 
 
 class Call:

@@ -18,7 +18,7 @@ import logging
 from typing import Any, Final, Protocol
 
 from rockgate.gateway.kafka.request.handler import Answer
-from rockgate.gateway.kafka.request.peer import Peer, do_nothing
+from rockgate.gateway.kafka.request.peer import Peer
 from rockgate.gateway.kafka.server.throttle_pause import Mute
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.net.budget import Budget
@@ -126,13 +126,14 @@ class Session(Stream[Exchange, Peer]):
     # Beginning and ending
 
     def _begin(self, local: Address, remote: Address) -> bool:
-        self.peer = Peer(connection_id=self.connection_id, local=local, remote=remote)
-        self.peer.resume = self._go_on
+        self.peer = Peer(
+            connection_id=self.connection_id, local=local, remote=remote, resume=self._go_on
+        )
         return self._sessions.opened(self)
 
     def _let_go(self) -> None:
         self._mute.forget()
-        self.peer.resume = do_nothing
+        self.peer.let_go()
         waiting, self._waiting = self._waiting, {}
         for each in waiting.values():
             each.future.cancel()

@@ -74,9 +74,9 @@ class Coordinator:
         self._topics = topics
         self._timeout_ms_max = timeout_ms_max
         self._offsets_bytes_max = offsets_bytes_max
-        progress.on_removed = self._drop
+        progress.on_removed.append(self._drop)
         self._unfinished: list[Transaction] = []
-        self.on_begun: Callable[[Transaction], None] = lambda transaction: None
+        self.on_begun: list[Callable[[Transaction], None]] = []
         """Told of every transaction that begins: somebody watches the time."""
 
     def resume(self) -> None:
@@ -189,7 +189,8 @@ class Coordinator:
         if is_new or by_topic or groups:
             self._append(TransactionChangeKind.ADD, changes.Add(transaction.id, by_topic, groups))
         if is_new:
-            self.on_begun(transaction)
+            for told in self.on_begun:
+                told(transaction)
 
     # Ending
 

@@ -59,7 +59,7 @@ class Deadlines:
         self._resume()
         self._place = 0
         self._next_walk_ms = clock.monotonic_ms() + EXPIRY_EVERY_MS
-        coordinator.on_begun = self.begun
+        coordinator.on_begun.append(self.begun)
 
     def _resume(self) -> None:
         """Watch what was open at the last stop for what is left of its time."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from rockgate.gateway.remoting.groups.notifications import Notices
+from rockgate.gateway.remoting.groups.notifications import Notices, Soon, at_once
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.server.names import CLIENT_ID_CHARS_MAX
@@ -66,7 +66,7 @@ class ClientGroup:
 class Clients:
     """All of them. Told the time; the session's loss and heartbeats change it."""
 
-    def __init__(self, tenancy: Tenancy, expiry_ms: int) -> None:
+    def __init__(self, tenancy: Tenancy, expiry_ms: int, soon: Soon = at_once) -> None:
         self._tenancy = tenancy
         self._expiry_ms = expiry_ms
         self._consumers: dict[str, ClientGroup] = {}
@@ -78,7 +78,7 @@ class Clients:
         """Told of a group whose last consumer is gone."""
         self._askers: dict[str, Caller] = {}
         self._asker_ids: dict[Caller, str] = {}
-        self.notices = Notices(self._callers)
+        self.notices = Notices(self._callers, soon)
         self._membership_count = 0
         """Clients in groups: one in a thousand groups counts a thousand times."""
         self._beats: dict[Caller, int] = {}

@@ -15,6 +15,9 @@ from rockgate.protocol.remoting.codes import RequestCode
 
 TURN_SECONDS: Final = 0.005
 
+Soon = Callable[[Callable[[], None]], object]
+"""Runs something in the next turn of the event loop."""
+
 
 def at_once(work: Callable[[], None]) -> None:
     """Run it now: for whoever has no loop."""
@@ -24,14 +27,13 @@ def at_once(work: Callable[[], None]) -> None:
 class Notices:
     """Groups whose members are still to be told."""
 
-    def __init__(self, members: Callable[[str], list[Caller]]) -> None:
-        """`members` are the connections of a group's members, as they are when it is asked."""
+    def __init__(self, members: Callable[[str], list[Caller]], soon: Soon = at_once) -> None:
+        """Notify `members`, the connections of a group at the time; `soon` runs the next turn."""
         self._members = members
         self._names: dict[str, None] = {}
         self._telling: Iterator[tuple[str, Caller]] = iter(())
         self._is_scheduled = False
-        self.later: Callable[[Callable[[], None]], object] = at_once
-        """How the next turn is asked for."""
+        self._soon = soon
 
     def add(self, group: str) -> None:
         """Tell the members of a group, soon."""
@@ -41,7 +43,7 @@ class Notices:
     def _schedule(self) -> None:
         if not self._is_scheduled:
             self._is_scheduled = True
-            self.later(self._step)
+            self._soon(self._step)
 
     def _step(self) -> None:
         self._is_scheduled = False

@@ -60,7 +60,7 @@ class Checking:
         ]
         """When to ask about which, monotonic: a clock that is set moves nothing."""
         heapify(self._due)
-        halves.on_prepared = self.watch
+        halves.on_prepared.append(self.watch)
 
     def watch(self, half: Half) -> None:
         """Ask about a half message when its time has come."""

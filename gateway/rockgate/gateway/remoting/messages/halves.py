@@ -75,13 +75,21 @@ class Committed(NamedTuple):
 class Halves:
     """Takes half messages and carries out what is decided of them."""
 
-    def __init__(self, *, store: Store, halves: HalfMessages, durability: Durability) -> None:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        halves: HalfMessages,
+        durability: Durability,
+        place: Place = lambda queue, draft: [Intake(queue, draft)],
+    ) -> None:
+        """Take half messages; `place` says where one that is committed goes."""
         self._store = store
         self._appender = store.appender
         self.undecided = halves
         self._durability = durability
-        self.place: Place = lambda queue, draft: [Intake(queue, draft)]
-        self.on_prepared: Callable[[Half], None] = lambda half: None
+        self._place = place
+        self.on_prepared: list[Callable[[Half], None]] = []
         """Told of every half message that is taken: somebody watches the time."""
         self.ended_counts = dict.fromkeys(Outcome, 0)
 
@@ -115,7 +123,8 @@ class Halves:
         )
         half = self.undecided.find(offset)
         assert half is not None, "a half message that was appended is known"
-        self.on_prepared(half)
+        for watch in self.on_prepared:
+            watch(half)
         told = Appended(offset, position, end, store_ms, real.queue_id)
         if queue.is_sync or real.is_sync:
             return self._durability.after(end, told)
@@ -132,7 +141,7 @@ class Halves:
         queue = self._real_queue(topic, queue_id)
         decided = encode(Decided(offset, Outcome.COMMITTED))
         draft = _draft(lying, queue, properties, TRANSACTION_COMMIT)
-        intakes = self.place(queue, draft)
+        intakes = self._place(queue, draft)
         if len(intakes) == 1:
             done = self._appender.placed_with(queue, draft, HALF_TOPIC, decided)
         else:
