@@ -230,16 +230,20 @@ def test_the_size_of_segments_is_not_taken_from_the_damaged_one() -> None:
 
 
 def test_of_two_segments_without_a_checkpoint_the_size_is_the_one_that_their_names_fit() -> None:
-    for size in (1, 4096, SEGMENT - 1, SEGMENT + 1, SEGMENT + 4096):
+    for size, first_size in (
+        *((size, SEGMENT) for size in (1, 4096, SEGMENT - 1, SEGMENT + 1, SEGMENT + 4096)),
+        (5_997, 7_000),
+        (SEGMENT + 1, SEGMENT + 2),
+    ):
         keeping = Keeping()
         keeping.topic("orders")
         keeping.fill_segment("orders")
         keeping.store.close()
         commitlog = keeping.disk.root().child(COMMITLOG)
         commitlog.remove(segment_name(2 * SEGMENT))  # prepared ahead, and unwritten
-        _, last = commitlog.names()
-        content = commitlog.open(last).read(0, size)
-        commitlog.create(last).write(0, content.ljust(size, b"\0"))
+        for name, new in zip(commitlog.names(), (first_size, size), strict=True):
+            content = commitlog.open(name).read(0, new)
+            commitlog.create(name).write(0, content.ljust(new, b"\0"))
         keeping.disk.root().remove("checkpoint")
         disk = keeping.disk.killed()
         report = inspect(keeping.disk.root())

@@ -15,6 +15,7 @@ import threading
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 
 from rockgate.store.errors import SettingChanged, StoreCorrupt, StoreError, StoreFull
 from rockgate.store.files.free_space import FreeSpace, nothing
@@ -54,9 +55,12 @@ def segment_name(start: int) -> str:
 def usual_size(sizes: Sequence[int], starts: Sequence[int]) -> int:
     """Return the size that most files have, the largest of several; 0 if there are none.
 
-    Every file starts at a multiple of it: of two files, one of them damaged, only that tells.
+    Every file starts at a multiple of it: of two files, one of them damaged, only that tells. If
+    no file has such a size, all were damaged, and the distance of neighbours tells it.
     """
     fitting = [size for size in sizes if size and not any(start % size for start in starts)]
+    if not fitting and len(starts) > 1:
+        return min(after - start for start, after in pairwise(sorted(starts)))
     sizes = fitting or sizes
     return max(sizes, key=lambda size: (sizes.count(size), size), default=0)
 
@@ -122,7 +126,8 @@ class Segments:
         """Refuse a setting that is not what the files were made with; no checkpoint says it."""
         made_with = usual_size(sizes, starts)
         is_cut = sizes == [made_with] and made_with < self.segment_size
-        if made_with and self.segment_size not in sizes and not is_cut:
+        is_set = self.segment_size in (made_with, *sizes)
+        if made_with and not is_set and not is_cut:
             raise SettingChanged(
                 "store.segment_bytes",
                 made_with=made_with,
