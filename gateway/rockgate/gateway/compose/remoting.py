@@ -120,9 +120,8 @@ class RemotingAssembly:
         remoting = config.remoting
         self.topics = _book(store, config)
         tenancy = GroupOwnership(groups)
-        self.clients = Clients(
-            tenancy, remoting.client_expiry_ms, asyncio.get_running_loop().call_soon
-        )
+        call_soon = asyncio.get_running_loop().call_soon
+        self.clients = Clients(tenancy, remoting.client_expiry_ms, call_soon)
         self._folds = folds
         self._known = KnownGroups(store, self.clients, folds.settings, groups)
         resets = Resets(waiting.wake_changed)
@@ -155,10 +154,7 @@ class RemotingAssembly:
         )
         self.sender.on_kind[MessageKind.DELAYED] = self.delays.take
         self.halves = Halves(
-            store=store,
-            halves=folds.halves,
-            durability=self.durability,
-            place=self.delays.place,
+            store=store, halves=folds.halves, durability=durability, place=self.delays.place
         )
         self.sender.on_kind[MessageKind.HALF] = self.halves.prepare
         self.retries = Retries(
