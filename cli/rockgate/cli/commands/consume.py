@@ -11,7 +11,7 @@ from rockgate.cli.app import completion, runner
 
 if TYPE_CHECKING:
     from rockgate.cli.client.consume.fetcher import Chunk
-    from rockgate.cli.client.consume.reading import Plan, Start, Write
+    from rockgate.cli.client.consume.reader import Plan, Start, Write
     from rockgate.cli.client.kafka.cluster import Cluster
     from rockgate.cli.text.streams import Meter
     from rockgate.protocol.kafka.records.record import Record
@@ -130,7 +130,7 @@ def consume(
     beginning. In a group it resumes at the committed offsets and commits what it has printed.
     Ctrl-C exits cleanly.
     """
-    from rockgate.cli.client.consume import reading
+    from rockgate.cli.client.consume import reader
     from rockgate.cli.text import tables, values
 
     if group is not None and (offset or timestamp or partition):
@@ -142,7 +142,7 @@ def consume(
         if idle_timeout is None
         else runner.checked("--idle-timeout", values.duration_ms, idle_timeout)
     )
-    plan = reading.Plan(
+    plan = reader.Plan(
         topics=list(dict.fromkeys(topics)),
         partitions=sorted(set(partition)) if partition else None,
         start=start,
@@ -160,7 +160,7 @@ def consume(
 
     async def work(cluster: Cluster) -> None:
         try:
-            await reading.Reading(cluster, plan, _writer(show, meter), note=_note(meter)).run()
+            await reader.Reading(cluster, plan, _writer(show, meter), note=_note(meter)).run()
         finally:
             meter.clear()
             if meter.record_count and tables.is_watched() and _is_redirected():
@@ -182,22 +182,22 @@ def _start(
     from_beginning: bool, offset: str | None, timestamp: str | None, *, is_from_start: bool
 ) -> Start:
     from rockgate.cli.client.admin.offsets import EARLIEST, LATEST
-    from rockgate.cli.client.consume import reading
+    from rockgate.cli.client.consume import reader
 
     if [from_beginning, offset is not None, timestamp is not None].count(True) > 1:
         runner.usage("Give only one of --from-beginning, --offset and --timestamp.")
     if offset in ("earliest", "beginning"):
         from_beginning = True
     elif offset in ("latest", "end"):
-        return reading.Start(time_ms=LATEST)
+        return reader.Start(time_ms=LATEST)
     elif offset is not None:
         number = runner.checked("--offset", _number, offset)
         if offset.startswith("-"):
-            return reading.Start(before_end=-number)
-        return reading.Start(offset=number)
+            return reader.Start(before_end=-number)
+        return reader.Start(offset=number)
     if timestamp is not None:
-        return reading.Start(time_ms=runner.checked("--timestamp", _time, timestamp))
-    return reading.Start(time_ms=EARLIEST if from_beginning or is_from_start else LATEST)
+        return reader.Start(time_ms=runner.checked("--timestamp", _time, timestamp))
+    return reader.Start(time_ms=EARLIEST if from_beginning or is_from_start else LATEST)
 
 
 def _number(text: str) -> int:

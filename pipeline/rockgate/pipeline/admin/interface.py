@@ -38,7 +38,7 @@ class _Client(Protocol):
 
 def _client(spark: SparkSession, cluster: Cluster) -> _Client:
     if is_remote(spark):
-        from rockgate.pipeline.admin.wire import WireClient
+        from rockgate.pipeline.admin.kafka_python import WireClient
 
         return WireClient(spark, cluster)
     from rockgate.pipeline.admin.jvm import JvmClient

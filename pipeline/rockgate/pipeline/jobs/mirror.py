@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from rockgate.pipeline.admin import probe
 from rockgate.pipeline.admin.interface import Admin
-from rockgate.pipeline.admin.targets import ensure_topics, named
+from rockgate.pipeline.admin.target_topics import ensure_topics, named
 from rockgate.pipeline.errors import BadOption
 from rockgate.pipeline.files import checkpoint, paths
 from rockgate.pipeline.files.interface import Files

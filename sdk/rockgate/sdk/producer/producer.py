@@ -31,8 +31,8 @@ from rockgate.sdk.errors import Closed, InvalidMessage, TimedOut
 from rockgate.sdk.hooks import SendHook
 from rockgate.sdk.message import Message, check_group
 from rockgate.sdk.namespaces import unwrap, wrap
-from rockgate.sdk.observe import telemetry, tracing
-from rockgate.sdk.observe.tracing import TraceHook, Tracer
+from rockgate.sdk.observe import message_trace, telemetry
+from rockgate.sdk.observe.message_trace import TraceHook, Tracer
 from rockgate.sdk.producer.outgoing import Packer
 from rockgate.sdk.producer.router import Router, Selector, choice
 from rockgate.sdk.producer.sender import Half, Sender
@@ -81,7 +81,7 @@ class Producer:
         (`rockgate.sdk.producer.faults`). `hooks` are told of every send (`rockgate.sdk.hooks`).
         Spans are made with `tracer_provider`, or the application's own if it has set one up
         (`rockgate.sdk.observe.telemetry`). `trace` writes RocketMQ's message trace, to its own
-        topic or to the one that is named (`rockgate.sdk.observe.tracing`).
+        topic or to the one that is named (`rockgate.sdk.observe.message_trace`).
         """
         check_group(group)
         if namespace:
@@ -101,7 +101,7 @@ class Producer:
         self._checker = checker
         self._hooks = tuple(hooks)
         self._tracer_provider = tracer_provider
-        self._trace_topic = tracing.TOPIC if trace is True else trace or ""
+        self._trace_topic = message_trace.TOPIC if trace is True else trace or ""
         self._timeout_s = timeout_s
         self._retry_count = retry_count
         self._retry_not_ok = retry_not_ok
@@ -325,11 +325,11 @@ class Producer:
         if spans is not None:
             found.append(spans)
         if self._trace_topic:
-            group = f"{tracing.GROUP_PREFIX}-{self.group}"
+            group = f"{message_trace.GROUP_PREFIX}-{self.group}"
             packer, router = self._packer_over(client, ""), self._router_over(client, group)
 
             async def send(message: Message) -> None:
-                await router.deliver(await packer.single(message), None, tracing.SEND_S)
+                await router.deliver(await packer.single(message), None, message_trace.SEND_S)
 
             self._tracer = Tracer(send, self._trace_topic)
             found.append(TraceHook(client.now_ms, self._tracer.take))

@@ -2,11 +2,11 @@
 
 import typer
 
-from rockgate.cli.commands.dlq import listing, resending
+from rockgate.cli.commands.dlq import resend, show
 
 app = typer.Typer(
     help="List, show and resend dead letters.", no_args_is_help=True, add_completion=False
 )
-app.command("list", epilog=listing.LIST_EXAMPLES)(listing.list_)
-app.command(epilog=listing.SHOW_EXAMPLES)(listing.show)
-app.command(epilog=resending.EXAMPLES)(resending.resend)
+app.command("list", epilog=show.LIST_EXAMPLES)(show.list_)
+app.command(epilog=show.SHOW_EXAMPLES)(show.show)
+app.command(epilog=resend.EXAMPLES)(resend.resend)

@@ -2,18 +2,18 @@
 
 import typer
 
-from rockgate.cli.commands.groups import deleting, listing, resetting
+from rockgate.cli.commands.groups import delete, describe, reset_offsets
 
 app = typer.Typer(
     help="List, describe, reset and delete consumer groups.",
     no_args_is_help=True,
     add_completion=False,
 )
-app.command("list", epilog=listing.LIST_EXAMPLES)(listing.list_)
-app.command(epilog=listing.DESCRIBE_EXAMPLES)(listing.describe)
-app.command(epilog=listing.MEMBERS_EXAMPLES)(listing.members)
-app.command(epilog=listing.STATE_EXAMPLES)(listing.state)
-app.command(epilog=listing.LAG_EXAMPLES)(listing.lag)
-app.command("reset-offsets", epilog=resetting.EXAMPLES)(resetting.reset_offsets)
-app.command(epilog=deleting.DELETE_EXAMPLES)(deleting.delete)
-app.command("delete-offsets", epilog=deleting.DELETE_OFFSETS_EXAMPLES)(deleting.delete_offsets)
+app.command("list", epilog=describe.LIST_EXAMPLES)(describe.list_)
+app.command(epilog=describe.DESCRIBE_EXAMPLES)(describe.describe)
+app.command(epilog=describe.MEMBERS_EXAMPLES)(describe.members)
+app.command(epilog=describe.STATE_EXAMPLES)(describe.state)
+app.command(epilog=describe.LAG_EXAMPLES)(describe.lag)
+app.command("reset-offsets", epilog=reset_offsets.EXAMPLES)(reset_offsets.reset_offsets)
+app.command(epilog=delete.DELETE_EXAMPLES)(delete.delete)
+app.command("delete-offsets", epilog=delete.DELETE_OFFSETS_EXAMPLES)(delete.delete_offsets)

@@ -2,17 +2,17 @@
 
 import typer
 
-from rockgate.cli.commands.topics import changing, describing, listing, places
+from rockgate.cli.commands.topics import changes, describe, list_topics, offsets
 
 app = typer.Typer(
     help="List, create, describe, alter and delete topics.",
     no_args_is_help=True,
     add_completion=False,
 )
-app.command("list", epilog=listing.LIST_EXAMPLES)(listing.list_)
-app.command(epilog=changing.CREATE_EXAMPLES)(changing.create)
-app.command(epilog=describing.DESCRIBE_EXAMPLES)(describing.describe)
-app.command(epilog=changing.ALTER_EXAMPLES)(changing.alter)
-app.command(epilog=changing.DELETE_EXAMPLES)(changing.delete)
-app.command(epilog=places.OFFSETS_EXAMPLES)(places.offsets)
-app.command("delete-records", epilog=places.DELETE_RECORDS_EXAMPLES)(places.delete_records)
+app.command("list", epilog=list_topics.LIST_EXAMPLES)(list_topics.list_)
+app.command(epilog=changes.CREATE_EXAMPLES)(changes.create)
+app.command(epilog=describe.DESCRIBE_EXAMPLES)(describe.describe)
+app.command(epilog=changes.ALTER_EXAMPLES)(changes.alter)
+app.command(epilog=changes.DELETE_EXAMPLES)(changes.delete)
+app.command(epilog=offsets.OFFSETS_EXAMPLES)(offsets.offsets)
+app.command("delete-records", epilog=offsets.DELETE_RECORDS_EXAMPLES)(offsets.delete_records)

@@ -2,15 +2,15 @@
 
 import typer
 
-from rockgate.cli.commands.transactions import hanging, listing, resolving
+from rockgate.cli.commands.transactions import find_hanging, resolve, show
 
 app = typer.Typer(
     help="List and resolve half messages and Kafka transactions.",
     no_args_is_help=True,
     add_completion=False,
 )
-app.command("list", epilog=listing.LIST_EXAMPLES)(listing.list_)
-app.command(epilog=listing.SHOW_EXAMPLES)(listing.show)
-app.command(epilog=resolving.EXAMPLES)(resolving.resolve)
-app.command("find-hanging", epilog=hanging.FIND_EXAMPLES)(hanging.find_hanging)
-app.command(epilog=hanging.ABORT_EXAMPLES)(hanging.abort)
+app.command("list", epilog=show.LIST_EXAMPLES)(show.list_)
+app.command(epilog=show.SHOW_EXAMPLES)(show.show)
+app.command(epilog=resolve.EXAMPLES)(resolve.resolve)
+app.command("find-hanging", epilog=find_hanging.FIND_EXAMPLES)(find_hanging.find_hanging)
+app.command(epilog=find_hanging.ABORT_EXAMPLES)(find_hanging.abort)

@@ -83,7 +83,7 @@ async def _found(
     cluster: Cluster, remoting: RemotingConnection, id_: str, *, is_commit: bool
 ) -> HalfView | Transaction:
     from rockgate.cli.client.kafka.errors import Missed
-    from rockgate.cli.commands.transactions.listing import find
+    from rockgate.cli.commands.transactions.show import find
     from rockgate.protocol.remoting.bodies.admin import HalfView
 
     found = await find(cluster, remoting, id_)

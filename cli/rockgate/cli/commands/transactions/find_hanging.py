@@ -158,7 +158,7 @@ async def _find_open(
 
 
 async def _places(cluster: Cluster, wanted: Any) -> list[Place]:
-    from rockgate.cli.commands.topics.places import chosen
+    from rockgate.cli.commands.topics.offsets import chosen
 
     if wanted:
         return await chosen(cluster, wanted)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rockgate.cli.client.kafka.cluster import Cluster
     from rockgate.cli.client.kafka.errors import ClientError
     from rockgate.cli.client.remoting.connection import RemotingConnection
-    from rockgate.cli.commands.groups.standing import Standing
+    from rockgate.cli.commands.groups.status import Standing
 
 Groups = Annotated[
     list[str],
@@ -187,7 +187,7 @@ def members(
     json: runner.Json = False,
 ) -> None:
     """List the members of groups and their assigned partitions."""
-    from rockgate.cli.commands.groups.standing import group_fields
+    from rockgate.cli.commands.groups.status import group_fields
 
     found, errors = _groups(groups, bootstrap_server, timeout, is_json=json)
 
@@ -207,7 +207,7 @@ def state(
     json: runner.Json = False,
 ) -> None:
     """Show the state, coordinator, assignor and member count of groups."""
-    from rockgate.cli.commands.groups.standing import group_fields
+    from rockgate.cli.commands.groups.status import group_fields
     from rockgate.cli.text import tables
 
     found, errors = _groups(groups or [], bootstrap_server, timeout, is_json=json)
@@ -228,12 +228,12 @@ def state(
 def _standings(
     names: list[str], broker: str | None, server: str, timeout: str, *, is_json: bool
 ) -> tuple[list[Standing], list[ClientError]]:
-    from rockgate.cli.commands.groups import standing
+    from rockgate.cli.commands.groups import status
 
     async def work(
         cluster: Cluster, remoting: RemotingConnection
     ) -> tuple[list[Standing], list[ClientError]]:
-        return await standing.standings(cluster, remoting, await standing.named(cluster, names))
+        return await status.standings(cluster, remoting, await status.named(cluster, names))
 
     return runner.run_both(work, broker=broker, server=server, timeout=timeout, is_json=is_json)
 
@@ -243,7 +243,7 @@ def _groups(
 ) -> tuple[list[Group], list[ClientError]]:
     from rockgate.cli.client.admin import groups
     from rockgate.cli.client.kafka.errors import Refused
-    from rockgate.cli.commands.groups.standing import named
+    from rockgate.cli.commands.groups.status import named
 
     async def work(cluster: Cluster) -> tuple[list[Group], list[ClientError]]:
         found: list[Group] = []

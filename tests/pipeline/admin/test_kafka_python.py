@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rockgate.pipeline.admin.wire import translated
+from rockgate.pipeline.admin.kafka_python import translated
 from rockgate.pipeline.errors import BadOption
 from rockgate.pipeline.spark.kafka import Cluster
 

@@ -14,7 +14,7 @@ from rockgate.protocol.entry import parse_properties
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.compression import Compression, decompress
 from rockgate.sdk import Message, Outcome, Refused
-from rockgate.sdk.observe.tracing import MESSAGE_RECORDS_MAX, RECORDS_MAX
+from rockgate.sdk.observe.message_trace import MESSAGE_RECORDS_MAX, RECORDS_MAX
 
 PLACE = "7F00000100002A9F00000000000000FF"
 

@@ -222,7 +222,7 @@ async def _reset(
         places = list(how.value)
         await cluster.topics(list(dict.fromkeys(name for name, _ in places)))
     elif topics:
-        from rockgate.cli.commands.topics.places import chosen
+        from rockgate.cli.commands.topics.offsets import chosen
 
         wanted = runner.checked("--topic", values.topic_partitions, topics)
         places = await chosen(cluster, wanted)
