@@ -17,7 +17,7 @@ from tests.gateway.kafka.delayed import Given, Postponing, delayed, plain
 from tests.seeds import seeded
 
 from rockgate.gateway.kafka.produce import delay, delay_schedule, topic_checks
-from rockgate.gateway.kafka.transactions.transaction import Producer
+from rockgate.gateway.kafka.transactions.transaction import ProducerIdAndEpoch
 from rockgate.protocol.entry import body_of
 from rockgate.protocol.kafka.records.batch import Compression, read_header
 from rockgate.protocol.kafka.records.record import Record
@@ -79,7 +79,9 @@ class Run:
                 self._keep(world, [value for value, _ in given])
             world.pass_time(self.random.choice((0, 300, 2_000)))
 
-    def _transact(self, world: Postponing, producer: Producer, number: int) -> Producer:
+    def _transact(
+        self, world: Postponing, producer: ProducerIdAndEpoch, number: int
+    ) -> ProducerIdAndEpoch:
         values: list[bytes] = []
         self.sent.append(values)
         sequence = 0

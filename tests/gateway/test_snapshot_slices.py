@@ -23,7 +23,7 @@ from rockgate.gateway.kafka.produce import producers
 from rockgate.gateway.kafka.quotas import stored as quotas
 from rockgate.gateway.kafka.quotas.entities import NAME_CHARS_MAX
 from rockgate.gateway.kafka.transactions import changes as transactions
-from rockgate.gateway.kafka.transactions.transaction import Offset, Producer
+from rockgate.gateway.kafka.transactions.transaction import Offset, ProducerIdAndEpoch
 from rockgate.gateway.remoting.admin import resent
 from rockgate.gateway.remoting.groups import settings as groupsettings
 from rockgate.gateway.remoting.processors.groups import SETTINGS_BYTES_MAX
@@ -162,7 +162,9 @@ def known_transactions(fold: Any) -> Bodies:
         return transactions.TOPIC, transactions.encode(how, what)
 
     for number in range(1_000):
-        init = transactions.Init(name(number, 1_000), Producer(5, 0), Producer(5, 0), LONG)
+        init = transactions.Init(
+            name(number, 1_000), ProducerIdAndEpoch(5, 0), ProducerIdAndEpoch(5, 0), LONG
+        )
         yield change(kind.INIT, init)
     id_ = name(7, 1_000)
     for number in range(20):

@@ -9,8 +9,7 @@ from tests.house.checkout import ROOT, python_files
 BOTH_WIRES = {"Dispatch", "Dispatcher", "Peer", "RequestSource", "Session", "Sessions"}
 """What Kafka's wire and RocketMQ's each have one of."""
 TO_BE_RENAMED = {
-    *("Address", "Found", "Heartbeat", "Kept", "Producer", "Shown", "Transcoder", "Unstable"),
-    *("Member", "Waiting"),
+    *("Heartbeat", "Transcoder", "Unstable"),
 }
 
 

@@ -10,7 +10,7 @@ from tests.gateway.kafka.world import call
 from tests.world import NOW_MS
 
 from rockgate.gateway.kafka.handlers.produce import Produced
-from rockgate.gateway.kafka.transactions.transaction import Producer
+from rockgate.gateway.kafka.transactions.transaction import ProducerIdAndEpoch
 from rockgate.protocol.kafka.hot.produce import ProducedPartition
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages.fetch import FetchPartition
@@ -64,7 +64,7 @@ class Postponing(Ledger):
         given: Sequence[Given],
         *,
         codec: Compression = Compression.NONE,
-        producer: Producer | None = None,
+        producer: ProducerIdAndEpoch | None = None,
         sequence: int = 0,
         is_transactional: bool = False,
     ) -> bytes:

@@ -38,7 +38,7 @@ from rockgate.gateway.compose.kafka_table import HANDLERS
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.server.dispatch import Dispatcher
 from rockgate.gateway.kafka.topics.advertised import Advertised
-from rockgate.gateway.kafka.transactions.transaction import Producer
+from rockgate.gateway.kafka.transactions.transaction import ProducerIdAndEpoch
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.telemetry.telemetry import Telemetry
@@ -117,7 +117,7 @@ class Server:
         for name in loaded.transactions:
             producer = coordinator.init(name, 600_000, None)
             loaded.producers.append((producer.id, producer.epoch))
-        first = Producer(*loaded.producers[0])
+        first = ProducerIdAndEpoch(*loaded.producers[0])
         coordinator.add(TRANSACTION_OF_ALL, first, [(topic.id, 0) for topic in topics])
 
     async def again(self) -> Server:

@@ -8,7 +8,7 @@ from tests.budget import budget
 from rockgate.gateway.transcode.address import (
     INDEX_MAX,
     POSITION_MAX,
-    Address,
+    MessageAddress,
     pack_address,
     unpack_address,
 )
@@ -19,7 +19,7 @@ from rockgate.gateway.transcode.address import (
 def test_an_address_leads_back_to_where_it_was_made(position: int, index: int) -> None:
     address = pack_address(position, index)
     assert 0 <= address < 1 << 63
-    assert unpack_address(address) == Address(position, index)
+    assert unpack_address(address) == MessageAddress(position, index)
 
 
 def test_the_address_of_a_message_entry_is_its_position() -> None:

@@ -9,7 +9,7 @@ from tests.budget import budget
 from tests.gateway.transcode import strategies
 from tests.gateway.transcode.decoding import Pulled, pulled
 
-from rockgate.gateway.transcode.address import Address, unpack_address
+from rockgate.gateway.transcode.address import MessageAddress, unpack_address
 from rockgate.gateway.transcode.dictionary import read_message
 from rockgate.gateway.transcode.messages import CHUNK_BYTES, CHUNK_COUNT, Cut, Messages
 from rockgate.protocol import entry as envelope
@@ -158,7 +158,7 @@ def test_under_log_append_time_every_message_is_born_at_the_append() -> None:
 def test_each_message_has_the_address_of_its_record() -> None:
     found = read_all(opened([Record(0, 1, None, b""), Record(3, 1, None, b"")]))
     addresses = [unpack_address(message.entry.position) for message in found]
-    assert addresses == [Address(POSITION, 0), Address(POSITION, 3)]
+    assert addresses == [MessageAddress(POSITION, 0), MessageAddress(POSITION, 3)]
 
 
 def test_a_control_batch_has_no_messages_and_is_stepped_over() -> None:

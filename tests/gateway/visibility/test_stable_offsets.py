@@ -9,7 +9,7 @@ from tests.budget import budget
 from tests.gateway.kafka.transactions.ledger import Ledger
 from tests.world import CONFIG
 
-from rockgate.gateway.kafka.transactions.transaction import Producer
+from rockgate.gateway.kafka.transactions.transaction import ProducerIdAndEpoch
 from rockgate.protocol.kafka.messages.fetch import FetchPartition
 from rockgate.store.config import StoreConfig
 
@@ -223,7 +223,7 @@ def test_what_is_committed_is_read_in_order_and_nothing_else(
     ledger = Ledger(CONFIG)
     ledger.topic(partitions=2)
     model = Model()
-    sequences: dict[tuple[Producer, int], int] = {}
+    sequences: dict[tuple[ProducerIdAndEpoch, int], int] = {}
     producers = [ledger.init(f"tx{n}").producer for n in range(3)]
     for number, (what, client, partition) in enumerate(steps):
         value = b"%d" % number

@@ -21,7 +21,7 @@ NAMELESS: Final = INDEX_MAX + 2
 """In the upper bits: a record without an address."""
 
 
-class Address(NamedTuple):
+class MessageAddress(NamedTuple):
     """Where a message is."""
 
     position: int
@@ -34,9 +34,9 @@ def pack_address(position: int, index: int = -1) -> int:
     return position | min(index + 1, NAMELESS) << POSITION_BITS
 
 
-def unpack_address(address: int) -> Address | None:
+def unpack_address(address: int) -> MessageAddress | None:
     """Return where a number points; None if it is not one that was given out."""
     upper = address >> POSITION_BITS
     if not 0 <= upper < NAMELESS:
         return None
-    return Address(address & POSITION_MAX, upper - 1)
+    return MessageAddress(address & POSITION_MAX, upper - 1)

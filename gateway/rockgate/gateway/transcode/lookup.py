@@ -30,7 +30,7 @@ End = Callable[[Queue], int]
 """Returns the offset behind the last that readers of a queue may see."""
 
 
-class Found(NamedTuple):
+class FoundMessage(NamedTuple):
     """One message, wherever it lies."""
 
     queue: Queue
@@ -47,7 +47,7 @@ class MessageLookup:
         self._end = end
         self._transcoder = transcoder
 
-    def message(self, address: int, heavy: list[Slice] | None = None) -> Found | None:
+    def message(self, address: int, heavy: list[Slice] | None = None) -> FoundMessage | None:
         """Return the message with an address; None if there is none, or if its batch is `heavy`.
 
         What was added to `heavy` is to be prepared by the transcoder before asking again.
@@ -64,11 +64,11 @@ class MessageLookup:
         if not self._is_shown(queue, offset):
             return None
         if not is_batch:
-            return Found(queue, offset, entry.entry)
+            return FoundMessage(queue, offset, entry.entry)
         message = self._transcoder.message(entry, offset, heavy)
-        return None if message is None else Found(queue, offset, message)
+        return None if message is None else FoundMessage(queue, offset, message)
 
-    async def read(self, address: int) -> Found | None:
+    async def read(self, address: int) -> FoundMessage | None:
         """Return the message with an address, after a thread has opened its batch if need be."""
         heavy: list[Slice] = []
         found = self.message(address, heavy)
@@ -86,7 +86,7 @@ class MessageLookup:
         limit: int,
         begin_ms: int = 0,
         end_ms: int = FOREVER_MS,
-    ) -> list[Found]:
+    ) -> list[FoundMessage]:
         """Return messages and records with a key, the last appended first, `limit` at most."""
         seeking = _Seeking(key, self._transcoder.threads)
         while True:
@@ -101,7 +101,7 @@ class MessageLookup:
             if not seeking.unknown:
                 break
             await seeking.find_out()
-        messages: list[Found] = []
+        messages: list[FoundMessage] = []
         for position in positions:
             found = self._lookup.entry(position)
             if found is None:
@@ -109,7 +109,7 @@ class MessageLookup:
             queue, entry = found
             if places(entry.entry, 0)[1] != MAGIC_BATCH:
                 if self._is_shown(queue, entry.unit.base):
-                    messages.append(Found(queue, entry.unit.base, entry.entry))
+                    messages.append(FoundMessage(queue, entry.unit.base, entry.entry))
             else:
                 for index in seeking.indexes.get(position, ()):
                     offset = entry.unit.base + index
@@ -117,7 +117,7 @@ class MessageLookup:
                     if self._is_shown(queue, offset):
                         message = await self._transcoder.read(entry, offset)
                     if message is not None:
-                        messages.append(Found(queue, offset, message))
+                        messages.append(FoundMessage(queue, offset, message))
                     if len(messages) >= limit:
                         break
             if len(messages) >= limit:

@@ -6,7 +6,7 @@ import pytest
 from tests.gateway.kafka.transactions.ledger import Ledger
 
 from rockgate.gateway.kafka.handlers.init_producer_id import ID_SIZE_MAX
-from rockgate.gateway.kafka.transactions.transaction import Producer
+from rockgate.gateway.kafka.transactions.transaction import ProducerIdAndEpoch
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages.add_partitions_to_txn import (
@@ -51,7 +51,7 @@ def test_an_id_of_a_thousand_characters_does_all_that_a_short_one_does(ledger: L
 
 
 def test_whatever_else_names_a_longer_id_is_told_that_nobody_has_it(ledger: Ledger) -> None:
-    id_, producer = "i" * (ID_SIZE_MAX + 1), Producer(5, 0)
+    id_, producer = "i" * (ID_SIZE_MAX + 1), ProducerIdAndEpoch(5, 0)
     end = ledger.store.log.end
     assert ledger.add(producer, 0, id_=id_) == [UNKNOWN]
     assert ledger.add_group(producer, id_=id_) == UNKNOWN

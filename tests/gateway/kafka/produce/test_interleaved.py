@@ -9,7 +9,7 @@ from tests.gateway.kafka.delayed import Postponing, plain
 from tests.gateway.kafka.world import call
 
 from rockgate.gateway.kafka.handlers.produce import Produced
-from rockgate.gateway.kafka.transactions.transaction import Producer
+from rockgate.gateway.kafka.transactions.transaction import ProducerIdAndEpoch
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.produce import ProducedPartition
 from rockgate.protocol.kafka.keys import ApiKey
@@ -31,16 +31,16 @@ def test_a_request_that_waits_for_a_thread_keeps_its_own_transactional_id(
 ) -> None:
     world = world_of_two()
     for partition in (0, 1):
-        known = world.batch([plain(b"k")], producer=Producer(7, 1))
+        known = world.batch([plain(b"k")], producer=ProducerIdAndEpoch(7, 1))
         assert world.produce(known, partition=partition).error_code == 0
     produce = world.handlers[ApiKey.PRODUCE]
 
     async def scenario() -> list[ProducedPartition]:
-        old = world.batch(HEAVY, codec=Compression.ZSTD, producer=Producer(7, 0))
+        old = world.batch(HEAVY, codec=Compression.ZSTD, producer=ProducerIdAndEpoch(7, 0))
         waits = produce.handle(world.request(old, id_=first), call(12))
         assert not isinstance(waits, Produced), "it takes a thread"
         await asyncio.sleep(0)
-        light = world.batch([plain(b"l")], producer=Producer(7, 0))
+        light = world.batch([plain(b"l")], producer=ProducerIdAndEpoch(7, 0))
         done = produce.handle(world.request(light, partition=1, id_=second), call(12))
         assert isinstance(done, Produced)
         return [each.topics[0].partitions[0] for each in (await waits, done)]

@@ -26,7 +26,7 @@ from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.deadlines import Deadlines
 from rockgate.gateway.kafka.transactions.markers import Markers
 from rockgate.gateway.kafka.transactions.produce_check import TransactionalWrites
-from rockgate.gateway.kafka.transactions.transaction import Producer
+from rockgate.gateway.kafka.transactions.transaction import ProducerIdAndEpoch
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.api import APIS
 from rockgate.protocol.kafka.keys import ApiKey
@@ -66,7 +66,7 @@ class Outcome(NamedTuple):
     """What a producer is told of its id."""
 
     code: int
-    producer: Producer
+    producer: ProducerIdAndEpoch
 
 
 def transactional_writes(world: KafkaWorld) -> TransactionalWrites:
@@ -192,17 +192,19 @@ class Ledger(KafkaWorld):
         *,
         version: int = 5,
         timeout_ms: int = 60_000,
-        has: Producer | None = None,
+        has: ProducerIdAndEpoch | None = None,
     ) -> Outcome:
         request = InitProducerIdRequest(transactional_id=id_, transaction_timeout_ms=timeout_ms)
         if has is not None:
             request.producer_id, request.producer_epoch = has
         answer = self.send(ApiKey.INIT_PRODUCER_ID, request, version)
-        return Outcome(answer.error_code, Producer(answer.producer_id, answer.producer_epoch))
+        return Outcome(
+            answer.error_code, ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch)
+        )
 
     def add(
         self,
-        producer: Producer,
+        producer: ProducerIdAndEpoch,
         *partitions: int,
         id_: str = "tx",
         topic: str = "orders",
@@ -220,7 +222,7 @@ class Ledger(KafkaWorld):
 
     def write(
         self,
-        producer: Producer,
+        producer: ProducerIdAndEpoch,
         sequence: int,
         *values: bytes,
         id_: str | None = "tx",
@@ -249,7 +251,7 @@ class Ledger(KafkaWorld):
         return int(answer.topics[0].partitions[0].error_code)
 
     def end(
-        self, producer: Producer, *, commit: bool, id_: str = "tx", version: int = 5
+        self, producer: ProducerIdAndEpoch, *, commit: bool, id_: str = "tx", version: int = 5
     ) -> Outcome:
         request = EndTxnRequest(
             transactional_id=id_,
@@ -258,10 +260,12 @@ class Ledger(KafkaWorld):
             committed=commit,
         )
         answer = self.send(ApiKey.END_TXN, request, version)
-        return Outcome(answer.error_code, Producer(answer.producer_id, answer.producer_epoch))
+        return Outcome(
+            answer.error_code, ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch)
+        )
 
     def add_group(
-        self, producer: Producer, group: str = "g", *, id_: str = "tx", version: int = 3
+        self, producer: ProducerIdAndEpoch, group: str = "g", *, id_: str = "tx", version: int = 3
     ) -> int:
         request = AddOffsetsToTxnRequest(
             transactional_id=id_,
@@ -273,7 +277,7 @@ class Ledger(KafkaWorld):
 
     def commit_offset(
         self,
-        producer: Producer,
+        producer: ProducerIdAndEpoch,
         offset: int,
         *,
         group: str = "g",

@@ -10,7 +10,7 @@ from tests.gateway.kafka.transactions.ledger import ID_EXPIRY_MS, Ledger
 
 from rockgate.gateway.kafka.produce.producer_expiry import LOOK_EVERY_MS, ProducerExpiry
 from rockgate.gateway.kafka.transactions import deadlines
-from rockgate.gateway.kafka.transactions.transaction import Producer, TransactionState
+from rockgate.gateway.kafka.transactions.transaction import ProducerIdAndEpoch, TransactionState
 from rockgate.store.errors import StoreFull
 from rockgate.store.write.append import Appended, Intake
 
@@ -18,7 +18,7 @@ DAY_MS = 86_400_000
 TIMEOUT_MS = 60_000
 
 
-def begun(ledger: Ledger, id_: str = "tx", *, timeout_ms: int = TIMEOUT_MS) -> Producer:
+def begun(ledger: Ledger, id_: str = "tx", *, timeout_ms: int = TIMEOUT_MS) -> ProducerIdAndEpoch:
     producer = ledger.init(id_, timeout_ms=timeout_ms).producer
     assert ledger.write(producer, 0, b"a", id_=id_) == 0
     return producer

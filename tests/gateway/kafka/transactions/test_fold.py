@@ -17,7 +17,7 @@ from rockgate.gateway.kafka.transactions import changes
 from rockgate.gateway.kafka.transactions.changes import TOPIC, TransactionChangeKind
 from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.pending import size_of
-from rockgate.gateway.kafka.transactions.transaction import Ending, Offset, Producer
+from rockgate.gateway.kafka.transactions.transaction import Ending, Offset, ProducerIdAndEpoch
 from rockgate.store.errors import FormatTooNew, StoreCorrupt
 from rockgate.store.progress.records import Removed
 
@@ -40,10 +40,10 @@ OPERATIONS = st.lists(
 
 
 def body_of(kind: TransactionChangeKind, id_: str, number: int) -> bytes:
-    producer = Producer(ord(id_), number)
+    producer = ProducerIdAndEpoch(ord(id_), number)
     change: changes.AnyChange
     if kind is TransactionChangeKind.INIT:
-        change = changes.Init(id_, producer, Producer(-1, -1), 1000 + number)
+        change = changes.Init(id_, producer, ProducerIdAndEpoch(-1, -1), 1000 + number)
     elif kind is TransactionChangeKind.ADD:
         change = changes.Add(id_, [(TOPIC_IDS[number % 2], [number])], [f"g{number}"])
     elif kind is TransactionChangeKind.OFFSETS:
@@ -58,7 +58,9 @@ def body_of(kind: TransactionChangeKind, id_: str, number: int) -> bytes:
     elif kind is TransactionChangeKind.REMOVE:
         change = changes.Remove([id_])
     else:
-        ending = Ending(bool(number % 2), number, producer, Producer(ord(id_), number - 1))
+        ending = Ending(
+            bool(number % 2), number, producer, ProducerIdAndEpoch(ord(id_), number - 1)
+        )
         change = changes.End(id_, ending)
     return changes.encode(kind, change)
 

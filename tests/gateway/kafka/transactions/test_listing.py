@@ -10,7 +10,7 @@ from tests.gateway.kafka.transactions.ledger import Ledger
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.request.patterns import compile_pattern
 from rockgate.gateway.kafka.request.peer import Call, Peer
-from rockgate.gateway.kafka.transactions.transaction import Producer
+from rockgate.gateway.kafka.transactions.transaction import ProducerIdAndEpoch
 from rockgate.gateway.net.address import Address
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.keys import ApiKey
@@ -23,7 +23,7 @@ from rockgate.protocol.kafka.messages.write_txn_markers import (
 )
 
 
-def busy_ledger() -> tuple[Ledger, Producer]:
+def busy_ledger() -> tuple[Ledger, ProducerIdAndEpoch]:
     ledger = Ledger()
     ledger.topic(partitions=2)
     ledger.init("idle")
@@ -100,7 +100,7 @@ def test_ordinary_patterns_match_the_whole_name(pattern: str, text: str) -> None
 
 
 def marking(
-    producer: Producer, partition: int, *, commit: bool = False, topic: str = "orders"
+    producer: ProducerIdAndEpoch, partition: int, *, commit: bool = False, topic: str = "orders"
 ) -> WriteTxnMarkersRequest:
     named = WritableTxnMarkerTopic(name=topic, partition_indexes=[partition])
     marker = WritableTxnMarker(
@@ -114,7 +114,7 @@ def marking(
 
 def write_marker(
     ledger: Ledger,
-    producer: Producer,
+    producer: ProducerIdAndEpoch,
     partition: int,
     *,
     commit: bool = False,
@@ -158,7 +158,7 @@ def test_a_marker_of_an_older_epoch_or_an_unknown_partition_is_refused() -> None
     ledger, _ = busy_ledger()
     producer = ledger.init("busy").producer
     ledger.write(producer, 0, b"b", id_="busy", partition=1)
-    older = Producer(producer.id, producer.epoch - 1)
+    older = ProducerIdAndEpoch(producer.id, producer.epoch - 1)
     assert write_marker(ledger, older, 1) == ErrorCode.INVALID_PRODUCER_EPOCH
     assert write_marker(ledger, producer, 7) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert write_marker(ledger, producer, 0, topic="x") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -15,7 +15,11 @@ from rockgate.gateway.kafka.handlers import txn_offset_commit
 from rockgate.gateway.kafka.transactions import changes, coordinator
 from rockgate.gateway.kafka.transactions.changes import TOPIC, TransactionChangeKind
 from rockgate.gateway.kafka.transactions.pending import FIXED_SIZE
-from rockgate.gateway.kafka.transactions.transaction import Producer, Transaction, TransactionState
+from rockgate.gateway.kafka.transactions.transaction import (
+    ProducerIdAndEpoch,
+    Transaction,
+    TransactionState,
+)
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages.txn_offset_commit import (
@@ -31,7 +35,7 @@ METADATA = "m" * 4096
 
 def commit_many(
     ledger: Ledger,
-    producer: Producer,
+    producer: ProducerIdAndEpoch,
     *,
     first: int = 0,
     count: int = COUNT,

@@ -13,7 +13,7 @@ from rockgate.gateway.kafka.embedded.progress import StoreProgress
 from rockgate.gateway.kafka.handlers.delete_groups import DeleteGroups
 from rockgate.gateway.kafka.handlers.offset_commit import OffsetCommit
 from rockgate.gateway.kafka.handlers.offset_delete import OffsetDelete
-from rockgate.gateway.kafka.transactions.transaction import Producer
+from rockgate.gateway.kafka.transactions.transaction import ProducerIdAndEpoch
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages.delete_groups import DeleteGroupsRequest
@@ -88,7 +88,7 @@ class Offsets(Ledger):
             self.reopen()
 
 
-def opened() -> tuple[Offsets, Producer]:
+def opened() -> tuple[Offsets, ProducerIdAndEpoch]:
     ledger = Offsets()
     ledger.topic(partitions=4)
     return ledger, ledger.init().producer
@@ -238,18 +238,18 @@ def test_the_producer_and_its_transaction_are_looked_at_before_the_group(
 ) -> None:
     ledger, producer = opened()
     ledger.plain(1)
-    fenced = Producer(producer.id, producer.epoch - 1)
+    fenced = ProducerIdAndEpoch(producer.id, producer.epoch - 1)
 
-    def commit(by: Producer) -> int:
+    def commit(by: ProducerIdAndEpoch) -> int:
         return ledger.commit_offset(by, 5, version=version, generation=3, member="nobody")
 
     assert commit(fenced) == ErrorCode.INVALID_PRODUCER_EPOCH
-    assert commit(Producer(producer.id + 99, 0)) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert commit(ProducerIdAndEpoch(producer.id + 99, 0)) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
     assert commit(producer) == code
 
 
 def test_an_unknown_partition_is_told_whoever_asks() -> None:
     ledger, producer = opened()
-    fenced = Producer(producer.id, producer.epoch - 1)
+    fenced = ProducerIdAndEpoch(producer.id, producer.epoch - 1)
     code = ledger.commit_offset(fenced, 5, partition=99)
     assert code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

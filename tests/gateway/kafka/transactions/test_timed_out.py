@@ -9,13 +9,17 @@ import pytest
 from tests.gateway.kafka.transactions.ledger import Ledger, Outcome
 
 from rockgate.gateway.kafka.transactions import coordinator
-from rockgate.gateway.kafka.transactions.transaction import EPOCH_MAX, Producer, TransactionState
+from rockgate.gateway.kafka.transactions.transaction import (
+    EPOCH_MAX,
+    ProducerIdAndEpoch,
+    TransactionState,
+)
 from rockgate.protocol.kafka.errors import ErrorCode
 
 TIMEOUT_MS = 1000
 
 
-def timed_out(*, version: int = 12, partitions: int = 1) -> tuple[Ledger, Producer]:
+def timed_out(*, version: int = 12, partitions: int = 1) -> tuple[Ledger, ProducerIdAndEpoch]:
     """A ledger whose transaction was aborted because its time was up, and its producer."""
     ledger = Ledger()
     ledger.topic(partitions=partitions)
@@ -29,8 +33,8 @@ def timed_out(*, version: int = 12, partitions: int = 1) -> tuple[Ledger, Produc
     return ledger, producer
 
 
-def raised(producer: Producer) -> Producer:
-    return Producer(producer.id, producer.epoch + 1)
+def raised(producer: ProducerIdAndEpoch) -> ProducerIdAndEpoch:
+    return ProducerIdAndEpoch(producer.id, producer.epoch + 1)
 
 
 def state_of(ledger: Ledger) -> TransactionState:
@@ -89,7 +93,7 @@ def test_all_else_of_its_producer_is_refused_until_it_has_aborted() -> None:
 def test_once_another_instance_took_over_its_producer_is_fenced() -> None:
     ledger, producer = timed_out()
     taken = ledger.init()
-    assert taken == Outcome(0, Producer(producer.id, producer.epoch + 2))
+    assert taken == Outcome(0, ProducerIdAndEpoch(producer.id, producer.epoch + 2))
     assert ledger.end(producer, commit=False).code == ErrorCode.PRODUCER_FENCED
     assert ledger.init(has=producer).code == ErrorCode.PRODUCER_FENCED
     assert ledger.init(has=raised(producer)).code == ErrorCode.PRODUCER_FENCED
@@ -142,7 +146,7 @@ def test_after_the_last_epoch_its_producer_goes_on_with_a_new_id() -> None:
     first = ledger.init(timeout_ms=TIMEOUT_MS).producer
     transaction = ledger.folds.transactions.find("tx")
     assert transaction is not None
-    last = transaction.producer = Producer(first.id, EPOCH_MAX)
+    last = transaction.producer = ProducerIdAndEpoch(first.id, EPOCH_MAX)
     assert ledger.write(last, 0, b"late") == 0
     ledger.clock.advance(TIMEOUT_MS)
     ledger.deadlines.step()

@@ -8,13 +8,19 @@ import pytest
 from tests.gateway.kafka.transactions.ledger import Ledger, Outcome
 
 from rockgate.gateway.kafka.transactions import coordinator
-from rockgate.gateway.kafka.transactions.transaction import EPOCH_MAX, Producer, TransactionState
+from rockgate.gateway.kafka.transactions.transaction import (
+    EPOCH_MAX,
+    ProducerIdAndEpoch,
+    TransactionState,
+)
 from rockgate.protocol.kafka.errors import ErrorCode
 
-NOBODY = Producer(77, 0)
+NOBODY = ProducerIdAndEpoch(77, 0)
 
 
-def ledger_in(state: TransactionState | None, *, is_v2: bool = True) -> tuple[Ledger, Producer]:
+def ledger_in(
+    state: TransactionState | None, *, is_v2: bool = True
+) -> tuple[Ledger, ProducerIdAndEpoch]:
     """A ledger whose transactional id `tx` is in a state, and its producer."""
     ledger = Ledger()
     ledger.topic(partitions=4)
@@ -92,7 +98,7 @@ def test_another_producer_id_is_an_invalid_mapping(
     ],
 )
 def test_an_older_epoch_is_fenced_as_each_version_says_it(
-    ask: Callable[[Ledger, Producer], int], code: ErrorCode
+    ask: Callable[[Ledger, ProducerIdAndEpoch], int], code: ErrorCode
 ) -> None:
     ledger, old = ledger_in(TransactionState.ONGOING)
     assert ledger.init().code == 0
@@ -103,8 +109,8 @@ def test_a_new_id_gets_a_producer_and_the_next_init_the_next_epoch() -> None:
     ledger, _ = ledger_in(None)
     first = ledger.init()
     second = ledger.init()
-    assert first == Outcome(0, Producer(first.producer.id, 0))
-    assert second == Outcome(0, Producer(first.producer.id, 1))
+    assert first == Outcome(0, ProducerIdAndEpoch(first.producer.id, 0))
+    assert second == Outcome(0, ProducerIdAndEpoch(first.producer.id, 1))
     assert state_of(ledger) is TransactionState.EMPTY
 
 
@@ -122,7 +128,7 @@ def test_init_with_the_epoch_one_has_raises_it_and_said_again_answers_the_same()
     ledger, producer = ledger_in(TransactionState.EMPTY)
     raised = ledger.init(has=producer)
     again = ledger.init(has=producer)
-    assert raised == again == Outcome(0, Producer(producer.id, producer.epoch + 1))
+    assert raised == again == Outcome(0, ProducerIdAndEpoch(producer.id, producer.epoch + 1))
 
 
 @pytest.mark.parametrize("timeout_ms", [0, -1, 900_001])
@@ -134,7 +140,7 @@ def test_a_timeout_beyond_the_limit_is_refused(timeout_ms: int) -> None:
 def test_an_empty_id_and_half_a_producer_are_invalid_requests() -> None:
     ledger, _ = ledger_in(None)
     assert ledger.init("").code == ErrorCode.INVALID_REQUEST
-    assert ledger.init(has=Producer(5, -1)).code == ErrorCode.INVALID_REQUEST
+    assert ledger.init(has=ProducerIdAndEpoch(5, -1)).code == ErrorCode.INVALID_REQUEST
     assert ledger.init("x" * 20_000).code == ErrorCode.INVALID_REQUEST
 
 
@@ -203,7 +209,7 @@ def test_version_1_keeps_the_epoch_and_the_same_end_may_be_said_again(is_commit:
 @pytest.mark.parametrize("is_commit", [False, True])
 def test_version_2_raises_the_epoch_and_answers_it_again(is_commit: bool) -> None:
     ledger, producer = ledger_in(TransactionState.ONGOING)
-    raised = Outcome(0, Producer(producer.id, producer.epoch + 1))
+    raised = Outcome(0, ProducerIdAndEpoch(producer.id, producer.epoch + 1))
     assert ledger.end(producer, commit=is_commit) == raised
     assert ledger.end(producer, commit=is_commit) == raised
     assert ledger.end(producer, commit=not is_commit).code == ErrorCode.INVALID_TXN_STATE
@@ -305,7 +311,7 @@ def test_after_the_last_epoch_comes_a_new_producer_id() -> None:
     producer = ledger.init().producer
     transaction = ledger.folds.transactions.find("tx")
     assert transaction is not None
-    last = transaction.producer = Producer(producer.id, EPOCH_MAX)
+    last = transaction.producer = ProducerIdAndEpoch(producer.id, EPOCH_MAX)
     assert ledger.write(last, 0, b"a") == 0
     ended = ledger.end(last, commit=True)
     assert ended.code == 0
@@ -314,7 +320,7 @@ def test_after_the_last_epoch_comes_a_new_producer_id() -> None:
     assert ledger.end(last, commit=True) == ended, "said again with the id before"
     assert ledger.write(last, 1, b"late") == ErrorCode.INVALID_PRODUCER_ID_MAPPING
     assert ledger.read() == [b"a"]
-    transaction.producer = Producer(ended.producer.id, EPOCH_MAX)
+    transaction.producer = ProducerIdAndEpoch(ended.producer.id, EPOCH_MAX)
     assert ledger.init().producer.epoch == 0
 
 

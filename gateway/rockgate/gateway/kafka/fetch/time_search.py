@@ -37,7 +37,7 @@ WALK_UNITS: Final = 256
 T = TypeVar("T")
 
 
-class Found(NamedTuple):
+class FoundRecord(NamedTuple):
     """One record."""
 
     offset: int
@@ -60,7 +60,7 @@ class TimeSearch:
         self._epochs = epochs
         self._warming = warming
 
-    async def first_at(self, queue: Queue, time_ms: int, end: int) -> Found | None:
+    async def first_at(self, queue: Queue, time_ms: int, end: int) -> FoundRecord | None:
         """Return the first record of a time or later that is left and lies before `end`."""
         first = queue.first_at_record_time(time_ms)
         if first is None:
@@ -76,7 +76,7 @@ class TimeSearch:
             offset, count = part[-1][0].base + part[-1][0].offset_count, WALK_UNITS
         return None
 
-    async def largest(self, queue: Queue, end: int) -> Found | None:
+    async def largest(self, queue: Queue, end: int) -> FoundRecord | None:
         """Return the first record of the largest time that is left and lies before `end`."""
         last = queue.find(end - 1) if end > queue.log_start else None
         if last is None or last.max_ms < 0:
@@ -111,14 +111,14 @@ class TimeSearch:
         """Return the largest record time of an entry, which is the time it was born for all."""
         return born_ms_of(self._reader.entry(queue, unit).entry)
 
-    async def _open(self, queue: Queue, offset: int, time_ms: int) -> Found | None:
+    async def _open(self, queue: Queue, offset: int, time_ms: int) -> FoundRecord | None:
         """Return the first record in an entry that is of a time or later, and not deleted."""
         unit = queue.find(offset)
         if unit is None:
             return None
         part, epoch = self._reader.entry(queue, unit), self._epochs.of(queue, unit)
         found = await self._look(part, partial(_first_in, part, time_ms, queue.log_start))
-        return None if found is None else Found(*found, epoch)
+        return None if found is None else FoundRecord(*found, epoch)
 
     async def _largest_left(self, queue: Queue, offset: int) -> int:
         unit = queue.find(offset)

@@ -15,7 +15,7 @@ from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.kafka.transactions.answers import fenced_code
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
-from rockgate.gateway.kafka.transactions.transaction import Producer
+from rockgate.gateway.kafka.transactions.transaction import ProducerIdAndEpoch
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.add_offsets_to_txn import (
@@ -39,7 +39,7 @@ class AddOffsetsToTxn:
         """Add the group."""
         if not request.group_id:
             return self.refuse(request, ErrorCode.INVALID_GROUP_ID)
-        producer = Producer(request.producer_id, request.producer_epoch)
+        producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
         try:
             self._coordinator.add(request.transactional_id, producer, groups=(request.group_id,))
         except RequestError as error:

@@ -22,7 +22,7 @@ from rockgate.gateway.kafka.request.errors import RequestError, coordinator_code
 from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.kafka.transactions.answers import fenced_code
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
-from rockgate.gateway.kafka.transactions.transaction import Partition, Producer
+from rockgate.gateway.kafka.transactions.transaction import Partition, ProducerIdAndEpoch
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.add_partitions_to_txn import (
@@ -66,7 +66,7 @@ class AddPartitionsToTxn:
         self, request: AddPartitionsToTxnRequest, version: int
     ) -> Steps[AddPartitionsToTxnResponse]:
         if version < _MANY:
-            producer = Producer(
+            producer = ProducerIdAndEpoch(
                 request.v3_and_below_producer_id, request.v3_and_below_producer_epoch
             )
             topics = request.v3_and_below_topics
@@ -79,7 +79,7 @@ class AddPartitionsToTxn:
             )
         response = AddPartitionsToTxnResponse(results_by_transaction=[])
         for each in request.transactions:
-            producer = Producer(each.producer_id, each.producer_epoch)
+            producer = ProducerIdAndEpoch(each.producer_id, each.producer_epoch)
             work = self._verify if each.verify_only else self._add
             codes = yield from work(each.transactional_id, producer, each.topics, version)
             results = yield from _results(each.topics, codes)
@@ -99,7 +99,11 @@ class AddPartitionsToTxn:
         return AddPartitionsToTxnResponse(error_code=code, results_by_topic_v3_and_below=topics)
 
     def _add(
-        self, id_: str, producer: Producer, topics: list[AddPartitionsToTxnTopic], version: int
+        self,
+        id_: str,
+        producer: ProducerIdAndEpoch,
+        topics: list[AddPartitionsToTxnTopic],
+        version: int,
     ) -> Generator[None, None, Codes]:
         partitions, unknown = yield from self._resolve(topics)
         if unknown:
@@ -118,7 +122,11 @@ class AddPartitionsToTxn:
         return lambda name, index: code
 
     def _verify(
-        self, id_: str, producer: Producer, topics: list[AddPartitionsToTxnTopic], version: int
+        self,
+        id_: str,
+        producer: ProducerIdAndEpoch,
+        topics: list[AddPartitionsToTxnTopic],
+        version: int,
     ) -> Generator[None, None, Codes]:
         partitions, unknown = yield from self._resolve(topics)
         absent = (

@@ -20,7 +20,7 @@ from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.kafka.transactions.answers import fenced_code
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
-from rockgate.gateway.kafka.transactions.transaction import Producer
+from rockgate.gateway.kafka.transactions.transaction import ProducerIdAndEpoch
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.end_txn import EndTxnRequest, EndTxnResponse
@@ -40,7 +40,7 @@ class EndTxn:
         self, request: EndTxnRequest, call: Call
     ) -> EndTxnResponse | asyncio.Future[EndTxnResponse]:
         """End the transaction; a repetition waits for the disk as the first time does."""
-        producer = Producer(request.producer_id, request.producer_epoch)
+        producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
         try:
             ended = self._coordinator.end(
                 request.transactional_id, producer, request.committed, call.version >= _V2

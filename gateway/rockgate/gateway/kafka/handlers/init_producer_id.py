@@ -27,7 +27,7 @@ from rockgate.gateway.kafka.request.errors import RequestError, coordinator_code
 from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.kafka.transactions.answers import fenced_code
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
-from rockgate.gateway.kafka.transactions.transaction import Producer
+from rockgate.gateway.kafka.transactions.transaction import ProducerIdAndEpoch
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.init_producer_id import (
@@ -60,11 +60,11 @@ class InitProducerId:
         answer = InitProducerIdResponse(producer_id=producer.id, producer_epoch=producer.epoch)
         return self._durability.after_changes(answer)
 
-    def _init(self, request: InitProducerIdRequest) -> Producer:
+    def _init(self, request: InitProducerIdRequest) -> ProducerIdAndEpoch:
         id_ = request.transactional_id
         if id_ is None:
-            return Producer(self._producers.new_id(), 0)
-        asked = Producer(request.producer_id, request.producer_epoch)
+            return ProducerIdAndEpoch(self._producers.new_id(), 0)
+        asked = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
         if not id_ or (asked.id < 0) != (asked.epoch < 0):
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,

@@ -28,7 +28,7 @@ from typing import Final
 
 from rockgate.gateway.kafka.fetch.leader_epochs import LeaderEpochs
 from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
-from rockgate.gateway.kafka.fetch.time_search import Found, TimeSearch
+from rockgate.gateway.kafka.fetch.time_search import FoundRecord, TimeSearch
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.errors import code_of
 from rockgate.gateway.kafka.request.peer import Call
@@ -65,7 +65,7 @@ READ_COMMITTED: Final = 1
 SLICE_COUNT: Final = 500
 """Partitions looked up before others get their turn."""
 
-Search = Callable[[], Awaitable[Found | None]]
+Search = Callable[[], Awaitable[FoundRecord | None]]
 
 
 class ListOffsets:
@@ -175,13 +175,13 @@ class ListOffsets:
         end = last_stable if lookup.is_committed else high_watermark
         time_ms = asked.timestamp
         if time_ms == LATEST:
-            return _answer(asked, Found(end, -1, self._epochs.current))
+            return _answer(asked, FoundRecord(end, -1, self._epochs.current))
         if time_ms in (LATEST_TIERED, EARLIEST_PENDING):
             return _answer(asked, None)
         if time_ms in (EARLIEST, EARLIEST_LOCAL):
             if cold := self._warming.cold([queue.find(log_start)]):
 
-                async def earliest() -> Found:
+                async def earliest() -> FoundRecord:
                     await self._warming.bring_in(cold)
                     return self._earliest(queue)
 
@@ -191,8 +191,8 @@ class ListOffsets:
             return lambda: self._search.largest(queue, end)
         return lambda: self._search.first_at(queue, time_ms, end)
 
-    def _earliest(self, queue: Queue) -> Found:
-        return Found(queue.log_start, -1, self._epochs.at(queue, queue.log_start))
+    def _earliest(self, queue: Queue) -> FoundRecord:
+        return FoundRecord(queue.log_start, -1, self._epochs.at(queue, queue.log_start))
 
 
 class _Lookup:
@@ -230,7 +230,7 @@ async def _searched(asked: ListOffsetsPartition, search: Search) -> ListOffsetsP
         return _error(asked, code_of(error) or ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
-def _answer(asked: ListOffsetsPartition, found: Found | None) -> ListOffsetsPartitionResponse:
+def _answer(asked: ListOffsetsPartition, found: FoundRecord | None) -> ListOffsetsPartitionResponse:
     if found is None:
         return ListOffsetsPartitionResponse(partition_index=asked.partition_index)
     return ListOffsetsPartitionResponse(

@@ -34,7 +34,7 @@ from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.kafka.transactions.answers import fenced_code
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
-from rockgate.gateway.kafka.transactions.transaction import Offset, Producer
+from rockgate.gateway.kafka.transactions.transaction import Offset, ProducerIdAndEpoch
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.txn_offset_commit import (
@@ -179,7 +179,7 @@ class TxnOffsetCommit:
         self, request: TxnOffsetCommitRequest, offsets: list[Offset], version: int
     ) -> ErrorCode:
         id_, group = request.transactional_id, request.group_id
-        producer = Producer(request.producer_id, request.producer_epoch)
+        producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
         is_new = version >= _ABORTABLE
         try:
             if not self._coordinator.admit(id_, producer, group, adds=version >= _ADDS):

@@ -8,7 +8,12 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from rockgate.gateway.kafka.transactions.transaction import Ending, Offset, Partition, Producer
+from rockgate.gateway.kafka.transactions.transaction import (
+    Ending,
+    Offset,
+    Partition,
+    ProducerIdAndEpoch,
+)
 from rockgate.store.api.folds import CHANGE_SIZE_MAX, Change, check_format
 from rockgate.store.api.progress import Removed
 from rockgate.store.errors import StoreCorrupt
@@ -35,8 +40,8 @@ class Init(msgspec.Struct, array_like=True, frozen=True):
     """A producer began, or began again, with a transactional id."""
 
     id: str
-    producer: Producer
-    last: Producer
+    producer: ProducerIdAndEpoch
+    last: ProducerIdAndEpoch
     timeout_ms: int
 
 

@@ -25,7 +25,7 @@ from rockgate.gateway.kafka.transactions.transaction import (
     Offset,
     Partition,
     PendingOffset,
-    Producer,
+    ProducerIdAndEpoch,
     Transaction,
     TransactionState,
 )
@@ -45,7 +45,7 @@ OFFSETS_SHARE: Final = 8
 class Ended(NamedTuple):
     """The end of a transaction."""
 
-    producer: Producer
+    producer: ProducerIdAndEpoch
     """With whom to go on."""
     is_sync: bool = False
     """Whether it counts only once it is on disk, because a partition that it wrote to does."""
@@ -85,7 +85,9 @@ class Coordinator:
 
     # Beginning
 
-    def init(self, id_: str, timeout_ms: int, asked: Producer | None) -> Producer:
+    def init(
+        self, id_: str, timeout_ms: int, asked: ProducerIdAndEpoch | None
+    ) -> ProducerIdAndEpoch:
         """Let a producer begin with a transactional id; what was left open is aborted."""
         if not 0 < timeout_ms <= self._timeout_ms_max:
             raise RequestError(
@@ -96,7 +98,9 @@ class Coordinator:
         transaction = self._transactions.find(id_)
         if transaction is None:
             # Whatever id the caller remembers was forgotten here.
-            return self._begin(id_, Producer(self._producers.new_id(), 0), None, timeout_ms)
+            return self._begin(
+                id_, ProducerIdAndEpoch(self._producers.new_id(), 0), None, timeout_ms
+            )
         producer = transaction.init(asked)
         if transaction.state is TransactionState.ONGOING:
             # Its own producer may have to ask again for the end of a large one, and is known then.
@@ -106,13 +110,17 @@ class Coordinator:
             transaction.check_idle()
             producer = transaction.init(asked)
         if producer is None:
-            producer = Producer(self._producers.new_id(), 0)
+            producer = ProducerIdAndEpoch(self._producers.new_id(), 0)
         return self._begin(id_, producer, asked, timeout_ms)
 
     def _begin(
-        self, id_: str, producer: Producer, last: Producer | None, timeout_ms: int
-    ) -> Producer:
-        last = Producer(NO_ID, NO_EPOCH) if last is None else last
+        self,
+        id_: str,
+        producer: ProducerIdAndEpoch,
+        last: ProducerIdAndEpoch | None,
+        timeout_ms: int,
+    ) -> ProducerIdAndEpoch:
+        last = ProducerIdAndEpoch(NO_ID, NO_EPOCH) if last is None else last
         self._append(TransactionChangeKind.INIT, changes.Init(id_, producer, last, timeout_ms))
         return producer
 
@@ -121,7 +129,7 @@ class Coordinator:
     def add(
         self,
         id_: str,
-        producer: Producer,
+        producer: ProducerIdAndEpoch,
         partitions: Iterable[Partition] = (),
         groups: Iterable[str] = (),
     ) -> None:
@@ -130,13 +138,13 @@ class Coordinator:
         transaction.check_idle()
         self._include(transaction, partitions, groups)
 
-    def verify(self, id_: str, producer: Producer, partition: Partition) -> bool:
+    def verify(self, id_: str, producer: ProducerIdAndEpoch, partition: Partition) -> bool:
         """Whether a partition is part of the ongoing transaction."""
         transaction = self._of(id_, producer)
         transaction.check_idle()
         return transaction.state is TransactionState.ONGOING and partition in transaction.partitions
 
-    def admit(self, id_: str, producer: Producer, group: str, *, adds: bool) -> bool:
+    def admit(self, id_: str, producer: ProducerIdAndEpoch, group: str, *, adds: bool) -> bool:
         """Say whether a group is part of the transaction; with `adds` it becomes one."""
         transaction = self._of(id_, producer)
         transaction.check_idle()
@@ -147,7 +155,9 @@ class Coordinator:
             self._include(transaction, (), (group,))
         return adds
 
-    def offsets(self, id_: str, producer: Producer, group: str, offsets: Sequence[Offset]) -> None:
+    def offsets(
+        self, id_: str, producer: ProducerIdAndEpoch, group: str, offsets: Sequence[Offset]
+    ) -> None:
         """Keep offsets of a group that was admitted for the commit."""
         transaction = self._of(id_, producer)
         self._check_room(transaction, sum(map(size_of, offsets)))
@@ -194,7 +204,7 @@ class Coordinator:
 
     # Ending
 
-    def end(self, id_: str, producer: Producer, is_commit: bool, is_v2: bool) -> Ended:
+    def end(self, id_: str, producer: ProducerIdAndEpoch, is_commit: bool, is_v2: bool) -> Ended:
         """Commit or abort; says with which producer to go on."""
         transaction = self._find(id_)
         new_id = self._new_id(transaction) if is_v2 else NO_ID
@@ -301,7 +311,7 @@ class Coordinator:
 
     # Helpers of all of them
 
-    def _of(self, id_: str, producer: Producer) -> Transaction:
+    def _of(self, id_: str, producer: ProducerIdAndEpoch) -> Transaction:
         transaction = self._find(id_)
         transaction.check(producer)
         return transaction

@@ -15,7 +15,7 @@ from rockgate.gateway.kafka.transactions.transaction import (
     Ending,
     Partition,
     PendingOffset,
-    Producer,
+    ProducerIdAndEpoch,
     Transaction,
     TransactionState,
 )
@@ -36,8 +36,8 @@ class _Saved(msgspec.Struct, array_like=True, frozen=True):
 
     id: str
     state: str
-    producer: Producer
-    last: Producer
+    producer: ProducerIdAndEpoch
+    last: ProducerIdAndEpoch
     timeout_ms: int
     start_ms: int
     changed_ms: int

@@ -18,7 +18,7 @@ from typing import Final
 from rockgate.gateway.kafka.produce.producers import Producers
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
-from rockgate.gateway.kafka.transactions.transaction import Partition, Producer
+from rockgate.gateway.kafka.transactions.transaction import Partition, ProducerIdAndEpoch
 from rockgate.gateway.visibility.stable_offsets import Unstable
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.records.batch import BatchHeader
@@ -54,7 +54,7 @@ class TransactionalWrites:
                 ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
                 "Transactional batch in a request without a transactional id.",
             )
-        producer = Producer(header.producer_id, header.producer_epoch)
+        producer = ProducerIdAndEpoch(header.producer_id, header.producer_epoch)
         try:
             self._include(id_, producer, partition, version)
         except RequestError as error:
@@ -66,7 +66,9 @@ class TransactionalWrites:
         """Take note of a batch of a transaction."""
         self._unstable.wrote(*partition, header.producer_id, offset)
 
-    def _include(self, id_: str, producer: Producer, partition: Partition, version: int) -> None:
+    def _include(
+        self, id_: str, producer: ProducerIdAndEpoch, partition: Partition, version: int
+    ) -> None:
         if self._coordinator.verify(id_, producer, partition):
             return
         if version > ABORTABLE:

@@ -62,7 +62,7 @@ class PendingOffset(NamedTuple):
     position: int = -1
 
 
-class Producer(NamedTuple):
+class ProducerIdAndEpoch(NamedTuple):
     """A producer id and its epoch."""
 
     id: int
@@ -74,8 +74,8 @@ class Ending(NamedTuple):
 
     is_commit: bool
     marker_epoch: int
-    next: Producer
-    last: Producer
+    next: ProducerIdAndEpoch
+    last: ProducerIdAndEpoch
 
 
 class Transaction:
@@ -101,8 +101,8 @@ class Transaction:
     def __init__(self, id_: str) -> None:
         self.id = id_
         self.state = TransactionState.EMPTY
-        self.producer = Producer(NO_ID, NO_EPOCH)
-        self.last = Producer(NO_ID, NO_EPOCH)
+        self.producer = ProducerIdAndEpoch(NO_ID, NO_EPOCH)
+        self.last = ProducerIdAndEpoch(NO_ID, NO_EPOCH)
         """What a repeated request may still come with."""
         self.timeout_ms = 0
         self.start_ms = -1
@@ -119,7 +119,7 @@ class Transaction:
 
     # Who asks
 
-    def check(self, producer: Producer) -> None:
+    def check(self, producer: ProducerIdAndEpoch) -> None:
         """Refuse anybody but the current producer."""
         if producer.id != self.producer.id:
             raise RequestError(
@@ -144,7 +144,7 @@ class Transaction:
 
     # Beginning
 
-    def init(self, asked: Producer | None) -> Producer | None:
+    def init(self, asked: ProducerIdAndEpoch | None) -> ProducerIdAndEpoch | None:
         """Return the producer to go on with; None if the id needs a new producer id.
 
         With `asked`, what the caller has: the answer to a repetition is the current one, as it is
@@ -162,11 +162,17 @@ class Transaction:
                 f"Transactional id '{self.id}' has producer id {current.id} with epoch "
                 f"{current.epoch}, not {asked.id} with epoch {asked.epoch}.",
             )
-        return None if current.epoch >= EPOCH_MAX else Producer(current.id, current.epoch + 1)
+        return (
+            None
+            if current.epoch >= EPOCH_MAX
+            else ProducerIdAndEpoch(current.id, current.epoch + 1)
+        )
 
     # Ending
 
-    def end(self, caller: Producer, is_commit: bool, is_v2: bool, new_id: int) -> Ending | None:
+    def end(
+        self, caller: ProducerIdAndEpoch, is_commit: bool, is_v2: bool, new_id: int
+    ) -> Ending | None:
         """Return how the transaction ends; None if it has ended so, and was said before.
 
         `new_id` is the producer id to go on with when the epochs of this one are used up.
@@ -192,17 +198,19 @@ class Transaction:
             return Ending(is_commit, current.epoch, current, self.last)
         raised = current.epoch + 1
         following = (
-            Producer(new_id, 0) if current.epoch >= EPOCH_MAX else Producer(current.id, raised)
+            ProducerIdAndEpoch(new_id, 0)
+            if current.epoch >= EPOCH_MAX
+            else ProducerIdAndEpoch(current.id, raised)
         )
         return Ending(is_commit, raised, following, current)
 
     def fencing(self) -> Ending:
         """Return the abort by which another instance takes over: the last one is refused."""
         current = self.producer
-        raised = Producer(current.id, min(current.epoch + 1, EPOCH_MAX + 1))
-        return Ending(False, raised.epoch, raised, Producer(NO_ID, NO_EPOCH))
+        raised = ProducerIdAndEpoch(current.id, min(current.epoch + 1, EPOCH_MAX + 1))
+        return Ending(False, raised.epoch, raised, ProducerIdAndEpoch(NO_ID, NO_EPOCH))
 
-    def _is_repeated(self, caller: Producer) -> bool:
+    def _is_repeated(self, caller: ProducerIdAndEpoch) -> bool:
         if self.ending is not None:
             return caller == self.ending.last
         is_complete = self.state in (

@@ -21,7 +21,7 @@ from rockgate.gateway.remoting.server.names import check_group, group_of
 from rockgate.gateway.remoting.topics.topic_registry import DLQ_PREFIX, RETRY_PREFIX, TopicBook
 from rockgate.gateway.runtime.quoting import shown
 from rockgate.gateway.transcode import names
-from rockgate.gateway.transcode.lookup import Found
+from rockgate.gateway.transcode.lookup import FoundMessage
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import pack_properties, parse_properties, unpack_host
 from rockgate.protocol.remoting import properties as named
@@ -106,7 +106,7 @@ class Retries:
         """Whether a group is set to have no retries at all: what it gives back is gone."""
         return self._settings.of(group_of(group)).retry_queue_nums <= 0
 
-    def give_back(self, found: Found, given: GivenBack) -> Taken:
+    def give_back(self, found: FoundMessage, given: GivenBack) -> Taken:
         """36: append a copy of a message for another try, or as a dead letter."""
         group = names.to_store(given.group)
         if not group:
@@ -205,7 +205,7 @@ class Retries:
             self.dead_counts[reason] += 1
             _tell(group, properties)
 
-    def _first_marks(self, found: Found, entry: envelope.Entry) -> dict[str, str]:
+    def _first_marks(self, found: FoundMessage, entry: envelope.Entry) -> dict[str, str]:
         """The message's own properties, and where it comes from, unless it says that already."""
         at, size = entry.properties_at, entry.properties_size
         own = parse_properties(bytes(found.message[at : at + size]))

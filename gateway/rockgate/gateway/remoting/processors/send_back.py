@@ -18,7 +18,7 @@ from rockgate.gateway.remoting.messages.retry import GivenBack, Retries
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.gateway.remoting.server.errors import Refused
-from rockgate.gateway.transcode.lookup import Found, MessageLookup
+from rockgate.gateway.transcode.lookup import FoundMessage, MessageLookup
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
@@ -45,7 +45,9 @@ class RetryRequests:
             return self._later(asked)
         return self._answer(asked, found)
 
-    def _answer(self, asked: SendBackHeader, found: Found | None) -> Reply | Awaitable[Reply]:
+    def _answer(
+        self, asked: SendBackHeader, found: FoundMessage | None
+    ) -> Reply | Awaitable[Reply]:
         if found is None:
             raise Refused(
                 ResponseCode.SYSTEM_ERROR, f"look message by offset failed, {asked.offset}"
