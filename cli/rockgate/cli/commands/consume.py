@@ -160,7 +160,7 @@ def consume(
 
     async def work(cluster: Cluster) -> None:
         try:
-            await reader.Reading(cluster, plan, _writer(show, meter), note=_note(meter)).run()
+            await reader.Reader(cluster, plan, _writer(show, meter), note=_note(meter)).run()
         finally:
             meter.clear()
             if meter.record_count and tables.is_watched() and _is_redirected():

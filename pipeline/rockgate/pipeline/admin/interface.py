@@ -38,9 +38,9 @@ class _Client(Protocol):
 
 def _client(spark: SparkSession, cluster: Cluster) -> _Client:
     if is_remote(spark):
-        from rockgate.pipeline.admin.kafka_python import WireClient
+        from rockgate.pipeline.admin.kafka_python import KafkaPythonClient
 
-        return WireClient(spark, cluster)
+        return KafkaPythonClient(spark, cluster)
     from rockgate.pipeline.admin.jvm import JvmClient
 
     return JvmClient(spark, cluster)

@@ -83,7 +83,7 @@ def _untranslated(name: str, value: str) -> BadOption:
     )
 
 
-class WireClient:
+class KafkaPythonClient:
     """kafka-python's admin client."""
 
     def __init__(self, spark: SparkSession, cluster: Cluster) -> None:

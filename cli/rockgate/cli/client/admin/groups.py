@@ -45,7 +45,7 @@ class Listed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class GroupMember:
     """A member and the partitions it was given."""
 
     member_id: str
@@ -66,14 +66,14 @@ class Group:
     assignor: str
     epoch: int | None
     coordinator: str
-    members: tuple[Member, ...]
+    members: tuple[GroupMember, ...]
 
     @property
     def is_active(self) -> bool:
         """Whether somebody is in it, so that its offsets are not ours to move."""
         return self.state not in EMPTY_STATES
 
-    def owners(self) -> dict[Place, Member]:
+    def owners(self) -> dict[Place, GroupMember]:
         """Who reads each partition now."""
         return {place: member for member in self.members for place in member.assignment}
 
@@ -143,7 +143,7 @@ async def _describe_consumer(broker: Broker, group_id: str) -> Group:
         epoch=found.group_epoch,
         coordinator=str(broker.address),
         members=tuple(
-            Member(
+            GroupMember(
                 member_id=each.member_id,
                 instance_id=each.instance_id,
                 client_id=each.client_id,
@@ -172,7 +172,7 @@ async def _describe_classic(broker: Broker, group_id: str) -> Group:
         epoch=None,
         coordinator=str(broker.address),
         members=tuple(
-            Member(
+            GroupMember(
                 member_id=each.member_id,
                 instance_id=each.group_instance_id,
                 client_id=each.client_id,

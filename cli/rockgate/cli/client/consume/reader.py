@@ -51,7 +51,7 @@ class Plan:
 Write = Callable[[Chunk, Sequence[Record]], Awaitable[None]]
 
 
-class Reading:
+class Reader:
     """One run of `consume`. `run` returns when the plan is fulfilled; a cancel cleans up, too."""
 
     def __init__(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rockgate.cli.client.kafka.cluster import Cluster
     from rockgate.cli.client.kafka.errors import ClientError
     from rockgate.cli.client.remoting.connection import RemotingConnection
-    from rockgate.cli.commands.groups.status import Standing
+    from rockgate.cli.commands.groups.status import GroupStatus
 
 Groups = Annotated[
     list[str],
@@ -122,7 +122,7 @@ def describe(
     json: runner.Json = False,
 ) -> None:
     """Describe groups: state, lag per partition, members and assignments."""
-    found, errors = _standings(groups, broker, bootstrap_server, timeout, is_json=json)
+    found, errors = _statuses(groups, broker, bootstrap_server, timeout, is_json=json)
 
     def show() -> None:
         for index, each in enumerate(found):
@@ -141,7 +141,7 @@ def lag(
     json: runner.Json = False,
 ) -> None:
     """Show lag by group and topic, in readable records and in offsets."""
-    found, errors = _standings(groups or [], broker, bootstrap_server, timeout, is_json=json)
+    found, errors = _statuses(groups or [], broker, bootstrap_server, timeout, is_json=json)
     rows: list[dict[str, Any]] = []
     for each in found:
         topics: dict[str, tuple[int, int]] = {}
@@ -225,15 +225,15 @@ def state(
     )
 
 
-def _standings(
+def _statuses(
     names: list[str], broker: str | None, server: str, timeout: str, *, is_json: bool
-) -> tuple[list[Standing], list[ClientError]]:
+) -> tuple[list[GroupStatus], list[ClientError]]:
     from rockgate.cli.commands.groups import status
 
     async def work(
         cluster: Cluster, remoting: RemotingConnection
-    ) -> tuple[list[Standing], list[ClientError]]:
-        return await status.standings(cluster, remoting, await status.named(cluster, names))
+    ) -> tuple[list[GroupStatus], list[ClientError]]:
+        return await status.statuses(cluster, remoting, await status.named(cluster, names))
 
     return runner.run_both(work, broker=broker, server=server, timeout=timeout, is_json=is_json)
 
@@ -258,16 +258,16 @@ def _groups(
     return runner.run(work, server=server, timeout=timeout, is_json=is_json)
 
 
-def _show(standing: Standing) -> None:
+def _show(status: GroupStatus) -> None:
     from rockgate.cli.text import tables
 
-    group = standing.group
+    group = status.group
     say(f"group        {group.group_id}")
     say(f"state        {group.state}, {group.kind}")
     say(f"coordinator  {group.coordinator}")
     say(f"assignor     {group.assignor or '-'}")
-    say(f"lag          {standing.lag:,}" + _empties(standing))
-    if standing.lines:
+    say(f"lag          {status.lag:,}" + _empties(status))
+    if status.lines:
         say()
         tables.table(
             _COLUMNS,
@@ -282,7 +282,7 @@ def _show(standing: Standing) -> None:
                     line.owner.host if line.owner else None,
                     line.owner.member_id if line.owner else None,
                 )
-                for line in standing.lines
+                for line in status.lines
             ],
         )
     if group.members:
@@ -303,8 +303,8 @@ _COLUMNS = (
 )
 
 
-def _empties(standing: Standing) -> str:
-    count = standing.offset_lag - standing.lag
+def _empties(status: GroupStatus) -> str:
+    count = status.offset_lag - status.lag
     return f", plus {count:,} offsets without readable records" if count else ""
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rockgate.cli.client.admin.groups import Group, Member
+    from rockgate.cli.client.admin.groups import Group, GroupMember
     from rockgate.cli.client.kafka.cluster import Cluster
     from rockgate.cli.client.kafka.errors import ClientError
     from rockgate.cli.client.kafka.view import Place
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class PartitionLag:
     """One partition that the group reads or has committed; None where nothing is known."""
 
     place: Place
     committed: int | None
     end: int | None
-    owner: Member | None
+    owner: GroupMember | None
     empty: int = 0
     """How many of the offsets between the two hold nothing that could be read."""
 
@@ -53,11 +53,11 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class GroupStatus:
     """A group and its partitions."""
 
     group: Group
-    lines: list[Line]
+    lines: list[PartitionLag]
 
     @property
     def lag(self) -> int:
@@ -79,7 +79,7 @@ class Standing:
         }
 
 
-async def standing(cluster: Cluster, remoting: RemotingConnection, group_id: str) -> Standing:
+async def status(cluster: Cluster, remoting: RemotingConnection, group_id: str) -> GroupStatus:
     """One group with its offsets; Refused if there is none."""
     from rockgate.cli.client.admin import committed, groups, offsets
     from rockgate.cli.client.kafka.errors import Refused
@@ -96,7 +96,7 @@ async def standing(cluster: Cluster, remoting: RemotingConnection, group_id: str
     ranges = {place: (done[place], known[place]) for place in both}
     empty = await empty_offsets.count(cluster, remoting, ranges)
     lines = [
-        Line(
+        PartitionLag(
             place=place,
             committed=done.get(place),
             end=known.get(place),
@@ -105,20 +105,20 @@ async def standing(cluster: Cluster, remoting: RemotingConnection, group_id: str
         )
         for place in places
     ]
-    return Standing(group=group, lines=lines)
+    return GroupStatus(group=group, lines=lines)
 
 
-async def standings(
+async def statuses(
     cluster: Cluster, remoting: RemotingConnection, group_ids: list[str]
-) -> tuple[list[Standing], list[ClientError]]:
+) -> tuple[list[GroupStatus], list[ClientError]]:
     """Many groups one after the other; those that are not there are errors."""
     from rockgate.cli.client.kafka.errors import Refused
 
-    found: list[Standing] = []
+    found: list[GroupStatus] = []
     errors: list[ClientError] = []
     for group_id in group_ids:
         try:
-            found.append(await standing(cluster, remoting, group_id))
+            found.append(await status(cluster, remoting, group_id))
         except Refused as error:
             errors.append(error)
     return found, errors
