@@ -1,0 +1,45 @@
+"""When a message that failed comes again, and when it is a dead letter.
+
+A message that is sent back carries one of the broker's delay levels, and nothing finer. Without a
+wish of the listener's the broker takes the third level after the first try, the fourth after the
+second, and so on; after the last try it is a dead letter of its group.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+from datetime import timedelta
+from itertools import pairwise
+from typing import Final
+
+LEVELS_S: Final = (
+    *(1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200),
+)
+"""RocketMQ's own levels, from the first on; a broker may be configured to have others."""
+BROKER_CHOOSES: Final = 0
+DEAD_LETTER: Final = -1
+"""Levels that are none: what the broker takes by itself, and no more tries."""
+FIRST_LEVEL: Final = 3
+TRIES_MAX: Final = 16
+EXPIRED_LEVEL: Final = 3
+"""For a message whose listener hangs."""
+
+
+def level_after(after: timedelta, levels_s: Sequence[float] = LEVELS_S) -> int:
+    """The first level that waits at least so long; the last one if none does."""
+    assert all(shorter < longer for shorter, longer in pairwise(levels_s)), levels_s
+    if after < timedelta():
+        raise ValueError(f"A message cannot be retried {-after} ago.")
+    found = bisect.bisect_left(levels_s, after.total_seconds())
+    return min(found, len(levels_s) - 1) + 1
+
+
+def level_of_try(reconsume_times: int, level_max: int = len(LEVELS_S)) -> int:
+    """The level that a broker takes by itself after so many retries."""
+    return min(FIRST_LEVEL + reconsume_times, level_max)
+
+
+def is_last_try(reconsume_times: int, tries_max: int) -> bool:
+    """Whether a message that fails now is a dead letter; `tries_max` below 0 has no end."""
+    return 0 <= tries_max <= reconsume_times
