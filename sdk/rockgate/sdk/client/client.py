@@ -1,12 +1,12 @@
-"""What producers of one process share: connections, routes, heartbeats, and what brokers ask.
+"""What producers and consumers share: connections, routes, heartbeats, and what brokers ask.
 
     async with Client("127.0.0.1:9876") as client:
         async with Producer(client=client, group="shop") as producer: …
 
-Producers that are given addresses share one by themselves (`sharing`). It has one task of its own
-and no thread: every 30 s it asks for the routes again and tells every broker that it is alive. A
-broker is told also when a connection to it is made. While somebody here answers checks it is
-connected to every master of the cluster, for any of them may ask.
+Those of a process that are given addresses share one by themselves (`shared_clients`). It has one
+task of its own and no thread: every 30 s it asks for the routes again and tells every broker that
+it is alive. A broker is told also when a connection to it is made. While somebody here answers
+checks it is connected to every master of the cluster, for any of them may ask.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from rockgate.protocol.remoting.ids import client_id
 from rockgate.sdk.client.checks import Checking, Checks
 from rockgate.sdk.client.cluster import find_masters
 from rockgate.sdk.client.connection import Dial, Link, LinkSettings, dial_tcp, split_address
+from rockgate.sdk.client.consumers import CODES, Consumers, Consuming
 from rockgate.sdk.client.name_servers import NameServers
 from rockgate.sdk.client.periodic import Upkeep
 from rockgate.sdk.client.replies import Replies
@@ -81,9 +82,11 @@ class Client:
         self.routes = Routes(self._name_servers)
         self.checks = Checks()
         self.replies = Replies()
+        self.consumers = Consumers()
         self.handlers: dict[int, Handler] = {
             RequestCode.CHECK_TRANSACTION_STATE: self.checks.asked,
             RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT: self.replies.pushed,
+            **dict.fromkeys(CODES, self.consumers.asked),
         }
         """What is done with a broker's requests, by code; others are answered as unknown."""
         self._dial = dial
@@ -131,6 +134,8 @@ class Client:
             await self.checks.close()
             for group in list(self._groups):
                 self.remove_producer(group)
+            for group in list(self.consumers.groups):
+                self.remove_consumer(group)
             await asyncio.gather(*(link.close() for link in self._links.values()))
         finally:
             self.abort()
@@ -211,11 +216,28 @@ class Client:
         """Take leave for one group, of every broker that is connected."""
         self.checks.remove(group)
         self._groups.discard(group)
-        header = UnregisterClientHeader(client_id=self.id, producer_group=group)
-        for address in self._brokers:
-            self._links[address].notify(RequestCode.UNREGISTER_CLIENT, headers.write(header))
+        self._unregister(UnregisterClientHeader(client_id=self.id, producer_group=group))
+
+    # Consumers
+
+    def add_consumer(self, group: str, consuming: Consuming) -> None:
+        """Say in heartbeats that this group is consumed in here; one consumer for each group."""
+        self.consumers.add(group, consuming)
+
+    def remove_consumer(self, group: str) -> None:
+        """Take leave for one group, so that its other members take over at once."""
+        self.consumers.remove(group)
+        self._unregister(UnregisterClientHeader(client_id=self.id, consumer_group=group))
+
+    async def announce(self) -> None:
+        """Tell every broker at once what is consumed here, and wait until they know."""
+        await self._beat_all()
 
     # Private
+
+    def _unregister(self, header: UnregisterClientHeader) -> None:
+        for address in self._brokers:
+            self._links[address].notify(RequestCode.UNREGISTER_CLIENT, headers.write(header))
 
     def _link(self, address: str) -> Link:
         if self.is_closed:
@@ -257,10 +279,16 @@ class Client:
 
     def _heartbeat(self) -> Buffer:
         groups = [ProducerData(group_name=group) for group in sorted(self._groups)]
-        return javajson.encode(HeartbeatBody(client_id=self.id, producer_data_set=groups))
+        return javajson.encode(
+            HeartbeatBody(
+                client_id=self.id,
+                producer_data_set=groups,
+                consumer_data_set=self.consumers.data(),
+            )
+        )
 
     def _greet(self, link: Link) -> None:
-        if link.address in self._brokers and self._groups:
+        if link.address in self._brokers and (self._groups or self.consumers.groups):
             link.notify(RequestCode.HEART_BEAT, None, self._heartbeat())
 
     def _tell_all(self) -> None:

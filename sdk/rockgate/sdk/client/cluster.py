@@ -34,15 +34,19 @@ async def find_masters(servers: NameServers) -> set[str]:
 
 def masters_of(brokers: Iterable[BrokerData]) -> dict[str, str]:
     """The masters' addresses by the brokers' names; what is no address is left out."""
-    masters: dict[str, str] = {}
+    found = brokers_of(brokers)
+    return {name: addresses[MASTER] for name, addresses in found.items() if MASTER in addresses}
+
+
+def brokers_of(brokers: Iterable[BrokerData]) -> dict[str, dict[int, str]]:
+    """The addresses of brokers by name and id; what is no address is left out."""
+    found: dict[str, dict[int, str]] = {}
     for broker in brokers:
-        address = broker.broker_addrs.get(MASTER)
-        if address is None:
-            continue
-        try:
-            split_address(address)
-        except ValueError as wrong:
-            _log.warning("ignoring broker %s: %s", broker.broker_name, wrong)
-            continue
-        masters[broker.broker_name] = address
-    return masters
+        for number, address in broker.broker_addrs.items():
+            try:
+                split_address(address)
+            except ValueError as wrong:
+                _log.warning("ignoring broker %s: %s", broker.broker_name, wrong)
+                continue
+            found.setdefault(broker.broker_name, {})[number] = address
+    return found

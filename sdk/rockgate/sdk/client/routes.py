@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.bodies.nameserver import RouteData
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.headers.nameserver import RouteHeader
-from rockgate.sdk.client.cluster import masters_of
+from rockgate.sdk.client.cluster import MASTER, brokers_of
 from rockgate.sdk.client.name_servers import Found, NameServers
 from rockgate.sdk.errors import Closed, NoRoute, SdkError
 from rockgate.sdk.results import Queue
@@ -23,6 +23,7 @@ from rockgate.sdk.results import Queue
 DEFAULT_TOPIC: Final = "TBW102"
 QUEUE_COUNT_OF_NEW: Final = 4
 WRITABLE: Final = 2
+READABLE: Final = 4
 BORROWED_S_MAX: Final = 1.0
 QUEUE_COUNT_MAX: Final = 65_536
 """More queues than any topic has, at all of its brokers; a route that claims more is refused."""
@@ -43,10 +44,16 @@ class NotWritable(NoRoute):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Route:
-    """The queues of a topic that may be written, and where the masters of their brokers are."""
+    """The queues of a topic, and where its brokers are."""
 
     queues: tuple[Queue, ...]
+    """Those that may be written."""
     addresses: dict[str, str]
+    """Where the masters of their brokers are."""
+    readable: tuple[Queue, ...] = ()
+    """Those that may be read."""
+    brokers: dict[str, dict[int, str]] = field(default_factory=dict)
+    """Where every broker of the topic is, by name and id; 0 is its master."""
     is_borrowed: bool = False
 
 
@@ -71,13 +78,16 @@ class Routes:
     def addresses(self) -> set[str]:
         """Every broker of every route that is known."""
         return {
-            address for each in self._known.values() for address in each.route.addresses.values()
+            address
+            for each in self._known.values()
+            for addresses in each.route.brokers.values()
+            for address in addresses.values()
         }
 
     def known(self, topic: str) -> Route | None:
-        """The route of a topic, if it need not be asked for."""
+        """The route of a topic that may be written, if it need not be asked for."""
         found = self._known.get(topic)
-        if found is None:
+        if found is None or not found.route.queues:
             return None
         if found.route.is_borrowed:
             now = asyncio.get_running_loop().time()
@@ -85,7 +95,7 @@ class Routes:
         return found.route
 
     async def get(self, topic: str) -> Route:
-        """The route of a topic, asked for only if it is not known; NoRoute if nobody knows it."""
+        """Where to write, asked for only if it is not known; NoRoute if nobody knows it."""
         route = self.known(topic)
         if route is not None:
             return route
@@ -100,7 +110,28 @@ class Routes:
             # An old route is better than none while no name server answers.
             return borrowed.route
 
+    async def readable(self, topic: str) -> Route:
+        """Where to read, asked for only if it is not known; UnknownTopic if there is no topic."""
+        known = self._known.get(topic)
+        if known is not None and not known.route.is_borrowed:
+            return known.route
+        return await self.ask_again(topic)
+
+    async def ask_again(self, topic: str) -> Route:
+        """Where to read, as a name server says it now."""
+        route = await self._ask_once(topic)
+        if route.is_borrowed:
+            raise UnknownTopic(f"Topic {topic} does not exist.")
+        return route
+
     async def ask(self, topic: str) -> Route:
+        """Where to write, as a name server says it now."""
+        route = await self._ask_once(topic)
+        if not route.queues:
+            raise NotWritable(f"Topic {topic} has no writable queues.")
+        return route
+
+    async def _ask_once(self, topic: str) -> Route:
         """The route as a name server says it now; all who ask meanwhile get the same answer."""
         task = self._asking.get(topic)
         if task is None:
@@ -117,7 +148,7 @@ class Routes:
     async def refresh(self) -> None:
         """Ask for every route again; one that cannot be had stays as it was."""
         topics = list(self._known)
-        found = await asyncio.gather(*map(self.ask, topics), return_exceptions=True)
+        found = await asyncio.gather(*map(self._ask_once, topics), return_exceptions=True)
         failures: list[Exception] = []
         for topic, result in zip(topics, found, strict=True):
             known = self._known.get(topic)
@@ -127,8 +158,6 @@ class Routes:
                 known.missing_count += 1
                 if known.missing_count >= MISSING_MAX:
                     del self._known[topic]
-            elif isinstance(result, NotWritable):
-                del self._known[topic]
             elif isinstance(result, Exception):
                 failures.append(result)
         if failures:
@@ -176,29 +205,41 @@ class Routes:
 
 
 def route_of(topic: str, data: RouteData, *, is_borrowed: bool = False) -> Route:
-    """What a producer needs of a route: queues of brokers that have a master, if writable."""
-    masters = masters_of(data.broker_datas)
-    counts: dict[str, int] = {}
+    """What a name server says of a topic, as far as it can be believed."""
+    brokers = brokers_of(data.broker_datas)
+    masters = {name: found[MASTER] for name, found in brokers.items() if MASTER in found}
+    writable: dict[str, int] = {}
+    readable: dict[str, int] = {}
     for part in data.queue_datas:
-        if part.broker_name not in masters or not part.perm & WRITABLE:
-            continue
-        count = part.write_queue_nums
-        if not 0 <= count <= QUEUE_COUNT_MAX:
-            raise NoRoute(
-                f"Invalid route of topic {topic}: broker {part.broker_name} has {count:,} queues."
-            )
-        counts[part.broker_name] = min(count, QUEUE_COUNT_OF_NEW) if is_borrowed else count
+        name = part.broker_name
+        if name in masters and part.perm & WRITABLE:
+            count = _count(topic, name, part.write_queue_nums)
+            writable[name] = min(count, QUEUE_COUNT_OF_NEW) if is_borrowed else count
+        if name in brokers and part.perm & READABLE:
+            readable[name] = _count(topic, name, part.read_queue_nums)
+    return Route(
+        queues=_queues(topic, writable),
+        addresses={name: masters[name] for name, count in writable.items() if count},
+        readable=_queues(topic, readable),
+        brokers={name: brokers[name] for name in writable.keys() | readable.keys()},
+        is_borrowed=is_borrowed,
+    )
+
+
+def _count(topic: str, broker: str, count: int) -> int:
+    if not 0 <= count <= QUEUE_COUNT_MAX:
+        raise NoRoute(f"Invalid route of topic {topic}: broker {broker} has {count:,} queues.")
+    return count
+
+
+def _queues(topic: str, counts: dict[str, int]) -> tuple[Queue, ...]:
     total = sum(counts.values())
     if total > QUEUE_COUNT_MAX:
         raise NoRoute(
             f"Invalid route of topic {topic}: {len(counts)} brokers have {total:,} queues."
         )
-    if not total:
-        raise NotWritable(f"Topic {topic} has no writable queues.")
-    queues = tuple(
+    return tuple(
         Queue(topic, broker, number)
         for broker, count in sorted(counts.items())
         for number in range(count)
     )
-    addresses = {broker: masters[broker] for broker, count in counts.items() if count}
-    return Route(queues=queues, addresses=addresses, is_borrowed=is_borrowed)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rockgate.sdk.consumer.local_offsets import LocalOffsets, OffsetsDamaged
+from rockgate.sdk.consumer.offsets.local import LocalOffsets, OffsetsDamaged
 from rockgate.sdk.results import Queue
 
 FIRST, SECOND = Queue("orders", "a", 0), Queue("orders", "b", 3)

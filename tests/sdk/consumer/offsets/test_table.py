@@ -1,6 +1,6 @@
 """Offsets of a group in this process: they grow, unless somebody sets them back."""
 
-from rockgate.sdk.consumer.offset_table import OffsetTable
+from rockgate.sdk.consumer.offsets.table import OffsetTable
 from rockgate.sdk.results import Queue
 
 FIRST, SECOND = Queue("orders", "a", 0), Queue("orders", "a", 1)

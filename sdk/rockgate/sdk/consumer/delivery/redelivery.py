@@ -21,7 +21,6 @@ BROKER_CHOOSES: Final = 0
 DEAD_LETTER: Final = -1
 """Levels that are none: what the broker takes by itself, and no more tries."""
 FIRST_LEVEL: Final = 3
-TRIES_MAX: Final = 16
 EXPIRED_LEVEL: Final = 3
 """For a message whose listener hangs."""
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 import pytest
-from tests.sdk.consumer.test_process_queue import Message, messages
+from tests.sdk.consumer.queues.test_process_queue import Message, messages
 from tests.seeds import seeded
 
 from rockgate.sdk.consumer.allocation import Averagely
-from rockgate.sdk.consumer.assignment import Assignment
+from rockgate.sdk.consumer.queues.assignment import Assignment
 from rockgate.sdk.results import Queue
 
 

@@ -18,9 +18,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Generic, Protocol, TypeVar
+
+from rockgate.sdk.consumer.settings import FlowLimits
 
 PULL_IDLE_S_MAX: Final = 120.0
 """A queue that was not pulled for so long has lost its puller, and is taken up anew."""
@@ -49,23 +50,6 @@ class Limit(Enum):
     COUNT = "messages"
     SIZE = "bytes"
     SPAN = "span"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FlowLimits:
-    """How much of a queue may be cached. A limit holds when it is exceeded, as RocketMQ has it."""
-
-    count_max: int = 1000
-    size_max: int = 100 * 1024 * 1024
-    span_max: int = 2000
-    """Between the first and the last offset: one message that hangs holds up no more than this."""
-
-
-@dataclass(slots=True)
-class FlowCounts:
-    """How often each limit has put off a pull."""
-
-    by_limit: dict[Limit, int] = field(default_factory=lambda: dict.fromkeys(Limit, 0))
 
 
 class ProcessQueue(Generic[P]):

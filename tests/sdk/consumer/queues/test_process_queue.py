@@ -6,7 +6,8 @@ from random import Random
 import pytest
 from tests.seeds import seeded
 
-from rockgate.sdk.consumer.process_queue import FlowLimits, Limit, ProcessQueue
+from rockgate.sdk.consumer.queues.process_queue import Limit, ProcessQueue
+from rockgate.sdk.consumer.settings import FlowLimits
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Generic
 
-from rockgate.sdk.consumer.process_queue import P, ProcessQueue
+from rockgate.sdk.consumer.queues.process_queue import P, ProcessQueue
 from rockgate.sdk.results import Queue
 
 

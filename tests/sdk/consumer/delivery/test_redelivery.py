@@ -4,13 +4,13 @@ from datetime import timedelta
 
 import pytest
 
-from rockgate.sdk.consumer.redelivery import (
+from rockgate.sdk.consumer.delivery.redelivery import (
     LEVELS_S,
-    TRIES_MAX,
     is_last_try,
     level_after,
     level_of_try,
 )
+from rockgate.sdk.consumer.settings import RETRY_COUNT_MAX
 
 
 @pytest.mark.parametrize(
@@ -35,14 +35,14 @@ def test_the_past_is_refused() -> None:
 
 
 def test_waits_grow_from_ten_seconds_to_two_hours() -> None:
-    waits = [LEVELS_S[level_of_try(times) - 1] for times in range(TRIES_MAX)]
+    waits = [LEVELS_S[level_of_try(times) - 1] for times in range(RETRY_COUNT_MAX)]
     assert waits[:3] == [10, 30, 60]
     assert waits[-1] == 7200
     assert level_of_try(99) == 18
 
 
 def test_the_last_try_is_followed_by_none() -> None:
-    assert not is_last_try(15, TRIES_MAX)
-    assert is_last_try(16, TRIES_MAX)
+    assert not is_last_try(15, RETRY_COUNT_MAX)
+    assert is_last_try(16, RETRY_COUNT_MAX)
     assert is_last_try(0, 0)
     assert not is_last_try(10_000, -1)

@@ -1,0 +1,70 @@
+"""The groups in which a client consumes: what heartbeats say of them, and what brokers ask them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final, Protocol
+
+from rockgate.protocol.remoting.bodies.clients import ConsumerData
+from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
+from rockgate.protocol.remoting.command import Command
+from rockgate.sdk.client.connection import Link
+
+CODES: Final = (
+    RequestCode.NOTIFY_CONSUMER_IDS_CHANGED,
+    RequestCode.RESET_CONSUMER_CLIENT_OFFSET,
+    RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT,
+    RequestCode.GET_CONSUMER_RUNNING_INFO,
+    RequestCode.CONSUME_MESSAGE_DIRECTLY,
+)
+"""What brokers ask of a member of a group."""
+
+
+class Consuming(Protocol):
+    """One member of one group."""
+
+    def data(self) -> ConsumerData:
+        """What it consumes, as a heartbeat says it."""
+
+    def asked(self, link: Link, command: Command) -> None:
+        """Take a request of a broker's; it may be answered later."""
+
+
+class Consumers:
+    """The groups of one client, each with its one member here."""
+
+    def __init__(self) -> None:
+        self._by_group: dict[str, Consuming] = {}
+
+    @property
+    def groups(self) -> Collection[str]:
+        """Those that are consumed in here."""
+        return self._by_group.keys()
+
+    def add(self, group: str, consuming: Consuming) -> None:
+        """From now on heartbeats tell of the group, whose name is the one that travels."""
+        if group in self._by_group:
+            raise ValueError(
+                f"The client already has a consumer of group {group}. "
+                "Use another group, or another `instance`."
+            )
+        self._by_group[group] = consuming
+
+    def remove(self, group: str) -> None:
+        """It is not consumed in here any more."""
+        self._by_group.pop(group, None)
+
+    def data(self) -> list[ConsumerData]:
+        """What heartbeats say."""
+        return [self._by_group[group].data() for group in sorted(self._by_group)]
+
+    def asked(self, link: Link, command: Command) -> None:
+        """Hand a request to the member that it is for."""
+        fields = command.fields
+        group = fields.get("consumerGroup") or fields.get("group") or ""
+        consuming = self._by_group.get(group)
+        if consuming is not None:
+            consuming.asked(link, command)
+        elif not command.is_oneway:
+            remark = f"the client has no consumer of group {group}"
+            link.respond(command, Command(ResponseCode.CONSUMER_NOT_ONLINE, remark=remark))

@@ -1,0 +1,330 @@
+"""What a member of a group asks of brokers, with types: pulls, offsets, members, locks, send-backs.
+
+Reads go to the broker that the last answer suggested, everything else to the master. A broker that
+is not in the route any more is looked up once more before a call fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, TypeVar
+
+import msgspec
+
+from rockgate.protocol.remoting import headers, javajson
+from rockgate.protocol.remoting.bodies.clients import CheckClientBody, ConsumerIds
+from rockgate.protocol.remoting.bodies.queues import LockBody, LockedBody, MessageQueue
+from rockgate.protocol.remoting.codes import RequestCode, ResponseCode, request_name
+from rockgate.protocol.remoting.command import Buffer, Command
+from rockgate.protocol.remoting.errors import MalformedRequest
+from rockgate.protocol.remoting.headers.clients import ConsumerGroupHeader
+from rockgate.protocol.remoting.headers.offsets import (
+    MaxOffsetHeader,
+    OffsetAnswer,
+    QueryConsumerOffsetHeader,
+    QueueHeader,
+    SearchOffsetHeader,
+    UpdateConsumerOffsetHeader,
+)
+from rockgate.protocol.remoting.headers.pulling import (
+    COMMIT_OFFSET,
+    SUBSCRIPTION,
+    SUSPEND,
+    PulledHeader,
+    PullHeader,
+)
+from rockgate.protocol.remoting.headers.sending import SendBackHeader
+from rockgate.sdk.client.client import Client
+from rockgate.sdk.client.cluster import MASTER
+from rockgate.sdk.client.connection import Link
+from rockgate.sdk.consumer.received import Received
+from rockgate.sdk.consumer.subscription import Subscription
+from rockgate.sdk.errors import NoRoute, Refused
+from rockgate.sdk.results import Queue
+
+CALL_S: Final = 5.0
+LIST_S: Final = 3.0
+LOCK_S: Final = 1.0
+SUSPEND_MS: Final = 15_000
+PULL_S: Final = 30.0
+"""Longer than a broker holds a pull back, which may be five seconds more than it is asked to."""
+
+H = TypeVar("H", bound=msgspec.Struct)
+
+
+class PullStatus(Enum):
+    """What a pull has found."""
+
+    FOUND = ResponseCode.SUCCESS
+    NO_NEW_MESSAGE = ResponseCode.PULL_NOT_FOUND
+    NO_MATCHED_MESSAGE = ResponseCode.PULL_RETRY_IMMEDIATELY
+    OFFSET_ILLEGAL = ResponseCode.PULL_OFFSET_MOVED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pulled:
+    """The answer to a pull."""
+
+    status: PullStatus
+    next_offset: int
+    """Where to go on."""
+    min_offset: int
+    max_offset: int
+    body: Buffer = b""
+    """Messages, one after the other."""
+
+
+_STATUSES: Final[dict[int, PullStatus]] = {status.value: status for status in PullStatus}
+
+
+class BrokerCalls:
+    """The calls of one group over one client."""
+
+    def __init__(self, client: Client, group: str) -> None:
+        self._client = client
+        self._group = group
+        self._suggested: dict[Queue, int] = {}
+
+    # Reading
+
+    async def pull(
+        self,
+        queue: Queue,
+        offset: int,
+        subscription: Subscription,
+        *,
+        count_max: int,
+        sub_version: int = 0,
+        commit_offset: int | None = None,
+        suspend_ms: int = SUSPEND_MS,
+        with_expression: bool = False,
+        timeout_s: float = PULL_S,
+    ) -> Pulled:
+        """Messages of a queue from an offset on; the broker waits for some, for so long."""
+        broker_id, link = await self._reader(queue)
+        flags = SUSPEND if suspend_ms else 0
+        # A slave takes no offsets.
+        if commit_offset is not None and broker_id == MASTER:
+            flags |= COMMIT_OFFSET
+        if with_expression:
+            flags |= SUBSCRIPTION
+        header = PullHeader(
+            consumer_group=self._group,
+            topic=queue.topic,
+            queue_id=queue.id,
+            queue_offset=offset,
+            max_msg_nums=count_max,
+            sys_flag=flags,
+            commit_offset=commit_offset or 0,
+            suspend_timeout_millis=suspend_ms,
+            subscription=subscription.expression if with_expression else None,
+            sub_version=sub_version,
+            expression_type=subscription.kind,
+            bname=queue.broker,
+        )
+        code = RequestCode.PULL_MESSAGE
+        answer = await link.request(code, headers.write(header), timeout_s=timeout_s)
+        status = _STATUSES.get(answer.code)
+        if status is None:
+            raise _refused(code, link, answer)
+        found = _read(answer, PulledHeader, code, link)
+        self._suggested[queue] = found.suggest_which_broker_id
+        return Pulled(
+            status=status,
+            next_offset=found.next_begin_offset,
+            min_offset=found.min_offset,
+            max_offset=found.max_offset,
+            body=answer.body,
+        )
+
+    # Offsets
+
+    async def committed(self, queue: Queue) -> int | None:
+        """How far the group is; None if its broker does not know."""
+        # Without the last field a broker says 0 of a young queue, whatever the group was told to
+        # begin with. Brokers before 5.0 say so with it, too.
+        header = QueryConsumerOffsetHeader(
+            consumer_group=self._group,
+            topic=queue.topic,
+            queue_id=queue.id,
+            set_zero_if_not_found=False,
+        )
+        code = RequestCode.QUERY_CONSUMER_OFFSET
+        link = await self._master(queue)
+        answer = await link.request(code, headers.write(header), timeout_s=CALL_S)
+        if answer.code == ResponseCode.QUERY_NOT_FOUND:
+            return None
+        return _read(_checked(code, link, answer), OffsetAnswer, code, link).offset
+
+    async def commit(self, queue: Queue, offset: int, *, is_awaited: bool = False) -> None:
+        """The group is this far. A commit that is not awaited may be lost with its connection."""
+        header = UpdateConsumerOffsetHeader(
+            consumer_group=self._group,
+            topic=queue.topic,
+            queue_id=queue.id,
+            commit_offset=offset,
+        )
+        code = RequestCode.UPDATE_CONSUMER_OFFSET
+        link = await self._master(queue)
+        if is_awaited:
+            _checked(code, link, await link.request(code, headers.write(header), timeout_s=CALL_S))
+        else:
+            await link.oneway(code, headers.write(header), timeout_s=CALL_S)
+
+    async def end(self, queue: Queue) -> int:
+        """The offset that the next message of a queue gets."""
+        header = MaxOffsetHeader(topic=queue.topic, queue_id=queue.id)
+        return await self._offset(RequestCode.GET_MAX_OFFSET, queue, header)
+
+    async def begin(self, queue: Queue) -> int:
+        """The offset of the first message that a queue still has."""
+        header = QueueHeader(topic=queue.topic, queue_id=queue.id)
+        return await self._offset(RequestCode.GET_MIN_OFFSET, queue, header)
+
+    async def search(self, queue: Queue, timestamp_ms: int) -> int:
+        """The offset of the first message that was stored at this time or later."""
+        header = SearchOffsetHeader(topic=queue.topic, queue_id=queue.id, timestamp=timestamp_ms)
+        return await self._offset(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, queue, header)
+
+    # The group
+
+    async def members(self, topic: str) -> list[str] | None:
+        """The ids of the group's members, sorted; None if no broker of the topic could be asked."""
+        route = await self._client.routes.readable(topic)
+        code = RequestCode.GET_CONSUMER_LIST_BY_GROUP
+        fields = headers.write(ConsumerGroupHeader(consumer_group=self._group))
+        for _, addresses in sorted(route.brokers.items()):
+            link = self._client.broker(addresses.get(MASTER) or min(addresses.values()))
+            answer = await link.request(code, dict(fields), timeout_s=LIST_S)
+            if answer.code == ResponseCode.SUCCESS:
+                return sorted(_body(answer, ConsumerIds, code, link).consumer_id_list)
+        return None
+
+    async def check(self, subscription: Subscription) -> None:
+        """Refused if a broker does not understand what is wanted."""
+        route = await self._client.routes.readable(subscription.topic)
+        code = RequestCode.CHECK_CLIENT_CONFIG
+        body = CheckClientBody(
+            client_id=self._client.id,
+            group=self._group,
+            subscription_data=subscription.data(0),
+        )
+        for _, addresses in sorted(route.brokers.items()):
+            if MASTER in addresses:
+                link = self._client.broker(addresses[MASTER])
+                encoded = javajson.encode(body)
+                answer = await link.request(code, None, encoded, timeout_s=LIST_S)
+                _checked(code, link, answer)
+
+    async def lock(self, queues: Iterable[Queue]) -> set[Queue]:
+        """Have queues for this client alone, for a minute; those that it has now."""
+        found: set[Queue] = set()
+        for broker, part in _by_broker(queues).items():
+            link = await self._master(part[0])
+            code = RequestCode.LOCK_BATCH_MQ
+            answer = await link.request(code, None, self._lock_body(part), timeout_s=LOCK_S)
+            locked = _body(_checked(code, link, answer), LockedBody, code, link)
+            found |= {
+                Queue(each.topic, broker, each.queue_id) for each in locked.lock_ok_mq_set
+            } & set(part)
+        return found
+
+    async def unlock(self, queues: Iterable[Queue]) -> None:
+        """Give queues up, so that another member can have them at once."""
+        for part in _by_broker(queues).values():
+            link = await self._master(part[0])
+            code = RequestCode.UNLOCK_BATCH_MQ
+            await link.oneway(code, None, self._lock_body(part), timeout_s=LOCK_S)
+
+    async def send_back(self, message: Received, level: int, tries_max: int) -> None:
+        """Have a message delivered again after a delay level, or made a dead letter."""
+        header = SendBackHeader(
+            offset=message.position,
+            group=self._group,
+            delay_level=level,
+            origin_msg_id=message.offset_message_id,
+            origin_topic=message.topic,
+            max_reconsume_times=tries_max,
+            bname=message.queue.broker,
+        )
+        code = RequestCode.CONSUMER_SEND_MSG_BACK
+        link = await self._master(message.queue)
+        _checked(code, link, await link.request(code, headers.write(header), timeout_s=CALL_S))
+
+    # Private
+
+    def _lock_body(self, queues: list[Queue]) -> bytes:
+        return javajson.encode(
+            LockBody(
+                client_id=self._client.id,
+                consumer_group=self._group,
+                mq_set=[
+                    MessageQueue(broker_name=each.broker, queue_id=each.id, topic=each.topic)
+                    for each in queues
+                ],
+            )
+        )
+
+    async def _offset(self, code: RequestCode, queue: Queue, header: msgspec.Struct) -> int:
+        link = await self._master(queue)
+        answer = await link.request(code, headers.write(header), timeout_s=CALL_S)
+        return _read(_checked(code, link, answer), OffsetAnswer, code, link).offset
+
+    async def _master(self, queue: Queue) -> Link:
+        addresses = await self._addresses(queue)
+        if MASTER not in addresses:
+            raise NoRoute(f"Broker {queue.broker} of topic {queue.topic} has no master.")
+        return self._client.broker(addresses[MASTER])
+
+    async def _reader(self, queue: Queue) -> tuple[int, Link]:
+        addresses = await self._addresses(queue)
+        wanted = self._suggested.get(queue, MASTER)
+        found = wanted if wanted in addresses else min(addresses)
+        return found, self._client.broker(addresses[found])
+
+    async def _addresses(self, queue: Queue) -> dict[int, str]:
+        routes = self._client.routes
+        addresses = (await routes.readable(queue.topic)).brokers.get(queue.broker)
+        if not addresses:
+            addresses = (await routes.ask_again(queue.topic)).brokers.get(queue.broker)
+        if not addresses:
+            raise NoRoute(f"Topic {queue.topic} is not on broker {queue.broker} any more.")
+        return addresses
+
+
+def _by_broker(queues: Iterable[Queue]) -> dict[str, list[Queue]]:
+    found: dict[str, list[Queue]] = {}
+    for queue in sorted(queues):
+        found.setdefault(queue.broker, []).append(queue)
+    return found
+
+
+def _checked(code: RequestCode, link: Link, answer: Command) -> Command:
+    if answer.code != ResponseCode.SUCCESS:
+        raise _refused(code, link, answer)
+    return answer
+
+
+def _refused(code: int, link: Link, answer: Command) -> Refused:
+    return Refused(f"{request_name(code)} to {link.address}", answer.code, answer.remark)
+
+
+def _read(answer: Command, kind: type[H], code: int, link: Link) -> H:
+    try:
+        return headers.read(answer, kind)
+    except MalformedRequest as wrong:
+        raise _malformed(code, link, wrong) from None
+
+
+def _body(answer: Command, kind: type[H], code: int, link: Link) -> H:
+    try:
+        return javajson.decode(answer.body, kind, request_name(code), size_max=1 << 20)
+    except MalformedRequest as wrong:
+        raise _malformed(code, link, wrong) from None
+
+
+def _malformed(code: int, link: Link, wrong: MalformedRequest) -> Refused:
+    what = f"{request_name(code)} to {link.address}"
+    return Refused(what, ResponseCode.SYSTEM_ERROR, f"invalid response: {wrong.reason}")

@@ -1,0 +1,234 @@
+"""Reads messages in the name of a group: one after the other, or by listeners.
+
+    async with Consumer("127.0.0.1:9876", group="billing", topics={"orders": "paid"}) as consumer:
+        async for message in consumer:
+            …
+
+Asking for the next message acknowledges the one before it. A block that is left by an exception, a
+`break` or a cancellation does not: that message comes again. docs/internals/consumer.md says when.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Final, Self
+
+from rockgate.sdk.client import shared_clients
+from rockgate.sdk.client.client import Client, addresses_of
+from rockgate.sdk.consumer.delivery.concurrent import ConcurrentDispatch, Listener
+from rockgate.sdk.consumer.delivery.retry_topic import RetryTopic
+from rockgate.sdk.consumer.delivery.settlement import QueueSettlement
+from rockgate.sdk.consumer.member import Member
+from rockgate.sdk.consumer.queues.process_queue import ProcessQueue
+from rockgate.sdk.consumer.received import Received
+from rockgate.sdk.consumer.settings import ConsumerSettings
+from rockgate.sdk.consumer.subscription import Subscription, by_sql, by_tags
+from rockgate.sdk.errors import Closed, NotSupported
+from rockgate.sdk.message import check_group
+
+CLOSE_S: Final = 5.0
+
+_log: Final = logging.getLogger(__name__)
+
+OnMessage = Callable[[Received], Awaitable[None]]
+"""Consumes one message: it is acknowledged when this returns, and comes again if this raises."""
+
+
+class Consumer:
+    """One member of a group. Consumers and producers of the same name servers share one client."""
+
+    def __init__(
+        self,
+        name_servers: str | Sequence[str] = (),
+        *,
+        group: str,
+        topics: Mapping[str, str] | Sequence[str] = (),
+        settings: ConsumerSettings | None = None,
+        instance: str | None = None,
+        client: Client | None = None,
+    ) -> None:
+        """`topics` by name, each with its tags (`"TagA || TagB"`, `"*"`), or their names alone."""
+        check_group(group)
+        if client is not None and name_servers:
+            raise ValueError("Give name servers or a client, not both.")
+        if client is None:
+            addresses_of(name_servers)
+        elif instance is not None:
+            raise ValueError("Set `instance` on the client, not on a consumer that shares it.")
+        self.group = group
+        self._settings = settings or ConsumerSettings()
+        self._name_servers = name_servers
+        self._instance = instance
+        self._given = client
+        self._subscriptions: dict[str, Subscription] = {}
+        self._listeners: dict[str, OnMessage] = {}
+        wanted = topics if isinstance(topics, Mapping) else dict.fromkeys(topics, "*")
+        for topic, expression in wanted.items():
+            self._subscriptions[topic] = by_tags(topic, expression)
+        self._client: Client | None = None
+        self._member: Member | None = None
+        self._workers: ConcurrentDispatch | None = None
+        self._inbox = _Inbox()
+        self._unsettled: Received | None = None
+        self._was_opened = False
+
+    def on(
+        self, topic: str, tags: str = "*", *, sql: str | None = None
+    ) -> Callable[[OnMessage], OnMessage]:
+        """Have messages of a topic consumed by a function."""
+        if self._was_opened:
+            raise Closed("Listeners are registered before the consumer is opened.")
+        subscription = by_tags(topic, tags) if sql is None else by_sql(topic, sql)
+
+        def register(listener: OnMessage) -> OnMessage:
+            self._subscriptions[topic] = subscription
+            self._listeners[topic] = listener
+            return listener
+
+        return register
+
+    # Life
+
+    async def open(self) -> Self:
+        """Join the group and begin to pull; a consumer is opened once."""
+        if self._was_opened:
+            raise Closed("The consumer is already open; a consumer can be opened only once.")
+        if not self._subscriptions:
+            raise ValueError("The consumer subscribes to no topics.")
+        if self._settings.is_orderly:
+            raise NotSupported("Orderly consumption is not available yet.")
+        if self._listeners and len(self._listeners) < len(self._subscriptions):
+            missing = sorted(self._subscriptions.keys() - self._listeners.keys())
+            raise ValueError(f"Topics without a listener: {', '.join(missing)}.")
+        self._was_opened = True
+        client = self._given or await shared_clients.acquire(self._name_servers, self._instance)
+        try:
+            member = self._member_over(client)
+            if self._workers is not None:
+                self._workers.start()
+            await member.start()
+        except BaseException:
+            if self._workers is not None:
+                await self._workers.close(0.0)
+            if self._given is None and shared_clients.release(client):
+                client.abort()
+            raise
+        self._client, self._member = client, member
+        return self
+
+    async def close(self, timeout_s: float = CLOSE_S) -> None:
+        """Pull no more, wait for listeners so long at most, commit, and leave the group.
+
+        What was not finished by then comes again. A close that is cancelled waits for nothing.
+        """
+        client, member = self._client, self._member
+        if client is None or member is None:
+            return
+        self._client = self._member = None
+        self._inbox.close()
+        try:
+            await member.stop_pulling()
+            if self._workers is not None:
+                left_count = await self._workers.close(timeout_s)
+                if left_count:
+                    _log.warning("closed with %d listeners running", left_count)
+            await member.leave()
+        except BaseException:
+            if self._given is None and shared_clients.release(client):
+                client.abort()
+            raise
+        if self._given is None and shared_clients.release(client):
+            await client.close()
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    # Reading
+
+    def __aiter__(self) -> AsyncIterator[Received]:
+        if self._listeners:
+            raise ValueError("A consumer with listeners cannot be iterated over.")
+        return self
+
+    async def __anext__(self) -> Received:
+        """The next message; the one before it is acknowledged by that."""
+        if self._unsettled is not None:
+            before, self._unsettled = self._unsettled, None
+            await before.ack()
+        message = await self._inbox.get()
+        self._unsettled = message
+        return message
+
+    # Private
+
+    def _member_over(self, client: Client) -> Member:
+        subscriptions = list(self._subscriptions.values())
+        resend = RetryTopic(client, self.group).send
+        if not self._listeners:
+            return Member(client, self.group, subscriptions, self._settings, self._inbox, resend)
+        self._workers = ConcurrentDispatch(self._listener(), self._settings)
+        return Member(client, self.group, subscriptions, self._settings, self._workers, resend)
+
+    def _listener(self) -> Listener:
+        listeners = self._listeners
+
+        async def consume(messages: Sequence[Received]) -> int | None:
+            for done_count, message in enumerate(messages):
+                try:
+                    await listeners[message.topic](message)
+                except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
+                    _log.exception("listener failed for %s", message)
+                    return done_count
+            return None
+
+        return consume
+
+
+class _Inbox:
+    """Messages that wait to be asked for, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[ProcessQueue[Received], Received]] = deque()
+        self._arrived = asyncio.Event()
+        self._is_closed = False
+
+    def submit(
+        self,
+        cached: ProcessQueue[Received],
+        settlement: QueueSettlement,
+        messages: Sequence[Received],
+    ) -> None:
+        """Have messages asked for."""
+        self._waiting.extend((cached, message) for message in messages)
+        self._arrived.set()
+
+    async def get(self) -> Received:
+        """The next message of a queue that is still held."""
+        while True:
+            while self._waiting:
+                cached, message = self._waiting.popleft()
+                if not cached.is_dropped:
+                    message.started_at_s = asyncio.get_running_loop().time()
+                    return message
+            if self._is_closed:
+                raise StopAsyncIteration
+            self._arrived.clear()
+            await self._arrived.wait()
+
+    def close(self) -> None:
+        """Whoever waits is told that there is nothing more."""
+        self._is_closed = True
+        self._waiting.clear()
+        self._arrived.set()

@@ -1,0 +1,160 @@
+"""Listeners that run at once: a few workers, and the messages that wait for them.
+
+Workers take what was pulled in the order in which it came, up to `batch_max` messages of one queue
+together. There is no task for a message, and no lock: everything here is the loop's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rockgate.sdk.consumer.delivery.redelivery import BROKER_CHOOSES, EXPIRED_LEVEL
+from rockgate.sdk.consumer.delivery.settlement import QueueSettlement
+from rockgate.sdk.consumer.queues.process_queue import ProcessQueue
+from rockgate.sdk.consumer.received import Received
+from rockgate.sdk.consumer.settings import ConsumerSettings
+
+EXPIRED_MAX: Final = 16
+"""Messages of a queue that are looked at in one pass."""
+
+_log: Final = logging.getLogger(__name__)
+
+Listener = Callable[[Sequence[Received]], Awaitable[int | None]]
+"""Consumes messages of one queue. None: all of them; a number: those before it, the rest failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Messages of one queue that go to a listener together."""
+
+    cached: ProcessQueue[Received]
+    settlement: QueueSettlement
+    messages: Sequence[Received]
+
+
+class ConcurrentDispatch:
+    """Runs a listener for what was pulled."""
+
+    def __init__(self, listener: Listener, settings: ConsumerSettings) -> None:
+        self._listener = listener
+        self._settings = settings
+        self._waiting: deque[_Batch] = deque()
+        self._idle: deque[asyncio.Future[None]] = deque()
+        self._workers: list[asyncio.Task[None]] = []
+        self._later: set[asyncio.TimerHandle] = set()
+        self._running_count = 0
+        self._is_closing = False
+
+    def start(self) -> None:
+        """Begin, on the loop that runs."""
+        loop = asyncio.get_running_loop()
+        self._workers = [loop.create_task(self._work()) for _ in range(self._settings.workers)]
+
+    def submit(
+        self,
+        cached: ProcessQueue[Received],
+        settlement: QueueSettlement,
+        messages: Sequence[Received],
+    ) -> None:
+        """Have messages of one queue consumed."""
+        batch_max = self._settings.batch_max
+        for at in range(0, len(messages), batch_max):
+            self._waiting.append(_Batch(cached, settlement, messages[at : at + batch_max]))
+            self._wake()
+
+    async def close(self, timeout_s: float) -> int:
+        """Begin nothing more, and wait for what runs; how many did not end, and were cancelled."""
+        self._is_closing = True
+        self._waiting.clear()
+        for handle in self._later:
+            handle.cancel()
+        while self._idle:
+            self._wake()
+        if not self._workers:
+            return 0
+        try:
+            _, left = await asyncio.wait(self._workers, timeout=timeout_s)
+        finally:
+            for worker in self._workers:
+                worker.cancel()
+        return len(left)
+
+    def expire(
+        self, held: Sequence[tuple[ProcessQueue[Received], QueueSettlement]]
+    ) -> list[tuple[QueueSettlement, Received]]:
+        """The first message of each queue whose listener hangs: it blocks all that follow."""
+        now_s = asyncio.get_running_loop().time()
+        found: list[tuple[QueueSettlement, Received]] = []
+        for cached, settlement in held:
+            first = cached.first
+            if (
+                first is not None
+                and first.started_at_s is not None
+                and now_s - first.started_at_s > self._settings.consume_timeout_s
+            ):
+                found.append((settlement, first))
+        return found
+
+    # Private
+
+    def _wake(self) -> None:
+        while self._idle:
+            waiter = self._idle.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+
+    async def _work(self) -> None:
+        waiting = self._waiting
+        while not self._is_closing:
+            if not waiting:
+                waiter = asyncio.get_running_loop().create_future()
+                self._idle.append(waiter)
+                await waiter
+                continue
+            batch = waiting.popleft()
+            if not batch.cached.is_dropped:
+                await self._consume(batch)
+
+    async def _consume(self, batch: _Batch) -> None:
+        messages = batch.messages
+        now_s = asyncio.get_running_loop().time()
+        for message in messages:
+            message.started_at_s = now_s
+        try:
+            done_count = await self._listener(messages)
+        except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
+            _log.exception("listener failed for %s", messages[0])
+            done_count = 0
+        if done_count is None or done_count >= len(messages):
+            batch.settlement.finished(messages)
+            return
+        if done_count > 0:
+            batch.settlement.finished(messages[:done_count])
+        left = await batch.settlement.failed(messages[done_count:], BROKER_CHOOSES)
+        if left:
+            self._again(_Batch(batch.cached, batch.settlement, left))
+
+    def _again(self, batch: _Batch) -> None:
+        """No broker took these back: they are still cached, and run again in a while."""
+
+        def due() -> None:
+            self._later.discard(handle)
+            if not self._is_closing:
+                self._waiting.append(batch)
+                self._wake()
+
+        loop = asyncio.get_running_loop()
+        handle = loop.call_later(self._settings.local_retry_s, due)
+        self._later.add(handle)
+
+
+async def send_back_expired(settlement: QueueSettlement, message: Received) -> None:
+    """A listener hangs: its message comes again elsewhere, and blocks its queue no more."""
+    _log.warning("listener has not finished %s in time; sending it back", message.message_id)
+    await settlement.failed([message], EXPIRED_LEVEL)

@@ -1,0 +1,123 @@
+"""Settling messages: finished, to come again, or a dead letter; and how far the group is by that.
+
+A message is sent back before it is finished here, so a process that dies in between repeats it and
+loses nothing. Where a broker does not take it back, it is sent to the retry topic of its group as a
+new message. If that fails too it stays where it is, and runs again in a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from rockgate.sdk.consumer.broker_calls import BrokerCalls
+from rockgate.sdk.consumer.delivery.redelivery import BROKER_CHOOSES, level_after
+from rockgate.sdk.consumer.offsets.table import OffsetTable
+from rockgate.sdk.consumer.queues.process_queue import ProcessQueue
+from rockgate.sdk.consumer.received import Received
+from rockgate.sdk.consumer.settings import ConsumerSettings, Model
+from rockgate.sdk.errors import SdkError
+from rockgate.sdk.results import Queue
+
+_log: Final = logging.getLogger(__name__)
+
+Resend = Callable[[Received, int, int], Awaitable[None]]
+"""Sends a message to its group's retry topic, with a delay level and a maximum of retries."""
+
+
+@dataclass(slots=True)
+class SettleCounts:
+    """What became of the messages of one group."""
+
+    finished: int = 0
+    sent_back: int = 0
+    dropped: int = 0
+    """Failed in a broadcasting group, where nobody can deliver them again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettleContext:
+    """What the settlements of one member share."""
+
+    calls: BrokerCalls
+    settings: ConsumerSettings
+    offsets: OffsetTable
+    counts: SettleCounts
+    resend: Resend
+
+
+class QueueSettlement:
+    """Settles the messages of one queue while it is held."""
+
+    def __init__(
+        self,
+        context: SettleContext,
+        queue: Queue,
+        cached: ProcessQueue[Received],
+        made_room: Callable[[], None],
+    ) -> None:
+        self._context = context
+        self._queue = queue
+        self._cached = cached
+        self._made_room = made_room
+
+    async def finish(self, message: Received) -> None:
+        """It is consumed."""
+        self.finished([message])
+
+    async def retry(self, message: Received, after: timedelta | None) -> None:
+        """It is to be delivered again; SdkError if nobody takes it."""
+        level = BROKER_CHOOSES if after is None else level_after(after)
+        if not await self.sent_back(message, level):
+            raise SdkError(f"Message {message.message_id} could not be sent back.")
+        self.finished([message])
+
+    def finished(self, messages: Sequence[Received]) -> None:
+        """These are done with: the group is as far as the first that is not."""
+        cached = self._cached
+        offset = cached.finish(messages, asyncio.get_running_loop().time())
+        if cached.is_dropped:
+            # Somebody else reads the queue now, from where it was committed.
+            return
+        self._context.counts.finished += len(messages)
+        if offset is not None:
+            self._context.offsets.update(self._queue, offset, increase_only=True)
+        self._made_room()
+
+    async def failed(self, messages: Sequence[Received], level: int) -> list[Received]:
+        """Send back what failed; what nobody took is returned, and is still cached."""
+        if self._context.settings.model is Model.BROADCASTING:
+            for message in messages:
+                _log.warning("message %s failed; broadcasting does not retry", message.message_id)
+            self._context.counts.dropped += len(messages)
+            self.finished(messages)
+            return []
+        taken: list[Received] = []
+        left: list[Received] = []
+        for message in messages:
+            if self._cached.is_dropped:
+                return []
+            (taken if await self.sent_back(message, level) else left).append(message)
+        if taken:
+            self.finished(taken)
+        return left
+
+    async def sent_back(self, message: Received, level: int) -> bool:
+        """Whether a broker has it again."""
+        context = self._context
+        retry_count_max = context.settings.retry_count_max
+        try:
+            await context.calls.send_back(message, level, retry_count_max)
+        except SdkError as refused:
+            _log.warning("sending %s back failed: %s", message.message_id, refused)
+            try:
+                await context.resend(message, level, retry_count_max)
+            except SdkError as failed:
+                _log.warning("sending %s to its retry topic: %s", message.message_id, failed)
+                return False
+        context.counts.sent_back += 1
+        return True

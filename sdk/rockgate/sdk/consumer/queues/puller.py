@@ -1,0 +1,207 @@
+"""One queue: pull, cache, hand over, and again, until the queue is dropped.
+
+docs/internals/consumer.md has the table of what follows which answer. One request is under way at a
+time, so a queue that is over a limit is asked nothing until there is room.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.errors import MalformedContent
+from rockgate.sdk.consumer.broker_calls import BrokerCalls, Pulled, PullStatus
+from rockgate.sdk.consumer.offsets.table import OffsetTable
+from rockgate.sdk.consumer.queues.process_queue import Limit, ProcessQueue
+from rockgate.sdk.consumer.received import Received, Settlement, split
+from rockgate.sdk.consumer.settings import ConsumerSettings
+from rockgate.sdk.consumer.subscription import Subscription
+from rockgate.sdk.errors import Closed, Refused, SdkError
+from rockgate.sdk.results import Queue
+
+FLOW_S: Final = 0.05
+PAUSED_S: Final = 1.0
+FLOW_LOG_EVERY: Final = 1000
+UNKNOWN_TO_BROKER: Final = frozenset(
+    (
+        ResponseCode.SUBSCRIPTION_NOT_EXIST,
+        ResponseCode.SUBSCRIPTION_NOT_LATEST,
+        ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
+        ResponseCode.FILTER_DATA_NOT_EXIST,
+        ResponseCode.FILTER_DATA_NOT_LATEST,
+    )
+)
+"""A broker that was started anew, or has heard a newer heartbeat than the one it acts by."""
+
+_log: Final = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class PullCounts:
+    """What pulls of one group have come to."""
+
+    pulls: int = 0
+    messages: int = 0
+    failed: int = 0
+    held_back: dict[Limit, int] = field(default_factory=lambda: dict.fromkeys(Limit, 0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullContext:
+    """What the pullers of one member share."""
+
+    calls: BrokerCalls
+    settings: ConsumerSettings
+    offsets: OffsetTable
+    counts: PullCounts
+    subscription: Callable[[str], tuple[Subscription, int] | None]
+    """What is wanted of a topic, and since which version."""
+    is_paused: Callable[[str], bool]
+    hand_over: Callable[[Queue, ProcessQueue[Received], list[Received]], None]
+    announce: Callable[[], Awaitable[None]]
+    offset_illegal: Callable[[Queue, int], Awaitable[None]]
+
+
+class Puller:
+    """Pulls one queue from an offset on."""
+
+    def __init__(
+        self,
+        context: PullContext,
+        queue: Queue,
+        cached: ProcessQueue[Received],
+        offset: int,
+        settlement: Settlement,
+    ) -> None:
+        self._context = context
+        self._queue = queue
+        self._cached = cached
+        self._settlement = settlement
+        self._room = asyncio.Event()
+        self.next_offset = offset
+
+    def made_room(self) -> None:
+        """Something was finished: if the queue was over a limit it may not be any more."""
+        self._room.set()
+
+    async def run(self) -> None:
+        """Pull until the queue is dropped."""
+        while not self._cached.is_dropped:
+            try:
+                if not await self._is_ready():
+                    continue
+                pulled = await self._pull()
+                if pulled is None or self._cached.is_dropped:
+                    continue
+                if pulled.status is PullStatus.OFFSET_ILLEGAL:
+                    await self._correct(pulled)
+                    return
+                self._take(pulled)
+            except (Closed, asyncio.CancelledError):
+                raise
+            except SdkError as failed:
+                self._context.counts.failed += 1
+                _log.warning("pull of %s failed: %s", _name(self._queue), failed)
+                await asyncio.sleep(self._context.settings.retry_s)
+
+    async def _is_ready(self) -> bool:
+        """Whether a request can be made now; if not, some time has passed."""
+        context, cached = self._context, self._cached
+        now_s = asyncio.get_running_loop().time()
+        cached.pulled_at_s = now_s
+        if context.is_paused(self._queue.topic):
+            await asyncio.sleep(PAUSED_S)
+            return False
+        is_orderly = context.settings.is_orderly
+        limit = cached.limit(context.settings.flow, is_orderly=is_orderly)
+        if limit is not None:
+            self._told(limit)
+            self._room.clear()
+            try:
+                async with asyncio.timeout(FLOW_S):
+                    await self._room.wait()
+            except TimeoutError:
+                pass
+            return False
+        if is_orderly and not cached.is_locked(now_s):
+            await asyncio.sleep(context.settings.retry_s)
+            return False
+        return True
+
+    async def _pull(self) -> Pulled | None:
+        context = self._context
+        wanted = context.subscription(self._queue.topic)
+        if wanted is None:
+            # It is not subscribed any more, and the next round will say so.
+            await asyncio.sleep(context.settings.retry_s)
+            return None
+        subscription, version = wanted
+        context.counts.pulls += 1
+        try:
+            return await context.calls.pull(
+                self._queue,
+                self.next_offset,
+                subscription,
+                count_max=context.settings.pull_count_max,
+                sub_version=version,
+                commit_offset=context.offsets.get(self._queue) or None,
+            )
+        except Refused as refused:
+            if refused.code not in UNKNOWN_TO_BROKER:
+                raise
+            _log.info("%s: %s", _name(self._queue), refused)
+            await context.announce()
+            await asyncio.sleep(context.settings.retry_s)
+            return None
+
+    def _take(self, pulled: Pulled) -> None:
+        context, cached = self._context, self._cached
+        messages: list[Received] = []
+        if pulled.status is PullStatus.FOUND:
+            try:
+                messages = split(pulled.body, self._queue, self._settlement)
+            except MalformedContent as wrong:
+                raise SdkError(f"The broker sent messages that cannot be read: {wrong}.") from None
+            wanted = context.subscription(self._queue.topic)
+            if wanted is not None and wanted[0].tags:
+                messages = [each for each in messages if wanted[0].wants(each.tag)]
+        self.next_offset = pulled.next_offset
+        cached.lag = max(0, pulled.max_offset - pulled.next_offset)
+        if messages:
+            context.counts.messages += len(messages)
+            cached.put(messages)
+            context.hand_over(self._queue, cached, messages)
+        elif not cached.count:
+            # Nothing of what was passed over is wanted: the group is beyond it.
+            context.offsets.update(self._queue, pulled.next_offset, increase_only=True)
+
+    async def _correct(self, pulled: Pulled) -> None:
+        _log.warning(
+            "offset %d of %s is outside of %d to %d; going on at %d",
+            self.next_offset,
+            _name(self._queue),
+            pulled.min_offset,
+            pulled.max_offset,
+            pulled.next_offset,
+        )
+        await self._context.offset_illegal(self._queue, pulled.next_offset)
+
+    def _told(self, limit: Limit) -> None:
+        counts = self._context.counts.held_back
+        counts[limit] += 1
+        if counts[limit] % FLOW_LOG_EVERY == 1:
+            _log.info(
+                "%s holds %d messages, %d bytes; not pulling (%s)",
+                _name(self._queue),
+                self._cached.count,
+                self._cached.size,
+                limit.value,
+            )
+
+
+def _name(queue: Queue) -> str:
+    return f"{queue.topic}/{queue.broker}/{queue.id}"
