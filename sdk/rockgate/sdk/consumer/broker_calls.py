@@ -28,14 +28,14 @@ from rockgate.protocol.remoting.headers.offsets import (
     SearchOffsetHeader,
     UpdateConsumerOffsetHeader,
 )
-from rockgate.protocol.remoting.headers.pulling import (
+from rockgate.protocol.remoting.headers.pull import (
     COMMIT_OFFSET,
     SUBSCRIPTION,
     SUSPEND,
     PulledHeader,
     PullHeader,
 )
-from rockgate.protocol.remoting.headers.sending import SendBackHeader
+from rockgate.protocol.remoting.headers.send import SendBackHeader
 from rockgate.sdk.client.client import Client
 from rockgate.sdk.client.cluster import MASTER
 from rockgate.sdk.client.connection import Link
