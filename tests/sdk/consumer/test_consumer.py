@@ -235,19 +235,24 @@ async def test_closing_waits_for_listeners_and_commits_what_they_did(
 ) -> None:
     await send(name_server, topic, *numbered(3))
     ended: list[bytes] = []
-    running = asyncio.Event()
+    running, may_end = asyncio.Event(), asyncio.Event()
     consumer = Consumer(name_server, group="g-drain", settings=BEGINNING)
 
     @consumer.on(topic)
     async def listen(message: Received) -> None:
         running.set()
-        await asyncio.sleep(0.2)
+        await may_end.wait()
         ended.append(message.body)
 
-    async with consumer, asyncio.timeout(20):
+    await consumer.open()
+    async with asyncio.timeout(20):
         await running.wait()
-    async with Producer(name_server, group="shop") as producer:
-        await producer.send(Message(topic, b"last"))
+        closing = asyncio.create_task(consumer.close())
+        await send(name_server, topic, b"last")
+        assert not closing.done()
+        may_end.set()
+        await closing
+    assert ended
     async with Consumer(name_server, group="g-drain", topics=[topic], settings=BEGINNING) as again:
         rest = await bodies(again, 4 - len(ended))
     assert sorted(ended + rest) == [b"last", *numbered(3)]

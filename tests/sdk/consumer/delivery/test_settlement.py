@@ -191,17 +191,18 @@ async def test_what_nobody_takes_runs_again_and_holds_the_offset() -> None:
 
 
 async def test_as_many_listeners_run_at_once_as_there_are_workers() -> None:
-    world = World(*range(10), settings=ConsumerSettings(workers=3))
+    world = World(*range(9), settings=ConsumerSettings(workers=3))
+    together = asyncio.Barrier(3)
     running, most = 0, 0
 
     async def listen(messages: Sequence[Received]) -> None:
         nonlocal running, most
         running += 1
         most = max(most, running)
-        await asyncio.sleep(0.001)
+        await together.wait()
         running -= 1
 
-    await world.consume(listen, 10)
+    await world.consume(listen, 9)
     assert most == 3
 
 
