@@ -85,7 +85,7 @@ def test_the_headers_table_has_every_byte_of_the_head() -> None:
 def test_the_tables_of_folds_slices_and_trailer_have_the_sizes_of_the_code() -> None:
     for after, size in (
         (
-            "For each fold follow",
+            "For each fold:",
             snapshotfile.header_size([""]) - snapshotfile.header_size([]),
         ),
         ("A slice is:", snapshotfile.FRAME_SIZE),
