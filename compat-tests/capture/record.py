@@ -26,7 +26,7 @@ from scenario_kafka_python import kafka_python, kafka_python_sasl
 from tests.golden.values import plain
 
 from rockgate.protocol.kafka.api import APIS, ApiKey
-from rockgate.protocol.kafka.headers import decode_request_header, decode_response_header
+from rockgate.protocol.kafka.connection import decode_request_header, decode_response_header
 from rockgate.protocol.kafka.schema import decode, encode
 
 GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "golden" / "kafka"

@@ -15,8 +15,8 @@ from tests.seeds import seeded
 from rockgate.gateway.compose.kafka_table import HANDLERS
 from rockgate.gateway.kafka.handlers.metadata import AUTO_CREATE_MAX
 from rockgate.protocol.kafka.api import APIS
+from rockgate.protocol.kafka.connection import decode_response_header
 from rockgate.protocol.kafka.errors import ErrorCode
-from rockgate.protocol.kafka.headers import decode_response_header
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from rockgate.protocol.kafka.messages.list_offsets import (

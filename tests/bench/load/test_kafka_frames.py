@@ -8,7 +8,7 @@ from bench.load.rdkafka import LoadFailed
 from tests.gateway.kafka.raw import RawClient
 from tests.gateway.server import RunningServer
 
-from rockgate.protocol.kafka.headers import decode_request_header
+from rockgate.protocol.kafka.connection import decode_request_header
 from rockgate.protocol.kafka.hot.produce import (
     ProducedPartition,
     ProducedTopic,

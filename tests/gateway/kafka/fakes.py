@@ -6,8 +6,7 @@ from typing import Any
 
 from tests.gateway import fakes
 
-from rockgate.gateway.kafka.request.handler import Answer
-from rockgate.gateway.kafka.request.peer import Peer
+from rockgate.gateway.kafka.request.handler import Answer, Peer
 from rockgate.gateway.kafka.server.dispatch import PendingAnswer
 from rockgate.gateway.kafka.server.session import Session
 from rockgate.protocol.kafka.connection import ClientConnection, Exchange

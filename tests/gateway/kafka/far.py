@@ -19,7 +19,7 @@ from rockgate.gateway.kafka.handlers.metadata import Metadata
 from rockgate.gateway.kafka.handlers.offset_commit import OffsetCommit
 from rockgate.gateway.kafka.handlers.offset_fetch import OffsetFetch
 from rockgate.gateway.kafka.request.errors import RequestError
-from rockgate.gateway.kafka.request.peer import Peer
+from rockgate.gateway.kafka.request.handler import Peer
 from rockgate.gateway.kafka.topics.catalog import NewTopic, Refusal, Refusals, TopicView
 from rockgate.gateway.kafka.topics.metadata_cache import MetadataCache
 from rockgate.gateway.kafka.topics.placement import NOBODY, CoordinatorType, LeaderRun, Node

@@ -10,13 +10,13 @@ from tests.world import CONFIG, NOW_MS, World
 from rockgate.gateway.compose.kafka import KafkaFolds
 from rockgate.gateway.delay.headers import Terms
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
-from rockgate.gateway.kafka.configs.topic_settings import SettingsCache
 from rockgate.gateway.kafka.fetch.leader_epochs import LeaderEpochs
 from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
 from rockgate.gateway.kafka.produce.delay import RecordDelays
 from rockgate.gateway.kafka.produce.delay_schedule import HeldScheduling
 from rockgate.gateway.kafka.produce.redelivery import Redelivering
-from rockgate.gateway.kafka.request.peer import Call, Peer
+from rockgate.gateway.kafka.produce.validate import SettingsCache
+from rockgate.gateway.kafka.request.handler import Call, Peer
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.long_poll import Waiting

@@ -13,10 +13,11 @@ from rockgate.protocol.kafka.connection import (
     Buffer,
     ClientConnection,
     Exchange,
+    RequestHeader,
     ServerConnection,
+    encode_request_header,
 )
 from rockgate.protocol.kafka.errors import MalformedFrame, ProtocolError, UnsupportedVersion
-from rockgate.protocol.kafka.headers import RequestHeader, encode_request_header
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from tests.protocol.kafka.kafka_python import broker_versions, its_schema
 from tests.protocol.kafka.values import MESSAGES, version_id
 
 from rockgate.protocol.kafka.api import APIS, ApiKey
+from rockgate.protocol.kafka.connection import RequestHeader, ResponseHeader
 from rockgate.protocol.kafka.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
 )
-from rockgate.protocol.kafka.headers import RequestHeader, ResponseHeader
 from rockgate.protocol.kafka.schema import declaration_of
 from rockgate.protocol.kafka.schema.declare import Field
 from rockgate.protocol.kafka.schema.kinds import (

@@ -10,8 +10,10 @@ from tests.golden.values import plain
 
 from rockgate.protocol.frames import LENGTH
 from rockgate.protocol.kafka.api import APIS, Api, ApiKey
-from rockgate.protocol.kafka.connection import Buffer, ClientConnection, ServerConnection
-from rockgate.protocol.kafka.headers import (
+from rockgate.protocol.kafka.connection import (
+    Buffer,
+    ClientConnection,
+    ServerConnection,
     decode_request_header,
     decode_response_header,
     encode_request_header,

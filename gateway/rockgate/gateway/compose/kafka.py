@@ -18,7 +18,6 @@ from rockgate.gateway.compose.metrics.producers import RememberedSource
 from rockgate.gateway.delay.headers import Terms
 from rockgate.gateway.delay.levels import read_levels
 from rockgate.gateway.kafka.configs.stored import ResourceConfigs
-from rockgate.gateway.kafka.configs.topic_settings import SettingsCache
 from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.embedded.placement import SingleNode
 from rockgate.gateway.kafka.embedded.progress import StoreProgress
@@ -30,6 +29,7 @@ from rockgate.gateway.kafka.produce.delay_schedule import HeldScheduling
 from rockgate.gateway.kafka.produce.producer_expiry import ProducerExpiry
 from rockgate.gateway.kafka.produce.producers import Producers
 from rockgate.gateway.kafka.produce.redelivery import Redelivering
+from rockgate.gateway.kafka.produce.validate import SettingsCache
 from rockgate.gateway.kafka.quotas.stored import KeptQuotas
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.server.dispatch import Dispatcher

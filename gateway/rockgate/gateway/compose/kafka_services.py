@@ -18,7 +18,6 @@ from rockgate.gateway.kafka.configs.resources import (
 )
 from rockgate.gateway.kafka.configs.stored import ResourceConfigs
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
-from rockgate.gateway.kafka.configs.topic_settings import SettingsCache
 from rockgate.gateway.kafka.fetch.leader_epochs import LeaderEpochs
 from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
 from rockgate.gateway.kafka.fetch.sessions import FetchSessions
@@ -33,6 +32,7 @@ from rockgate.gateway.kafka.handlers.offset_for_leader_epoch import OffsetForLea
 from rockgate.gateway.kafka.handlers.write_txn_markers import WriteTxnMarkers
 from rockgate.gateway.kafka.produce.delay import RecordDelays
 from rockgate.gateway.kafka.produce.producers import Producers
+from rockgate.gateway.kafka.produce.validate import SettingsCache
 from rockgate.gateway.kafka.quotas.stored import KeptQuotas
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.server.config import KafkaConfig

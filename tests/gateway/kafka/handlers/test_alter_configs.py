@@ -11,8 +11,8 @@ from rockgate.gateway.compose.broker_configs import broker_configs, topic_defaul
 from rockgate.gateway.compose.config import gather
 from rockgate.gateway.kafka.configs.resources import Alterable
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
-from rockgate.gateway.kafka.configs.topic_settings import SettingsCache
 from rockgate.gateway.kafka.handlers.alter_configs import AlterConfigs
+from rockgate.gateway.kafka.produce.validate import SettingsCache
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.alter_configs import (
     AlterableConfig,

@@ -2,7 +2,7 @@ import pytest
 
 from rockgate.gateway.compose.kafka_table import HANDLERS
 from rockgate.gateway.kafka.handlers.api_versions import ApiVersions, unsupported
-from rockgate.gateway.kafka.request.peer import Call, Peer
+from rockgate.gateway.kafka.request.handler import Call, Peer
 from rockgate.gateway.net.address import Address
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.keys import ApiKey

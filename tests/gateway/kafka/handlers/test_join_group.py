@@ -12,7 +12,7 @@ from tests.gateway.kafka.world import call
 
 from rockgate.gateway.compose.kafka_table import HANDLERS
 from rockgate.gateway.kafka.handlers.join_group import CLIENT_ID_CHARS_MAX
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages.describe_groups import (

@@ -9,10 +9,10 @@ from tests.store.reading import entries
 from tests.world import NOW_MS
 
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
-from rockgate.gateway.kafka.configs.topic_settings import SettingsCache
 from rockgate.gateway.kafka.handlers import produce
 from rockgate.gateway.kafka.handlers.produce import Produce, Produced
 from rockgate.gateway.kafka.produce import first_batches
+from rockgate.gateway.kafka.produce.validate import SettingsCache
 from rockgate.gateway.net.stream import Disconnect
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.entry import body_of

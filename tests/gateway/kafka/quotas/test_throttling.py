@@ -5,7 +5,7 @@ from tests.gateway.kafka.world import call
 from rockgate.gateway.kafka.quotas import throttling
 from rockgate.gateway.kafka.quotas.entities import Entity
 from rockgate.gateway.kafka.request.errors import RequestError
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.keys import ApiKey
 

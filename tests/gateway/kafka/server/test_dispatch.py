@@ -7,8 +7,15 @@ from typing import Any
 import pytest
 
 from rockgate.gateway.kafka.request.errors import CODES, RequestError, code_of
-from rockgate.gateway.kafka.request.handler import LARGE_SIZE, Answer, AnyHandler, Large, row
-from rockgate.gateway.kafka.request.peer import Call, Peer
+from rockgate.gateway.kafka.request.handler import (
+    LARGE_SIZE,
+    Answer,
+    AnyHandler,
+    Call,
+    Large,
+    Peer,
+    row,
+)
 from rockgate.gateway.kafka.server.dispatch import Dispatcher, PendingAnswer
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.net.stream import Disconnect

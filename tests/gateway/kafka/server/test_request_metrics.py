@@ -6,14 +6,12 @@ from tests.gateway.kafka.admin import Admin
 from tests.gateway.kafka.world import call
 
 from rockgate.gateway.compose.kafka_table import HANDLERS
-from rockgate.gateway.kafka.request.handler import Answer
-from rockgate.gateway.kafka.request.peer import Peer
+from rockgate.gateway.kafka.request.handler import Answer, Peer
 from rockgate.gateway.kafka.server.request_metrics import Accounting, Traffic, counting, told
 from rockgate.gateway.kafka.server.session import Promise
 from rockgate.gateway.telemetry.requests import RequestStats
 from rockgate.protocol.kafka.api import APIS
-from rockgate.protocol.kafka.connection import Exchange
-from rockgate.protocol.kafka.headers import RequestHeader
+from rockgate.protocol.kafka.connection import Exchange, RequestHeader
 from rockgate.protocol.kafka.hot import produce as hot
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages.heartbeat import HeartbeatResponse

@@ -1,6 +1,6 @@
 import pytest
 
-from rockgate.gateway.kafka.request.peer import Peer
+from rockgate.gateway.kafka.request.handler import Peer
 from rockgate.gateway.kafka.topics.advertised import Advertised
 from rockgate.gateway.net.address import Address
 

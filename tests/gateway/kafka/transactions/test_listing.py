@@ -8,8 +8,8 @@ import pytest
 from tests.gateway.kafka.transactions.ledger import Ledger
 
 from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.request.handler import Call, Peer
 from rockgate.gateway.kafka.request.patterns import compile_pattern
-from rockgate.gateway.kafka.request.peer import Call, Peer
 from rockgate.gateway.kafka.transactions.transaction import ProducerIdAndEpoch
 from rockgate.gateway.net.address import Address
 from rockgate.protocol.kafka.errors import ErrorCode

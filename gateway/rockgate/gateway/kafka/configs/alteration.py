@@ -21,8 +21,8 @@ from rockgate.gateway.kafka.configs.resources import (
 from rockgate.gateway.kafka.request.chunked import Slicing, Steps, in_slices
 from rockgate.gateway.kafka.request.dedup import once_in_steps
 from rockgate.gateway.kafka.request.errors import RequestError, explain
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.request.now import Durable, Now
-from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.kafka.topics.catalog import NO_REFUSALS, Refusal, Refusals
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.schema import Encoded

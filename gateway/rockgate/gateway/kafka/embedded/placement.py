@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rockgate.gateway.kafka.request.peer import Peer
+from rockgate.gateway.kafka.request.handler import Peer
 from rockgate.gateway.kafka.topics.advertised import Advertised
 from rockgate.gateway.kafka.topics.catalog import TopicView
 from rockgate.gateway.kafka.topics.placement import CoordinatorType, LeaderRun, Node

@@ -19,7 +19,7 @@ from typing import Final, TypeVar
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Steps, in_slices
 from rockgate.gateway.kafka.request.errors import RequestError, coordinator_code
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.transactions.answers import fenced_code
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.transaction import Partition, ProducerIdAndEpoch

@@ -23,8 +23,8 @@ from collections.abc import Awaitable, Mapping
 from rockgate.gateway.kafka.configs.alteration import ConfigRequests
 from rockgate.gateway.kafka.configs.resources import Alterable, Resources
 from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.request.now import Durable
-from rockgate.gateway.kafka.request.peer import Call
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.alter_configs import (
     AlterConfigsRequest,

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 
 from rockgate.gateway.kafka.request.chunked import Steps, in_slices
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.topics.catalog import TopicCatalog, TopicView
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.alter_partition_reassignments import (

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from rockgate.gateway.kafka.request.chunked import Steps, in_slices
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.topics.catalog import TopicCatalog
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.alter_replica_log_dirs import (

@@ -18,8 +18,7 @@ Departs from Kafka
 import re
 from collections.abc import Mapping
 
-from rockgate.gateway.kafka.request.handler import Answer
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Answer, Call
 from rockgate.protocol.kafka.api import APIS
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.keys import ApiKey

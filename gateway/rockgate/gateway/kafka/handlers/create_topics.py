@@ -40,8 +40,8 @@ from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Slicing, Steps, in_slices
 from rockgate.gateway.kafka.request.dedup import once_in_steps
 from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.request.now import Durable, Now
-from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.kafka.topics.catalog import (
     NO_REFUSALS,
     NewTopic,

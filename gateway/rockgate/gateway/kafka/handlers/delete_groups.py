@@ -16,8 +16,8 @@ from typing import Final
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.request.chunked import Steps, in_slices
 from rockgate.gateway.kafka.request.errors import coordinator_code
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.request.now import Durable
-from rockgate.gateway.kafka.request.peer import Call
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.delete_groups import (
     DeletableGroupResult,

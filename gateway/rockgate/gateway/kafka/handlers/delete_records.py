@@ -22,7 +22,7 @@ from collections.abc import Awaitable
 
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Steps, in_slices
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.delete_records import (

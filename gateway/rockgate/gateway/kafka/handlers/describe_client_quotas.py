@@ -23,7 +23,7 @@ from rockgate.gateway.kafka.quotas.entities import IP, TYPES, Entity, refuse
 from rockgate.gateway.kafka.quotas.stored import KeptQuotas
 from rockgate.gateway.kafka.request.chunked import Slicing
 from rockgate.gateway.kafka.request.errors import RequestError
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.runtime.quoting import shown
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_client_quotas import (

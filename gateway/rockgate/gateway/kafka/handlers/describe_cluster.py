@@ -11,7 +11,7 @@ Versions
 
 from __future__ import annotations
 
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.topics.metadata_cache import CLUSTER_OPERATIONS, NOT_ASKED
 from rockgate.gateway.kafka.topics.placement import Placement
 from rockgate.protocol.kafka.errors import ErrorCode

@@ -24,7 +24,7 @@ from rockgate.gateway.kafka.groups.classic.members import Member
 from rockgate.gateway.kafka.groups.groups import Groups, GroupView
 from rockgate.gateway.kafka.request.chunked import Growing, Room, Turn
 from rockgate.gateway.kafka.request.errors import coordinator_code
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_groups import (
     DescribedGroup,

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.dedup import merged
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.topics.catalog import TopicCatalog
 from rockgate.gateway.kafka.topics.sizes import QueueSizes
 from rockgate.protocol.kafka.errors import ErrorCode

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Each, Slicing, Steps, in_slices
 from rockgate.gateway.kafka.request.errors import RequestError
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.topics.catalog import TopicCatalog, TopicView
 from rockgate.gateway.kafka.topics.metadata_cache import TOPIC_OPERATIONS
 from rockgate.gateway.kafka.topics.partition_runs import PlacedPartitions

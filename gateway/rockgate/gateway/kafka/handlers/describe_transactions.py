@@ -17,7 +17,7 @@ from typing import Final
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Growing, Room, Turn
 from rockgate.gateway.kafka.request.errors import coordinator_code
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.transaction import Partition, Transaction
 from rockgate.protocol.kafka.errors import ErrorCode

@@ -43,8 +43,7 @@ from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
 from rockgate.gateway.kafka.fetch.session import FetchSession, Wanted, WantedTopic
 from rockgate.gateway.kafka.fetch.sessions import FetchSessions
 from rockgate.gateway.kafka.quotas.throttling import Throttling
-from rockgate.gateway.kafka.request.handler import Answer, memory_max
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Answer, Call, memory_max
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.protocol.kafka.errors import ErrorCode

@@ -21,8 +21,8 @@ from typing import Any
 from rockgate.gateway.kafka.request.chunked import EachNow, Slicing, Steps, in_slices
 from rockgate.gateway.kafka.request.dedup import distinct_in_steps
 from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.request.handler import Call, Peer
 from rockgate.gateway.kafka.request.now import Now
-from rockgate.gateway.kafka.request.peer import Call, Peer
 from rockgate.gateway.kafka.topics.placement import CoordinatorType, Node, Placement
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.find_coordinator import (

@@ -12,7 +12,7 @@ from __future__ import annotations
 from rockgate.gateway.kafka.groups.classic import events
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.groups.waiters import Waiter
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 

@@ -28,8 +28,8 @@ from rockgate.gateway.kafka.configs.alteration import ConfigRequests
 from rockgate.gateway.kafka.configs.resources import Alterable, Resources
 from rockgate.gateway.kafka.configs.types import items_of
 from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.request.now import Durable
-from rockgate.gateway.kafka.request.peer import Call
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.incremental_alter_configs import (
     AlterableConfig,

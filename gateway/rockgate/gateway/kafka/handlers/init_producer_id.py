@@ -24,7 +24,7 @@ import asyncio
 
 from rockgate.gateway.kafka.produce.producers import Producers
 from rockgate.gateway.kafka.request.errors import RequestError, coordinator_code
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.transactions.answers import fenced_code
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.transaction import ProducerIdAndEpoch

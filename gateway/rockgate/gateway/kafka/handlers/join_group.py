@@ -24,7 +24,7 @@ import asyncio
 from rockgate.gateway.kafka.groups.classic.events import Join, Joined
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.groups.waiters import Waiter, later
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.join_group import (
     JoinGroupRequest,

@@ -19,7 +19,7 @@ from rockgate.gateway.kafka.groups.classic.events import Leave, Leaver, Left
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.groups.waiters import Waiter, later
 from rockgate.gateway.kafka.request.chunked import Turn
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.leave_group import (
     LeaveGroupRequest,

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Iterable
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.request.chunked import Growing, Room, Turn
 from rockgate.gateway.kafka.request.errors import coordinator_code
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.list_groups import (
     ListedGroup,

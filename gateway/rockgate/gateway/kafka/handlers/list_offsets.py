@@ -31,7 +31,7 @@ from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
 from rockgate.gateway.kafka.fetch.time_search import FoundRecord, TimeSearch
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.errors import code_of
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.protocol.kafka.errors import ErrorCode, MalformedBatch
 from rockgate.protocol.kafka.messages.list_offsets import (

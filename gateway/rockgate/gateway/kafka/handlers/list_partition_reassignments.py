@@ -6,7 +6,7 @@ Behaviour
 
 from __future__ import annotations
 
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,

@@ -23,8 +23,8 @@ from typing import Final
 
 from rockgate.gateway.kafka.request.chunked import Growing, Room, Turn
 from rockgate.gateway.kafka.request.errors import coordinator_code
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.request.patterns import compile_pattern
-from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.transaction import Transaction, TransactionState
 from rockgate.protocol.kafka.errors import ErrorCode

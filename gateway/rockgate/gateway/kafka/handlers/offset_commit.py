@@ -33,8 +33,8 @@ from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.groups.progress import GroupProgress, NewOffset
 from rockgate.gateway.kafka.groups.waiters import Waiter
 from rockgate.gateway.kafka.request.errors import coordinator_code
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.request.now import Durable, Now
-from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.kafka.topics.catalog import TopicCatalog
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.offset_commit import (

@@ -18,8 +18,8 @@ from rockgate.gateway.kafka.groups.progress import GroupProgress
 from rockgate.gateway.kafka.groups.subscription import subscribed
 from rockgate.gateway.kafka.request.chunked import Steps, in_slices
 from rockgate.gateway.kafka.request.errors import RequestError, coordinator_code
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.request.now import Durable, Now
-from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.kafka.topics.catalog import TopicCatalog
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.offset_delete import (

@@ -33,8 +33,8 @@ from rockgate.gateway.kafka.groups.progress import (
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Growing, Room, Steps, Turn, in_slices
 from rockgate.gateway.kafka.request.errors import coordinator_code
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.request.now import Now
-from rockgate.gateway.kafka.request.peer import Call
 from rockgate.gateway.kafka.topics.catalog import TopicCatalog
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.offset_fetch import (

@@ -24,7 +24,7 @@ from rockgate.gateway.kafka.fetch.leader_epochs import LeaderEpochs
 from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.errors import code_of
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.offset_for_leader_epoch import (

@@ -28,10 +28,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from rockgate.gateway.batches.threads import BatchThreads
-from rockgate.gateway.kafka.configs.topic_settings import SettingsCache
 from rockgate.gateway.kafka.produce.delay import RecordDelays
 from rockgate.gateway.kafka.produce.first_batches import RETRIABLE, FirstBatches
 from rockgate.gateway.kafka.produce.partition_order import Turns
@@ -39,27 +37,39 @@ from rockgate.gateway.kafka.produce.producers import Producers
 from rockgate.gateway.kafka.produce.requests import (
     PIECE_COUNT,
     Outcomes,
+    Produced,
     Rest,
     close_on_error,
     decode,
     decode_large,
+    encode,
     is_large,
     partition_of,
     rest_of,
 )
 from rockgate.gateway.kafka.produce.topic_checks import Examining, Outcome
-from rockgate.gateway.kafka.produce.validate import Appending, Buffer, append_ms_of, refused, take
+from rockgate.gateway.kafka.produce.validate import (
+    Appending,
+    Buffer,
+    SettingsCache,
+    append_ms_of,
+    refused,
+    take,
+)
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.errors import RequestError
-from rockgate.gateway.kafka.request.handler import Answer
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Answer, Call
 from rockgate.gateway.kafka.transactions.produce_check import TransactionalWrites
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.entry import INDEXED
 from rockgate.protocol.kafka.errors import ErrorCode, MalformedBatch
 from rockgate.protocol.kafka.hot import produce as hot
-from rockgate.protocol.kafka.hot.produce import ProducedPartition, ProducedTopic
-from rockgate.protocol.kafka.hot.single import decode_single, encode_single
+from rockgate.protocol.kafka.hot.produce import (
+    ProducedPartition,
+    ProducedTopic,
+    decode_single,
+    encode_single,
+)
 from rockgate.protocol.kafka.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -86,19 +96,6 @@ _TELL_LOG_START = (
     ErrorCode.INVALID_TIMESTAMP,
     ErrorCode.INVALID_RECORD,
 )
-
-
-class Produced(NamedTuple):
-    """The outcome of a whole request."""
-
-    topics: list[ProducedTopic]
-    is_silent: bool = False
-    """Whether the client asked for no answer."""
-
-
-def encode(produced: Produced, version: int) -> Answer:
-    """Write a response by hand; none for acks 0."""
-    return [] if produced.is_silent else hot.encode_response(version, produced.topics)
 
 
 class Produce:

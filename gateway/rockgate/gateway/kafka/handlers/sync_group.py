@@ -22,7 +22,7 @@ from rockgate.gateway.kafka.groups.classic.events import Sync, Synced
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.groups.waiters import Waiter, later
 from rockgate.gateway.kafka.request.chunked import Steps, in_slices
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 

@@ -31,7 +31,7 @@ from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.groups.waiters import Waiter
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.errors import RequestError
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.transactions.answers import fenced_code
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.transaction import Offset, ProducerIdAndEpoch

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.runtime.quoting import shown
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.update_features import (

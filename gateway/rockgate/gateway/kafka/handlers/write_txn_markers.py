@@ -19,7 +19,7 @@ from collections.abc import Awaitable
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Steps, in_slices
 from rockgate.gateway.kafka.request.errors import RequestError, explain
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.transactions.markers import Markers
 from rockgate.gateway.net.address import is_this_machine
 from rockgate.gateway.storage.durability import Durability

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from rockgate.gateway.delay.headers import NAMES, Opened, open_batch, open_politely
-from rockgate.gateway.kafka.configs.topic_settings import SettingsCache, TopicSettings
+from rockgate.gateway.kafka.produce.validate import SettingsCache, TopicSettings
 from rockgate.gateway.runtime.bounded_cache import BoundedCache
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import INDEXED, body_of

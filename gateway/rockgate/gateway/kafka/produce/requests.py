@@ -1,8 +1,10 @@
-"""Produce requests: how they are read, how much there is to one, and what is left of it to do."""
+"""Produce requests: how they are read and answered, how much there is to one, and what is left."""
 
 from __future__ import annotations
 
-from rockgate.gateway.kafka.request.handler import LARGE_SIZE, Large, memory_max
+from typing import NamedTuple
+
+from rockgate.gateway.kafka.request.handler import LARGE_SIZE, Answer, Large, memory_max
 from rockgate.gateway.net.stream import Disconnect
 from rockgate.gateway.runtime.quoting import shown
 from rockgate.protocol.kafka.hot import produce as hot
@@ -21,6 +23,19 @@ Outcomes = list[list[ProducedPartition]]
 """What became of the batches of a request, topic by topic."""
 Rest = tuple[TopicProduceData, PartitionProduceData, list[ProducedPartition]]
 """A batch that is not appended yet, with its topic and the list where its outcome goes."""
+
+
+class Produced(NamedTuple):
+    """The outcome of a whole request."""
+
+    topics: list[ProducedTopic]
+    is_silent: bool = False
+    """Whether the client asked for no answer."""
+
+
+def encode(produced: Produced, version: int) -> Answer:
+    """Write a response by hand; none for acks 0."""
+    return [] if produced.is_silent else hot.encode_response(version, produced.topics)
 
 
 def decode(body: memoryview, version: int) -> ProduceRequest:

@@ -13,8 +13,7 @@ from typing import Final, NamedTuple
 
 from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.delay.headers import Asked, Opened, sifted
-from rockgate.gateway.kafka.configs.topic_settings import TopicSettings
-from rockgate.gateway.kafka.produce.validate import too_large
+from rockgate.gateway.kafka.produce.validate import TopicSettings, too_large
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
 from rockgate.protocol.kafka.records import batch as batches

@@ -19,7 +19,7 @@ from rockgate.gateway.kafka.quotas.entities import (
 from rockgate.gateway.kafka.quotas.rates import Bucket, Rate
 from rockgate.gateway.kafka.quotas.stored import KeptQuotas
 from rockgate.gateway.kafka.request.errors import RequestError
-from rockgate.gateway.kafka.request.peer import Call, Peer
+from rockgate.gateway.kafka.request.handler import Call, Peer
 from rockgate.gateway.net.clock import Clock
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.keys import ApiKey

@@ -1,23 +1,92 @@
-"""What a handler is: a row of the table, and behind it an object that answers one API.
+"""What a handler is: a row of the table and the object behind it, which answers one API's calls.
 
 A row is static: which API, which versions are served, which are advertised, how bodies are read
 and written. The object is made once, at start, from exactly the services that it uses.
 
 `row` checks by types that the API's messages are what the handler takes and returns; from then on
 a row is one of many, and what it takes and returns is nobody's business but its own.
+
+A `Call` says who is calling: the connection's other end, and the request's particulars.
 """
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, overload
 
-from rockgate.gateway.kafka.request.peer import Call
+from rockgate.gateway.net.address import Address
 from rockgate.protocol.kafka.api import Api, ApiKey
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.schema import decode as decode_declared
 from rockgate.protocol.kafka.schema import encode_buffers
 from rockgate.protocol.kafka.schema.codec import MEMORY_SLACK as USUAL_SLACK
 from rockgate.protocol.kafka.versions import Versions
+
+ANONYMOUS = "ANONYMOUS"
+"""The user of a connection that has not said who it is."""
+
+
+def do_nothing() -> None:
+    """What is done for a peer without a session."""
+
+
+class Peer:
+    """The other end of a connection; made when it is accepted, told more by its first request."""
+
+    __slots__ = (
+        "connection_id",
+        "local",
+        "reading_count",
+        "remote",
+        "resume",
+        "software",
+        "software_version",
+        "throttle_ms",
+        "user",
+    )
+
+    def __init__(
+        self,
+        *,
+        connection_id: int,
+        local: Address,
+        remote: Address,
+        resume: Callable[[], None] = do_nothing,
+    ) -> None:
+        self.connection_id = connection_id
+        """Numbers connections since the start; on every log line of this one."""
+        self.local = local
+        """The address that the connection arrived on."""
+        self.remote = remote
+        self.software = "unknown"
+        """What the client calls itself in ApiVersions, once it has."""
+        self.software_version = "unknown"
+        self.user = ANONYMOUS
+        """Who it is, for quotas."""
+        self.throttle_ms = 0
+        """How long the session shall read nothing from it, once its next answer has left."""
+        self.reading_count = 0
+        """Requests of it that a thread reads yet; those behind them are not started meanwhile."""
+        self.resume = resume
+        """Called when there is one less of these."""
+
+    def let_go(self) -> None:
+        """Forget the session, which is over."""
+        self.resume = do_nothing
+
+    def __str__(self) -> str:
+        return f"connection={self.connection_id} peer={self.remote}"
+
+
+class Call:
+    """What a handler may want to know of a request besides its body."""
+
+    __slots__ = ("client_id", "peer", "version")
+
+    def __init__(self, version: int, client_id: str | None, peer: Peer) -> None:
+        self.version = version
+        self.client_id = client_id
+        self.peer = peer
+
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 Answer: TypeAlias = list[Buffer]

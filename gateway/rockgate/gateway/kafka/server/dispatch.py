@@ -18,11 +18,12 @@ from rockgate.gateway.kafka.request.handler import (
     Answer,
     AnyHandler,
     AnyRow,
+    Call,
     Large,
+    Peer,
     Row,
     Shortcut,
 )
-from rockgate.gateway.kafka.request.peer import Call, Peer
 from rockgate.gateway.kafka.request.worker_threads import Beside
 from rockgate.gateway.net.stream import Disconnect
 from rockgate.gateway.runtime.quoting import shown

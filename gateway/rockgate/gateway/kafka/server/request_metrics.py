@@ -21,8 +21,7 @@ from typing import Any, Final, TypeVar, cast
 
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.request import names
-from rockgate.gateway.kafka.request.handler import Answer, Row
-from rockgate.gateway.kafka.request.peer import Peer
+from rockgate.gateway.kafka.request.handler import Answer, Peer, Row
 from rockgate.gateway.kafka.server.session import Dispatch, Promise
 from rockgate.gateway.telemetry.durations import BOUNDS
 from rockgate.gateway.telemetry.requests import ApiStats, RequestStats

@@ -17,8 +17,7 @@ import asyncio
 import logging
 from typing import Any, Final, Protocol
 
-from rockgate.gateway.kafka.request.handler import Answer
-from rockgate.gateway.kafka.request.peer import Peer
+from rockgate.gateway.kafka.request.handler import Answer, Peer
 from rockgate.gateway.kafka.server.throttle_pause import Mute
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.net.budget import Budget

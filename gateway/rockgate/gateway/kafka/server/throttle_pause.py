@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rockgate.gateway.kafka.request.peer import Peer, do_nothing
+from rockgate.gateway.kafka.request.handler import Peer, do_nothing
 from rockgate.gateway.net.clock import Clock, Timer
 
 LOOK_SECONDS = 1.0

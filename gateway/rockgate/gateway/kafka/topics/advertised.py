@@ -4,7 +4,7 @@ What the settings say; else the listener's own address; behind a wildcard, which
 all, the one that this very connection arrived on: the client has just proved that it works.
 """
 
-from rockgate.gateway.kafka.request.peer import Peer
+from rockgate.gateway.kafka.request.handler import Peer
 from rockgate.gateway.net.address import Address
 
 

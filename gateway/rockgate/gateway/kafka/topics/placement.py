@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
+from rockgate.gateway.kafka.request.handler import Peer
 from rockgate.gateway.kafka.request.now import Now
-from rockgate.gateway.kafka.request.peer import Peer
 from rockgate.gateway.kafka.topics.catalog import TopicView
 
 NOBODY = -1

@@ -2,7 +2,7 @@ import pytest
 
 from rockgate.gateway.kafka.configs.topic import LONG_MAX
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
-from rockgate.gateway.kafka.configs.topic_settings import SettingsCache, TopicSettings
+from rockgate.gateway.kafka.produce.validate import SettingsCache, TopicSettings
 from rockgate.protocol.kafka.records.batch import Compression
 from rockgate.store.state.topic import Topic
 from rockgate.store.state.topicchanges import Created

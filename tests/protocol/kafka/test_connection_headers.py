@@ -5,8 +5,7 @@ from tests.budget import budget
 from tests.protocol.kafka.values import values
 
 from rockgate.protocol.kafka.api import APIS, ApiKey, request_header_version
-from rockgate.protocol.kafka.errors import MalformedFrame, ProtocolError, UnsupportedVersion
-from rockgate.protocol.kafka.headers import (
+from rockgate.protocol.kafka.connection import (
     RequestHeader,
     ResponseHeader,
     decode_request_header,
@@ -15,6 +14,7 @@ from rockgate.protocol.kafka.headers import (
     encode_response_header,
     encode_response_lead,
 )
+from rockgate.protocol.kafka.errors import MalformedFrame, ProtocolError, UnsupportedVersion
 from rockgate.protocol.kafka.schema import decode, encode
 
 CALLS = st.sampled_from([(api, version) for api in APIS.values() for version in api.versions])

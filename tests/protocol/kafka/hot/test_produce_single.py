@@ -7,8 +7,13 @@ from tests.budget import budget
 from tests.protocol.kafka.hot.test_produce import INT32, INT64, REQUESTS
 
 from rockgate.protocol.kafka.hot import produce
-from rockgate.protocol.kafka.hot.produce import ProducedPartition, ProducedTopic
-from rockgate.protocol.kafka.hot.single import Single, decode_single, encode_single
+from rockgate.protocol.kafka.hot.produce import (
+    ProducedPartition,
+    ProducedTopic,
+    Single,
+    decode_single,
+    encode_single,
+)
 from rockgate.protocol.kafka.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
