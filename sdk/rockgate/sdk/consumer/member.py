@@ -20,7 +20,6 @@ from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.sdk.client.client import Client
 from rockgate.sdk.client.connection import Link
-from rockgate.sdk.client.routes import UnknownTopic
 from rockgate.sdk.consumer.broker_calls import BrokerCalls
 from rockgate.sdk.consumer.delivery.settlement import (
     QueueSettlement,
@@ -28,20 +27,19 @@ from rockgate.sdk.consumer.delivery.settlement import (
     SettleContext,
     SettleCounts,
 )
+from rockgate.sdk.consumer.offsets.first import first_offset
 from rockgate.sdk.consumer.offsets.table import OffsetTable
 from rockgate.sdk.consumer.queues.assignment import Assignment
 from rockgate.sdk.consumer.queues.process_queue import ProcessQueue
 from rockgate.sdk.consumer.queues.puller import PullContext, PullCounts, Puller
+from rockgate.sdk.consumer.queues.rounds import Rounds, connect, over_topics, share_of
 from rockgate.sdk.consumer.received import Received
-from rockgate.sdk.consumer.settings import ConsumerSettings, Model, Start
+from rockgate.sdk.consumer.settings import ConsumerSettings, Model
 from rockgate.sdk.consumer.subscription import SQL92, Subscription, by_tags
 from rockgate.sdk.errors import Closed, SdkError
 from rockgate.sdk.message import RETRY_PREFIX
 from rockgate.sdk.results import Queue
 
-INCOMPLETE_S: Final = 1.0
-"""How soon a round is repeated that could not do everything: a retry topic has no route yet."""
-INCOMPLETE_ROUNDS_MAX: Final = 30
 EXPIRE_S: Final = 60.0
 
 _log: Final = logging.getLogger(__name__)
@@ -94,7 +92,7 @@ class Member:
         self._assignment: Assignment[Received] = Assignment()
         self._held: dict[Queue, _Held] = {}
         self._paused: set[str] = set()
-        self._wake = asyncio.Event()
+        self._rounds = Rounds(group, settings.rebalance_s)
         self._tasks: list[asyncio.Task[None]] = []
         self.offsets = OffsetTable()
         self.pull_counts = PullCounts()
@@ -125,7 +123,7 @@ class Member:
         for subscription in self._subscriptions.values():
             if subscription.topic.startswith(RETRY_PREFIX):
                 continue
-            await self._connect(subscription.topic)
+            await connect(self._client, subscription.topic)
             if subscription.kind == SQL92:
                 await self._calls.check(subscription)
         self._client.add_consumer(self._group, self)
@@ -137,7 +135,7 @@ class Member:
             raise
         loop = asyncio.get_running_loop()
         self._tasks = [
-            loop.create_task(self._rebalancing(is_complete=is_complete)),
+            loop.create_task(self._rounds.run(self.rebalance, is_complete=is_complete)),
             loop.create_task(self._persisting()),
         ]
 
@@ -173,7 +171,7 @@ class Member:
     def asked(self, link: Link, command: Command) -> None:
         """Take a request of a broker's."""
         if command.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
-            self._wake.set()
+            self._rounds.wake()
         elif not command.is_oneway:
             unknown = ResponseCode.REQUEST_CODE_NOT_SUPPORTED
             remark = f"request code {command.code} is not supported"
@@ -183,35 +181,20 @@ class Member:
 
     async def rebalance(self) -> bool:
         """One round; whether everything could be done."""
-        is_complete = True
-        for topic in list(self._subscriptions):
-            try:
-                is_complete &= await self._rebalance_topic(topic)
-            except Closed:
-                raise
-            except UnknownTopic as missing:
-                # A retry topic is there when a broker has told its name servers of it.
-                if not topic.startswith(RETRY_PREFIX):
-                    _log.warning("group %s: %s", self._group, missing)
-                is_complete = False
-            except SdkError as failed:
-                _log.warning("group %s, topic %s: %s", self._group, topic, failed)
-                is_complete = False
+        is_complete = await over_topics(
+            self._group, list(self._subscriptions), self._rebalance_topic
+        )
         for queue in self._assignment.truncate(self._subscriptions.keys()):
             await self._release(queue)
         return is_complete
 
     async def _rebalance_topic(self, topic: str) -> bool:
-        queues = await self._connect(topic)
-        wanted: Sequence[Queue] = queues
-        if self.settings.model is Model.CLUSTERING:
-            members = await self._calls.members(topic)
-            if not members or not queues:
-                # Who is not known cannot be counted with: everything stays as it is.
-                return False
-            wanted = self.settings.allocation.allocate(
-                self._group, self._client.id, queues, members
-            )
+        is_shared = self.settings.model is Model.CLUSTERING
+        allocation = self.settings.allocation if is_shared else None
+        share = await share_of(self._client, self._calls, self._group, topic, allocation)
+        if share is None:
+            return False
+        queues, wanted = share.queues, share.mine
         now_s = asyncio.get_running_loop().time()
         before = set(self._assignment)
         for queue in self._assignment.release(topic, wanted, now_s):
@@ -233,15 +216,8 @@ class Member:
             )
         return locked.issuperset(missing)
 
-    async def _connect(self, topic: str) -> list[Queue]:
-        """The queues of a topic, sorted; every broker that has some knows this client."""
-        route = await self._client.routes.readable(topic)
-        for addresses in route.brokers.values():
-            self._client.broker(addresses[min(addresses)])
-        return sorted(route.readable)
-
     async def _take_up(self, queue: Queue) -> None:
-        offset = await self._first_offset(queue)
+        offset = await first_offset(self._calls, queue, self.settings.start)
         cached = self._assignment.acquire(queue, asyncio.get_running_loop().time())
         if self.settings.is_orderly:
             cached.locked_at_s = asyncio.get_running_loop().time()
@@ -252,26 +228,6 @@ class Member:
         task = asyncio.get_running_loop().create_task(puller.run())
         task.add_done_callback(_ended)
         self._held[queue] = _Held(cached, settlement, puller, task)
-
-    async def _first_offset(self, queue: Queue) -> int:
-        committed = await self._calls.committed(queue)
-        if committed is not None:
-            return committed
-        match self.settings.start_kind:
-            case Start.BEGINNING:
-                return 0
-            case _ if queue.topic.startswith(RETRY_PREFIX):
-                return 0
-            case Start.END:
-                return await self._calls.end(queue)
-            case _:
-                return await self._calls.search(queue, self._start_ms)
-
-    @property
-    def _start_ms(self) -> int:
-        start = self.settings.start
-        assert not isinstance(start, Start)
-        return round(start.timestamp() * 1000)
 
     async def _release(self, queue: Queue) -> None:
         """Commit how far a dropped queue is, and give it up."""
@@ -291,31 +247,9 @@ class Member:
         self._assignment.drop(queue)
         self.offsets.update(queue, offset, increase_only=False)
         await self._release(queue)
-        self._wake.set()
+        self._rounds.wake()
 
     # Now and then
-
-    async def _rebalancing(self, *, is_complete: bool) -> None:
-        incomplete_count = 0
-        while True:
-            wait_s = self.settings.rebalance_s
-            if not is_complete and incomplete_count < INCOMPLETE_ROUNDS_MAX:
-                incomplete_count += 1
-                wait_s = min(wait_s, INCOMPLETE_S)
-            try:
-                async with asyncio.timeout(wait_s):
-                    await self._wake.wait()
-            except TimeoutError:
-                pass
-            self._wake.clear()
-            try:
-                is_complete = await self.rebalance()
-            except Closed:
-                return
-            except Exception:  # noqa: BLE001 # an allocation of the application's may raise anything
-                _log.exception("rebalance of group %s failed", self._group)
-            if is_complete:
-                incomplete_count = 0
 
     async def _persisting(self) -> None:
         while True:

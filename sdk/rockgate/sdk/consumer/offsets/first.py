@@ -1,0 +1,23 @@
+"""Where a group begins in a queue: what its broker knows, else what it was told to begin with."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from rockgate.sdk.consumer.broker_calls import BrokerCalls
+from rockgate.sdk.consumer.settings import Start
+from rockgate.sdk.message import RETRY_PREFIX
+from rockgate.sdk.results import Queue
+
+
+async def first_offset(calls: BrokerCalls, queue: Queue, start: Start | datetime) -> int:
+    """The committed offset of a queue, or where a new group is to begin."""
+    committed = await calls.committed(queue)
+    if committed is not None:
+        return committed
+    # A message that fails before its retry topic is taken up must not be passed over.
+    if start is Start.BEGINNING or queue.topic.startswith(RETRY_PREFIX):
+        return 0
+    if isinstance(start, datetime):
+        return await calls.search(queue, round(start.timestamp() * 1000))
+    return await calls.end(queue)
