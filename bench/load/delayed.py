@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rockgate.gateway.compose.kafka import KafkaFolds
-from rockgate.gateway.compose.remoting import RemotingFolds
+from rockgate.gateway.compose.remoting_services import RemotingFolds
 from rockgate.gateway.compose.storage import open_store
 from rockgate.gateway.remoting.messages.delay import TIMES_TOPIC
 from rockgate.gateway.transcode.keys import record_keys

@@ -16,7 +16,7 @@ from tests.gateway.kafka.transactions.ledger import Ledger
 from tests.gateway.remoting.halfworld import SYSTEM
 from tests.gateway.remoting.world import FakeCaller, send_header
 
-from rockgate.gateway.compose.remoting import RemotingFolds
+from rockgate.gateway.compose.remoting_services import RemotingFolds
 from rockgate.gateway.kafka.groups.classic.group_record import CLASSIC, SavedGroup
 from rockgate.gateway.kafka.transactions.transaction import Offset, Transaction
 from rockgate.gateway.remoting.messages.halves import Halves
@@ -91,7 +91,12 @@ class Everything(Ledger):
     def open(self) -> None:
         super().open()
         self.halves = Halves(
-            store=self.store, halves=self.remoting.halves, durability=Durability(self.store)
+            topics=self.store.topics,
+            queues=self.store.queues,
+            reader=self.store.reader,
+            appender=self.store.appender,
+            halves=self.remoting.halves,
+            durability=Durability(self.store),
         )
 
     def prepare(self) -> int:

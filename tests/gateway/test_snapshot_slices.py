@@ -15,7 +15,7 @@ import pytest
 from tests.world import World
 
 from rockgate.gateway.compose.kafka import KafkaFolds
-from rockgate.gateway.compose.remoting import RemotingFolds
+from rockgate.gateway.compose.remoting_services import RemotingFolds
 from rockgate.gateway.kafka.configs import stored
 from rockgate.gateway.kafka.groups import fold as groups
 from rockgate.gateway.kafka.groups.classic.group_record import SAVED_SIZE_MAX

@@ -13,7 +13,7 @@ from tests.gateway.remoting.client import messages
 from tests.gateway.server import SEGMENT_BYTES
 
 from rockgate.gateway.compose.kafka import KafkaFolds
-from rockgate.gateway.compose.remoting import RemotingFolds
+from rockgate.gateway.compose.remoting_services import RemotingFolds
 from rockgate.gateway.transcode.keys import record_keys
 from rockgate.protocol.kafka.records.batch import read_header, stamp
 from rockgate.protocol.kafka.records.record import Record, build_batch

@@ -20,6 +20,7 @@ from rockgate.gateway.kafka.fetch.sessions import FetchSessions
 from rockgate.gateway.kafka.produce.validate import SettingsCache
 from rockgate.gateway.kafka.topics.sizes import QueueSizes
 from rockgate.gateway.net.address import Address
+from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.transcode.batches import Transcoding
@@ -28,7 +29,7 @@ from rockgate.gateway.transcode.transcoder import Transcoder
 
 ONE_OF: tuple[type, ...] = (
     *(BatchThreads, Durability, FetchSessions, CompressedBodies, PartitionReader, QueueSizes),
-    *(SettingsCache, VisibleBatches, Transcoder, Transcoding, Waiting),
+    *(SettingsCache, VisibleBatches, Transcoder, Transcoding, Waiting, ColdReads),
 )
 
 

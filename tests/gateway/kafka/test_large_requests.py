@@ -85,6 +85,7 @@ class Server:
             folds=world.folds,
             waiting=world.waiting,
             durability=Durability(world.store),
+            cold_reads=world.warming,
             telemetry=Telemetry(),
             threads=BatchThreads(),
         )

@@ -43,7 +43,10 @@ class HalfWorld(RemotingWorld):
             self.ensure(name)
         self.clients = Clients(Everybody(), 10**9)
         self.halves = Halves(
-            store=self.store,
+            topics=self.store.topics,
+            queues=self.store.queues,
+            reader=self.store.reader,
+            appender=self.store.appender,
             halves=self.undecided,
             durability=self.durability,
             place=self.place,

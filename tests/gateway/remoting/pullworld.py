@@ -17,6 +17,7 @@ from rockgate.gateway.remoting.messages.long_polls import LongPolls
 from rockgate.gateway.remoting.messages.puller import Puller
 from rockgate.gateway.remoting.processors.pull import Pulls
 from rockgate.gateway.remoting.server.dispatch import Dispatcher
+from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.transcode.transcoder import Transcoder
 from rockgate.gateway.visibility.stable_offsets import Unstable
@@ -47,7 +48,8 @@ class PullWorld(RemotingWorld):
         self.waiting = Waiting(self.hand)
         self.waiting.follow(self.store)
         self.puller = Puller(
-            store=self.store,
+            reader=self.store.reader,
+            cold_reads=ColdReads(self.store.warmth, self.store.log),
             unstable=Unstable(self.store.topics),
             transcoder=Transcoder(cache_bytes_max=1 << 20, message_bytes_max=1 << 24),
             now=self._now,

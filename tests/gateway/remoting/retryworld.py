@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tests.gateway.remoting.world import FakeCaller, RemotingWorld, send_header
+from tests.gateway.remoting.world import FakeCaller, RemotingWorld, make_delays, send_header
 from tests.world import CONFIG
 
 from rockgate.gateway.delay.levels import read_levels
 from rockgate.gateway.remoting.groups.settings import GroupSettings
-from rockgate.gateway.remoting.messages.delay import Delays
 from rockgate.gateway.remoting.messages.retry import GivenBack, Retries
 from rockgate.gateway.remoting.messages.sender import MessageKind, Sender
 from rockgate.gateway.remoting.server.config import RemotingConfig
@@ -55,8 +54,8 @@ class RetryWorld(RemotingWorld):
         self.lookup = MessageLookup(
             self.store.lookup, self.store.reader.high_watermark, self.transcoder
         )
-        self.delays = Delays(
-            store=self.store,
+        self.delays = make_delays(
+            self.store,
             durability=self.durability,
             levels_ms=read_levels(RemotingConfig().delay_levels),
             delay_ms_max=YEAR_MS,

@@ -104,7 +104,14 @@ async def test_queues_of_dead_letters_are_listed_over_many_turns() -> None:
         SimpleNamespace(queue_id=0, log_start=0, find=lambda offset: None)
     ]
     dead_letters = DeadLetterAdmin(
-        store=store, resent=MagicMock(), transcoder=MagicMock(), end=lambda queue: 0
+        topics=store.topics,
+        queues=store.queues,
+        reader=store.reader,
+        appender=store.appender,
+        cold_reads=MagicMock(),
+        resent=MagicMock(),
+        transcoder=MagicMock(),
+        end=lambda queue: 0,
     )
     told, turns = await answered(dead_letters.queues())
     assert [each.group for each in told.queues] == [str(number) for number in range(COUNT)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.world import World
 
 from rockgate.gateway.net.address import Address
+from rockgate.gateway.remoting.messages.delay import Delays
 from rockgate.gateway.remoting.messages.sender import Incoming
 from rockgate.gateway.remoting.server.caller import Peer
 from rockgate.gateway.remoting.topics.topic_registry import TopicBook
@@ -34,6 +35,26 @@ class FakeCaller:
 
     def ask(self, code: int, fields: Fields, body: Buffer, seconds_max: float) -> object:
         raise AssertionError("nobody is asked")
+
+
+def make_delays(
+    store: Store, *, durability: Durability, levels_ms: Sequence[int], delay_ms_max: int
+) -> Delays:
+    """Make what takes delayed messages of a store and delivers them."""
+    delays = Delays(
+        topics=store.topics,
+        queues=store.queues,
+        reader=store.reader,
+        lookup=store.lookup,
+        appender=store.appender,
+        schedule=store.delay,
+        deliveries=store.deliveries,
+        durability=durability,
+        levels_ms=levels_ms,
+        delay_ms_max=delay_ms_max,
+    )
+    store.attach(redeliver=delays.redeliver)
+    return delays
 
 
 class Everybody:

@@ -14,6 +14,7 @@ from tests.world import CONFIG
 from rockgate.gateway.remoting.messages.puller import Pulled as Answer
 from rockgate.gateway.remoting.messages.puller import Puller
 from rockgate.gateway.remoting.messages.subscriptions import EVERYTHING, Filter, filter_of
+from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.transcode.address import pack_address
 from rockgate.gateway.transcode.lookup import MessageLookup
 from rockgate.gateway.transcode.transcoder import Transcoder
@@ -30,7 +31,10 @@ class Both(Postponing):
         super().open()
         self.transcoder = Transcoder(cache_bytes_max=1 << 20, message_bytes_max=1 << 24)
         self.puller = Puller(
-            store=self.store, unstable=self.folds.unstable, transcoder=self.transcoder
+            reader=self.store.reader,
+            cold_reads=ColdReads(self.store.warmth, self.store.log),
+            unstable=self.folds.unstable,
+            transcoder=self.transcoder,
         )
         self.lookup = MessageLookup(
             self.store.lookup, self.store.reader.high_watermark, self.transcoder

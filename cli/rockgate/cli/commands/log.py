@@ -212,7 +212,7 @@ def _opener(config: Config) -> Opener:
     import logging
 
     from rockgate.gateway.compose.kafka import KafkaFolds
-    from rockgate.gateway.compose.remoting import RemotingFolds
+    from rockgate.gateway.compose.remoting_services import RemotingFolds
     from rockgate.gateway.runtime.errors import IdentityError
     from rockgate.gateway.runtime.identity import look
     from rockgate.gateway.topics.policy import queue_policy

@@ -37,10 +37,10 @@ def namesrv(
     )
     gathered = server_options.gathered(config=config, flags=flags, pairs=set_ or ())
 
-    from rockgate.gateway.compose import nameserver
+    from rockgate.gateway.compose import standalone_nameserver
     from rockgate.gateway.runtime.errors import StartError
 
     try:
-        nameserver.run(gathered.config, gathered.deprecated)
+        standalone_nameserver.run(gathered.config, gathered.deprecated)
     except StartError as error:
         server_options.fail([str(error)], START_STATUS)

@@ -26,11 +26,9 @@ from rockgate.gateway.compose.config.renamed import warn_of_renamed
 from rockgate.gateway.compose.kafka import KafkaAssembly, KafkaFolds
 from rockgate.gateway.compose.metrics.batches import BatchSource
 from rockgate.gateway.compose.metrics.store import StoreSource, UpkeepSource
-from rockgate.gateway.compose.remoting import (
-    NameServerAssembly,
-    RemotingAssembly,
-    RemotingFolds,
-)
+from rockgate.gateway.compose.nameserver import NameServerAssembly
+from rockgate.gateway.compose.remoting import RemotingAssembly
+from rockgate.gateway.compose.remoting_services import RemotingFolds, RemotingServices
 from rockgate.gateway.compose.storage import Ticking, close_store, open_store, posting
 from rockgate.gateway.delay.delivery_timer import Delivering
 from rockgate.gateway.http.pages import pages
@@ -43,6 +41,7 @@ from rockgate.gateway.runtime.datadir import refuse_if_in_use
 from rockgate.gateway.runtime.identity import identify
 from rockgate.gateway.runtime.malloc_trim import Trimming, TrimmingThread
 from rockgate.gateway.runtime.tuning import Freezer, tune_allocator, tune_collector, tune_threads
+from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.telemetry.loop import LoopWatch
@@ -151,9 +150,7 @@ class Server:
         resources.callback(watch.stop)
         telemetry = Telemetry()
         telemetry.sources.append(ProcessSource(watch, time.time()))
-        http = HttpConnections(config.http, pages(self.standing, telemetry.page))
-        resources.callback(http.close)
-        await http_listener.listen(http.session, backlog=HTTP_BACKLOG)
+        await self._open_http(resources, http_listener, telemetry)
 
         host = await store_host(config.remoting.advertise, remoting_listener.address)
         threads = BatchThreads(config.batches)
@@ -164,6 +161,7 @@ class Server:
         waiting = Waiting()
         waiting.follow(store)
         durability = Durability(store)
+        cold_reads = ColdReads(store.warmth, store.log)
         identity = identify(data_dir, config.server.node_id)
         log.info("opened node_id=%d cluster_id=%s", identity.node_id, identity.cluster_id)
 
@@ -175,11 +173,12 @@ class Server:
             folds=folds,
             waiting=waiting,
             durability=durability,
+            cold_reads=cold_reads,
             telemetry=telemetry,
             threads=threads,
         )
         groups = kafka.make_groups(resources)
-        remoting = RemotingAssembly(
+        services = RemotingServices(
             config=config,
             store=store,
             folds=remoting_folds,
@@ -188,16 +187,14 @@ class Server:
             empty=folds.empty,
             waiting=waiting,
             durability=durability,
+            cold_reads=cold_reads,
             store_host=host,
             threads=threads,
         )
+        remoting = RemotingAssembly(services, drain_ms_max=config.server.drain_ms_max)
         local = await remoting.open(resources, remoting_listener, telemetry)
-        namesrv = NameServerAssembly(
-            config=config,
-            folder=data_dir,
-            clock=store.clock,
-            local=None if remoting_listener.address.is_closed else local,
-        )
+        known = None if remoting_listener.address.is_closed else local
+        namesrv = NameServerAssembly(config=config, folder=data_dir, clock=store.clock, local=known)
         await namesrv.open(resources, namesrv_listener, telemetry)
         upkeep = kafka.upkeep() | remoting.upkeep() | namesrv.upkeep()
         telemetry.sources.append(_keep_up(resources, store, upkeep))
@@ -206,6 +203,14 @@ class Server:
         tune_collector()
         resources.callback(TrimmingThread(Trimming()).stop)
         self.phase = "ready"
+
+    async def _open_http(
+        self, resources: AsyncExitStack, listener: Listener, telemetry: Telemetry
+    ) -> None:
+        """Serve pages from the first moment on: they tell how far the start has come."""
+        http = HttpConnections(self.config.http, pages(self.standing, telemetry.page))
+        resources.callback(http.close)
+        await listener.listen(http.session, backlog=HTTP_BACKLOG)
 
     async def _open(
         self, resources: AsyncExitStack, data_dir: Path, host: bytes, threads: BatchThreads

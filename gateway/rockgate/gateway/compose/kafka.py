@@ -45,6 +45,7 @@ from rockgate.gateway.kafka.transactions.markers import Markers
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.net.listener import Listener
 from rockgate.gateway.runtime.identity import Identity
+from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.telemetry.requests import RequestStats
@@ -113,6 +114,7 @@ class KafkaAssembly:
         folds: KafkaFolds,
         waiting: Waiting,
         durability: Durability,
+        cold_reads: ColdReads,
         telemetry: Telemetry,
         threads: BatchThreads,
         given: Collection[str] = (),
@@ -125,6 +127,7 @@ class KafkaAssembly:
         self.folds = folds
         self.waiting = waiting
         self.durability = durability
+        self._cold_reads = cold_reads
         self.telemetry = telemetry
         self.defaults = topic_defaults(config)
         self.settings = SettingsCache(self.defaults)
@@ -258,6 +261,7 @@ class KafkaAssembly:
             store=store,
             durability=self.durability,
             reading=ReadPath(
+                cold_reads=self._cold_reads,
                 store=store,
                 waiting=self.waiting,
                 delays=self.delays,

@@ -64,13 +64,14 @@ class ReadPath:
         self,
         *,
         store: Store,
+        cold_reads: ColdReads,
         waiting: Waiting,
         delays: RecordDelays,
         unstable: Unstable,
         threads: BatchThreads,
     ) -> None:
         self.epochs = LeaderEpochs(store.epochs, store.reader)
-        self.warming = ColdReads(store.warmth, store.log)
+        self.warming = cold_reads
         self.reader = PartitionReader(
             reader=store.reader,
             epochs=self.epochs,

@@ -1,51 +1,70 @@
-"""A standalone name server: no store and no other listener."""
+"""Assembles the name server: beside a broker, or alone."""
+
+from __future__ import annotations
 
 import asyncio
-import logging
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable
 from contextlib import AsyncExitStack
+from pathlib import Path
 
-import uvloop
-
-from rockgate.gateway.compose.app import Stop
 from rockgate.gateway.compose.config import Config
-from rockgate.gateway.compose.config.renamed import warn_of_renamed
-from rockgate.gateway.compose.remoting import NameServerAssembly
-from rockgate.gateway.compose.storage import Ticking
+from rockgate.gateway.compose.metrics.remoting import RequestSource
 from rockgate.gateway.net.listener import Listener
-from rockgate.gateway.runtime import logs
-from rockgate.gateway.runtime.errors import StartError
+from rockgate.gateway.remoting.nameserver import processors
+from rockgate.gateway.remoting.nameserver.kv import KeyValues
+from rockgate.gateway.remoting.nameserver.routes import Local, Routes
+from rockgate.gateway.remoting.server.dispatch import Dispatcher
+from rockgate.gateway.remoting.server.listener import RemotingConnections
+from rockgate.gateway.remoting.server.periodic import now_and_then
 from rockgate.gateway.telemetry.telemetry import Telemetry
-from rockgate.store.clock import SystemClock
-from rockgate.store.upkeep.steps import Steps
-
-log = logging.getLogger(__name__)
+from rockgate.store.clock import Clock
 
 
-def run(config: Config, deprecated: Mapping[str, str] | None = None) -> None:
-    """Serve until SIGTERM or SIGINT; StartError if it cannot start."""
-    logs.set_up(config.server.log_level)
-    warn_of_renamed(deprecated or {}, log)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(config))
+class NameServerAssembly:
+    """The name server: beside a broker, or alone."""
 
+    def __init__(
+        self,
+        *,
+        config: Config,
+        folder: Path,
+        clock: Clock,
+        local: Local | None = None,
+        is_alone: bool = False,
+    ) -> None:
+        self._config = config
+        self._clock = clock
+        self._is_alone = is_alone
+        self.routes = Routes(
+            local,
+            config.namesrv.broker_expiry_ms,
+            shares_topics=config.namesrv.accept_brokers,
+        )
+        self._kv = KeyValues(folder)
 
-async def _serve(config: Config) -> None:
-    if config.namesrv.listen.is_closed:
-        raise StartError("the name server requires a listener; set --namesrv HOST:PORT")
-    stop = Stop()
-    async with AsyncExitStack() as resources:
-        listener = Listener.bind("namesrv", config.namesrv.listen)
+    async def open(
+        self, resources: AsyncExitStack, listener: Listener, telemetry: Telemetry
+    ) -> None:
+        """Listen; `resources` drains and closes the listener again."""
+        config = self._config.namesrv
+        requests = processors.NameServerRequests(
+            routes=self.routes,
+            kv=self._kv,
+            clock=self._clock,
+            accept_brokers=self._is_alone or config.accept_brokers,
+            accept_values=self._is_alone or config.accept_values,
+        )
+        dispatcher = Dispatcher(processors.table(requests))
+        connections = RemotingConnections(
+            self._config.remoting, dispatcher, asyncio.get_running_loop()
+        )
+        connections.on_lost.append(self.routes.lost)
+        if not listener.address.is_closed:
+            telemetry.sources.append(RequestSource("namesrv", dispatcher.stats, connections))
+        resources.push_async_callback(connections.drain, self._config.server.drain_ms_max / 1000)
         resources.callback(listener.close)
-        folder, clock = config.server.data_dir.absolute(), SystemClock()
-        server = NameServerAssembly(config=config, folder=folder, clock=clock, is_alone=True)
-        await server.open(resources, listener, Telemetry())
-        steps = Steps(clock)
-        for name, step in server.upkeep().items():
-            steps.add(name, step)
-        resources.callback(Ticking(steps.run, asyncio.get_running_loop()).stop)
-        sys.stdout.write(f"ready namesrv={listener.address}\n")
-        sys.stdout.flush()
-        log.info("stopping signal=%s", await stop.asked())
-    log.info("stopped")
+        await listener.listen(connections.session, backlog=self._config.remoting.backlog)
+
+    def upkeep(self) -> dict[str, Callable[[], bool]]:
+        """Forget brokers that were silent for too long."""
+        return {"brokers": now_and_then(self._clock, self.routes.expire)}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rockgate.gateway.compose.remoting_services import HEADER_ROOM, RemotingServices
 from rockgate.gateway.remoting.processors.admin import OperatorRequests
 from rockgate.gateway.remoting.processors.broker import BrokerRequests
 from rockgate.gateway.remoting.processors.clients import ClientRequests
@@ -41,6 +42,99 @@ class Families:
     queries: Queries
     broker: BrokerRequests
     operators: OperatorRequests
+
+
+def families(services: RemotingServices, address: str) -> Families:
+    """Make the processors of each family; `address` is what clients are told."""
+    config, store, name = services.config, services.store, services.config.broker_name
+    topics, clients, puller = services.topics, services.clients, services.puller
+    return Families(
+        sends=Sends(
+            sender=services.sender,
+            clients=clients,
+            clock=store.clock,
+            store_host=services.store_host,
+            address=address,
+            broker_name=name,
+        ),
+        halves=HalfRequests(halves=services.halves, durability=services.durability),
+        delays=DelayRequests(delays=services.delays, durability=services.durability),
+        retries=RetryRequests(retries=services.retries, lookup=services.lookup),
+        pulls=_pulls(services),
+        offsets=OffsetRequests(
+            lookup=store.topics,
+            queues=store.queues,
+            progress=store.progress,
+            topics=topics,
+            puller=puller,
+            offsets=services.offsets,
+            clients=clients,
+            durability=services.durability,
+            broker_name=name,
+            address=address,
+        ),
+        clients=ClientRequests(
+            clients=clients,
+            settings=services.folds.settings,
+            topics=topics,
+            lookup=services.lookup,
+            clock=store.clock,
+            broker_name=name,
+        ),
+        locks=LockRequests(services.locks, store.clock),
+        topics=TopicRequests(
+            store=store,
+            topics=topics,
+            clients=clients,
+            puller=puller,
+            durability=services.durability,
+            broker_name=name,
+        ),
+        groups=GroupRequests(
+            settings=services.folds.settings,
+            clients=clients,
+            progress=store.progress,
+            topics=store.topics,
+            durability=services.durability,
+        ),
+        queries=Queries(
+            topics=topics,
+            lookup=services.lookup,
+            queues=store.queues,
+            reader=store.reader,
+            puller=puller,
+            clients=clients,
+        ),
+        broker=BrokerRequests(store=store, config=config, address=address),
+        operators=_operators(services),
+    )
+
+
+def _pulls(services: RemotingServices) -> Pulls:
+    config, store = services.config, services.store
+    return Pulls(
+        puller=services.puller,
+        topics=services.topics,
+        queues=store.queues,
+        clients=services.clients,
+        settings=services.folds.settings,
+        offsets=services.offsets,
+        waiting=services.waiting,
+        count_max=config.pull_messages_max,
+        size_max=min(config.pull_bytes_max, config.frame_bytes_max - HEADER_ROOM),
+        suspend_ms_max=config.suspend_ms_max,
+        polls=services.polls,
+    )
+
+
+def _operators(services: RemotingServices) -> OperatorRequests:
+    return OperatorRequests(
+        delays=services.delay_admin,
+        halves=services.half_admin,
+        dead_letters=services.dead_letters,
+        empty=services.empty_offsets.count,
+        durability=services.durability,
+    )
 
 
 def table(families: Families) -> dict[RequestCode, Handle]:

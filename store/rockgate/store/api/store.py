@@ -6,7 +6,7 @@ from typing import Protocol, Unpack
 
 from rockgate.store.api.append import Appender
 from rockgate.store.api.clock import Clock
-from rockgate.store.api.delay import Delays, Deliveries
+from rockgate.store.api.delay import Deliveries
 from rockgate.store.api.log import Epochs, Flushing, Log, Warmth
 from rockgate.store.api.progress import CommittedOffsets, Progress
 from rockgate.store.api.queues import Queue, Queues
@@ -98,10 +98,6 @@ class Store(ReadOnlyStore, FlushedLog, Protocol):
     @property
     def progress(self) -> Progress:
         """Up to where groups have read, and how that is changed."""
-
-    @property
-    def delay(self) -> Delays:
-        """What waits for its time."""
 
     @property
     def deliveries(self) -> Deliveries:

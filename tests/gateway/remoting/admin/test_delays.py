@@ -14,6 +14,7 @@ from rockgate.gateway.remoting.admin.delays import (
     DelayAdmin,
 )
 from rockgate.gateway.remoting.messages.delay import TIMES_TOPIC
+from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.remoting.headers.admin import ScanDelaysHeader
 from rockgate.protocol.remoting.properties import REAL_TOPIC
@@ -74,13 +75,25 @@ class Turns:
             handles[0].cancel()
 
 
+def admin(store: Store) -> DelayAdmin:
+    return DelayAdmin(
+        topics=store.topics,
+        queues=store.queues,
+        reader=store.reader,
+        lookup=store.lookup,
+        schedule=store.delay,
+        deliveries=store.deliveries,
+        cold_reads=ColdReads(store.warmth, store.log),
+    )
+
+
 def asked(**words: Any) -> ScanDelaysHeader:
     return ScanDelaysHeader(limit=1_000, **words)
 
 
 def test_a_turn_looks_at_so_many_units(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     turns = Turns(store, monkeypatch)
-    found = asyncio.run(turns.during(DelayAdmin(store).scan(asked())))
+    found = asyncio.run(turns.during(admin(store).scan(asked())))
     assert sum(sum(each.due) for each in found.counts) == COUNT
     assert len(found.soonest) == 1_000
     assert max(turns.units.values()) <= UNITS_PER_TURN
@@ -90,7 +103,7 @@ def test_a_turn_looks_at_so_many_units(store: Store, monkeypatch: pytest.MonkeyP
 
 def test_a_turn_reads_so_many_messages(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     turns = Turns(store, monkeypatch)
-    found = asyncio.run(turns.during(DelayAdmin(store).scan(asked(by_target=True))))
+    found = asyncio.run(turns.during(admin(store).scan(asked(by_target=True))))
     told = {each.target: sum(each.due) for each in found.counts}
     assert told == {"topic-0": COUNT // 2, "topic-1": COUNT // 2}
     assert max(turns.units.values()) <= LOOKED_PER_TURN
@@ -103,7 +116,7 @@ def test_the_time_of_one_message_is_looked_for_in_turns(
 ) -> None:
     turns = Turns(store, monkeypatch)
     id_ = f"{TIMES_TOPIC}/0/{COUNT - 1}"
-    found = asyncio.run(turns.during(DelayAdmin(store).describe(id_)))
+    found = asyncio.run(turns.during(admin(store).describe(id_)))
     assert found.due_ms == store.deliveries.now_ms() + 60_000 + COUNT - 1
     assert max(turns.units.values()) <= 4 * UNITS_PER_TURN
     assert len(turns.units) == 2

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 import pytest
 from tests.gateway.remoting.client import Client, messages, properties
 from tests.gateway.remoting.halfworld import HalfWorld
+from tests.gateway.remoting.world import make_delays
 from tests.world import SECOND
 
 from rockgate.gateway.delay.levels import read_levels
-from rockgate.gateway.remoting.messages.delay import LEVELS_TOPIC, TIMES_TOPIC, Delays
+from rockgate.gateway.remoting.messages.delay import LEVELS_TOPIC, TIMES_TOPIC
 from rockgate.gateway.remoting.messages.recall import make_handle, read_handle
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.protocol.entry import MULTI_TAGS, TRANSACTION_COMMIT
@@ -32,8 +33,8 @@ class DelayWorld(HalfWorld):
         for name, count in ((LEVELS_TOPIC, 18), (TIMES_TOPIC, 1)):
             if self.store.topics.find(name) is None:
                 self.store.topics.create(NewTopic(name=name, queue_count=count, is_internal=True))
-        self.delays = Delays(
-            store=self.store,
+        self.delays = make_delays(
+            self.store,
             durability=self.durability,
             levels_ms=read_levels(self.remoting.delay_levels),
             delay_ms_max=YEAR_MS,

@@ -17,6 +17,7 @@ from rockgate.gateway.remoting.messages.subscriptions import (
     filter_of,
 )
 from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.transcode.transcoder import Transcoder
 from rockgate.gateway.visibility.stable_offsets import Unstable
 from rockgate.protocol.remoting.codes import ResponseCode
@@ -36,7 +37,8 @@ def filled() -> tuple[Puller, Any]:
         world.message(body=b"x", properties={"no": str(number)})
     store = world.store
     puller = Puller(
-        store=store,
+        reader=store.reader,
+        cold_reads=ColdReads(store.warmth, store.log),
         unstable=Unstable(store.topics),
         transcoder=Transcoder(cache_bytes_max=1 << 20, message_bytes_max=1 << 20),
     )

@@ -43,11 +43,11 @@ from rockgate.protocol.remoting.headers.admin import (
     ReadDeadLettersHeader,
     ResendDeadLetterHeader,
 )
-from rockgate.store.api.append import Draft, Intake
-from rockgate.store.api.queues import Queue, Unit
-from rockgate.store.api.read import Slice
-from rockgate.store.api.store import Store
-from rockgate.store.api.topics import WRITE, Topic
+from rockgate.store.api.append import Draft, Intake, StateAppender
+from rockgate.store.api.progress import CommittedOffsets
+from rockgate.store.api.queues import Queue, Queues, Unit
+from rockgate.store.api.read import EntryReader, Slice
+from rockgate.store.api.topics import WRITE, Topic, TopicLookup
 
 LIMIT_MAX: Final = 200
 PAGE_BYTES: Final = 4 << 20
@@ -69,9 +69,16 @@ class KnownGroups:
     """Says whether anything was ever heard of a group, by its name in the store."""
 
     def __init__(
-        self, store: Store, clients: Clients, settings: GroupSettings, groups: GroupRegister
+        self,
+        *,
+        topics: TopicLookup,
+        progress: CommittedOffsets,
+        clients: Clients,
+        settings: GroupSettings,
+        groups: GroupRegister,
     ) -> None:
-        self._store = store
+        self._topics = topics
+        self._progress = progress
         self._clients = clients
         self._settings = settings
         self._groups = groups
@@ -81,8 +88,8 @@ class KnownGroups:
         return (
             self._clients.consumer_group(group) is not None
             or self._settings.is_set(group)
-            or self._store.topics.find(RETRY_PREFIX + group) is not None
-            or next(self._store.progress.fetch_group(group), None) is not None
+            or self._topics.find(RETRY_PREFIX + group) is not None
+            or next(self._progress.fetch_group(group), None) is not None
             or self._groups.shown(group) is not None
         )
 
@@ -93,18 +100,25 @@ class DeadLetterAdmin:
     def __init__(
         self,
         *,
-        store: Store,
+        topics: TopicLookup,
+        queues: Queues,
+        reader: EntryReader,
+        appender: StateAppender,
+        cold_reads: ColdReads,
         resent: Resent,
         transcoder: Transcoder,
         end: End,
         knows: Callable[[str], bool] = lambda group: True,
     ) -> None:
         self._end = end
-        self._store = store
+        self._topics = topics
+        self._queues = queues
+        self._reader = reader
+        self._appender = appender
+        self._cold_reads = cold_reads
         self._knows = knows
         self._resent = resent
         self._transcoder = transcoder
-        self._warming = ColdReads(store.warmth, store.log)
         self.resent_count = 0
 
     async def queues(self, group: str | None = None) -> DeadLetterQueues:
@@ -114,9 +128,9 @@ class DeadLetterAdmin:
         """
         found: list[DeadLetterQueue] = []
         share = TimeSlice(TURN_SECONDS)
-        topics: Iterable[Topic] = self._store.topics
+        topics: Iterable[Topic] = self._topics
         if group is not None:
-            topic = self._store.topics.find(DLQ_PREFIX + group)
+            topic = self._topics.find(DLQ_PREFIX + group)
             if topic is None and not self._knows(group):
                 reason = f"Group '{group}' does not exist."
                 raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, reason)
@@ -127,7 +141,7 @@ class DeadLetterAdmin:
                 share = TimeSlice(TURN_SECONDS)
             if not topic.name.startswith(DLQ_PREFIX):
                 continue
-            for queue in self._store.queues.of(topic.id):
+            for queue in self._queues.of(topic.id):
                 first = queue.find(queue.log_start)
                 end = self._end(queue)
                 last = queue.find(end - 1) if end > queue.log_start else None
@@ -187,8 +201,8 @@ class DeadLetterAdmin:
         if asked.dry_run:
             name, number = target.topic.decode(), target.queue_id
             return Resend(is_resent=True, topic=name, queue=number, offset=-1), False
-        change = self._resent.change(queue, asked.offset, self._store.queues)
-        done, _ = self._store.appender.group(
+        change = self._resent.change(queue, asked.offset, self._queues)
+        done, _ = self._appender.group(
             [
                 Intake(target, draft),
                 Intake(None, Draft(topic=TOPIC, queue_id=0, offset=-1, body=change)),
@@ -203,8 +217,8 @@ class DeadLetterAdmin:
     # Private
 
     def _queue(self, group: str, queue_id: int) -> Queue:
-        topic = self._store.topics.find(DLQ_PREFIX + group)
-        queue = None if topic is None else self._store.queues.find(topic.id, queue_id)
+        topic = self._topics.find(DLQ_PREFIX + group)
+        queue = None if topic is None else self._queues.find(topic.id, queue_id)
         if queue is None:
             raise Refused(
                 ResponseCode.TOPIC_NOT_EXIST,
@@ -218,9 +232,9 @@ class DeadLetterAdmin:
         unit = queue.find(offset)
         if unit is None or not _holds(unit, offset):
             return None
-        await self._warming.bring_in(self._warming.cold([unit]))
+        await self._cold_reads.bring_in(self._cold_reads.cold([unit]))
         unit = queue.find(offset)
-        return None if unit is None else self._store.reader.entry(queue, unit)
+        return None if unit is None else self._reader.entry(queue, unit)
 
     async def _letter(self, queue: Queue, found: Slice, offset: int) -> _Letter | None:
         """One dead letter; a Kafka client may have put a batch of them there."""
@@ -253,13 +267,13 @@ class DeadLetterAdmin:
         name = to or names.to_store(properties.get(named.RETRY_TOPIC, ""))
         if not name:
             raise Refused(ResponseCode.MESSAGE_ILLEGAL, "original topic is unknown")
-        topic = self._store.topics.find(name)
+        topic = self._topics.find(name)
         if topic is None:
             raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic {name} no longer exists")
         if not topic.permission & WRITE:
             raise Refused(ResponseCode.NO_PERMISSION, f"topic {name} is not writable")
         number = _number(properties.get(named.RETRY_QUEUE))
-        queues = self._store.queues.of(topic.id)
+        queues = self._queues.of(topic.id)
         queue = queues[
             number if to is None and 0 <= number < len(queues) else letter.offset % len(queues)
         ]

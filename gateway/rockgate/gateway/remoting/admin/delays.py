@@ -38,10 +38,11 @@ from rockgate.protocol.remoting.errors import MalformedContent
 from rockgate.protocol.remoting.headers.admin import ScanDelaysHeader
 from rockgate.protocol.remoting.ids import parse_offset_message_id, split_place
 from rockgate.protocol.remoting.properties import REAL_TOPIC
-from rockgate.store.api.delay import ORIGIN, Listed
-from rockgate.store.api.queues import Queue, Unit
-from rockgate.store.api.read import Slice, no_batch_keys
-from rockgate.store.api.store import Store
+from rockgate.store.api.delay import ORIGIN, Deliveries, Listed
+from rockgate.store.api.delay import Delays as Schedule
+from rockgate.store.api.queues import Queue, Queues, Unit
+from rockgate.store.api.read import EntryReader, Lookup, Slice, no_batch_keys
+from rockgate.store.api.topics import TopicLookup
 from rockgate.store.errors import StoreError
 
 UNITS_PER_TURN: Final = 500
@@ -75,16 +76,27 @@ class DelayAdmin:
 
     def __init__(
         self,
-        store: Store,
+        *,
+        topics: TopicLookup,
+        queues: Queues,
+        reader: EntryReader,
+        lookup: Lookup,
+        schedule: Schedule,
+        deliveries: Deliveries,
+        cold_reads: ColdReads,
         is_shown: IsShown = lambda queue, found, offset: True,
         threads: BatchThreads | None = None,
     ) -> None:
         """`is_shown` says whether readers of a queue may see what lies at an offset."""
-        self._store = store
+        self._topics = topics
+        self._queues = queues
+        self._reader = reader
+        self._lookup = lookup
+        self._schedule = schedule
+        self._deliveries = deliveries
+        self._cold_reads = cold_reads
         self._is_shown = is_shown
         self._threads = threads or BatchThreads()
-        self._delay = store.delay
-        self._warming = ColdReads(store.warmth, store.log)
 
     # Counting and listing
 
@@ -94,12 +106,12 @@ class DelayAdmin:
         turn, request = UNITS_PER_TURN, UNITS_PER_REQUEST
         if looks:
             turn, request = LOOKED_PER_TURN, LOOKED_PER_REQUEST
-        now_ms = self._store.deliveries.now_ms()
+        now_ms = self._deliveries.now_ms()
         counts: dict[tuple[bytes, int, str | None], list[int]] = {}
         soonest = _Soonest(asked)
         at, left = max(asked.start, 0), request
         while at >= 0 and left > 0:
-            part, at = self._delay.part(at, turn)
+            part, at = self._schedule.part(at, turn)
             left -= turn
             targets: Sequence[str | None] = [None] * len(part)
             if looks:
@@ -116,10 +128,10 @@ class DelayAdmin:
                     soonest.offer(each)
             await asyncio.sleep(0)
         return DelayScan(
-            waiting=self._delay.waiting_count,
+            waiting=self._schedule.waiting_count,
             now_ms=now_ms,
             next=at,
-            end=self._delay.part_end,
+            end=self._schedule.part_end,
             counts=[
                 DelayCount(topic=self._name(topic_id), queue=queue_id, target=target, due=due)
                 for (topic_id, queue_id, target), due in counts.items()
@@ -138,7 +150,7 @@ class DelayAdmin:
         """The topics that these will be delivered to."""
         found: list[tuple[Queue, Unit | None] | None] = []
         for each in part:
-            queue = self._store.queues.find(each.topic_id, each.queue_id)
+            queue = self._queues.find(each.topic_id, each.queue_id)
             if queue is None:
                 found.append(None)
             elif queue.topic in _ELSEWHERE:
@@ -146,8 +158,8 @@ class DelayAdmin:
             else:
                 # What waits in its own topic is delivered there: nothing is to be looked at.
                 found.append((queue, None))
-        await self._warming.bring_in(
-            self._warming.cold(pair[1] for pair in found if pair is not None)
+        await self._cold_reads.bring_in(
+            self._cold_reads.cold(pair[1] for pair in found if pair is not None)
         )
         return [None if pair is None else self._target(*pair) for pair in found]
 
@@ -155,7 +167,7 @@ class DelayAdmin:
         if unit is None:
             return None if queue.topic in _ELSEWHERE else queue.topic.decode()
         try:
-            view = self._store.reader.entry(queue, unit).entry
+            view = self._reader.entry(queue, unit).entry
         except StoreError:
             return None
         real = get_property(envelope.properties_of(view, envelope.read(view)), REAL_TOPIC.encode())
@@ -202,17 +214,17 @@ class DelayAdmin:
         unit = place.queue.find(place.offset)
         if unit is None or not unit.base <= place.offset < unit.base + unit.offset_count:
             return None
-        await self._warming.bring_in(self._warming.cold([unit]))
-        if unit.base >= self._store.reader.high_watermark(place.queue):
+        await self._cold_reads.bring_in(self._cold_reads.cold([unit]))
+        if unit.base >= self._reader.high_watermark(place.queue):
             return None
         # Meanwhile retention may have moved it.
-        return self._store.reader.entry(place.queue, place.queue.find(place.offset) or unit)
+        return self._reader.entry(place.queue, place.queue.find(place.offset) or unit)
 
     async def _due(self, place: Place) -> int:
         """When something is due; -1 if it does not wait. Its unit is looked for, in slices."""
         at = 0
         while at >= 0 and self._waits(place):
-            part, at = self._delay.part(at, 4 * UNITS_PER_TURN, place.offset)
+            part, at = self._schedule.part(at, 4 * UNITS_PER_TURN, place.offset)
             for each in part:
                 if (each.topic_id, each.queue_id) == (place.queue.topic_id, place.queue.queue_id):
                     return each.due_ms
@@ -240,7 +252,7 @@ class DelayAdmin:
         for place in self._places(told.id):
             # Nothing is awaited between the question and the answer: the fold decides.
             key = (place.queue.topic_id, place.queue.queue_id, place.offset)
-            if self._delay.recall(*key):
+            if self._schedule.recall(*key):
                 return Cancelled(is_cancelled=True, delayed=told)
         return Cancelled(is_cancelled=False, delayed=await self.describe(told.id))
 
@@ -264,19 +276,19 @@ class DelayAdmin:
         except MalformedContent:
             return
         position, index = split_place(address)
-        lying = self._store.lookup.entry(position)
+        lying = self._lookup.entry(position)
         if lying is not None:
             yield Place(lying[0], lying[1].unit.base + (index or 0))
 
     def _place(self, topic: str, queue_id: int, offset: int) -> Iterator[Place]:
-        found = self._store.topics.find(topic)
-        queue = None if found is None else self._store.queues.find(found.id, queue_id)
+        found = self._topics.find(topic)
+        queue = None if found is None else self._queues.find(found.id, queue_id)
         if queue is not None:
             yield Place(queue, offset)
 
     def _by_key(self, topic: str, key: str) -> Iterator[tuple[Queue, Slice]]:
         encoded = key.encode("utf-8", "surrogatepass")
-        lookup = self._store.lookup
+        lookup = self._lookup
         for position in lookup.by_key(
             topic.encode(), encoded, limit=CANDIDATES_MAX, batch_keys=no_batch_keys
         ):
@@ -286,10 +298,10 @@ class DelayAdmin:
 
     def _waits(self, place: Place) -> bool:
         queue = place.queue
-        return self._delay.is_waiting(queue.topic_id, queue.queue_id, place.offset)
+        return self._schedule.is_waiting(queue.topic_id, queue.queue_id, place.offset)
 
     def _name(self, topic_id: bytes) -> str:
-        topic = self._store.topics.find_id(topic_id)
+        topic = self._topics.find_id(topic_id)
         return topic_id.hex() if topic is None else topic.name
 
 

@@ -17,9 +17,11 @@ from rockgate.gateway.remoting.messages.halves import Halves
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.protocol.remoting.bodies.admin import HalfPage, HalfView, Resolved
 from rockgate.protocol.remoting.headers.admin import ListHalvesHeader
+from rockgate.store.api.clock import Clock
 from rockgate.store.api.half import MESSAGES, Half, HalfMessages
-from rockgate.store.api.read import no_batch_keys
-from rockgate.store.api.store import ReadOnlyStore
+from rockgate.store.api.queues import Queues
+from rockgate.store.api.read import EntryReader, Lookup, no_batch_keys
+from rockgate.store.api.topics import TopicLookup
 
 HALVES_PER_TURN: Final = 2_000
 LIMIT_MAX: Final = 200
@@ -32,23 +34,32 @@ class HalfAdmin:
     def __init__(
         self,
         *,
-        store: ReadOnlyStore,
+        topics: TopicLookup,
+        queues: Queues,
+        reader: EntryReader,
+        lookup: Lookup,
+        clock: Clock,
+        cold_reads: ColdReads,
         undecided: HalfMessages,
         halves: Halves,
         checking: Checking,
         clients: Clients,
     ) -> None:
-        self._store = store
+        self._topics = topics
+        self._queues = queues
+        self._reader = reader
+        self._lookup = lookup
+        self._clock = clock
+        self._cold_reads = cold_reads
         self._undecided = undecided
         self._halves = halves
         self._checking = checking
         self._clients = clients
-        self._warming = ColdReads(store.warmth, store.log)
 
     async def page(self, asked: ListHalvesHeader) -> HalfPage:
         """Return the oldest behind the last page, in the order of their ages."""
         limit = max(1, min(asked.limit, LIMIT_MAX))
-        now_ms = self._store.clock.now_ms()
+        now_ms = self._clock.now_ms()
         kept: list[int] = []
         bound = 1 << 63
         for looked, half in enumerate(self._undecided.walk(), start=1):
@@ -91,12 +102,12 @@ class HalfAdmin:
         return Resolved(is_resolved=is_first, half=view)
 
     async def _view(self, offset: int, preview: int) -> HalfView | None:
-        queue = self._store.queue(self._store.topics.get(MESSAGES.decode()), 0)
+        queue = self._queues.of(self._topics.get(MESSAGES.decode()).id)[0]
         unit = queue.find(offset)
-        await self._warming.bring_in(self._warming.cold([unit]))
+        await self._cold_reads.bring_in(self._cold_reads.cold([unit]))
         # It may have been decided while it was brought in, and then moved or gone.
         half, unit = self._undecided.find(offset), queue.find(offset)
-        if half is None or unit is None or unit.base >= self._store.reader.high_watermark(queue):
+        if half is None or unit is None or unit.base >= self._reader.high_watermark(queue):
             return None
         producers = [each for each in self._clients.producers(half.group) if each.caller.is_open]
         return HalfView(
@@ -107,7 +118,7 @@ class HalfAdmin:
             checked_ms=half.checked_ms,
             next_check_ms=self._checking.next_ms(half),
             producer_count=len(producers),
-            message=view_of(self._store.reader.entry(queue, unit), offset, preview),
+            message=view_of(self._reader.entry(queue, unit), offset, preview),
         )
 
     def _find(self, id_: str) -> Half | None:
@@ -115,7 +126,7 @@ class HalfAdmin:
             half = self._undecided.find(int(id_))
             if half is not None:
                 return half
-        lookup = self._store.lookup
+        lookup = self._lookup
         key = id_.encode("utf-8", "surrogatepass")
         for position in lookup.by_key(
             MESSAGES, key, limit=CANDIDATES_MAX, batch_keys=no_batch_keys

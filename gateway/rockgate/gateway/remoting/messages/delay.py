@@ -46,12 +46,12 @@ from rockgate.protocol.remoting.properties import (
     TIMER_DELAY_MS,
     TIMER_DELAY_S,
 )
-from rockgate.store.api.append import NOTHING_ELSE, Draft, Intake
-from rockgate.store.api.delay import due_after, due_at
-from rockgate.store.api.queues import Queue
-from rockgate.store.api.read import Slice
-from rockgate.store.api.store import Store
-from rockgate.store.api.topics import Topic
+from rockgate.store.api.append import NOTHING_ELSE, Appender, Draft, Intake
+from rockgate.store.api.delay import Delays as Schedule
+from rockgate.store.api.delay import Deliveries, due_after, due_at
+from rockgate.store.api.queues import Queue, Queues
+from rockgate.store.api.read import EntryReader, Lookup, Slice
+from rockgate.store.api.topics import Topic, TopicLookup
 from rockgate.store.errors import UnknownTopic
 
 LEVELS_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
@@ -72,17 +72,27 @@ class Delays:
     def __init__(
         self,
         *,
-        store: Store,
+        topics: TopicLookup,
+        queues: Queues,
+        reader: EntryReader,
+        lookup: Lookup,
+        appender: Appender,
+        schedule: Schedule,
+        deliveries: Deliveries,
         durability: Durability,
         levels_ms: Sequence[int],
         delay_ms_max: int,
     ) -> None:
-        self._store = store
-        self._deliveries = store.deliveries
+        self._topics = topics
+        self._queues = queues
+        self._reader = reader
+        self._lookup = lookup
+        self._appender = appender
+        self._schedule = schedule
+        self._deliveries = deliveries
         self._durability = durability
         self._levels_ms = levels_ms
         self._delay_ms_max = delay_ms_max
-        store.attach(redeliver=self.redeliver)
 
     def take(self, incoming: Incoming) -> Taken:
         """Append a message that waits; its answer names the queue that was asked for."""
@@ -105,7 +115,7 @@ class Delays:
     def append(self, queue: Queue, draft: Draft) -> Taken:
         """Append a message for its queue, at once or to wait for the time that it asks for."""
         intakes = self.place(queue, draft)
-        done = self._store.appender.group(intakes)
+        done = self._appender.group(intakes)
         told = done[0]._replace(queue_id=queue.queue_id)
         waiting = intakes[0].queue
         if queue.is_sync or (waiting is not None and waiting.is_sync):
@@ -158,23 +168,23 @@ class Delays:
         return due_at(at_ms) if delay_ms is None else due_after(now_ms, delay_ms)
 
     def _queue(self, name: str, index: int) -> Queue:
-        queues = self._store.queues.of(self._store.topics.get(name).id)
+        queues = self._queues.of(self._topics.get(name).id)
         return queues[index % len(queues)]
 
     def recall(self, topic: str, unique_key: str, offset: int) -> bool:
         """Take a message back that waits for a time; False if it does not, or is another one."""
         queue = self._queue(TIMES_TOPIC, 0)
-        if not self._store.delay.is_waiting(queue.topic_id, queue.queue_id, offset):
+        if not self._schedule.is_waiting(queue.topic_id, queue.queue_id, offset):
             return False
         unit = queue.find(offset)
-        if unit is None or unit.base >= self._store.reader.high_watermark(queue):
+        if unit is None or unit.base >= self._reader.high_watermark(queue):
             return False
-        view = self._store.reader.entry(queue, unit).entry
+        view = self._reader.entry(queue, unit).entry
         properties = parse_properties(envelope.properties_of(view, envelope.read(view)))
         real = names.to_store(topic)
         if (properties.get(REAL_TOPIC), properties.get("UNIQ_KEY")) != (real, unique_key):
             return False
-        return self._store.delay.recall(queue.topic_id, queue.queue_id, offset)
+        return self._schedule.recall(queue.topic_id, queue.queue_id, offset)
 
     def redeliver(self, found: Slice, offset: int) -> Intake:
         """Return what a message that waited becomes; UnknownTopic if its topic is gone."""
@@ -211,19 +221,19 @@ class Delays:
 
     def _is_older(self, entry: envelope.Entry, topic: Topic) -> bool:
         """Whether an entry that was moved was stored before its topic was made."""
-        made_ms = self._store.lookup.stored_ms(topic.created_position)
+        made_ms = self._lookup.stored_ms(topic.created_position)
         return made_ms is not None and entry.store_ms < made_ms
 
     def _target(self, name: bytes, number: bytes, entry: envelope.Entry) -> Queue:
         """Return the queue that a message is for; UnknownTopic if its topic is gone."""
         text = name.decode("utf-8", "replace")
-        topic = self._store.topics.get(text)
+        topic = self._topics.get(text)
         if entry.position < topic.created_position or (
             entry.sys_flag & MOVED and self._is_older(entry, topic)
         ):
             # One of the same name was made since; what waited was deleted with the one before.
             raise UnknownTopic(text)
-        queues = self._store.queues.of(topic.id)
+        queues = self._queues.of(topic.id)
         queue_id = int(number) if number.isdigit() else 0
         return queues[queue_id if queue_id < len(queues) else 0]
 

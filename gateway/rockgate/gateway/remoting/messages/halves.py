@@ -24,7 +24,7 @@ from rockgate.protocol.entry import (
 )
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.properties import REAL_QUEUE_ID, REAL_TOPIC
-from rockgate.store.api.append import Appended, Draft, Intake
+from rockgate.store.api.append import Appended, Appender, Draft, Intake
 from rockgate.store.api.half import (
     HALF_TOPIC,
     MESSAGES,
@@ -35,8 +35,9 @@ from rockgate.store.api.half import (
     Prepared,
     encode,
 )
-from rockgate.store.api.queues import Queue
-from rockgate.store.api.store import Store
+from rockgate.store.api.queues import Queue, Queues
+from rockgate.store.api.read import EntryReader
+from rockgate.store.api.topics import TopicLookup
 
 INSPECTION: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 PREPARED_MARK: Final = b"TRAN_MSG"
@@ -49,6 +50,7 @@ _REAL_PLACE: Final = b"%%b%b\x01%%b\x02%b\x01%%d\x02" % (_REAL_TOPIC, _REAL_QUEU
 """How the place where it belongs is put behind the properties of a half message."""
 _MARKS: Final = frozenset((_REAL_TOPIC, _REAL_QUEUE, PREPARED_MARK))
 """Properties of a half message that is not delivered yet."""
+_MESSAGES: Final = MESSAGES.decode()
 log = logging.getLogger(__name__)
 
 Place = Callable[[Queue, Draft], list[Intake]]
@@ -78,14 +80,19 @@ class Halves:
     def __init__(
         self,
         *,
-        store: Store,
+        topics: TopicLookup,
+        queues: Queues,
+        reader: EntryReader,
+        appender: Appender,
         halves: HalfMessages,
         durability: Durability,
         place: Place = lambda queue, draft: [Intake(queue, draft)],
     ) -> None:
         """Take half messages; `place` says where one that is committed goes."""
-        self._store = store
-        self._appender = store.appender
+        self._topics = topics
+        self._queues = queues
+        self._reader = reader
+        self._appender = appender
         self.undecided = halves
         self._durability = durability
         self._place = place
@@ -161,8 +168,7 @@ class Halves:
     def give_up(self, half: Half) -> None:
         """Put a half message that nobody decides where people can look at it."""
         lying = self.read(half.offset)
-        topic = self._store.topics.get(INSPECTION)
-        queue = self._store.queue(topic, 0)
+        queue = self._queues.of(self._topics.get(INSPECTION).id)[0]
         decided = _state(encode(Decided(half.offset, Outcome.GIVEN_UP)))
         draft = _draft(lying, queue, lying.properties, 0)
         self._appender.group([Intake(queue, draft), decided], is_upkeep=True)
@@ -179,7 +185,7 @@ class Halves:
         queue = self._queue()
         unit = queue.find(offset)
         assert unit is not None, "an undecided half message is kept"
-        view = self._store.reader.entry(queue, unit).entry
+        view = self._reader.entry(queue, unit).entry
         entry = envelope.read(view)
         body = view[entry.body_at : entry.body_at + entry.body_size]
         return Lying(entry, body, envelope.properties_of(view, entry))
@@ -196,14 +202,13 @@ class Halves:
         return half
 
     def _queue(self) -> Queue:
-        topic = self._store.topics.get(MESSAGES.decode())
-        return self._store.queue(topic, 0)
+        return self._queues.of(self._topics.get(_MESSAGES).id)[0]
 
     def _real_queue(self, name: str, queue_id: int) -> Queue:
-        topic = self._store.topics.find(name)
+        topic = self._topics.find(name)
         if topic is None or queue_id >= topic.queue_count:
             raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"Topic '{name}' no longer exists.")
-        return self._store.queue(topic, queue_id)
+        return self._queues.of(topic.id)[queue_id]
 
     def _append(self, change: Decided) -> None:
         self._appender.append_state(HALF_TOPIC, encode(change))

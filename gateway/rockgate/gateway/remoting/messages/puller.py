@@ -31,8 +31,7 @@ from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Buffer
 from rockgate.store.api.log import Place
 from rockgate.store.api.queues import Queue
-from rockgate.store.api.read import Slice
-from rockgate.store.api.store import ReadOnlyStore
+from rockgate.store.api.read import Reader, Slice
 
 ROUNDS_MAX = 64
 """Runs and batches that one pull may be put together from."""
@@ -61,7 +60,8 @@ class Puller:
     def __init__(
         self,
         *,
-        store: ReadOnlyStore,
+        reader: Reader,
+        cold_reads: ColdReads,
         unstable: Unstable,
         transcoder: Transcoder,
         now: Callable[[], float] = perf_counter,
@@ -73,10 +73,10 @@ class Puller:
         """Reads that did not: at the end, outside of the queue, or nothing was wanted."""
         self.longest_seconds = 0.0
         """The longest read so far, with what had to be brought in for it."""
-        self._reader = store.reader
+        self._reader = reader
         self._unstable = unstable
         self._transcoder = transcoder
-        self._warming = ColdReads(store.warmth, store.log)
+        self._cold_reads = cold_reads
 
     def end(self, queue: Queue) -> int:
         """The offset behind the last that readers may see."""
@@ -123,7 +123,7 @@ class Puller:
         heavy: list[Slice],
     ) -> Pulled:
         while True:
-            await self._warming.bring_in(cold)
+            await self._cold_reads.bring_in(cold)
             await self._transcoder.prepare(heavy)
             start, end = queue.log_start, self.end(queue)
             if not start <= offset < end:

@@ -1,0 +1,215 @@
+"""What RocketMQ's processors are made of, and the folds behind it: one of each per server."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from rockgate.gateway.batches.threads import BatchThreads
+from rockgate.gateway.compose.config import Config
+from rockgate.gateway.delay.levels import read_levels
+from rockgate.gateway.groups.ownership import GroupOwnership
+from rockgate.gateway.kafka.groups.groups import Groups
+from rockgate.gateway.remoting.admin.dead_letters import DeadLetterAdmin, KnownGroups
+from rockgate.gateway.remoting.admin.delays import DelayAdmin
+from rockgate.gateway.remoting.admin.empty_offsets import EmptyOffsetsAdmin
+from rockgate.gateway.remoting.admin.halves import HalfAdmin
+from rockgate.gateway.remoting.admin.resent import Resent
+from rockgate.gateway.remoting.groups.clients import Clients
+from rockgate.gateway.remoting.groups.locks import Locks
+from rockgate.gateway.remoting.groups.offsets import ConsumerOffsets, Resets
+from rockgate.gateway.remoting.groups.settings import GroupSettings
+from rockgate.gateway.remoting.messages.check_back import Checking
+from rockgate.gateway.remoting.messages.delay import Delays
+from rockgate.gateway.remoting.messages.halves import Halves
+from rockgate.gateway.remoting.messages.long_polls import LongPolls
+from rockgate.gateway.remoting.messages.puller import Puller
+from rockgate.gateway.remoting.messages.retry import Retries
+from rockgate.gateway.remoting.messages.sender import MessageKind, Sender
+from rockgate.gateway.remoting.topics.topic_registry import TopicBook
+from rockgate.gateway.storage.cold_reads import ColdReads
+from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.storage.long_poll import Waiting
+from rockgate.gateway.transcode.lookup import MessageLookup
+from rockgate.gateway.transcode.transcoder import Transcoder
+from rockgate.gateway.visibility.aborted import AbortedBatches
+from rockgate.gateway.visibility.empty_offsets import EmptyOffsets
+from rockgate.gateway.visibility.stable_offsets import Unstable
+from rockgate.store.half.fold import HalfMessages
+from rockgate.store.state.fold import Fold, Journal
+from rockgate.store.store import Store
+
+HEADER_ROOM = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RemotingFolds:
+    """What RocketMQ's listener knows by the log. Made with the store, which feeds it."""
+
+    settings: GroupSettings
+    halves: HalfMessages
+    resent: Resent
+
+    @classmethod
+    def make(cls, journal: Journal) -> RemotingFolds:
+        """Make them empty; the store restores them."""
+        return cls(GroupSettings(journal), HalfMessages(), Resent(journal))
+
+    def all(self) -> list[Fold]:
+        """All of them, in the order that a snapshot has."""
+        return [self.settings.fold, self.halves, self.resent.fold]
+
+
+class RemotingServices:
+    """The parts of the broker; processors are given those that they use, and no more."""
+
+    def __init__(
+        self,
+        *,
+        config: Config,
+        store: Store,
+        folds: RemotingFolds,
+        groups: Groups,
+        unstable: Unstable,
+        empty: EmptyOffsets,
+        waiting: Waiting,
+        durability: Durability,
+        cold_reads: ColdReads,
+        store_host: bytes,
+        threads: BatchThreads,
+    ) -> None:
+        self.config = remoting = config.remoting
+        self.store = store
+        self.folds = folds
+        self.waiting = waiting
+        self.durability = durability
+        self.store_host = store_host
+        self.empty_offsets = EmptyOffsetsAdmin(store.queues, empty)
+        self.topics = TopicBook(
+            store.topics,
+            config.topics,
+            broker_name=remoting.broker_name,
+            cluster_name=remoting.cluster_name,
+        )
+        ownership = GroupOwnership(groups)
+        call_soon = asyncio.get_running_loop().call_soon
+        self.clients = Clients(ownership, remoting.client_expiry_ms, call_soon)
+        resets = Resets(waiting.wake_changed)
+        self.clients.on_emptied.append(resets.forget)
+        self.offsets = ConsumerOffsets(store.progress, ownership, resets)
+        self.transcoder = Transcoder(
+            cache_bytes_max=remoting.batch_cache_bytes_max,
+            message_bytes_max=remoting.frame_bytes_max - HEADER_ROOM,
+            is_aborted=AbortedBatches(store.topics, unstable),
+            threads=threads,
+        )
+        self.puller = Puller(
+            reader=store.reader,
+            cold_reads=cold_reads,
+            unstable=unstable,
+            transcoder=self.transcoder,
+        )
+        self.lookup = MessageLookup(store.lookup, self.puller.end, self.transcoder)
+        self.locks = Locks(remoting.lock_expiry_ms)
+        self.polls = LongPolls(remoting.waiting_pulls_max, remoting.waiting_bytes_max)
+        self._make_senders()
+        self.checking = Checking(
+            halves=self.halves,
+            undecided=folds.halves,
+            clients=self.clients,
+            journal=store.appender,
+            clock=store.clock,
+            config=remoting,
+            store_host=store_host,
+        )
+        store.retention.keep(folds.halves)
+        self._make_admin(groups, cold_reads)
+
+    def _make_senders(self) -> None:
+        """Make what takes messages: ordinary ones, halves, delayed ones and retries."""
+        store, remoting, folds = self.store, self.config, self.folds
+        self.sender = Sender(
+            appender=store.appender,
+            queues=store.queues,
+            topics=self.topics,
+            durability=self.durability,
+            body_bytes_max=remoting.message_bytes_max,
+            asks=self.clients.asks,
+        )
+        self.delays = Delays(
+            topics=store.topics,
+            queues=store.queues,
+            reader=store.reader,
+            lookup=store.lookup,
+            appender=store.appender,
+            schedule=store.delay,
+            deliveries=store.deliveries,
+            durability=self.durability,
+            levels_ms=read_levels(remoting.delay_levels),
+            delay_ms_max=remoting.delay_ms_max,
+        )
+        store.attach(redeliver=self.delays.redeliver)
+        self.halves = Halves(
+            topics=store.topics,
+            queues=store.queues,
+            reader=store.reader,
+            appender=store.appender,
+            halves=folds.halves,
+            durability=self.durability,
+            place=self.delays.place,
+        )
+        self.retries = Retries(
+            topics=self.topics,
+            queues=store.queues,
+            settings=folds.settings,
+            clock=store.clock,
+            append=self.delays.append,
+            is_ordered=lambda group: self.locks.is_held(group, store.clock.monotonic_ms()),
+        )
+        self.sender.on_kind[MessageKind.HALF] = self.halves.prepare
+        self.sender.on_kind[MessageKind.DELAYED] = self.delays.take
+        self.sender.on_kind[MessageKind.RETRY] = self.retries.take
+
+    def _make_admin(self, groups: Groups, cold_reads: ColdReads) -> None:
+        """Make what administrators ask."""
+        store, folds = self.store, self.folds
+        self.half_admin = HalfAdmin(
+            topics=store.topics,
+            queues=store.queues,
+            reader=store.reader,
+            lookup=store.lookup,
+            clock=store.clock,
+            cold_reads=cold_reads,
+            undecided=folds.halves,
+            halves=self.halves,
+            checking=self.checking,
+            clients=self.clients,
+        )
+        self.delay_admin = DelayAdmin(
+            topics=store.topics,
+            queues=store.queues,
+            reader=store.reader,
+            lookup=store.lookup,
+            schedule=store.delay,
+            deliveries=store.deliveries,
+            cold_reads=cold_reads,
+            is_shown=self.puller.is_shown,
+            threads=self.transcoder.threads,
+        )
+        self.dead_letters = DeadLetterAdmin(
+            topics=store.topics,
+            queues=store.queues,
+            reader=store.reader,
+            appender=store.appender,
+            cold_reads=cold_reads,
+            resent=folds.resent,
+            transcoder=self.transcoder,
+            end=self.puller.end,
+            knows=KnownGroups(
+                topics=store.topics,
+                progress=store.progress,
+                clients=self.clients,
+                settings=folds.settings,
+                groups=groups,
+            ),
+        )
