@@ -32,9 +32,9 @@ from rockgate.gateway.kafka.produce.redelivery import Redelivering
 from rockgate.gateway.kafka.produce.validate import SettingsCache
 from rockgate.gateway.kafka.quotas.stored import KeptQuotas
 from rockgate.gateway.kafka.quotas.throttling import Throttling
-from rockgate.gateway.kafka.server.dispatch import Dispatcher
+from rockgate.gateway.kafka.server.dispatch import Accounting, Dispatcher
 from rockgate.gateway.kafka.server.listener import KafkaConnections
-from rockgate.gateway.kafka.server.request_metrics import Accounting, Traffic, counting
+from rockgate.gateway.kafka.server.request_metrics import Traffic, counting
 from rockgate.gateway.kafka.topics.advertised import Advertised
 from rockgate.gateway.kafka.topics.metadata_cache import MetadataCache
 from rockgate.gateway.kafka.topics.sizes import QueueSizes

@@ -7,8 +7,10 @@ from tests.gateway.kafka.world import call
 
 from rockgate.gateway.compose.kafka_table import HANDLERS
 from rockgate.gateway.kafka.request.handler import Answer, Peer
-from rockgate.gateway.kafka.server.request_metrics import Accounting, Traffic, counting, told
+from rockgate.gateway.kafka.server.dispatch import Accounting
+from rockgate.gateway.kafka.server.request_metrics import Traffic, counting
 from rockgate.gateway.kafka.server.session import Promise
+from rockgate.gateway.kafka.server.throttle_pause import with_throttle_time
 from rockgate.gateway.telemetry.requests import RequestStats
 from rockgate.protocol.kafka.api import APIS
 from rockgate.protocol.kafka.connection import Exchange, RequestHeader
@@ -102,7 +104,7 @@ def test_who_gets_no_answer_has_to_wait_all_the_same() -> None:
 @pytest.mark.parametrize("version", range(3, 14))
 def test_an_answer_to_produce_has_the_time_to_wait(version: int) -> None:
     response = APIS[ApiKey.PRODUCE].response
-    answer = told(hot.encode_response(version, []), PRODUCE, version, 777)
+    answer = with_throttle_time(hot.encode_response(version, []), PRODUCE, version, 777)
     body = b"".join(answer)
     assert decode(response, version, body, memory_max=1 << 20) == response(throttle_time_ms=777)
 
@@ -123,7 +125,7 @@ def _with_throttle() -> list[tuple[ApiKey, int]]:
 @pytest.mark.parametrize(("key", "version"), _with_throttle())
 def test_every_answer_that_has_a_place_for_the_time_has_it(key: ApiKey, version: int) -> None:
     response = APIS[key].response
-    answer = told([encode(response(), version)], int(key), version, 777)
+    answer = with_throttle_time([encode(response(), version)], int(key), version, 777)
     heard = decode(response, version, b"".join(answer), memory_max=1 << 20)
     assert heard.throttle_time_ms == 777
     heard.throttle_time_ms = 0
@@ -131,7 +133,7 @@ def test_every_answer_that_has_a_place_for_the_time_has_it(key: ApiKey, version:
 
 
 def test_an_answer_without_such_a_place_stays_as_it_is() -> None:
-    assert told([b"\x00\x01"], HEARTBEAT, 0, 777) == [b"\x00\x01"]
+    assert with_throttle_time([b"\x00\x01"], HEARTBEAT, 0, 777) == [b"\x00\x01"]
 
 
 def test_errors_are_counted_as_answers_are_written() -> None:

@@ -36,7 +36,7 @@ class WantedTopic:
     def __init__(self, name: str, topic_id: bytes) -> None:
         self.name = name
         self.topic_id = topic_id
-        self.store_name = names.to_store(name) if name else ""
+        self.store_name = names.to_store(name) if name.startswith(names.RESERVED) else name
         """The store's name, where it is known: of an id only once it was found."""
 
 

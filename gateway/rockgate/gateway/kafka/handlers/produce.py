@@ -223,7 +223,8 @@ class Produce:
             return None
         acks, named, name, index, records = found
         if isinstance(name, str):
-            topic = self._topics.find(names.to_store(name))
+            is_reserved = name.startswith(names.RESERVED)
+            topic = self._topics.find(names.to_store(name) if is_reserved else name)
         else:
             topic = self._topics.find_id(name)
         if topic is None or acks == 0 or acks not in _ACKS:

@@ -18,6 +18,8 @@ from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.protocol.kafka.errors import ErrorCode
 
 NAME_SIZE_MAX = 249
+RESERVED = "rmq."
+"""How every name begins that is another one in the store."""
 _CACHED_MAX = 10_000
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 _ALIASES = (("rmq.retry.", "%RETRY%"), ("rmq.dlq.", "%DLQ%"))
@@ -25,7 +27,7 @@ _ALIASES = (("rmq.retry.", "%RETRY%"), ("rmq.dlq.", "%DLQ%"))
 
 def to_store(name: str) -> str:
     """Return the store's name of a topic that a Kafka client names."""
-    if name.startswith("rmq."):
+    if name.startswith(RESERVED):
         for alias, prefix in _ALIASES:
             if name.startswith(alias):
                 return prefix + name[len(alias) :]

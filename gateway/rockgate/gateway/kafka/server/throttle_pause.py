@@ -1,4 +1,4 @@
-"""Pauses reading from a throttled connection until its throttle time is over.
+"""Throttled connections: their answers say for how long, and nothing is read from them so long.
 
 Who is not read from is not heard to hang up either. So it is looked at once a second whether the
 client is still there: one that dials again and again would leave a socket each time.
@@ -6,12 +6,19 @@ client is still there: one that dials again and again would leave a socket each 
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
+from functools import cache
 
-from rockgate.gateway.kafka.request.handler import Peer, do_nothing
+from rockgate.gateway.kafka.request.handler import Answer, Peer, do_nothing
 from rockgate.gateway.net.clock import Clock, Timer
+from rockgate.protocol.kafka.api import APIS, ApiKey
+from rockgate.protocol.kafka.schema import declaration_of
+from rockgate.protocol.kafka.schema.kinds import Fixed
 
 LOOK_SECONDS = 1.0
+_INT32 = struct.Struct(">i")
+_THROTTLE_TIME = "throttle_time_ms"
 
 
 class Mute:
@@ -66,3 +73,32 @@ class Mute:
             return
         self.is_on = False
         self._go_on()
+
+
+def with_throttle_time(answer: Answer, api_key: int, version: int, wait_ms: int) -> Answer:
+    """The answer with its throttle time filled in, if its version has a place for that."""
+    if api_key == ApiKey.PRODUCE:
+        # At the end: before the byte of a flexible version that says that no tags follow.
+        tail = len(answer[-1]) - (5 if version in APIS[ApiKey.PRODUCE].flexible else 4)
+        return [*answer[:-1], _put(answer[-1], tail, wait_ms)]
+    at = _place(api_key, version)
+    return answer if at is None else [_put(answer[0], at, wait_ms), *answer[1:]]
+
+
+@cache
+def _place(api_key: int, version: int) -> int | None:
+    """Where a response has the time to wait: nearly all of them begin with it."""
+    at = 0
+    for spec in declaration_of(APIS[ApiKey(api_key)].response).fields:
+        if version not in spec.versions or spec.tag is not None:
+            continue
+        if spec.name == _THROTTLE_TIME:
+            return at
+        if not isinstance(spec.kind, Fixed):
+            return None
+        at += spec.kind.size
+    return None
+
+
+def _put(buffer: bytes | bytearray | memoryview, at: int, number: int) -> bytes:
+    return b"".join((buffer[:at], _INT32.pack(number), buffer[at + 4 :]))
