@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rockgate.protocol.entry import parse_properties
-from rockgate.sdk import Received
+from rockgate.sdk import Received, SdkError
 from rockgate.sdk.errors import InvalidMessage
 from rockgate.sdk.message import RESERVED, Message, check, check_group, pack
 
@@ -107,7 +107,19 @@ def test_a_dot_is_refused_with_the_name_to_use(name: str) -> None:
 
 
 def test_what_was_received_has_tag_and_keys() -> None:
-    message = Received(topic="t", body=b"x", properties={"TAGS": "paid", "KEYS": "o-1  o-2"})
+    message = Received.of("t", b"x", properties={"TAGS": "paid", "KEYS": "o-1  o-2"})
     assert (message.tag, message.keys) == ("paid", ("o-1", "o-2"))
-    message = Received(topic="t", body=b"x")
+    message = Received.of("t", b"x")
     assert (message.tag, message.keys) == (None, ())
+
+
+async def test_a_message_that_lies_nowhere_cannot_be_settled() -> None:
+    message = Received.of("t", b"x", properties={"a": "b"}, flag=3)
+    assert (message.topic, message.body, message.properties, message.flag) == (
+        *("t", b"x", {"a": "b"}),
+        3,
+    )
+    with pytest.raises(SdkError, match="Only messages of a group's consumer"):
+        await message.ack()
+    with pytest.raises(SdkError, match="Only messages of a group's consumer"):
+        await message.retry()

@@ -8,11 +8,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from rockgate.protocol.remoting.message import Message as Received
     from rockgate.sdk.client.client import Client
     from rockgate.sdk.client.connection import LinkSettings
     from rockgate.sdk.client.replies import Reply
     from rockgate.sdk.client.routes import Route
+    from rockgate.sdk.consumer.allocation import (
+        Allocation,
+        Averagely,
+        ByMachineRoom,
+        Configured,
+        ConsistentHash,
+        InCircles,
+        Nearby,
+    )
+    from rockgate.sdk.consumer.consumer import Consumer
+    from rockgate.sdk.consumer.settings import ConsumerSettings, FlowLimits, Model, Start
     from rockgate.sdk.errors import (
         Closed,
         ErrorCode,
@@ -32,14 +42,20 @@ if TYPE_CHECKING:
     from rockgate.sdk.message import Message
     from rockgate.sdk.producer.producer import Producer
     from rockgate.sdk.producer.transaction import Rollback, Transaction
+    from rockgate.sdk.received import Received
     from rockgate.sdk.results import Outcome, Queue, SendResult, SendStatus
 
 _NAMES: Final = {
-    "rockgate.protocol.remoting.message": ("Received",),
     "rockgate.sdk.client.client": ("Client",),
     "rockgate.sdk.client.connection": ("LinkSettings",),
     "rockgate.sdk.client.replies": ("Reply",),
     "rockgate.sdk.client.routes": ("Route",),
+    "rockgate.sdk.consumer.allocation": (
+        *("Allocation", "Averagely", "ByMachineRoom", "Configured", "ConsistentHash"),
+        *("InCircles", "Nearby"),
+    ),
+    "rockgate.sdk.consumer.consumer": ("Consumer",),
+    "rockgate.sdk.consumer.settings": ("ConsumerSettings", "FlowLimits", "Model", "Start"),
     "rockgate.sdk.errors": (
         *("Closed", "ErrorCode", "InvalidMessage", "NoNameServer", "NoRoute", "NotRocketMQ"),
         *("NotSupported", "Overloaded", "Refused", "SdkError", "SendFailed", "TimedOut"),
@@ -49,9 +65,10 @@ _NAMES: Final = {
     "rockgate.sdk.message": ("Message",),
     "rockgate.sdk.producer.producer": ("Producer",),
     "rockgate.sdk.producer.transaction": ("Rollback", "Transaction"),
+    "rockgate.sdk.received": ("Received",),
     "rockgate.sdk.results": ("Outcome", "Queue", "SendResult", "SendStatus"),
 }
-"""Where each public name is defined; `Received` has another name there."""
+"""Where each public name is defined."""
 _MODULES: Final = {name: module for module, names in _NAMES.items() for name in names}
 
 
@@ -60,7 +77,7 @@ def __getattr__(name: str) -> Any:
     module = _MODULES.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(module), "Message" if name == "Received" else name)
+    value = getattr(import_module(module), name)
     globals()[name] = value
     return value
 
@@ -70,13 +87,24 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "Allocation",
+    "Averagely",
+    "ByMachineRoom",
     "Client",
     "Closed",
+    "Configured",
+    "ConsistentHash",
+    "Consumer",
+    "ConsumerSettings",
     "Ended",
     "ErrorCode",
+    "FlowLimits",
+    "InCircles",
     "InvalidMessage",
     "LinkSettings",
     "Message",
+    "Model",
+    "Nearby",
     "NoNameServer",
     "NoRoute",
     "NotRocketMQ",
@@ -98,6 +126,7 @@ __all__ = [
     "SendResult",
     "SendStatus",
     "Sending",
+    "Start",
     "TimedOut",
     "Transaction",
     "Unreachable",

@@ -17,13 +17,13 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from rockgate.protocol.remoting.message import Message as Received
 from rockgate.sdk.client.replies import Reply
 from rockgate.sdk.errors import Closed, SdkError
 from rockgate.sdk.message import Message
 from rockgate.sdk.producer.producer import CLOSE_S, Producer
 from rockgate.sdk.producer.router import Selector
 from rockgate.sdk.producer.transaction import Transaction
+from rockgate.sdk.received import Received
 from rockgate.sdk.results import Outcome, Queue, SendResult
 
 T = TypeVar("T")

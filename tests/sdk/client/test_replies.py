@@ -109,7 +109,7 @@ def test_a_reply_goes_to_the_reply_topic_of_the_cluster_with_the_number() -> Non
         world.brokers["a"].script[325] = stored
         wanted = {"CORRELATION_ID": "n", "REPLY_TO_CLIENT": "c1", "TTL": "3000"}
         async with world.producer() as producer:
-            request = Received(topic="t", body=b"?", properties={**wanted, "CLUSTER": "c"})
+            request = Received.of("t", b"?", properties={**wanted, "CLUSTER": "c"})
             await producer.reply(request, b"yes")
             [sent] = world.brokers["a"].of(325)
             properties = parse_properties(sent.fields["i"].encode())
@@ -119,6 +119,6 @@ def test_a_reply_goes_to_the_reply_topic_of_the_cluster_with_the_number() -> Non
             with pytest.raises(
                 InvalidMessage, match="is not a request: property 'CLUSTER' is missing"
             ):
-                await producer.reply(Received(topic="t", body=b"?"), b"yes")
+                await producer.reply(Received.of("t", b"?"), b"yes")
 
     run(scenario())

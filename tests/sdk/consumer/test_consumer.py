@@ -14,9 +14,9 @@ from tests.waiting import until
 from rockgate.sdk import Client, Closed, Message, Producer, Refused
 from rockgate.sdk.client.routes import UnknownTopic
 from rockgate.sdk.consumer.consumer import Consumer, OnMessage
-from rockgate.sdk.consumer.received import Received
 from rockgate.sdk.consumer.settings import ConsumerSettings, Start
 from rockgate.sdk.errors import InvalidMessage
+from rockgate.sdk.received import Received
 
 BEGINNING = ConsumerSettings(start=Start.BEGINNING, rebalance_s=0.5)
 numbers = count()

@@ -68,7 +68,7 @@ def test_a_send_is_a_span_and_its_context_travels() -> None:
         assert span.context is not None
         ids = f"{span.context.trace_id:032x}-{span.context.span_id:016x}"
         assert carried["traceparent"] == f"00-{ids}-{span.context.trace_flags:02x}"
-        read = context_of(Received(topic="t", body=b"tea", properties=carried))
+        read = context_of(Received.of("t", b"tea", properties=carried))
         seen = trace.get_current_span(read).get_span_context()
         assert (seen.trace_id, seen.span_id) == (span.context.trace_id, span.context.span_id)
 

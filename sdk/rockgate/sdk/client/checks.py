@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from rockgate.protocol.remoting import headers
@@ -21,11 +21,11 @@ from rockgate.protocol.remoting.headers.transactions import (
     CheckTransactionHeader,
     EndTransactionHeader,
 )
-from rockgate.protocol.remoting.message import Message as Received
-from rockgate.protocol.remoting.message import decode
 from rockgate.protocol.remoting.properties import KEYS, PRODUCER_GROUP, TAGS
 from rockgate.sdk.client.connection import Link
 from rockgate.sdk.hooks import Ended, SendHook, tell_ended
+from rockgate.sdk.namespaces import unwrap
+from rockgate.sdk.received import Received, read_one
 from rockgate.sdk.results import Outcome
 
 CHECKS_MAX: Final = 256
@@ -72,8 +72,8 @@ class Checking:
     """Who answers for a group."""
 
     checker: Checker
-    shown: Callable[[str], str] = str
-    """A topic's or group's name as the application knows it."""
+    namespace: str = ""
+    """What the application does not see of names."""
     hooks: Sequence[SendHook] = ()
 
 
@@ -101,7 +101,7 @@ class Checks:
         """39: find out apart from everything else. It has no answer but a 37 of ours."""
         try:
             header = headers.read(command, CheckTransactionHeader)
-            message = decode(command.body)
+            message = read_one(command.body, header.bname or "")
         except (MalformedRequest, MalformedContent) as wrong:
             _log.warning("cannot decode a check from %s: %s", link.address, wrong)
             return
@@ -140,9 +140,9 @@ class Checks:
 
     async def _answer(self, asked: _Check, checking: Checking) -> None:
         message = asked.message
-        shown = replace(message, topic=checking.shown(message.topic))
+        message.namespace = checking.namespace
         try:
-            outcome = Outcome(await checking.checker(shown))
+            outcome = Outcome(await checking.checker(message))
         except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
             _log.exception("the checker of %s failed; the outcome remains unknown", asked.group)
             return
@@ -150,7 +150,7 @@ class Checks:
             return
         header = EndTransactionHeader(
             producer_group=asked.group,
-            topic=asked.message.topic,
+            topic=message.wire_topic,
             tran_state_table_offset=asked.header.tran_state_table_offset,
             commit_log_offset=asked.header.commit_log_offset,
             commit_or_rollback=outcome,
@@ -165,13 +165,13 @@ class Checks:
         tell_ended(
             checking.hooks,
             Ended(
-                group=checking.shown(asked.group),
-                topic=shown.topic,
-                message_id=shown.message_id,
+                group=unwrap(checking.namespace, asked.group),
+                topic=message.topic,
+                message_id=message.message_id,
                 transaction_id=asked.header.transaction_id or "",
                 store_host=asked.link.address,
-                tag=shown.properties.get(TAGS),
-                keys=shown.properties.get(KEYS),
+                tag=message.properties.get(TAGS),
+                keys=message.properties.get(KEYS),
                 outcome=outcome,
                 is_from_check=True,
             ),

@@ -21,10 +21,10 @@ from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.compression import compression_of, decompress
 from rockgate.protocol.remoting.errors import MalformedContent, MalformedRequest
 from rockgate.protocol.remoting.headers.send import PushReplyHeader
-from rockgate.protocol.remoting.message import Message as Received
 from rockgate.sdk.client.connection import Link
 from rockgate.sdk.errors import Closed, InvalidMessage
 from rockgate.sdk.message import Message
+from rockgate.sdk.received import Received
 
 WAITING_MAX: Final = 65_536
 """Requests of one client that may wait for their replies."""

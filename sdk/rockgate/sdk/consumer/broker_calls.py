@@ -39,9 +39,9 @@ from rockgate.protocol.remoting.headers.send import SendBackHeader
 from rockgate.sdk.client.client import Client
 from rockgate.sdk.client.cluster import MASTER
 from rockgate.sdk.client.connection import Link
-from rockgate.sdk.consumer.received import Received
 from rockgate.sdk.consumer.subscription import Subscription
 from rockgate.sdk.errors import NoRoute, Refused
+from rockgate.sdk.received import Received
 from rockgate.sdk.results import Queue
 
 CALL_S: Final = 5.0
@@ -245,12 +245,12 @@ class BrokerCalls:
             group=self._group,
             delay_level=level,
             origin_msg_id=message.offset_message_id,
-            origin_topic=message.topic,
+            origin_topic=message.wire_topic,
             max_reconsume_times=tries_max,
-            bname=message.queue.broker,
+            bname=message.source.broker,
         )
         code = RequestCode.CONSUMER_SEND_MSG_BACK
-        link = await self._master(message.queue)
+        link = await self._master(message.source)
         _checked(code, link, await link.request(code, headers.write(header), timeout_s=CALL_S))
 
     # Private

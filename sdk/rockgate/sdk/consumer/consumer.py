@@ -24,11 +24,11 @@ from rockgate.sdk.consumer.delivery.retry_topic import RetryTopic
 from rockgate.sdk.consumer.delivery.settlement import QueueSettlement
 from rockgate.sdk.consumer.member import Member
 from rockgate.sdk.consumer.queues.process_queue import ProcessQueue
-from rockgate.sdk.consumer.received import Received
 from rockgate.sdk.consumer.settings import ConsumerSettings
 from rockgate.sdk.consumer.subscription import Subscription, by_sql, by_tags
 from rockgate.sdk.errors import Closed, NotSupported
 from rockgate.sdk.message import check_group
+from rockgate.sdk.received import Received
 
 CLOSE_S: Final = 5.0
 

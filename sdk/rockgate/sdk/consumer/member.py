@@ -33,11 +33,11 @@ from rockgate.sdk.consumer.queues.assignment import Assignment
 from rockgate.sdk.consumer.queues.process_queue import ProcessQueue
 from rockgate.sdk.consumer.queues.puller import PullContext, PullCounts, Puller
 from rockgate.sdk.consumer.queues.rounds import Rounds, connect, over_topics, share_of
-from rockgate.sdk.consumer.received import Received
 from rockgate.sdk.consumer.settings import ConsumerSettings, Model
 from rockgate.sdk.consumer.subscription import SQL92, Subscription, by_tags
 from rockgate.sdk.errors import Closed, SdkError
 from rockgate.sdk.message import RETRY_PREFIX
+from rockgate.sdk.received import Received
 from rockgate.sdk.results import Queue
 
 EXPIRE_S: Final = 60.0

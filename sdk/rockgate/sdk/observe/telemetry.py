@@ -14,8 +14,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from rockgate.protocol.remoting.message import Message as Received
 from rockgate.sdk.hooks import SendHook, Sending, SendKind
+from rockgate.sdk.received import Received
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context

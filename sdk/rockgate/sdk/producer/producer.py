@@ -17,7 +17,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from rockgate.protocol.remoting.codes import RequestCode
-from rockgate.protocol.remoting.message import Message as Received
 from rockgate.protocol.remoting.properties import (
     CHECK_IMMUNITY_S,
     PRODUCER_GROUP,
@@ -30,13 +29,14 @@ from rockgate.sdk.client.replies import Reply, asking, reply_to
 from rockgate.sdk.errors import Closed, InvalidMessage, TimedOut
 from rockgate.sdk.hooks import SendHook
 from rockgate.sdk.message import Message, check_group
-from rockgate.sdk.namespaces import unwrap, wrap
+from rockgate.sdk.namespaces import wrap
 from rockgate.sdk.observe import message_trace, telemetry
 from rockgate.sdk.observe.message_trace import TraceHook, Tracer
 from rockgate.sdk.producer.outgoing import Packer
 from rockgate.sdk.producer.router import Router, Selector, choice
 from rockgate.sdk.producer.sender import Half, Sender
 from rockgate.sdk.producer.transaction import Transaction
+from rockgate.sdk.received import Received
 from rockgate.sdk.results import Queue, SendResult
 
 if TYPE_CHECKING:
@@ -307,7 +307,7 @@ class Producer:
             return None
         return Checking(
             checker=self._checker,
-            shown=lambda name: unwrap(self._namespace, name),
+            namespace=self._namespace,
             hooks=sender.hooks,
         )
 

@@ -16,8 +16,8 @@ from typing import Final
 from rockgate.sdk.consumer.delivery.redelivery import BROKER_CHOOSES, EXPIRED_LEVEL
 from rockgate.sdk.consumer.delivery.settlement import QueueSettlement
 from rockgate.sdk.consumer.queues.process_queue import ProcessQueue
-from rockgate.sdk.consumer.received import Received
 from rockgate.sdk.consumer.settings import ConsumerSettings
+from rockgate.sdk.received import Received
 
 EXPIRED_MAX: Final = 16
 """Messages of a queue that are looked at in one pass."""

@@ -9,10 +9,10 @@ from rockgate.protocol.remoting import properties as names
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.sdk.client.client import Client
 from rockgate.sdk.consumer.delivery.redelivery import BROKER_CHOOSES, level_of_try
-from rockgate.sdk.consumer.received import Received
 from rockgate.sdk.message import RETRY_PREFIX
 from rockgate.sdk.producer.outgoing import Outgoing
 from rockgate.sdk.producer.router import Router
+from rockgate.sdk.received import Received
 
 GROUP: Final = "CLIENT_INNER_PRODUCER"
 SEND_S: Final = 3.0
@@ -44,7 +44,7 @@ class RetryTopic:
             for name, value in message.properties.items()
             if name != names.TRANSACTION_PREPARED
         }
-        kept[names.RETRY_TOPIC] = message.topic
+        kept[names.RETRY_TOPIC] = message.wire_topic
         kept.setdefault(names.ORIGIN_MESSAGE_ID, message.offset_message_id)
         kept[names.DELAY_LEVEL] = str(level)
         outgoing = Outgoing(

@@ -18,9 +18,9 @@ from rockgate.sdk.consumer.broker_calls import BrokerCalls
 from rockgate.sdk.consumer.delivery.redelivery import BROKER_CHOOSES, level_after
 from rockgate.sdk.consumer.offsets.table import OffsetTable
 from rockgate.sdk.consumer.queues.process_queue import ProcessQueue
-from rockgate.sdk.consumer.received import Received
 from rockgate.sdk.consumer.settings import ConsumerSettings, Model
 from rockgate.sdk.errors import SdkError
+from rockgate.sdk.received import Received
 from rockgate.sdk.results import Queue
 
 _log: Final = logging.getLogger(__name__)

@@ -17,10 +17,10 @@ from rockgate.protocol.remoting.errors import MalformedContent
 from rockgate.sdk.consumer.broker_calls import BrokerCalls, Pulled, PullStatus
 from rockgate.sdk.consumer.offsets.table import OffsetTable
 from rockgate.sdk.consumer.queues.process_queue import Limit, ProcessQueue
-from rockgate.sdk.consumer.received import Received, Settlement, split
 from rockgate.sdk.consumer.settings import ConsumerSettings
 from rockgate.sdk.consumer.subscription import Subscription
 from rockgate.sdk.errors import Closed, Refused, SdkError
+from rockgate.sdk.received import Received, Settlement, split
 from rockgate.sdk.results import Queue
 
 FLOW_S: Final = 0.05

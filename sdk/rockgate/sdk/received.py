@@ -1,0 +1,284 @@
+"""A message that was received: what its producer set, where it lay, and how to settle it.
+
+Thousands are cached and most of what they carry is never looked at, so a message keeps its bytes
+and reads them when it is asked. Its envelope is checked when it comes: asking cannot fail, but for
+a compressed body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final, Protocol, Self
+
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import (
+    Entry,
+    EntryError,
+    pack_host,
+    pack_properties,
+    parse_properties,
+    unpack_host,
+)
+from rockgate.protocol.remoting import properties as names
+from rockgate.protocol.remoting.command import Buffer
+from rockgate.protocol.remoting.compression import compression_of, decompress
+from rockgate.protocol.remoting.errors import MalformedContent
+from rockgate.protocol.remoting.ids import offset_message_id
+from rockgate.protocol.remoting.message import encode
+from rockgate.sdk.errors import SdkError
+from rockgate.sdk.namespaces import unwrap
+from rockgate.sdk.results import Queue
+
+INFLATED_SIZE_MAX: Final = 64 << 20
+"""What one compressed body may become."""
+NOWHERE: Final = pack_host(bytes(4), 0)
+
+
+class Settlement(Protocol):
+    """Who is told that a message is finished, or is to come again."""
+
+    async def finish(self, message: Received) -> None:
+        """It is consumed."""
+
+    async def retry(self, message: Received, after: timedelta | None) -> None:
+        """It is to be delivered again."""
+
+
+class Received:
+    """A message of a topic. Two are the same message if their `message_id` is the same."""
+
+    __slots__ = (
+        "_body",
+        "_properties",
+        "_raw",
+        "_settlement",
+        "body_size",
+        "namespace",
+        "offset",
+        "source",
+        "started_at_s",
+        "was_retried",
+        "was_settled",
+    )
+
+    def __init__(
+        self,
+        raw: bytes,
+        read: Entry,
+        queue: Queue,
+        settlement: Settlement | None = None,
+        namespace: str = "",
+    ) -> None:
+        self._raw = raw
+        self._settlement = settlement
+        self.namespace = namespace
+        """What the application does not see of topics' names."""
+        self._body: bytes | None = None
+        self._properties: dict[str, str] | None = None
+        self.source = queue
+        """The queue that it was read from, by its topic's name on the wire."""
+        self.was_settled = False
+        """Whether `ack` or `retry` was called."""
+        self.was_retried = False
+        self.offset = read.queue_offset
+        self.body_size = read.body_size
+        """Bytes of its body as it came, perhaps compressed."""
+        self.started_at_s: float | None = None
+        """When a listener began with it, by the loop's clock."""
+
+    @classmethod
+    def of(
+        cls, topic: str, body: bytes, *, properties: Mapping[str, str] | None = None, flag: int = 0
+    ) -> Self:
+        """A message that lies nowhere: to try a listener or a checker with."""
+        raw = encode(
+            topic=topic.encode(),
+            body=body,
+            properties=pack_properties((properties or {}).items()),
+            flag=flag,
+            queue_id=0,
+            queue_offset=0,
+            position=0,
+            born_ms=0,
+            born_host=NOWHERE,
+            store_ms=0,
+            store_host=NOWHERE,
+        )
+        return cls(raw, envelope.read(raw, 0), Queue(topic, "", 0))
+
+    def __repr__(self) -> str:
+        where = f"{self.queue.broker}/{self.queue.id}@{self.offset}"
+        return f"<Received {self.topic} {where} {self.message_id}>"
+
+    # What its producer set
+
+    @property
+    def topic(self) -> str:
+        """The topic that it was sent to, also when it comes again from a retry topic."""
+        return unwrap(self.namespace, self.wire_topic)
+
+    @property
+    def wire_topic(self) -> str:
+        """The same with its namespace, if it has one."""
+        return self.properties.get(names.RETRY_TOPIC) or self._read.topic.decode(
+            "utf-8", "surrogateescape"
+        )
+
+    @property
+    def body(self) -> bytes:
+        """What was sent, decompressed."""
+        if self._body is None:
+            read = self._read
+            body = self._raw[read.body_at : read.body_at + read.body_size]
+            kind = compression_of(read.sys_flag)
+            self._body = (
+                body if kind is None else decompress(body, kind, size_max=INFLATED_SIZE_MAX)
+            )
+        return self._body
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Everything that travels beside the body, RocketMQ's own names included."""
+        if self._properties is None:
+            read = self._read
+            at = read.properties_at
+            self._properties = parse_properties(self._raw[at : at + read.properties_size])
+        return self._properties
+
+    @property
+    def tag(self) -> str | None:
+        """Its tag."""
+        return self.properties.get(names.TAGS)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys by which it can be looked up."""
+        return tuple(filter(None, self.properties.get(names.KEYS, "").split(names.KEY_SEPARATOR)))
+
+    @property
+    def key(self) -> str | None:
+        """Its first key."""
+        return next(iter(self.keys), None)
+
+    @property
+    def flag(self) -> int:
+        """A number of the application's own."""
+        return self._read.flag
+
+    # What became of it
+
+    @property
+    def queue(self) -> Queue:
+        """Where it was read from; the queue of a retry topic for a message that comes again."""
+        source = self.source
+        if not self.namespace:
+            return source
+        return Queue(unwrap(self.namespace, source.topic), source.broker, source.id)
+
+    @property
+    def message_id(self) -> str:
+        """The id that its producer gave it, the same at every try; else where it lies."""
+        return (
+            self.properties.get(names.UNIQUE_KEY)
+            or self.properties.get(names.ORIGIN_MESSAGE_ID)
+            or self.offset_message_id
+        )
+
+    @property
+    def offset_message_id(self) -> str:
+        """Where it lies, as RocketMQ writes it."""
+        read = self._read
+        return offset_message_id(*unpack_host(read.store_host), read.position)
+
+    @property
+    def position(self) -> int:
+        """Where it lies in its broker's commit log."""
+        return self._read.position
+
+    @property
+    def tries(self) -> int:
+        """Which delivery this is: 1 for the first."""
+        return self._read.reconsume_times + 1
+
+    @property
+    def born_at(self) -> datetime:
+        """When its producer sent it, by the producer's clock."""
+        return _time(self._read.born_ms)
+
+    @property
+    def stored_at(self) -> datetime:
+        """When its broker stored it."""
+        return _time(self._read.store_ms)
+
+    # Settling it
+
+    async def ack(self) -> None:
+        """It is consumed. A message is settled once; more does nothing."""
+        settling = self._settling
+        if not self.was_settled:
+            self.was_settled = True
+            await settling.finish(self)
+
+    async def retry(self, after: timedelta | None = None) -> None:
+        """Deliver it again: after the broker's next delay, or at least after this time.
+
+        The time is rounded up to one of the broker's delay levels, which is all that it takes.
+        """
+        settling = self._settling
+        if self.was_settled:
+            return
+        self.was_settled = True
+        try:
+            await settling.retry(self, after)
+        except BaseException:
+            self.was_settled = False
+            raise
+        self.was_retried = True
+
+    @property
+    def _settling(self) -> Settlement:
+        if self._settlement is None:
+            raise SdkError("Only messages of a group's consumer can be acknowledged or retried.")
+        return self._settlement
+
+    @property
+    def _read(self) -> Entry:
+        return envelope.read(self._raw, 0)
+
+
+def read_one(data: Buffer, broker: str, namespace: str = "") -> Received:
+    """The message that a broker asks about; MalformedContent if it is none."""
+    raw = bytes(data)
+    read = _envelope(raw, 0)
+    topic = read.topic.decode("utf-8", "surrogateescape")
+    return Received(raw, read, Queue(topic, broker, read.queue_id), None, namespace)
+
+
+def split(
+    data: Buffer, queue: Queue, settlement: Settlement | None = None, namespace: str = ""
+) -> list[Received]:
+    """The messages of a pull's answer; MalformedContent if they are none."""
+    view = memoryview(data)
+    found: list[Received] = []
+    at, end = 0, len(view)
+    while at < end:
+        read = _envelope(view, at)
+        following = at + read.total_size
+        found.append(Received(bytes(view[at:following]), read, queue, settlement, namespace))
+        at = following
+    return found
+
+
+def _envelope(data: Buffer, at: int) -> Entry:
+    try:
+        read = envelope.read(data, at)
+    except EntryError as wrong:
+        raise MalformedContent(f"message at byte {at}: {wrong.reason}") from None
+    if read.is_batch:
+        raise MalformedContent(f"message at byte {at}: entry is a batch")
+    return read
+
+
+def _time(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)
