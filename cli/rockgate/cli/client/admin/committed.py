@@ -3,11 +3,10 @@
 from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
-from rockgate.cli.client.admin.groups import by_topic
 from rockgate.cli.client.kafka.broker import Broker
 from rockgate.cli.client.kafka.cluster import Cluster
 from rockgate.cli.client.kafka.errors import Refused
-from rockgate.cli.client.kafka.view import Place
+from rockgate.cli.client.kafka.view import Place, by_topic
 from rockgate.protocol.kafka.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,

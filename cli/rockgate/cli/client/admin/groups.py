@@ -1,7 +1,7 @@
 """Groups as an administrator sees them: list, describe, offsets, delete."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -16,6 +16,9 @@ from rockgate.protocol.kafka.messages.consumer_group_describe import (
     Assignment,
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
+)
+from rockgate.protocol.kafka.messages.consumer_group_describe import (
+    Member as ConsumerMember,
 )
 from rockgate.protocol.kafka.messages.delete_groups import (
     DeleteGroupsRequest,
@@ -143,14 +146,7 @@ async def _describe_consumer(broker: Broker, group_id: str) -> Group:
         epoch=found.group_epoch,
         coordinator=str(broker.address),
         members=tuple(
-            GroupMember(
-                member_id=each.member_id,
-                instance_id=each.instance_id,
-                client_id=each.client_id,
-                host=each.client_host,
-                assignment=_places(each.assignment),
-            )
-            for each in found.members
+            _member(each, each.instance_id, _places(each.assignment)) for each in found.members
         ),
     )
 
@@ -172,19 +168,27 @@ async def _describe_classic(broker: Broker, group_id: str) -> Group:
         epoch=None,
         coordinator=str(broker.address),
         members=tuple(
-            GroupMember(
-                member_id=each.member_id,
-                instance_id=each.group_instance_id,
-                client_id=each.client_id,
-                host=each.client_host,
-                assignment=_opened(each, found.protocol_type),
-            )
+            _member(each, each.group_instance_id, _decoded(each, found.protocol_type))
             for each in found.members
         ),
     )
 
 
-def _opened(member: DescribedGroupMember, protocol_type: str) -> tuple[Place, ...]:
+def _member(
+    member: ConsumerMember | DescribedGroupMember,
+    instance_id: str | None,
+    assignment: tuple[Place, ...],
+) -> GroupMember:
+    return GroupMember(
+        member_id=member.member_id,
+        instance_id=instance_id,
+        client_id=member.client_id,
+        host=member.client_host,
+        assignment=assignment,
+    )
+
+
+def _decoded(member: DescribedGroupMember, protocol_type: str) -> tuple[Place, ...]:
     """The partitions in an assignment; none where it is another protocol's own bytes."""
     if protocol_type != CONSUMER_PROTOCOL or not member.member_assignment:
         return ()
@@ -214,11 +218,3 @@ def _places(assignment: Assignment) -> tuple[Place, ...]:
 def _passes(value: str, wanted: Sequence[str]) -> bool:
     """A server of older versions ignores a filter, so it is applied here again."""
     return not wanted or value.lower() in {each.lower() for each in wanted}
-
-
-def by_topic(places: Mapping[Place, object] | Sequence[Place]) -> dict[str, list[int]]:
-    """Partition numbers by topic, in the order given."""
-    topics: dict[str, list[int]] = {}
-    for name, index in places:
-        topics.setdefault(name, []).append(index)
-    return topics

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from rockgate.cli.client.kafka.broker import Broker
 from rockgate.cli.client.kafka.cluster import Cluster
 from rockgate.cli.client.kafka.errors import Refused
-from rockgate.cli.client.kafka.view import Place
+from rockgate.cli.client.kafka.view import Place, by_topic
 from rockgate.protocol.kafka.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -47,14 +47,19 @@ async def list_offsets(
     """For each partition the first record at or after a time, or one of the special times."""
 
     async def ask(broker: Broker, places: list[Place]) -> dict[Place, FoundOffset | Refused]:
-        topics: dict[str, list[ListOffsetsPartition]] = {}
-        for topic, index in places:
-            part = ListOffsetsPartition(partition_index=index, timestamp=wanted[topic, index])
-            topics.setdefault(topic, []).append(part)
         request = ListOffsetsRequest(
             replica_id=_CONSUMER,
             isolation_level=_READ_COMMITTED if is_committed else 0,
-            topics=[ListOffsetsTopic(name=n, partitions=parts) for n, parts in topics.items()],
+            topics=[
+                ListOffsetsTopic(
+                    name=topic,
+                    partitions=[
+                        ListOffsetsPartition(partition_index=each, timestamp=wanted[topic, each])
+                        for each in indexes
+                    ],
+                )
+                for topic, indexes in by_topic(places).items()
+            ],
             timeout_ms=int(cluster.timeout_s * 1000),
         )
         answer = await broker.ask(request, ListOffsetsResponse)
@@ -95,12 +100,17 @@ async def delete_records(
     """Forget what lies before an offset (-1: the end); gives where each log starts now."""
 
     async def ask(broker: Broker, places: list[Place]) -> dict[Place, int | Refused]:
-        topics: dict[str, list[DeleteRecordsPartition]] = {}
-        for topic, index in places:
-            part = DeleteRecordsPartition(partition_index=index, offset=before[topic, index])
-            topics.setdefault(topic, []).append(part)
         request = DeleteRecordsRequest(
-            topics=[DeleteRecordsTopic(name=n, partitions=parts) for n, parts in topics.items()],
+            topics=[
+                DeleteRecordsTopic(
+                    name=topic,
+                    partitions=[
+                        DeleteRecordsPartition(partition_index=each, offset=before[topic, each])
+                        for each in indexes
+                    ],
+                )
+                for topic, indexes in by_topic(places).items()
+            ],
             timeout_ms=int(cluster.timeout_s * 1000),
         )
         answer = await broker.ask(request, DeleteRecordsResponse)

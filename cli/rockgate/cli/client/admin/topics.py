@@ -7,7 +7,7 @@ from typing import NamedTuple
 from rockgate.cli.client.kafka.broker import Broker
 from rockgate.cli.client.kafka.cluster import Cluster
 from rockgate.cli.client.kafka.errors import Refused
-from rockgate.cli.client.kafka.view import Place, decoded
+from rockgate.cli.client.kafka.view import Place, by_topic, decoded
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -123,9 +123,7 @@ async def log_dirs(cluster: Cluster, places: Sequence[Place] | None = None) -> l
     await cluster.metadata(())
     if not await (await cluster.anyone()).serves(ApiKey.DESCRIBE_LOG_DIRS):
         return None
-    topics: dict[str, list[int]] = {}
-    for name, index in places or ():
-        topics.setdefault(name, []).append(index)
+    topics = by_topic(places or ())
     request = DescribeLogDirsRequest(
         topics=None
         if places is None

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from rockgate.cli.client.kafka.broker import Broker
 from rockgate.cli.client.kafka.cluster import COORDINATOR_MOVED, Cluster, CoordinatorType
 from rockgate.cli.client.kafka.errors import Refused
-from rockgate.cli.client.kafka.view import Place, decoded
+from rockgate.cli.client.kafka.view import Place, by_topic, decoded
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_producers import (
     DescribeProducersRequest,
@@ -153,7 +153,7 @@ async def open_in(cluster: Cluster, places: Sequence[Place]) -> dict[Place, list
         request = DescribeProducersRequest(
             topics=[
                 TopicRequest(name=name, partition_indexes=indexes)
-                for name, indexes in _by_topic(asked).items()
+                for name, indexes in by_topic(asked).items()
             ]
         )
         answer = await broker.ask(request, DescribeProducersResponse)
@@ -251,10 +251,3 @@ async def terminate(cluster: Cluster, transaction: Transaction) -> None:
 
     again = {*COORDINATOR_MOVED, ErrorCode.CONCURRENT_TRANSACTIONS}
     await cluster.ask_coordinator(transaction.id, ask, CoordinatorType.TRANSACTION, again=again)
-
-
-def _by_topic(places: Iterable[Place]) -> dict[str, list[int]]:
-    topics: dict[str, list[int]] = {}
-    for name, index in places:
-        topics.setdefault(name, []).append(index)
-    return topics

@@ -130,7 +130,7 @@ class Fetcher:
             leader = leader_of(self._view, place)
             if isinstance(leader, Refused):
                 if leader.code not in LEADER_MOVED:
-                    raise leader.about(f"topic {place[0]} partition {place[1]}")
+                    raise leader.at(place)
             else:
                 by_leader.setdefault(leader, []).append(place)
         for leader, places in by_leader.items():
@@ -179,10 +179,10 @@ class Fetcher:
             await asyncio.sleep(self._wait_ms / 1000)
             return
         if code != ErrorCode.OFFSET_OUT_OF_RANGE:
-            raise Refused(code, what=f"topic {place[0]} partition {place[1]}")
+            raise Refused(code).at(place)
         found = (await list_offsets(self._cluster, {place: self._reset_to}))[place]
         if isinstance(found, Refused):
-            raise found.about(f"topic {place[0]} partition {place[1]}")
+            raise found.at(place)
         self._positions[place] = found.offset
         self.resets.append((place, position, found.offset))
 

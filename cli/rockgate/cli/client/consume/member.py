@@ -13,12 +13,12 @@ from typing import Final
 
 from rockgate.cli.client.admin import committed
 from rockgate.cli.client.admin.committed import Membership
-from rockgate.cli.client.admin.groups import CONSUMER_PROTOCOL, by_topic
+from rockgate.cli.client.admin.groups import CONSUMER_PROTOCOL
 from rockgate.cli.client.consume.assignor import ASSIGNORS, Wish
 from rockgate.cli.client.kafka.broker import Broker
 from rockgate.cli.client.kafka.cluster import COORDINATOR_MOVED, Cluster
 from rockgate.cli.client.kafka.errors import ClientError, Refused, Unreachable
-from rockgate.cli.client.kafka.view import Place
+from rockgate.cli.client.kafka.view import Place, by_topic
 from rockgate.protocol.kafka.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,

@@ -144,7 +144,7 @@ class Reader:
         ends = {}
         for place, each in limits.items():
             if isinstance(each, Refused):
-                raise each.about(f"topic {place[0]} partition {place[1]}")
+                raise each.at(place)
             ends[place] = each
         if start.before_end is not None:
             return {p: max(each.start, each.end - start.before_end) for p, each in ends.items()}
@@ -263,7 +263,7 @@ class Reader:
 
 def _offset(place: Place, found: object) -> int:
     if isinstance(found, Refused):
-        raise found.about(f"topic {place[0]} partition {place[1]}")
+        raise found.at(place)
     assert isinstance(found, tuple)
     offset: int = found[0]
     return offset

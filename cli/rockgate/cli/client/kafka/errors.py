@@ -69,12 +69,18 @@ class Refused(ClientError):
         self.message = message
         self.what = what
         reason = (message or meaning(code)).rstrip(". ")
-        text = f"{what}: {reason}" if what else reason
+        # Many servers name in their message what it is about.
+        is_named = reason.lower().startswith(what.lower())
+        text = reason if is_named else f"{what}: {reason}"
         super().__init__(f"{text[:1].upper()}{text[1:]} ({name(code)})")
 
     def about(self, what: str) -> "Refused":
         """The same error, with what it is about."""
         return Refused(self.code, self.message, what=what)
+
+    def at(self, place: tuple[str, int]) -> "Refused":
+        """The same error, about a partition of a topic."""
+        return self.about(f"topic {place[0]} partition {place[1]}")
 
 
 class Declined(ClientError):

@@ -1,6 +1,6 @@
 """A cluster as Metadata describes it: brokers, topics, and who leads each partition."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -104,3 +104,11 @@ def view_of(answer: MetadataResponse) -> View:
 def decoded(items: Sequence[T | Encoded] | None) -> list[T]:
     """The elements of an array that was read: only one to be written can hold encoded ones."""
     return [item for item in items or () if not isinstance(item, Encoded)]
+
+
+def by_topic(places: Iterable[Place]) -> dict[str, list[int]]:
+    """Partition numbers by topic, in the order given."""
+    topics: dict[str, list[int]] = {}
+    for name, index in places:
+        topics.setdefault(name, []).append(index)
+    return topics

@@ -197,7 +197,7 @@ class Producer:
         for index in waiting:
             leader = leader_of(self._view, (self._topic, index))
             if isinstance(leader, Refused):
-                failure = leader.about(f"topic {self._topic} partition {index}")
+                failure = leader.at((self._topic, index))
             else:
                 by_leader.setdefault(leader, []).append(index)
         done = await asyncio.gather(

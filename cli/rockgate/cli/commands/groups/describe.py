@@ -325,7 +325,7 @@ def _show_members(group: Group) -> None:
 
 def partitions_text(places: tuple[tuple[str, int], ...]) -> str:
     """`orders:0,1 payments:3`."""
-    from rockgate.cli.client.admin.groups import by_topic
+    from rockgate.cli.client.kafka.view import by_topic
 
     topics = by_topic(places)
     return " ".join(f"{t}:{','.join(map(str, parts))}" for t, parts in topics.items()) or "-"

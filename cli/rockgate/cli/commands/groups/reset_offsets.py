@@ -232,7 +232,7 @@ async def _reset(
     limits: dict[Place, Bounds] = {}
     for place, found in (await bounds(cluster, sorted(places))).items():
         if isinstance(found, Refused):
-            errors.append(found.about(f"topic {place[0]} partition {place[1]}"))
+            errors.append(found.at(place))
         else:
             limits[place] = found
     new = await _targets(cluster, how, old, limits, errors)
@@ -311,7 +311,7 @@ async def _targets(
     new: dict[Place, int] = {}
     for place, found in (await list_offsets(cluster, dict.fromkeys(limits, time_ms))).items():
         if isinstance(found, Refused):
-            errors.append(found.about(f"topic {place[0]} partition {place[1]}"))
+            errors.append(found.at(place))
         else:
             new[place] = found.offset if found.offset >= 0 else limits[place].end
     return new

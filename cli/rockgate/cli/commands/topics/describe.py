@@ -83,7 +83,7 @@ async def _described(cluster: Cluster, names: list[str]) -> Described:
     bounds: dict[Place, Bounds] = {}
     for place, found in (await offsets.bounds(cluster, places)).items():
         if isinstance(found, Refused):
-            errors.append(found.about(f"topic {place[0]} partition {place[1]}"))
+            errors.append(found.at(place))
         else:
             bounds[place] = found
     leaders = {

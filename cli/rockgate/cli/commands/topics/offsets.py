@@ -73,11 +73,7 @@ def offsets(
         )
 
     found = runner.run(work, server=bootstrap_server, timeout=timeout, is_json=json)
-    errors = [
-        each.about(f"topic {topic} partition {index}")
-        for (topic, index), each in found.items()
-        if isinstance(each, Refused)
-    ]
+    errors = [each.at(place) for place, each in found.items() if isinstance(each, Refused)]
     rows = [
         {"topic": topic, "partition": index, **_offset_fields(each)}
         for (topic, index), each in found.items()
@@ -147,11 +143,7 @@ def delete_records(
         return {**await wire.delete_records(cluster, before), **refused}
 
     found = runner.run(work, server=bootstrap_server, timeout=timeout, is_json=json)
-    errors = [
-        each.about(f"topic {topic} partition {index}")
-        for (topic, index), each in found.items()
-        if isinstance(each, Refused)
-    ]
+    errors = [each.at(place) for place, each in found.items() if isinstance(each, Refused)]
     rows: list[dict[str, Any]] = [
         {"topic": topic, "partition": index, "start_offset": each}
         for (topic, index), each in found.items()

@@ -63,9 +63,7 @@ def find_hanging(
 
     async def work(cluster: Cluster) -> tuple[list[Hanging], list[Refused]]:
         found = await wire.open_in(cluster, await _places(cluster, wanted))
-        refused = [
-            _about(place, each) for place, each in found.items() if isinstance(each, Refused)
-        ]
+        refused = [each.at(place) for place, each in found.items() if isinstance(each, Refused)]
         before_ms = int(time() * 1000) - open_ms
         candidates = [
             each
@@ -135,7 +133,7 @@ async def _abort(cluster: Cluster, found: Open) -> Refused | None:
     from rockgate.cli.client.admin import transactions as wire
 
     error = await wire.abort(cluster, found)
-    return None if error is None else _about(found.place, error)
+    return None if error is None else error.at(found.place)
 
 
 async def _find_open(
@@ -146,7 +144,7 @@ async def _find_open(
 
     found = (await wire.open_in(cluster, [place]))[place]
     if isinstance(found, Refused):
-        raise _about(place, found)
+        raise found.at(place)
     for each in found:
         if each.start_offset == start_offset or each.producer_id == producer_id:
             return each
@@ -176,10 +174,6 @@ def _one_place(text: str) -> Place:
             f"Invalid TOPIC:PARTITION: expected one partition such as orders:3, got {text!r}."
         )
     return name, indexes[0]
-
-
-def _about(place: Place, error: Refused) -> Refused:
-    return error.about(f"topic {place[0]} partition {place[1]}")
 
 
 # What is printed
