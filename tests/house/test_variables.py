@@ -32,5 +32,5 @@ def test_no_variable_that_is_named_anywhere_keeps_a_server_from_starting() -> No
 
 def test_a_setting_that_is_misspelt_is_still_told_with_the_right_name() -> None:
     given = from_environment({"ROCKGATE_KAFKA_LISTENN": "127.0.0.1:9092"}, VARIABLES)
-    with pytest.raises(ConfigError, match="did you mean 'ROCKGATE_KAFKA_LISTEN'"):
+    with pytest.raises(ConfigError, match="Did you mean 'ROCKGATE_KAFKA_LISTEN'"):
         gather(given)

@@ -66,6 +66,6 @@ def test_problems_go_to_standard_error_one_per_line_and_the_status_is_2(runner: 
     assert result.exit_code == 2
     assert result.stdout == ""
     assert result.stderr.splitlines() == [
-        "rockgate: unknown setting 'kafka.lisen' (--set); did you mean 'kafka.listen'?",
-        "rockgate: kafka.listen (--kafka) must be HOST:PORT or 'off', not 'nowhere'",
+        "rockgate: Unknown setting 'kafka.lisen' (--set). Did you mean 'kafka.listen'?",
+        "rockgate: Setting kafka.listen (--kafka) must be HOST:PORT or 'off', not 'nowhere'.",
     ]

@@ -94,14 +94,14 @@ def test_a_port_in_use_is_one_clear_line_and_status_1(tmp_path: Path, listener: 
         other = "http" if listener == "kafka" else "kafka"
         status, line = refused(tmp_path / "data", f"--{listener}", address, f"--{other}", "off")
     assert status == 1
-    assert f"cannot listen on {address} for {listener}: address already in use" in line
+    assert f"Cannot listen on {address} for {listener}: address already in use" in line
     assert f"--{listener} HOST:PORT" in line
 
 
 def test_an_address_that_is_not_ours_is_one_clear_line(tmp_path: Path) -> None:
     status, line = refused(tmp_path, "--kafka", "192.0.2.1:9092", "--http", "off")
     assert status == 1
-    assert "cannot listen on 192.0.2.1:9092 for kafka" in line
+    assert "Cannot listen on 192.0.2.1:9092 for kafka" in line
 
 
 def test_a_failed_start_leaves_the_directory_free(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_failed_start_leaves_the_directory_free(tmp_path: Path) -> None:
 def test_a_bad_setting_is_status_2(tmp_path: Path) -> None:
     status, line = refused(tmp_path, "--set", "kafka.idle_ms=1")
     assert status == 2
-    assert "did you mean 'kafka.idle_ms_max'?" in line
+    assert "Did you mean 'kafka.idle_ms_max'?" in line
 
 
 @pytest.mark.row("S-05")

@@ -62,14 +62,14 @@ def test_what_is_posted_after_the_loops_end_is_dropped() -> None:
 
 async def test_a_directory_in_use_is_a_reason_not_to_start(tmp_path: Path) -> None:
     store = await open_store(tmp_path, SMALL)
-    with pytest.raises(StartError, match=f"cannot open the store in {tmp_path}.*in use"):
+    with pytest.raises(StartError, match=f"Cannot open the store in {tmp_path}.*in use"):
         await open_store(tmp_path, SMALL)
     store.close()
 
 
 async def test_a_directory_that_cannot_be_made_is_a_reason_not_to_start(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StartError, match=r"cannot open the store in .*Not a directory"):
+    with pytest.raises(StartError, match=r"Cannot open the store in .*Not a directory"):
         await open_store(tmp_path / "file" / "data", SMALL)
 
 

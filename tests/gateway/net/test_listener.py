@@ -78,14 +78,14 @@ def test_an_address_in_use_is_told_with_the_flag_that_changes_it() -> None:
     with pytest.raises(BindError) as caught:
         Listener.bind("kafka", taken.address)
     told = str(caught.value)
-    assert f"cannot listen on {taken.address} for kafka: address already in use" in told
+    assert f"Cannot listen on {taken.address} for kafka: address already in use" in told
     assert "--kafka HOST:PORT" in told
     taken.close()
 
 
 @pytest.mark.parametrize(
     ("host", "reason"),
-    [("192.0.2.1", "no local interface has this address"), ("no.such.invalid", "unknown host")],
+    [("192.0.2.1", "No local interface has this address"), ("no.such.invalid", "unknown host")],
 )
 def test_a_host_that_is_not_ours_is_told(host: str, reason: str) -> None:
     with pytest.raises(BindError, match=reason):

@@ -34,5 +34,5 @@ def test_looking_takes_nothing(tmp_path: Path) -> None:
 
 def test_a_path_that_cannot_be_a_directory_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StartError, match=r"cannot use data directory .*Not a directory"):
+    with pytest.raises(StartError, match=r"Cannot use data directory .*Not a directory"):
         refuse_if_in_use(tmp_path / "file")

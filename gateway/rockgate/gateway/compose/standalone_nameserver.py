@@ -33,7 +33,7 @@ def run(config: Config, deprecated: Mapping[str, str] | None = None) -> None:
 
 async def _serve(config: Config) -> None:
     if config.namesrv.listen.is_closed:
-        raise StartError("the name server requires a listener; set --namesrv HOST:PORT")
+        raise StartError("The name server requires a listener. Set --namesrv HOST:PORT.")
     stop = Stop()
     async with AsyncExitStack() as resources:
         listener = Listener.bind("namesrv", config.namesrv.listen)

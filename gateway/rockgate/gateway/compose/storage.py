@@ -53,9 +53,9 @@ async def open_store(
             ).begin_epoch()
         )
     except (StoreError, ValueError) as error:
-        raise StartError(f"cannot open the store in {path}: {error}") from error
+        raise StartError(f"Cannot open the store in {path}: {str(error).rstrip('.')}.") from error
     except OSError as error:
-        raise StartError(f"cannot open the store in {path}: {error.strerror or error}") from error
+        raise StartError(f"Cannot open the store in {path}: {error.strerror or error}.") from error
 
 
 def close_store(store: Store) -> None:

@@ -13,12 +13,13 @@ from collections.abc import Callable
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.runtime.errors import BindError
 
+_CHOOSE = "Choose another address"
 _ADVICE = {
-    errno.EADDRINUSE: "stop the process using it, or",
-    errno.EACCES: "ports below 1024 require privileges;",
-    errno.EADDRNOTAVAIL: "no local interface has this address;",
+    errno.EADDRINUSE: "Stop the process that uses it, or choose another address",
+    errno.EACCES: f"Ports below 1024 require privileges. {_CHOOSE}",
+    errno.EADDRNOTAVAIL: f"No local interface has this address. {_CHOOSE}",
 }
-_CHOOSE = "choose another address with --{listener} HOST:PORT (port 0 picks a free port)"
+_HOW = "with --{listener} HOST:PORT (port 0 picks a free port)."
 
 
 class Listener:
@@ -44,14 +45,12 @@ class Listener:
         except OSError as error:
             for bound in sockets:
                 bound.close()
-            advice = (
-                f"{_ADVICE.get(error.errno or 0, '')} {_CHOOSE.format(listener=listener)}".lstrip()
-            )
+            advice = _ADVICE.get(error.errno or 0, _CHOOSE)
             raise BindError(
                 listener=listener,
                 address=str(address),
                 reason=(error.strerror or str(error)).lower(),
-                advice=advice,
+                advice=f"{advice} {_HOW.format(listener=listener)}",
             ) from error
         return cls(listener, Address(address.host, sockets[0].getsockname()[1]), sockets)
 
@@ -81,7 +80,7 @@ def _resolve(listener: str, address: Address) -> list[tuple[socket.AddressFamily
             listener=listener,
             address=str(address),
             reason=f"unknown host ({error.strerror})",
-            advice=_CHOOSE.format(listener=listener),
+            advice=f"{_CHOOSE} {_HOW.format(listener=listener)}",
         ) from error
     return list(dict.fromkeys((family, str(where[0])) for family, _, _, _, where in found))
 

@@ -21,7 +21,7 @@ def refuse_if_in_use(path: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise StartError(f"cannot use data directory {path}: {error.strerror}") from error
+        raise StartError(f"Cannot use data directory {path}: {error.strerror}.") from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -20,10 +20,10 @@ class GatewayError(Exception):
 
 
 class ConfigError(GatewayError):
-    """Settings that cannot be used; `problems` holds one clause for each."""
+    """Settings that cannot be used; `problems` holds a sentence for each."""
 
     def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("; ".join(problems))
+        super().__init__(" ".join(problems))
         self.problems = tuple(problems)
 
 
@@ -35,7 +35,7 @@ class BindError(StartError):
     """An address that cannot be listened on."""
 
     def __init__(self, *, listener: str, address: str, reason: str, advice: str) -> None:
-        super().__init__(f"cannot listen on {address} for {listener}: {reason}; {advice}")
+        super().__init__(f"Cannot listen on {address} for {listener}: {reason}. {advice}")
         self.listener = listener
         self.address = address
 
@@ -46,8 +46,8 @@ class DirectoryInUse(StartError):
     def __init__(self, *, directory: Path, pid: int | None) -> None:
         holder = f"process {pid}" if pid is not None else "another process"
         super().__init__(
-            f"data directory {directory} is in use by {holder}; stop that server or set "
-            "another --data-dir"
+            f"Data directory {directory} is in use by {holder}. Stop that server, or set "
+            "another --data-dir."
         )
         self.directory = directory
         self.pid = pid
@@ -57,5 +57,5 @@ class IdentityError(StartError):
     """The data directory's identity cannot be used by this server."""
 
     def __init__(self, *, path: Path, reason: str) -> None:
-        super().__init__(f"cannot use {path}: {reason}")
+        super().__init__(f"Cannot use {path}: {reason}.")
         self.path = path

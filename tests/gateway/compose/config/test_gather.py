@@ -130,17 +130,17 @@ def test_times_may_carry_a_unit(text: str, value: int) -> None:
     [
         (
             "kafka.idel_ms_max=1",
-            "unknown setting 'kafka.idel_ms_max' (--set); did you mean 'kafka.idle_ms_max'?",
+            "Unknown setting 'kafka.idel_ms_max' (--set). Did you mean 'kafka.idle_ms_max'?",
         ),
         (
             "num.partition=1",
-            "unknown setting 'num.partition' (--set); did you mean 'num.partitions'?",
+            "Unknown setting 'num.partition' (--set). Did you mean 'num.partitions'?",
         ),
         (
             "listen=off",
-            "unknown setting 'listen' (--set); did you mean 'http.listen'?",
+            "Unknown setting 'listen' (--set). Did you mean 'http.listen'?",
         ),
-        ("zzz=1", "unknown setting 'zzz' (--set); run `rockgate config` for a list"),
+        ("zzz=1", "Unknown setting 'zzz' (--set). Run `rockgate config` for a list."),
         ("topics.partitions=many", "topics.partitions (--set) must be an integer, not 'many'"),
         ("topics.partitions=1.5", "topics.partitions (--set) must be an integer, not '1.5'"),
         ("topics.partitions=4MiB", "topics.partitions (--set) must be an integer, not '4MiB'"),
@@ -155,10 +155,13 @@ def test_times_may_carry_a_unit(text: str, value: int) -> None:
         ),
         ("server.log_level=loud", "must be one of error, warning, info, debug, not 'loud'"),
         ("kafka.listen=9092", "kafka.listen (--set) must be HOST:PORT or 'off', not '9092'"),
-        ("kafka.advertise=off", "kafka: advertise must be a HOST:PORT that clients can connect to"),
+        (
+            "kafka.advertise=off",
+            "Invalid settings in kafka (--set): advertise must be a HOST:PORT",
+        ),
         (
             "kafka.advertise=host:0",
-            "kafka: advertise must be a HOST:PORT that clients can connect to",
+            "Invalid settings in kafka (--set): advertise must be a HOST:PORT",
         ),
         ("log.retention.hours=5h", "log.retention.hours (--set) must be an integer, not '5h'"),
         ("server.data_dir=", "server.data_dir (--set) must be a path, not ''"),
@@ -184,7 +187,7 @@ def test_every_problem_is_told_at_once(toml: TomlFile) -> None:
 
 def test_a_setting_given_twice_in_one_source_is_refused() -> None:
     (told,) = problems(from_pairs(["num.partitions=8", "topics.partitions=9"]))
-    assert told == "topics.partitions (--set) duplicates num.partitions (--set)"
+    assert told == "Setting topics.partitions (--set) duplicates num.partitions (--set)."
 
 
 def test_a_flag_repeated_takes_its_last_value() -> None:
@@ -200,9 +203,9 @@ def test_a_flag_repeated_takes_its_last_value() -> None:
         ("[topics]\npartitions = true\n", "must be an integer, not True"),
         ("[topics]\npartitions = [1]\n", "must be an integer, not [1]"),
         ("[topics]\nauto_create = 1\n", "must be true or false, not 1"),
-        ("kafka = 1\n", "kafka is a section: set a key in it, such as kafka.listen"),
-        ("[kafka]\n[kafka.listen]\nhost = 'x'\n", "unknown setting 'kafka.listen.host'"),
-        ("[[kafka]]\nlisten = 'off'\n", "unknown setting 'kafka'"),
+        ("kafka = 1\n", "This is a section; set a key in it, such as kafka.listen."),
+        ("[kafka]\n[kafka.listen]\nhost = 'x'\n", "Unknown setting 'kafka.listen.host'"),
+        ("[[kafka]]\nlisten = 'off'\n", "Unknown setting 'kafka'"),
     ],
 )
 def test_a_wrong_kind_in_a_file_is_told(toml: TomlFile, text: str, problem: str) -> None:
@@ -213,9 +216,9 @@ def test_a_wrong_kind_in_a_file_is_told(toml: TomlFile, text: str, problem: str)
 def test_what_is_not_toml_is_told_with_its_place(toml: TomlFile, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"is not valid TOML: .*line 1"):
         toml("[kafka\n")
-    with pytest.raises(ConfigError, match=r"cannot read .*: No such file"):
+    with pytest.raises(ConfigError, match=r"Cannot read .*: No such file"):
         from_file(tmp_path / "missing.toml")
-    with pytest.raises(ConfigError, match=r"cannot read .*: Is a directory"):
+    with pytest.raises(ConfigError, match=r"Cannot read .*: Is a directory"):
         from_file(tmp_path)
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match="is not valid TOML"):
@@ -227,7 +230,7 @@ def test_what_is_not_toml_is_told_with_its_place(toml: TomlFile, tmp_path: Path)
 
 @pytest.mark.parametrize("pair", ["topics.partitions", "=1", " = "])
 def test_a_pair_without_a_key_or_an_equals_sign_is_refused(pair: str) -> None:
-    with pytest.raises(ConfigError, match="--set requires KEY=VALUE"):
+    with pytest.raises(ConfigError, match="Invalid --set: expected KEY=VALUE"):
         from_pairs([pair])
 
 
@@ -271,9 +274,9 @@ def test_a_renamed_setting_is_accepted_under_its_old_name_with_a_warning(
 def test_a_renamed_setting_given_under_both_names_is_an_error(toml: TomlFile) -> None:
     (problem,) = problems(from_pairs([f"{OLD}=2MiB", f"{NEW}=2MiB"]))
     assert problem == (
-        f"{OLD} (--set) and {NEW} (--set) are the same setting; remove {OLD}, which is deprecated"
+        f"Settings {OLD} (--set) and {NEW} (--set) are the same. Remove {OLD}, which is deprecated."
     )
     (problem,) = problems(
         toml(f'{OLD} = "2MiB"\n'), environment(ROCKGATE_REMOTING_BATCH_CACHE_BYTES_MAX="2MiB")
     )
-    assert f"remove {OLD}, which is deprecated" in problem
+    assert f"Remove {OLD}, which is deprecated" in problem

@@ -61,8 +61,8 @@ def _deprecated(sources: Iterable[Sequence[Given]], problems: list[str]) -> dict
     for old, origin in found.items():
         if (new := RENAMED[old]) in origins:
             problems.append(
-                f"{old} ({origin}) and {new} ({origins[new]}) are the same setting;"
-                f" remove {old}, which is deprecated"
+                f"Settings {old} ({origin}) and {new} ({origins[new]}) are the same."
+                f" Remove {old}, which is deprecated."
             )
     return found
 
@@ -83,7 +83,8 @@ def _resolve(source: Iterable[Given], problems: list[str]) -> dict[str, tuple[ob
             if not {given.name, used[setting.name].name} & RENAMED.keys():
                 other = used[setting.name]
                 problems.append(
-                    f"{given.name} ({given.origin}) duplicates {other.name} ({other.origin})"
+                    f"Setting {given.name} ({given.origin}) duplicates"
+                    f" {other.name} ({other.origin})."
                 )
             continue
         used[setting.name] = given
@@ -91,7 +92,7 @@ def _resolve(source: Iterable[Given], problems: list[str]) -> dict[str, tuple[ob
             value = _scaled(given.value, alias.scale) if alias else given.value
             resolved[setting.name] = (setting.read(value), _origin(given, setting))
         except ValueError as error:
-            problems.append(f"{given.name} ({given.origin}) {error}")
+            problems.append(f"Setting {given.name} ({given.origin}) {error}.")
     return resolved
 
 
@@ -113,18 +114,18 @@ def _unknown(given: Given) -> str:
     is_variable = given.origin.startswith("environment")
     known = list(VARIABLES if is_variable else (*SETTINGS, *KAFKA_NAMES))
     where = "environment" if is_variable else given.origin
-    unknown = f"unknown setting {given.name!r} ({where})"
+    unknown = f"Unknown setting {given.name!r} ({where})."
     sections = {setting.section for setting in SETTINGS.values()}
     if given.name in sections:
         example = next(name for name in SETTINGS if name.startswith(f"{given.name}."))
-        return f"{unknown}; {given.name} is a section: set a key in it, such as {example}"
+        return f"{unknown} This is a section; set a key in it, such as {example}."
     near = difflib.get_close_matches(given.name, known, n=1, cutoff=0.6)
     if not near:
         # A known key in the wrong section, or without one, is still near.
         last = given.name.rpartition(".")[2]
         near = [name for name, setting in SETTINGS.items() if setting.field == last][:1]
-    hint = f"did you mean {near[0]!r}?" if near else "run `rockgate config` for a list"
-    return f"{unknown}; {hint}"
+    hint = f"Did you mean {near[0]!r}?" if near else "Run `rockgate config` for a list."
+    return f"{unknown} {hint}"
 
 
 def _build(
@@ -142,5 +143,5 @@ def _build(
             sections[section] = cls(**mine)
         except ValueError as error:
             given = sorted({origins[f"{section}.{field}"] for field in mine})
-            problems.append(f"{section}: {error} ({', '.join(given)})")
+            problems.append(f"Invalid settings in {section} ({', '.join(given)}): {error}.")
     return None if problems else Config(**sections)  # type: ignore[arg-type] # fields and hints agree

@@ -40,13 +40,13 @@ def from_file(path: Path) -> Sequence[Given]:
         with path.open("rb") as file:
             data = file.read(FILE_BYTES_MAX + 1)
     except OSError as error:
-        raise ConfigError([f"cannot read {path}: {error.strerror}"]) from error
+        raise ConfigError([f"Cannot read {path}: {error.strerror}."]) from error
     if len(data) > FILE_BYTES_MAX:
-        raise ConfigError([f"{path} exceeds {FILE_BYTES_MAX:,} bytes"])
+        raise ConfigError([f"File {path} exceeds {FILE_BYTES_MAX:,} bytes."])
     try:
         tables = tomllib.loads(data.decode("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError([f"{path} is not valid TOML: {error}"]) from error
+        raise ConfigError([f"File {path} is not valid TOML: {error}."]) from error
     origin = f"file {path}"
     return [
         Given(name=name, value=value, origin=origin) for name, value in _flat("", tables, depth=0)
@@ -76,7 +76,7 @@ def from_pairs(pairs: Sequence[str]) -> Sequence[Given]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
-            raise ConfigError([f"--set requires KEY=VALUE, not {pair!r}"])
+            raise ConfigError([f"Invalid --set: expected KEY=VALUE, got {pair!r}."])
         found[name.strip()] = Given(name=name.strip(), value=value.strip(), origin="--set")
     return list(found.values())
 
