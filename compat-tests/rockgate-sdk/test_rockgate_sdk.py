@@ -11,23 +11,19 @@ import re
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from behaviours.bringing import CannotRun, leave_out
-from bench.peers import PeerError, RocketMQPeer, jars, rocketmq
+from behaviours.rocketmq_brokers import Broker, apache_broker, rockgate_broker
+from bench.peers import jars, rocketmq
 from tests.gateway.remoting.client import Client as Reader
-from tests.gateway.remoting.client import messages
-from tests.gateway.server import RunningServer
-from tests.waiting import until, wait_until
+from tests.waiting import until
 
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.ids import parse_offset_message_id
-from rockgate.protocol.remoting.message import Message as Stored
 from rockgate.sdk import (
     Client,
     Message,
@@ -45,59 +41,6 @@ from rockgate.sdk.client.connection import Link
 
 pytestmark = pytest.mark.timeout(240)
 SOON = timedelta(seconds=2)
-QUEUE_COUNT = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Broker:
-    """Where a broker and its name server are."""
-
-    namesrv: str
-    address: tuple[str, int]
-
-    def read(self, topic: str) -> list[Stored]:
-        """Every message of a topic, queue by queue."""
-        reader = Reader(self.address)
-        try:
-            found: list[Stored] = []
-            for queue in range(QUEUE_COUNT):
-                offset = 0
-                while (answer := reader.pull(topic, offset, queue=queue)).code == 0:
-                    pulled = messages(answer)
-                    offset += len(pulled)
-                    found += pulled
-            return found
-        finally:
-            reader.socket.close()
-
-    async def when(self, topic: str, count: int, seconds: float = 30) -> list[Stored]:
-        """The messages of a topic once there are so many."""
-        await until(lambda: len(self.read(topic)) >= count, f"{count} of {topic}", seconds)
-        return self.read(topic)
-
-    def make_topic(self, name: str, queue_count: int) -> None:
-        reader = Reader(self.address)
-        try:
-            answer = reader.ask(
-                17,
-                {
-                    "topic": name,
-                    "defaultTopic": "TBW102",
-                    "readQueueNums": queue_count,
-                    "writeQueueNums": queue_count,
-                    "perm": 6,
-                    "topicFilterType": "SINGLE_TAG",
-                    "topicSysFlag": 0,
-                    "order": "false",
-                },
-            )
-            assert answer.code == 0, answer.remark
-        finally:
-            reader.socket.close()
-        host, _, port = self.namesrv.partition(":")
-        asker = Reader((host, int(port)))
-        wait_until(lambda: asker.ask(105, {"topic": name}).code == 0, f"{name} is known")
-        asker.socket.close()
 
 
 async def unknown(_: Received) -> Outcome:
@@ -402,14 +345,10 @@ class TestRockgate(Behaviours):
     @classmethod
     @contextmanager
     def run(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-        settings = ["remoting.check_interval_ms=1000"]
-        folder = tmp_path_factory.mktemp("sdk")
-        with RunningServer(folder, settings=settings, rocketmq=True) as running:
-            yield Broker(
-                namesrv="{}:{}".format(*running.address("namesrv")),
-                address=running.address("remoting"),
-            )
-            running.stop_cleanly()
+        with rockgate_broker(
+            tmp_path_factory.mktemp("sdk"), "remoting.check_interval_ms=1000"
+        ) as found:
+            yield found
 
     @pytest.mark.row("P-32")
     async def test_the_delay_of_a_transaction_begins_with_its_commit(
@@ -461,13 +400,8 @@ class Apache(Behaviours):
     @classmethod
     @contextmanager
     def run(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-        try:
-            jars.fetch(cls.line)
-        except PeerError as reason:
-            leave_out(CannotRun(str(reason)))
-        # On a busy machine its sends wait for more than its 200 ms, and are refused.
-        with RocketMQPeer(line=cls.line, settings={"waitTimeMillsInSendQueue": "30000"}) as peer:
-            yield Broker(namesrv="{}:{}".format(*peer.namesrv), address=peer.broker)
+        with apache_broker(cls.line) as found:
+            yield found
 
 
 @pytest.mark.long

@@ -1,0 +1,95 @@
+"""Brokers that our own Python client is asked to work with: the server, and Apache RocketMQ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from behaviours.bringing import CannotRun, leave_out
+from bench.peers import PeerError, RocketMQPeer, jars
+from tests.gateway.remoting.client import Client as Reader
+from tests.gateway.remoting.client import messages
+from tests.gateway.server import RunningServer
+from tests.waiting import until, wait_until
+
+from rockgate.protocol.remoting.message import Message as Stored
+
+QUEUE_COUNT = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broker:
+    """Where a broker and its name server are."""
+
+    namesrv: str
+    address: tuple[str, int]
+
+    def read(self, topic: str) -> list[Stored]:
+        """Every message of a topic, queue by queue."""
+        reader = Reader(self.address)
+        try:
+            found: list[Stored] = []
+            for queue in range(QUEUE_COUNT):
+                offset = 0
+                while (answer := reader.pull(topic, offset, queue=queue)).code == 0:
+                    pulled = messages(answer)
+                    offset += len(pulled)
+                    found += pulled
+            return found
+        finally:
+            reader.socket.close()
+
+    async def when(self, topic: str, count: int, seconds: float = 30) -> list[Stored]:
+        """The messages of a topic once there are so many."""
+        await until(lambda: len(self.read(topic)) >= count, f"{count} of {topic}", seconds)
+        return self.read(topic)
+
+    def make_topic(self, name: str, queue_count: int) -> None:
+        reader = Reader(self.address)
+        try:
+            answer = reader.ask(
+                17,
+                {
+                    "topic": name,
+                    "defaultTopic": "TBW102",
+                    "readQueueNums": queue_count,
+                    "writeQueueNums": queue_count,
+                    "perm": 6,
+                    "topicFilterType": "SINGLE_TAG",
+                    "topicSysFlag": 0,
+                    "order": "false",
+                },
+            )
+            assert answer.code == 0, answer.remark
+        finally:
+            reader.socket.close()
+        host, _, port = self.namesrv.partition(":")
+        asker = Reader((host, int(port)))
+        wait_until(lambda: asker.ask(105, {"topic": name}).code == 0, f"{name} is known")
+        asker.socket.close()
+
+
+@contextmanager
+def rockgate_broker(folder: Path, *settings: str) -> Iterator[Broker]:
+    """The server; it must stop cleanly."""
+    with RunningServer(folder, settings=settings, rocketmq=True) as running:
+        yield Broker(
+            namesrv="{}:{}".format(*running.address("namesrv")),
+            address=running.address("remoting"),
+        )
+        running.stop_cleanly()
+
+
+@contextmanager
+def apache_broker(line: str, **settings: str) -> Iterator[Broker]:
+    """Apache RocketMQ of a line of versions."""
+    try:
+        jars.fetch(line)
+    except PeerError as reason:
+        leave_out(CannotRun(str(reason)))
+    # On a busy machine its sends wait for more than its 200 ms, and are refused.
+    settings = {"waitTimeMillsInSendQueue": "30000", **settings}
+    with RocketMQPeer(line=line, settings=settings) as peer:
+        yield Broker(namesrv="{}:{}".format(*peer.namesrv), address=peer.broker)
