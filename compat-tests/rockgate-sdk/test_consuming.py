@@ -16,8 +16,8 @@ from tests.waiting import until
 
 from rockgate.sdk import Message, Producer
 from rockgate.sdk.consumer.consumer import Consumer
-from rockgate.sdk.consumer.received import Received
 from rockgate.sdk.consumer.settings import ConsumerSettings, Start
+from rockgate.sdk.received import Received
 
 pytestmark = pytest.mark.timeout(240)
 BEGINNING = ConsumerSettings(start=Start.BEGINNING, rebalance_s=1.0)

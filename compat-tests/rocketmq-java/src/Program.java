@@ -16,6 +16,7 @@ public final class Program {
     public static void main(String[] arguments) throws Exception {
         Sending.register(SCENARIOS);
         Consuming.register(SCENARIOS);
+        Mixing.register(SCENARIOS);
         Pulling.register(SCENARIOS);
         Deciding.register(SCENARIOS);
         Delaying.register(SCENARIOS);

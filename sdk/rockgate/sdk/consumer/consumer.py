@@ -29,6 +29,7 @@ from rockgate.sdk.consumer.subscription import Subscription, by_sql, by_tags
 from rockgate.sdk.errors import Closed, NotSupported
 from rockgate.sdk.message import check_group
 from rockgate.sdk.received import Received
+from rockgate.sdk.results import Queue
 
 CLOSE_S: Final = 5.0
 
@@ -154,6 +155,11 @@ class Consumer:
         trace: TracebackType | None,
     ) -> None:
         await self.close()
+
+    @property
+    def queues(self) -> Sequence[Queue]:
+        """The queues that this member reads now, those of its group's retry topic included."""
+        return () if self._member is None else self._member.queues
 
     # Reading
 

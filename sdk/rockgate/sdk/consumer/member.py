@@ -158,6 +158,11 @@ class Member:
                 self._assignment.drop(queue)
             self._client.remove_consumer(self._group)
 
+    @property
+    def queues(self) -> list[Queue]:
+        """The queues that are consumed here now."""
+        return sorted(self._held)
+
     # What brokers see and ask
 
     def data(self) -> ConsumerData:
