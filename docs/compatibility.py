@@ -17,10 +17,10 @@ HEAD = """\
 <!-- Written by `make docs` from compat-tests/results.json, which `make compat` writes. -->
 # Compatibility
 
-Clients that somebody else wrote, unmodified, as `make compat` last ran them against a server of
-this checkout. [compat-tests](../../compat-tests/README.md) says how a client is added; each
-folder's FINDINGS say what was seen and where. A number is how many tests held. `rockgate-sdk` is
-our own client, against the server and against Apache RocketMQ itself.
+Results of the last `make compat`: unmodified third-party clients against the server. Numbers are
+passed tests. [compat-tests](../../compat-tests/README.md) describes how to add a client; the FINDINGS
+of each folder list what was observed. `rockgate-sdk` is our own client, tested against the server
+and against Apache RocketMQ.
 """
 
 # What no client is asked yet, by an API that it could not do without.
@@ -54,7 +54,7 @@ def load(path: Path) -> Results:
 
 def client_lines(results: Results) -> Iterator[str]:
     """Which clients there are."""
-    yield "| client | version | run on | held | failed | not run |"
+    yield "| client | version | date | passed | failed | not run |"
     yield "|---|---|---|--:|--:|--:|"
     for entry in results["clients"].values():
         cells = [cell for title in entry["lists"].values() for cell in title.values()]
@@ -107,7 +107,7 @@ def own_lists(results: Results) -> Iterator[list[str]]:
     for name, entry in results["clients"].items():
         for title, cells in entry["lists"].items():
             if title:
-                lines = [f"## {title}: {name}\n", "| what | held |", "|---|:-:|"]
+                lines = [f"## {title}: {name}\n", "| what | passed |", "|---|:-:|"]
                 lines += [f"| {what} | {cell_text(cell)} |" for what, cell in cells.items()]
                 yield lines
 
@@ -135,5 +135,5 @@ def not_yet_lines() -> Iterator[str]:
     served = {row.key for row in HANDLERS}
     missing = [what for what, key in NOT_YET.items() if key not in served]
     if missing:
-        yield "## Not asked, because the server has none yet\n"
-        yield f"{', '.join(missing)}. [protocol.md](protocol.md) has what is served."
+        yield "## Not tested, because the server does not support it yet\n"
+        yield f"{', '.join(missing)}. [protocol.md](protocol.md) lists what is supported."

@@ -20,7 +20,7 @@ def test_the_page_lists_every_system_property() -> None:
 
 
 def test_the_page_names_every_property_that_is_made_up() -> None:
-    table = PAGE.split("### Properties that are made up here")[1].split("\n\n")[1]
+    table = PAGE.split("### Added properties")[1].split("\n\n")[1]
     named = re.findall(r"^\| `([^`]+)`", table, re.MULTILINE)
     made_up = (
         dictionary.NAMED,
@@ -40,12 +40,12 @@ def test_the_page_gives_the_bounds() -> None:
         assert f"{bound:,}" in PAGE
     assert messages.CHUNK_BYTES == 1 << 20 and "about 1 MiB" in PAGE
     assert (LIGHT.compressed_bytes_max, LIGHT.inflated_bytes_max) == (32 << 10, 1 << 20)
-    assert f"(32 KiB compressed, 1 MiB in plain, {LIGHT.records_max:,} records or headers)" in PAGE
+    assert f"(32 KiB compressed, 1 MiB uncompressed, {LIGHT.records_max:,} records or headers)" in PAGE
     assert compressed_bodies.INFLATED_BYTES_MAX == 256 << 10 and "256 KiB" in PAGE
     assert (
         compressed_bodies.COMPRESSED_BYTES_MAX == 32 << 10 and "compressed body of 32 KiB" in PAGE
     )
-    assert compressed_bodies.KEPT_BYTES_MAX == SIZE_MAX == 64 << 20 and "64 MiB at most" in PAGE
+    assert compressed_bodies.KEPT_BYTES_MAX == SIZE_MAX == 64 << 20 and "at most 64 MiB" in PAGE
     assert compressed_bodies.AT_ONCE_MAX == 2 and "two at a time" in PAGE
 
 
