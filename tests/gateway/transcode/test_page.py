@@ -40,7 +40,9 @@ def test_the_page_gives_the_bounds() -> None:
         assert f"{bound:,}" in PAGE
     assert messages.CHUNK_BYTES == 1 << 20 and "about 1 MiB" in PAGE
     assert (LIGHT.compressed_bytes_max, LIGHT.inflated_bytes_max) == (32 << 10, 1 << 20)
-    assert f"(32 KiB compressed, 1 MiB uncompressed, {LIGHT.records_max:,} records or headers)" in PAGE
+    assert (
+        f"(32 KiB compressed, 1 MiB uncompressed, {LIGHT.records_max:,} records or headers)" in PAGE
+    )
     assert compressed_bodies.INFLATED_BYTES_MAX == 256 << 10 and "256 KiB" in PAGE
     assert (
         compressed_bodies.COMPRESSED_BYTES_MAX == 32 << 10 and "compressed body of 32 KiB" in PAGE
