@@ -18,9 +18,9 @@ HEAD = """\
 # Compatibility
 
 Results of the last `make compat`: unmodified third-party clients against the server. Numbers are
-passed tests. [compat-tests](../../compat-tests/README.md) describes how to add a client; the FINDINGS
-of each folder list what was observed. `rockgate-sdk` is our own client, tested against the server
-and against Apache RocketMQ.
+passed tests. [compat-tests](../../compat-tests/README.md) describes how to add a client; the
+FINDINGS of each folder list what was observed. `rockgate-sdk` is our own client, tested against the
+server and against Apache RocketMQ.
 """
 
 # What no client is asked yet, by an API that it could not do without.

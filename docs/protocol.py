@@ -24,26 +24,26 @@ INTRODUCTION = """\
 <!-- Written by `make docs` from the table of handlers and the tables of configs. -->
 # Kafka's protocol
 
-What this server speaks of Kafka's wire, as clients are told by ApiVersions. The measure is Apache
-Kafka 4.3; where we depart from it, the second part says how. What is not in the first table is not
-advertised, and a request for it closes the connection.
+The Kafka APIs that this server supports, as reported by ApiVersions. The reference is Apache Kafka
+4.3; departures from it are listed below. An API that is not in the table is not advertised, and a
+request for it closes the connection.
 """
 
 CONFIGS = """\
 ## Topic configs
 
-Every topic config of Kafka 4.3 is known: it is checked as Kafka checks it, kept with the topic and
-described with its type, default, source, synonyms and documentation. Unknown ones are refused with
-INVALID_CONFIG, which names the nearest. A default that has a setting of the server behind it can be
-changed there ([operations.md](operations.md) has Kafka's names for settings).
+Every topic config of Kafka 4.3 is accepted: it is validated as in Kafka, stored with the topic and
+described with its type, default, source, synonyms and documentation. Unknown ones are rejected with
+INVALID_CONFIG and the closest known name. A default that corresponds to a server setting can be
+changed there ([operations.md](operations.md) lists Kafka's names for settings).
 """
 
 GROUP_SECTION = """\
 
 ## Group configs
 
-Every group config of Kafka 4.3 is known, checked within the bounds that a broker of Kafka has by
-default, kept by the group's name and described, whether the group exists or not.
+Every group config of Kafka 4.3 is accepted, validated with the default bounds of a Kafka broker,
+stored by group name and described, whether the group exists or not.
 """
 
 
@@ -53,7 +53,7 @@ def render() -> str:
         INTRODUCTION,
         *api_lines(),
         "",
-        "## Where we depart from Kafka",
+        "## Departures from Kafka",
         "",
         *departure_lines(),
         "",
@@ -111,7 +111,7 @@ def config_lines() -> Iterator[str]:
 
 def table(configs: Iterable[TopicConfig | GroupConfig]) -> Iterator[str]:
     """One line for each config."""
-    yield "| config | default | takes | broker's name | what it is |"
+    yield "| config | default | values | broker setting | description |"
     yield "|---|---|---|---|---|"
     for config in configs:
         default = f"`{config.default}`" if config.default else "empty"

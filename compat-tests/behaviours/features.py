@@ -23,7 +23,7 @@ SHARING = "groups: members join, share and leave"
 DYING = "groups: a member dies, another comes back"
 STATIC = "groups: a static member comes back to its partitions"
 GROUPS = "groups: list, describe, offsets, delete"
-GROUPS_AFTER = "groups go on after a restart and after kill -9"
+GROUPS_AFTER = "groups continue after a restart and after kill -9"
 LOSSLESS = "nothing acknowledged is lost by a restart or kill -9"
 SYNC = "with sync flush, all is on disk before the answer"
 

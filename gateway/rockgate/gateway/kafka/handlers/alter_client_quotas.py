@@ -12,8 +12,8 @@ Versions
 - v1: flexible.
 
 Departs from Kafka
-- An address is given as such: names are not looked up.
-- A quota that is not a number is refused, and a byte rate below 100 bytes a second.
+- Addresses are literal: host names are not resolved.
+- A quota that is not a number is rejected, and so is a byte rate below 100 bytes per second.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ Versions
 - v2: flexible.
 
 Departs from Kafka
-- No setting of a broker and no client metrics are altered.
+- Broker settings and client metrics cannot be altered.
 """
 
 from __future__ import annotations

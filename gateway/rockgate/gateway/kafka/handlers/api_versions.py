@@ -12,7 +12,7 @@ Versions
 - Names the features that mean something here, all of them switched on: transaction.version 2.
 
 Departs from Kafka
-- Features of the cluster itself (metadata.version, kraft.version) are not named: there is none.
+- Features of the cluster itself (metadata.version, kraft.version) are not listed: there are none.
 """
 
 import re

@@ -17,13 +17,13 @@ Versions
   replication factor and configs in the answer.  v6: THROTTLING_QUOTA_EXCEEDED.  v7: topic id.
 
 Departs from Kafka
-- `a.b` and `a_b` may both exist: nothing here confuses them.
-- The id of a topic that was only validated is zero.
-- Up to three replicas may be asked for, and one is made.
-- Partitions of all topics together are bounded (`topics.partitions_max`): POLICY_VIOLATION.
-- The configs are told of the first 10,000 topics that a request creates. Those behind them have
-  POLICY_VIOLATION as their `topic_config_error_code`, and are created all the same: an answer of
-  a hundred thousand lists would have more bytes than clients take.
+- `a.b` and `a_b` may both exist: they do not collide here.
+- With validate_only, the topic id is zero.
+- Up to three replicas are accepted, and one is created.
+- The total number of partitions is limited (`topics.partitions_max`): POLICY_VIOLATION.
+- Configs are returned for the first 10,000 topics of a request. Further ones have POLICY_VIOLATION
+  as their `topic_config_error_code` and are still created: a response with a hundred thousand lists
+  would exceed what clients accept.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ Versions
 - v2: flexible.
 
 Departs from Kafka
-- A partition that is named twice starts at the larger offset of the two.
+- For a partition that is named twice, the larger offset applies.
 """
 
 from __future__ import annotations

@@ -16,9 +16,10 @@ Versions
 - v2: throttling before the answer.  v3: types and documentation.  v4: flexible.
 
 Departs from Kafka
-- A setting that somebody has set to its default is told as the default.
-- No client metrics are described.
-- An answer of more than 90 MiB is refused as a whole with POLICY_VIOLATION: ask for less at a time.
+- A setting that is explicitly set to its default is described as the default.
+- Client metrics are not described.
+- A request whose response would exceed 90 MiB is rejected with POLICY_VIOLATION; request less at a
+  time.
 """
 
 from __future__ import annotations

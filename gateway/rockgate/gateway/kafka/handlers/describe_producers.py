@@ -7,9 +7,9 @@ Behaviour
   INVALID_TOPIC_EXCEPTION.
 
 Departs from Kafka
-- The time is the server's when the batch came, not that of its last record.
-- A partition that is named twice is answered once.
-- No producer has a coordinator's epoch: it is not kept.
+- The timestamp is the server's time when the batch arrived, not that of its last record.
+- A partition that is named twice is listed once.
+- The coordinator epoch is never set: it is not stored.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ Versions
 - v1: times of replicas.  v2: directories and addresses.
 
 Departs from Kafka
-- Metadata lies in the one commit log, so the high watermark is a position of that and not a count
+- Metadata is part of the commit log, so the high watermark is a position in it rather than a count
   of metadata records.
 """
 

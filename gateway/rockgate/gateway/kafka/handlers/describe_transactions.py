@@ -6,7 +6,8 @@ Behaviour
 - An id that is not known is TRANSACTIONAL_ID_NOT_FOUND, an empty one INVALID_REQUEST.
 
 Departs from Kafka
-- An answer of more than 90 MiB is refused as a whole with POLICY_VIOLATION: ask for less at a time.
+- A request whose response would exceed 90 MiB is rejected with POLICY_VIOLATION; request less at a
+  time.
 """
 
 from __future__ import annotations

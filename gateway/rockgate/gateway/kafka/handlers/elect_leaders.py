@@ -11,8 +11,9 @@ Versions
 - v1: kinds of elections, an error for all.  v2: flexible.
 
 Departs from Kafka
-- A partition that is named twice is answered once.
-- An answer of more than 90 MiB is refused as a whole with POLICY_VIOLATION: ask for less at a time.
+- A partition that is named twice is listed once.
+- A request whose response would exceed 90 MiB is rejected with POLICY_VIOLATION; request less at a
+  time.
 """
 
 from __future__ import annotations

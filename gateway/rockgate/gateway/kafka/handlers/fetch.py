@@ -22,12 +22,12 @@ Versions
   (never given: there is one node).  v17, v18: fields of followers.
 
 Departs from Kafka
-- A batch is never cut off at the byte limit.
-- In a session, partitions whose turn comes after `max_bytes` are used up are not looked at: that
-  their high watermark moved is told with a later answer.
-- A request by a follower is refused: there is none.
-- An answer that takes a client beyond `consumer_byte_rate` has its records all the same; Kafka
-  sends it without, to be fetched again.
+- A batch is never truncated at the byte limit.
+- In a session, partitions beyond `max_bytes` are not examined: a change of their high watermark is
+  reported in a later response.
+- Requests by followers are rejected: there are none.
+- A response that makes a client exceed `consumer_byte_rate` still contains its records; Kafka
+  returns none, to be fetched again.
 """
 
 from __future__ import annotations

@@ -12,10 +12,10 @@ Versions
   errors.
 
 Departs from Kafka
-- An open transaction is aborted within this request; Kafka answers CONCURRENT_TRANSACTIONS and lets
-  the client ask again.
-- A repetition, while the answer to the first is in use for an open transaction, is PRODUCER_FENCED;
-  Kafka aborts that transaction before it says so.
+- An open transaction is aborted within this request; Kafka returns CONCURRENT_TRANSACTIONS and lets
+  the client retry.
+- A retry, while the first response is in use for an open transaction, is PRODUCER_FENCED; Kafka
+  aborts that transaction first.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ Versions
 
 Departs from Kafka
 - A group id of more than 1,000 characters is INVALID_GROUP_ID, other ids as long INVALID_REQUEST.
-- What a member says of itself is bounded: more than a mebibyte of subscriptions, or a hundred
-  protocols, is INVALID_REQUEST; a request that is larger than all of it can be is not even read.
+- Member metadata is limited: more than 1 MiB of subscriptions, or a hundred protocols, is
+  INVALID_REQUEST; a request that exceeds these limits by its size is not decoded.
 - groups.members_max has a default; Kafka's group.max.size has none.
 """
 

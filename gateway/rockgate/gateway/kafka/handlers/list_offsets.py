@@ -15,8 +15,8 @@ Versions
   (ignored: nothing is asked of another broker).  v11: -6.
 
 Departs from Kafka
-- -3 finds the largest time of what may be seen. Kafka finds nothing if a record that is not shown
-  yet has a larger one, and names a deleted record until its segment is gone.
+- -3 finds the largest timestamp of the visible records. Kafka finds nothing if a record that is not
+  visible yet has a larger one, and returns a deleted record until its segment is deleted.
 """
 
 from __future__ import annotations

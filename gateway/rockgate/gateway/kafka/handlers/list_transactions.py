@@ -10,10 +10,11 @@ Versions
 - v1: open for longer than so many milliseconds.  v2: a pattern.
 
 Departs from Kafka
-- With a duration only ids whose transaction has begun are listed. Kafka takes the begin that an
-  Empty id does not have for very long ago, and lists all of these whatever the duration.
-- Patterns are Python's, without repeated groups (see `patterns`); Kafka's are RE2's.
-- An answer of more than 90 MiB is refused as a whole with POLICY_VIOLATION: ask for less at a time.
+- With a duration, only ids with an open transaction are listed. Kafka treats the missing start time
+  of an Empty id as long ago, and lists all of them regardless of the duration.
+- Patterns use Python's syntax, without repeated groups (see `patterns`); Kafka uses RE2.
+- A request whose response would exceed 90 MiB is rejected with POLICY_VIOLATION; request less at a
+  time.
 """
 
 from __future__ import annotations

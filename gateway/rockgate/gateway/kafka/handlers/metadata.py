@@ -16,10 +16,11 @@ Versions
   id alone.  v13: an error for all.
 
 Departs from Kafka
-- A topic that was created a moment ago has its leader at once, and the answer that created it shows
-  it; there is no LEADER_NOT_AVAILABLE.
-- Topics by name beside topics by id are both answered.
-- An answer of more than 90 MiB is refused as a whole with POLICY_VIOLATION: ask for less at a time.
+- A new topic has its leader at once, also in the response that created it; there is no
+  LEADER_NOT_AVAILABLE.
+- A request may name some topics by name and others by id.
+- A request whose response would exceed 90 MiB is rejected with POLICY_VIOLATION; request less at a
+  time.
 """
 
 from __future__ import annotations

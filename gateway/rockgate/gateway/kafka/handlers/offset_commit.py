@@ -16,8 +16,8 @@ Versions
   static members.  v8: flexible.  v10: topics by id.
 
 Departs from Kafka
-- One who commits in a generation of a group that is not there is told ILLEGAL_GENERATION in every
-  version; Kafka says GROUP_ID_NOT_FOUND from v9, which clients do not expect here.
+- A commit with a generation for an unknown group is ILLEGAL_GENERATION in every version; Kafka
+  returns GROUP_ID_NOT_FOUND from v9, which clients do not expect here.
 - A negative offset is OFFSET_OUT_OF_RANGE.
 """
 

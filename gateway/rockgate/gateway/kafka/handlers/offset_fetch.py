@@ -16,7 +16,8 @@ Versions
   UNKNOWN_TOPIC_ID.
 
 Departs from Kafka
-- An answer of more than 90 MiB is refused as a whole with POLICY_VIOLATION: ask for less at a time.
+- A request whose response would exceed 90 MiB is rejected with POLICY_VIOLATION; request less at a
+  time.
 """
 
 from __future__ import annotations

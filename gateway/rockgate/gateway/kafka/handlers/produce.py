@@ -21,7 +21,7 @@ Versions
   is never given.  v12: transactions open themselves.  v13: topics by id.
 
 Departs from Kafka
-- INVALID_RECORD names the first 10,000 records that are to blame; Kafka names all.
+- INVALID_RECORD lists at most 10,000 invalid records; Kafka lists all of them.
 """
 
 from __future__ import annotations

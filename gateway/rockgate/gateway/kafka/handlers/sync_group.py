@@ -10,8 +10,8 @@ Versions
   group's, else INCONSISTENT_GROUP_PROTOCOL.
 
 Departs from Kafka
-- More than 16 MiB of assignments is UNKNOWN_SERVER_ERROR, whatever max.message.bytes says; a
-  request of more than 24 MiB is not even read.
+- More than 16 MiB of assignments is UNKNOWN_SERVER_ERROR, regardless of max.message.bytes; a
+  request of more than 24 MiB is not decoded.
 """
 
 from __future__ import annotations

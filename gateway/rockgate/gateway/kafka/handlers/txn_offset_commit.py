@@ -15,8 +15,8 @@ Versions
 
 Departs from Kafka
 - A negative offset is OFFSET_OUT_OF_RANGE.
-- What transactions may have pending is bounded (`transactions.offsets_bytes_max`): beyond it the
-  answer is TRANSACTION_ABORTABLE, and INVALID_COMMIT_OFFSET_SIZE up to v3.
+- Pending offsets of transactions are limited (`transactions.offsets_bytes_max`): above the limit
+  the error is TRANSACTION_ABORTABLE, or INVALID_COMMIT_OFFSET_SIZE up to v3.
 """
 
 from __future__ import annotations

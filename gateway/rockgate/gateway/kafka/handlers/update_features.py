@@ -9,7 +9,7 @@ Versions
 - v1: `validate_only` and kinds of updates.  v2: no results for single features.
 
 Departs from Kafka
-- No level is ever changed.
+- Feature levels cannot be changed.
 """
 
 from __future__ import annotations
