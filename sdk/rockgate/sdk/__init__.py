@@ -21,7 +21,10 @@ if TYPE_CHECKING:
         InCircles,
         Nearby,
     )
+    from rockgate.sdk.consumer.broker_calls import PullStatus
     from rockgate.sdk.consumer.consumer import Consumer
+    from rockgate.sdk.consumer.pull.membership import MembershipSettings
+    from rockgate.sdk.consumer.pull.pull_consumer import PullConsumer, PullResult
     from rockgate.sdk.consumer.settings import ConsumerSettings, FlowLimits, Model, Start
     from rockgate.sdk.errors import (
         Closed,
@@ -56,6 +59,9 @@ _NAMES: Final = {
     ),
     "rockgate.sdk.consumer.consumer": ("Consumer",),
     "rockgate.sdk.consumer.settings": ("ConsumerSettings", "FlowLimits", "Model", "Start"),
+    "rockgate.sdk.consumer.broker_calls": ("PullStatus",),
+    "rockgate.sdk.consumer.pull.membership": ("MembershipSettings",),
+    "rockgate.sdk.consumer.pull.pull_consumer": ("PullConsumer", "PullResult"),
     "rockgate.sdk.errors": (
         *("Closed", "ErrorCode", "InvalidMessage", "NoNameServer", "NoRoute", "NotRocketMQ"),
         *("NotSupported", "Overloaded", "Refused", "SdkError", "SendFailed", "TimedOut"),
@@ -102,6 +108,7 @@ __all__ = [
     "InCircles",
     "InvalidMessage",
     "LinkSettings",
+    "MembershipSettings",
     "Message",
     "Model",
     "Nearby",
@@ -112,6 +119,9 @@ __all__ = [
     "Outcome",
     "Overloaded",
     "Producer",
+    "PullConsumer",
+    "PullResult",
+    "PullStatus",
     "Queue",
     "Received",
     "Refused",

@@ -1,4 +1,4 @@
-"""One client for all producers of a process that name the same servers: made, counted, closed.
+"""One client for all of a process that name the same servers: made, counted, closed.
 
 A client belongs to a loop, so those of two loops are two. What tells clients of one loop apart is
 the set of addresses and the name of the instance.
@@ -62,3 +62,44 @@ def release(client: Client) -> bool:
             del clients[key]
             return True
     raise AssertionError("the client is not shared, or was already released")
+
+
+class Lease:
+    """The client that something works over: one that was given, or the shared one."""
+
+    def __init__(
+        self,
+        name_servers: str | Sequence[str],
+        *,
+        instance: str | None = None,
+        client: Client | None = None,
+    ) -> None:
+        if client is not None and name_servers:
+            raise ValueError("Give name servers or a client, not both.")
+        if client is None:
+            addresses_of(name_servers)
+        elif instance is not None:
+            raise ValueError("Set `instance` on the client, not on what shares it.")
+        self._name_servers = name_servers
+        self._instance = instance
+        self._given = client
+        self._shared: Client | None = None
+
+    async def open(self) -> Client:
+        """The client, open; it is to be closed or aborted once."""
+        if self._given is not None:
+            return self._given
+        self._shared = await acquire(self._name_servers, self._instance)
+        return self._shared
+
+    async def close(self) -> None:
+        """Not needed any more: the last of those who share a client closes it."""
+        shared, self._shared = self._shared, None
+        if shared is not None and release(shared):
+            await shared.close()
+
+    def abort(self) -> None:
+        """The same at once, without taking leave."""
+        shared, self._shared = self._shared, None
+        if shared is not None and release(shared):
+            shared.abort()

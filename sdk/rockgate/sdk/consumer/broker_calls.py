@@ -26,10 +26,12 @@ from rockgate.protocol.remoting.headers.offsets import (
     QueryConsumerOffsetHeader,
     QueueHeader,
     SearchOffsetHeader,
+    TimestampAnswer,
     UpdateConsumerOffsetHeader,
 )
 from rockgate.protocol.remoting.headers.pull import (
     COMMIT_OFFSET,
+    LITE,
     SUBSCRIPTION,
     SUSPEND,
     PulledHeader,
@@ -100,6 +102,7 @@ class BrokerCalls:
         commit_offset: int | None = None,
         suspend_ms: int = SUSPEND_MS,
         with_expression: bool = False,
+        is_lite: bool = False,
         timeout_s: float = PULL_S,
     ) -> Pulled:
         """Messages of a queue from an offset on; the broker waits for some, for so long."""
@@ -110,6 +113,10 @@ class BrokerCalls:
             flags |= COMMIT_OFFSET
         if with_expression:
             flags |= SUBSCRIPTION
+        code = RequestCode.PULL_MESSAGE
+        if is_lite:
+            flags |= LITE
+            code = RequestCode.LITE_PULL_MESSAGE
         header = PullHeader(
             consumer_group=self._group,
             topic=queue.topic,
@@ -124,7 +131,6 @@ class BrokerCalls:
             expression_type=subscription.kind,
             bname=queue.broker,
         )
-        code = RequestCode.PULL_MESSAGE
         answer = await link.request(code, headers.write(header), timeout_s=timeout_s)
         status = _STATUSES.get(answer.code)
         if status is None:
@@ -187,6 +193,14 @@ class BrokerCalls:
         """The offset of the first message that was stored at this time or later."""
         header = SearchOffsetHeader(topic=queue.topic, queue_id=queue.id, timestamp=timestamp_ms)
         return await self._offset(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, queue, header)
+
+    async def earliest_ms(self, queue: Queue) -> int:
+        """When the first message of a queue was stored; -1 if it has none."""
+        header = QueueHeader(topic=queue.topic, queue_id=queue.id)
+        code = RequestCode.GET_EARLIEST_MSG_STORETIME
+        link = await self._master(queue)
+        answer = await link.request(code, headers.write(header), timeout_s=CALL_S)
+        return _read(_checked(code, link, answer), TimestampAnswer, code, link).timestamp
 
     # The group
 

@@ -27,6 +27,7 @@ from rockgate.sdk.consumer.delivery.settlement import (
     SettleContext,
     SettleCounts,
 )
+from rockgate.sdk.consumer.offsets.commits import commit_all
 from rockgate.sdk.consumer.offsets.first import first_offset
 from rockgate.sdk.consumer.offsets.table import OffsetTable
 from rockgate.sdk.consumer.queues.assignment import Assignment
@@ -35,7 +36,7 @@ from rockgate.sdk.consumer.queues.puller import PullContext, PullCounts, Puller
 from rockgate.sdk.consumer.queues.rounds import Rounds, connect, over_topics, share_of
 from rockgate.sdk.consumer.settings import ConsumerSettings, Model
 from rockgate.sdk.consumer.subscription import SQL92, Subscription, by_tags
-from rockgate.sdk.errors import Closed, SdkError
+from rockgate.sdk.errors import Closed
 from rockgate.sdk.message import RETRY_PREFIX
 from rockgate.sdk.received import Received
 from rockgate.sdk.results import Queue
@@ -269,15 +270,7 @@ class Member:
 
         What is not awaited may be lost with its connection; the next pull says it again.
         """
-        for queue, offset in self.offsets.unpersisted().items():
-            try:
-                await self._calls.commit(queue, offset, is_awaited=is_awaited)
-            except Closed:
-                raise
-            except SdkError as failed:
-                _log.warning("offset of %s/%s/%d: %s", *_parts(queue), failed)
-            else:
-                self.offsets.persisted(queue, offset)
+        await commit_all(self._calls, self.offsets, is_awaited=is_awaited)
 
     # Private
 
@@ -296,10 +289,6 @@ class Member:
         held = self._held.get(queue)
         if held is not None and held.cached is cached:
             held.puller.made_room()
-
-
-def _parts(queue: Queue) -> tuple[str, str, int]:
-    return queue.topic, queue.broker, queue.id
 
 
 def _ended(task: asyncio.Task[None]) -> None:
