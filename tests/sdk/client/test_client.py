@@ -328,6 +328,20 @@ def test_a_borrowed_route_is_used_while_no_name_server_answers() -> None:
     run(scenario())
 
 
+def test_a_route_that_can_only_be_read_is_none_to_write_while_no_name_server_answers() -> None:
+    async def scenario() -> None:
+        net = MemoryNet()
+        peer = name_server(net, {"t": route({"b": "b:1"}, perm=4)})
+        async with Client("n:1", dial=net.dial) as client:
+            assert (await client.routes.readable("t")).readable
+            peer.transport.lose()
+            peer.is_down = True
+            with pytest.raises(Unreachable):
+                await client.routes.get("t")
+
+    run(scenario())
+
+
 def test_a_name_server_that_was_started_anew_takes_no_route_away() -> None:
     """It knows nothing until the brokers have told it, which they do within 30 s."""
 

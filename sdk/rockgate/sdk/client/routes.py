@@ -105,7 +105,7 @@ class Routes:
             raise
         except SdkError:
             borrowed = self._known.get(topic)
-            if borrowed is None:
+            if borrowed is None or not borrowed.route.queues:
                 raise
             # An old route is better than none while no name server answers.
             return borrowed.route
