@@ -1,4 +1,4 @@
-"""Who is told of every send, and of every request.
+"""Who is told of every send, of every call of a listener, and of every request.
 
     class Counting(SendHook):
         def after_send(self, sending):
@@ -8,8 +8,9 @@
 
 A `SendHook` sees each call of a producer's once, whatever it tries: before anything is packed, and
 when it has ended, well or not. Before, it may add properties, or raise to forbid the send. What it
-raises after is logged and changes nothing. An `RpcHook` belongs to a client and sees every request
-and answer, with its header's fields: to sign them, say.
+raises after is logged and changes nothing. A `ConsumeHook` sees each call of a consumer's listener,
+or each message that is iterated over; whatever it raises is logged. An `RpcHook` belongs to a
+client and sees every request and answer, with its header's fields: to sign them, say.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from rockgate.protocol.remoting.command import Buffer, Command, Fields
 
 if TYPE_CHECKING:
     from rockgate.sdk.message import Message
+    from rockgate.sdk.received import Received
     from rockgate.sdk.results import Outcome, SendResult
 
 _log: Final = logging.getLogger(__name__)
@@ -99,6 +101,54 @@ class SendHook:
         """A broker was told how a local transaction ended."""
 
 
+class ConsumeKind(Enum):
+    """How a call of a listener ended."""
+
+    SUCCESS = "success"
+    FAILED = "failed"
+    """The listener wants some of them again."""
+    TIME_OUT = "time-out"
+    """It took longer than the consume time-out, however it ended."""
+    EXCEPTION = "exception"
+    """It raised; all of them come again."""
+
+
+class Consuming:
+    """One call of a listener: what it is given, and in the end what came of it."""
+
+    __slots__ = (
+        *("done_count", "error", "group", "is_iterated", "kind", "messages", "notes"),
+        "took_s",
+    )
+
+    def __init__(
+        self, group: str, messages: Sequence[Received], *, is_iterated: bool = False
+    ) -> None:
+        self.group = group
+        self.messages = messages
+        """Of one topic and one queue."""
+        self.is_iterated = is_iterated
+        """Whether there is no listener: somebody has asked for the message."""
+        self.kind: ConsumeKind | None = None
+        """None before the end."""
+        self.done_count = 0
+        """So many messages are done, from the first on; the rest comes again."""
+        self.took_s = 0.0
+        self.error: BaseException | None = None
+        self.notes: dict[object, Any] = {}
+        """What hooks keep from before to after, each under its own key."""
+
+
+class ConsumeHook:
+    """Is told of calls of listeners; override what is of interest."""
+
+    def before_consume(self, consuming: Consuming) -> None:
+        """A listener will be called."""
+
+    def after_consume(self, consuming: Consuming) -> None:
+        """It has ended, well or not."""
+
+
 class RpcHook(Protocol):
     """Is told of requests to name servers and brokers, and of their answers."""
 
@@ -136,3 +186,21 @@ def tell_ended(hooks: Sequence[SendHook], ended: Ended) -> None:
             hook.after_end(ended)
         except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
             _log.exception("hook failed after the end of %s", ended.message_id)
+
+
+def begin_consume(hooks: Sequence[ConsumeHook], consuming: Consuming) -> None:
+    """Tell all of them. None can keep a message from its listener."""
+    for hook in hooks:
+        try:
+            hook.before_consume(consuming)
+        except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
+            _log.exception("hook failed before %s is consumed", consuming.messages[0].topic)
+
+
+def end_consume(hooks: Sequence[ConsumeHook], consuming: Consuming) -> None:
+    """Tell all of them, the last first."""
+    for hook in reversed(hooks):
+        try:
+            hook.after_consume(consuming)
+        except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
+            _log.exception("hook failed after %s was consumed", consuming.messages[0].topic)

@@ -77,7 +77,7 @@ class TraceHook(SendHook):
             place = "" if result is None else result.offset_message_id
             is_ok = result is not None and result.status is SendStatus.OK
             self._take(
-                _record(
+                record(
                     message.topic,
                     message_id,
                     message.keys,
@@ -92,7 +92,7 @@ class TraceHook(SendHook):
         """One record of how it ended."""
         keys = (ended.keys or "").split()
         self._take(
-            _record(
+            record(
                 ended.topic,
                 ended.message_id,
                 keys,
@@ -104,7 +104,8 @@ class TraceHook(SendHook):
         )
 
 
-def _record(topic: str, message_id: str, keys: Sequence[str], *fields: object) -> Record:
+def record(topic: str, message_id: str, keys: Sequence[str], *fields: object) -> Record:
+    """The record of one message, of these fields."""
     # A key may hold the byte between fields; the record must not have more of them.
     text = "\x01".join(str(field).replace("\x01", " ") for field in fields) + "\x02"
     return Record(topic, text, (message_id, *keys))

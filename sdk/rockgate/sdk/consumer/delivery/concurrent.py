@@ -9,11 +9,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rockgate.sdk.consumer.delivery.redelivery import BROKER_CHOOSES, EXPIRED_LEVEL
+from rockgate.sdk.consumer.delivery.redelivery import (
+    BROKER_CHOOSES,
+    EXPIRED_LEVEL,
+    Retry,
+    level_after,
+)
 from rockgate.sdk.consumer.delivery.settlement import QueueSettlement
 from rockgate.sdk.consumer.queues.process_queue import ProcessQueue
 from rockgate.sdk.consumer.settings import ConsumerSettings
@@ -37,11 +42,18 @@ class _Batch:
     messages: Sequence[Received]
 
 
+Split = Callable[[Sequence[Received]], Iterable[Sequence[Received]]]
+"""Messages of one queue as they go to a listener together."""
+
+
 class ConcurrentDispatch:
     """Runs a listener for what was pulled."""
 
-    def __init__(self, listener: Listener, settings: ConsumerSettings) -> None:
+    def __init__(
+        self, listener: Listener, settings: ConsumerSettings, split: Split | None = None
+    ) -> None:
         self._listener = listener
+        self._split = split or self._by_size
         self._settings = settings
         self._waiting: deque[_Batch] = deque()
         self._idle: deque[asyncio.Future[None]] = deque()
@@ -62,9 +74,8 @@ class ConcurrentDispatch:
         messages: Sequence[Received],
     ) -> None:
         """Have messages of one queue consumed."""
-        batch_max = self._settings.batch_max
-        for at in range(0, len(messages), batch_max):
-            self._waiting.append(_Batch(cached, settlement, messages[at : at + batch_max]))
+        for part in self._split(messages):
+            self._waiting.append(_Batch(cached, settlement, part))
             self._wake()
 
     async def close(self, timeout_s: float) -> int:
@@ -102,6 +113,11 @@ class ConcurrentDispatch:
 
     # Private
 
+    def _by_size(self, messages: Sequence[Received]) -> Iterable[Sequence[Received]]:
+        batch_max = self._settings.batch_max
+        for at in range(0, len(messages), batch_max):
+            yield messages[at : at + batch_max]
+
     def _wake(self) -> None:
         while self._idle:
             waiter = self._idle.popleft()
@@ -126,8 +142,13 @@ class ConcurrentDispatch:
         now_s = asyncio.get_running_loop().time()
         for message in messages:
             message.started_at_s = now_s
+        level = BROKER_CHOOSES
         try:
             done_count = await self._listener(messages)
+        except Retry as wish:
+            done_count = wish.done
+            if wish.after is not None:
+                level = level_after(wish.after)
         except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
             _log.exception("listener failed for %s", messages[0])
             done_count = 0
@@ -136,7 +157,7 @@ class ConcurrentDispatch:
             return
         if done_count > 0:
             batch.settlement.finished(messages[:done_count])
-        left = await batch.settlement.failed(messages[done_count:], BROKER_CHOOSES)
+        left = await batch.settlement.failed(messages[done_count:], level)
         if left:
             self._again(_Batch(batch.cached, batch.settlement, left))
 

@@ -25,6 +25,23 @@ EXPIRED_LEVEL: Final = 3
 """For a message whose listener hangs."""
 
 
+class Retry(Exception):  # not a failure of ours, but what a listener wishes
+    """Raised by a listener: these messages are to come again, at least after this time.
+
+    Of a batch `done` messages are done all the same, from the first on. The time is rounded up to a
+    delay level of the broker's.
+    """
+
+    def __init__(self, after: timedelta | None = None, *, done: int = 0) -> None:
+        if after is not None and after < timedelta():
+            raise ValueError(f"A message cannot be retried {-after} ago.")
+        if done < 0:
+            raise ValueError(f"{done} messages cannot be done.")
+        super().__init__("soon" if after is None else f"after {after}")
+        self.after = after
+        self.done = done
+
+
 def level_after(after: timedelta, levels_s: Sequence[float] = LEVELS_S) -> int:
     """The first level that waits at least so long; the last one if none does."""
     assert all(shorter < longer for shorter, longer in pairwise(levels_s)), levels_s
