@@ -7,7 +7,19 @@ from pathlib import Path
 import pytest
 from tests.house.checkout import ROOT, parse, python_files
 
-from rockgate.store.api import half, held, store
+from rockgate.store.api import (
+    append,
+    clock,
+    delay,
+    half,
+    held,
+    log,
+    progress,
+    queues,
+    read,
+    store,
+    topics,
+)
 from rockgate.store.delay.held import HeldEntries
 from rockgate.store.half.fold import HalfMessages
 from rockgate.store.store import Store
@@ -20,8 +32,45 @@ COMPOSE = ROOT / "gateway/rockgate/gateway/compose"
 MODULES = sorted(path for path in API.glob("*.py") if path.name != "__init__.py")
 
 
-def the_store_is_one(concrete: Store) -> store.Store:
+Parts = tuple[
+    topics.Topics,
+    queues.Queues,
+    append.Appender,
+    read.Reader,
+    read.Lookup,
+    log.Log,
+    log.Warmth,
+    log.Epochs,
+    log.Flushing,
+    progress.Progress,
+    delay.Deliveries,
+    clock.Clock,
+]
+
+
+def the_parts_are_some(concrete: Store) -> Parts:
     """For the type checker: all that the interface promises is there, part by part."""
+    return (
+        concrete.topics,
+        concrete.queues,
+        concrete.appender,
+        concrete.reader,
+        concrete.lookup,
+        concrete.log,
+        concrete.warmth,
+        concrete.epochs,
+        concrete.flusher,
+        concrete.progress,
+        concrete.deliveries,
+        concrete.clock,
+    )
+
+
+def the_store_is_one(concrete: Store) -> store.ReadOnlyStore:
+    return concrete
+
+
+def the_store_has_a_flushed_log(concrete: Store) -> store.FlushedLog:
     return concrete
 
 
@@ -77,3 +126,29 @@ def promised_by(module: ast.Module) -> list[str]:
             elif isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
                 names.append(each.target.id)
     return [name for name in names if not name.startswith("__")]
+
+
+def holders(tree: ast.Module) -> list[str]:
+    """What a module imports of the store as a whole."""
+    return [
+        f"{node.module}.{alias.name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+        if node.module in {"rockgate.store.api.store", "rockgate.store.store"}
+        and alias.name == "Store"
+    ]
+
+
+def test_nobody_but_composition_holds_the_whole_store() -> None:
+    holding = {
+        path
+        for path in python_files("gateway")
+        if COMPOSE not in (ROOT / path).parents and holders(parse(path))
+    }
+    assert holding == set(), "take the parts that are used: rockgate.store.api"
+
+
+def test_who_holds_the_whole_store_is_found() -> None:
+    tree = ast.parse("from rockgate.store.api.store import FlushedLog, Store")
+    assert holders(tree) == ["rockgate.store.api.store.Store"]

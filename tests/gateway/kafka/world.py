@@ -57,12 +57,29 @@ class KafkaWorld(World):
     def open(self) -> None:
         super().open()
         self.waiting = Waiting(self.hand)
-        self.waiting.follow(self.store)
+        self.store.attach(on_append=self.waiting.wake, on_flushed=self.waiting.wake_flushed)
+        self.waiting.follow(self.store.topics, self.store.queues)
         self.epochs = LeaderEpochs(self.store.epochs, self.store.reader)
         self.warming = ColdReads(self.store.warmth, self.store.log)
         self.settings = SettingsCache(TopicDefaults())
-        self.delays = RecordDelays(store=self.store, held=self.folds.held, terms=TERMS)
-        self.scheduling = HeldScheduling(store=self.store, held=self.folds.held, terms=TERMS)
+        self.delays = RecordDelays(
+            appender=self.store.appender,
+            deliveries=self.store.deliveries,
+            lookup=self.store.lookup,
+            held=self.folds.held,
+            terms=TERMS,
+        )
+        self.scheduling = HeldScheduling(
+            appender=self.store.appender,
+            deliveries=self.store.deliveries,
+            queues=self.store.queues,
+            reader=self.store.reader,
+            warmth=self.store.warmth,
+            commit_log=self.store.log,
+            clock=self.store.clock,
+            held=self.folds.held,
+            terms=TERMS,
+        )
         self.store.deliveries.records = Redelivering(
             topics=self.store.topics,
             queues=self.store.queues,

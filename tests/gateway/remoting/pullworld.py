@@ -46,7 +46,8 @@ class PullWorld(RemotingWorld):
     def open(self) -> None:
         super().open()
         self.waiting = Waiting(self.hand)
-        self.waiting.follow(self.store)
+        self.store.attach(on_append=self.waiting.wake, on_flushed=self.waiting.wake_flushed)
+        self.waiting.follow(self.store.topics, self.store.queues)
         self.puller = Puller(
             reader=self.store.reader,
             cold_reads=ColdReads(self.store.warmth, self.store.log),

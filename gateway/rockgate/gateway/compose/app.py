@@ -159,7 +159,8 @@ class Server:
         self._failing = lambda: str(store.syncs.failure or "")
         telemetry.sources += [StoreSource(store), BatchSource(threads)]
         waiting = Waiting()
-        waiting.follow(store)
+        store.attach(on_append=waiting.wake, on_flushed=waiting.wake_flushed)
+        waiting.follow(store.topics, store.queues)
         durability = Durability(store)
         cold_reads = ColdReads(store.warmth, store.log)
         identity = identify(data_dir, config.server.node_id)

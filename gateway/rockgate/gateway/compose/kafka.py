@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.compose.broker_configs import broker_configs, topic_defaults
 from rockgate.gateway.compose.config import Config
-from rockgate.gateway.compose.kafka_services import ReadPath, Services
+from rockgate.gateway.compose.kafka_services import ReadPath, Services, markers
 from rockgate.gateway.compose.kafka_table import HANDLERS
 from rockgate.gateway.compose.metrics.kafka import GroupSource, RequestSource, TopicSource
 from rockgate.gateway.compose.metrics.producers import RememberedSource
@@ -41,7 +41,6 @@ from rockgate.gateway.kafka.topics.sizes import QueueSizes
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.deadlines import Deadlines
 from rockgate.gateway.kafka.transactions.fold import Transactions
-from rockgate.gateway.kafka.transactions.markers import Markers
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.net.listener import Listener
 from rockgate.gateway.runtime.identity import Identity
@@ -215,8 +214,25 @@ class KafkaAssembly:
         )
         store.retention.keep(held)
         return (
-            RecordDelays(store=store, held=held, terms=terms, threads=self.threads),
-            HeldScheduling(store=store, held=held, terms=terms),
+            RecordDelays(
+                appender=store.appender,
+                deliveries=store.deliveries,
+                lookup=store.lookup,
+                held=held,
+                terms=terms,
+                threads=self.threads,
+            ),
+            HeldScheduling(
+                appender=store.appender,
+                deliveries=store.deliveries,
+                queues=store.queues,
+                reader=store.reader,
+                warmth=store.warmth,
+                commit_log=store.log,
+                clock=store.clock,
+                held=held,
+                terms=terms,
+            ),
         )
 
     def _coordinator(self) -> Coordinator:
@@ -225,12 +241,7 @@ class KafkaAssembly:
         coordinator = Coordinator(
             transactions=folds.transactions,
             producers=folds.producers,
-            markers=Markers(
-                store=store,
-                unstable=folds.unstable,
-                producers=folds.producers,
-                held=folds.held,
-            ),
+            markers=markers(store, folds.unstable, folds.producers, folds.held),
             appender=store.appender,
             progress=store.progress,
             topics=store.topics,

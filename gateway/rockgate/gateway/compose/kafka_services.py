@@ -54,6 +54,7 @@ from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.gateway.transcode.batches import Transcoding
 from rockgate.gateway.transcode.compressed_bodies import CompressedBodies
 from rockgate.gateway.visibility.stable_offsets import Unstable
+from rockgate.store.api.held import HeldEntries
 from rockgate.store.store import Store
 
 
@@ -192,14 +193,27 @@ def offset_for_leader_epoch(services: Services) -> OffsetForLeaderEpoch:
     )
 
 
+def markers(store: Store, unstable: Unstable, producers: Producers, held: HeldEntries) -> Markers:
+    """Make what writes the markers of transactions."""
+    return Markers(
+        appender=store.appender,
+        queues=store.queues,
+        reader=store.reader,
+        clock=store.clock,
+        epochs=store.epochs,
+        deliveries=store.deliveries,
+        unstable=unstable,
+        producers=producers,
+        held=held,
+    )
+
+
 def write_txn_markers(services: Services) -> WriteTxnMarkers:
     """Make WriteTxnMarkers."""
     store, producers, unstable = services.store, services.producers, services.unstable
     return WriteTxnMarkers(
         topics=store.topics,
-        markers=Markers(
-            store=store, unstable=unstable, producers=producers, held=services.delays.held
-        ),
+        markers=markers(store, unstable, producers, services.delays.held),
         unstable=unstable,
         durability=services.durability,
         accepts_all=services.transactions_config.accept_markers,

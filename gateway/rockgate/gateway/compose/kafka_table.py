@@ -58,7 +58,12 @@ HANDLERS: tuple[Row[Services], ...] = (
         api.PRODUCE,
         lambda s: produce.Produce(
             threads=s.threads,
-            store=s.store,
+            topics=s.store.topics,
+            queues=s.store.queues,
+            appender=s.store.appender,
+            log=s.store.log,
+            clock=s.store.clock,
+            epochs=s.store.epochs,
             durability=s.durability,
             producers=s.producers,
             settings=s.settings,
@@ -146,7 +151,15 @@ HANDLERS: tuple[Row[Services], ...] = (
             throttling=s.throttling,
         ),
     ),
-    row(api.DELETE_RECORDS, lambda s: DeleteRecords(store=s.store, durability=s.durability)),
+    row(
+        api.DELETE_RECORDS,
+        lambda s: DeleteRecords(
+            topics=s.store.topics,
+            queues=s.store.queues,
+            reader=s.store.reader,
+            durability=s.durability,
+        ),
+    ),
     row(
         api.INIT_PRODUCER_ID,
         lambda s: InitProducerId(

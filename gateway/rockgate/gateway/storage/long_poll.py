@@ -20,9 +20,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from rockgate.gateway.net.clock import Clock, Timer
 from rockgate.gateway.runtime.time_slice import TimeSlice
-from rockgate.store.api.queues import Queue
-from rockgate.store.api.store import Store
-from rockgate.store.api.topics import Topic
+from rockgate.store.api.queues import Queue, Queues
+from rockgate.store.api.topics import Topic, WatchedTopics
 
 Result = TypeVar("Result")
 T = TypeVar("T")
@@ -119,18 +118,17 @@ class Waiting:
         """How many queues are watched."""
         return len(self._watchers.keys() | self._polls_of.keys())
 
-    def follow(self, store: Store) -> None:
-        """Hear of everything in a store that readers could see."""
-        store.attach(on_append=self.wake, on_flushed=self.wake_flushed)
-        store.topics.on_deleted.append(lambda topic: self.wake_topic(topic.id))
-        store.topics.on_altered.append(lambda topic: self.wake_topic(topic.id))
+    def follow(self, topics: WatchedTopics, queues: Queues) -> None:
+        """Hear of changes to topics that readers could see; of appends the store tells itself."""
+        topics.on_deleted.append(lambda topic: self.wake_topic(topic.id))
+        topics.on_altered.append(lambda topic: self.wake_topic(topic.id))
 
         def wake_moved(topic: Topic, starts: Mapping[int, int]) -> None:
-            queues = store.queues.of(topic.id)
+            moved = queues.of(topic.id)
             for queue_id in starts:
-                self.wake_changed(queues[queue_id])
+                self.wake_changed(moved[queue_id])
 
-        store.topics.on_log_starts.append(wake_moved)
+        topics.on_log_starts.append(wake_moved)
 
     # Watching
 

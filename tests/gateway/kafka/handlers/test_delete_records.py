@@ -26,7 +26,13 @@ UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def deleting(world: KafkaWorld) -> DeleteRecords:
-    return DeleteRecords(store=world.store, durability=Durability(world.store))
+    store = world.store
+    return DeleteRecords(
+        topics=store.topics,
+        queues=store.queues,
+        reader=store.reader,
+        durability=Durability(store),
+    )
 
 
 def request(*asked: tuple[str, int, int]) -> DeleteRecordsRequest:

@@ -67,7 +67,12 @@ class Listener:
         store = self.world.store
         self.producers = self.world.folds.producers
         self.handler = Produce(
-            store=store,
+            topics=store.topics,
+            queues=store.queues,
+            appender=store.appender,
+            log=store.log,
+            clock=store.clock,
+            epochs=store.epochs,
             durability=Durability(store),
             producers=self.producers,
             settings=SettingsCache(TopicDefaults()),

@@ -79,9 +79,34 @@ def transactional_writes(world: KafkaWorld) -> TransactionalWrites:
 
 
 def markers_of(world: KafkaWorld) -> Markers:
-    folds = world.folds
+    folds, store = world.folds, world.store
     return Markers(
-        store=world.store, unstable=folds.unstable, producers=folds.producers, held=folds.held
+        appender=store.appender,
+        queues=store.queues,
+        reader=store.reader,
+        clock=store.clock,
+        epochs=store.epochs,
+        deliveries=store.deliveries,
+        unstable=folds.unstable,
+        producers=folds.producers,
+        held=folds.held,
+    )
+
+
+def produce_of(world: KafkaWorld, durability: Durability, writes: TransactionalWrites) -> Produce:
+    store = world.store
+    return Produce(
+        topics=store.topics,
+        queues=store.queues,
+        appender=store.appender,
+        log=store.log,
+        clock=store.clock,
+        epochs=store.epochs,
+        durability=durability,
+        producers=world.folds.producers,
+        settings=world.settings,
+        writes=writes,
+        delays=world.delays,
     )
 
 
@@ -129,14 +154,7 @@ class Ledger(KafkaWorld):
             coordinator=coordinator, unstable=folds.unstable, producers=folds.producers
         )
         self.handlers: dict[ApiKey, Any] = {
-            ApiKey.PRODUCE: Produce(
-                store=store,
-                durability=durability,
-                producers=folds.producers,
-                settings=self.settings,
-                writes=writes,
-                delays=self.delays,
-            ),
+            ApiKey.PRODUCE: produce_of(self, durability, writes),
             ApiKey.INIT_PRODUCER_ID: InitProducerId(
                 producers=folds.producers, coordinator=coordinator, durability=durability
             ),

@@ -32,9 +32,9 @@ from rockgate.protocol.kafka.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
-from rockgate.store.api.queues import Queue
-from rockgate.store.api.store import Store
-from rockgate.store.api.topics import Topic
+from rockgate.store.api.queues import Queue, Queues
+from rockgate.store.api.read import Reader
+from rockgate.store.api.topics import Topic, Topics
 
 HIGH_WATERMARK = -1
 UNKNOWN_OFFSET = -1
@@ -44,8 +44,12 @@ PIECE_COUNT = 100
 class DeleteRecords:
     """Moves the start of logs forward."""
 
-    def __init__(self, *, store: Store, durability: Durability) -> None:
-        self._store = store
+    def __init__(
+        self, *, topics: Topics, queues: Queues, reader: Reader, durability: Durability
+    ) -> None:
+        self._topics = topics
+        self._queues = queues
+        self._reader = reader
         self._durability = durability
 
     def handle(
@@ -66,7 +70,7 @@ class DeleteRecords:
                     partition_index=each.partition_index, low_watermark=UNKNOWN_OFFSET
                 )
                 results.append(result)
-                topic = self._store.topics.find(names.to_store(asked.name))
+                topic = self._topics.find(names.to_store(asked.name))
                 found = self._check(topic, each)
                 if isinstance(found, ErrorCode):
                     result.error_code = found
@@ -89,7 +93,7 @@ class DeleteRecords:
         for _, topic, queue, offset in answers:
             moved = starts.setdefault(topic, {})
             moved[queue.queue_id] = max(offset, moved.get(queue.queue_id, 0))
-        self._store.topics.advance_log_starts(starts)
+        self._topics.advance_log_starts(starts)
         for result, _, queue, _ in answers:
             result.low_watermark = queue.log_start
 
@@ -116,7 +120,7 @@ class DeleteRecords:
         self, topic: Topic | None, asked: DeleteRecordsPartition
     ) -> tuple[Queue, int] | ErrorCode:
         """Return the queue and where it shall start, or why it shall not."""
-        queues = self._store.queues.of(topic.id) if topic is not None else ()
+        queues = self._queues.of(topic.id) if topic is not None else ()
         if topic is None or not 0 <= asked.partition_index < len(queues):
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if topic.is_internal:
@@ -126,7 +130,7 @@ class DeleteRecords:
         if "compact" in policy and "delete" not in policy:
             return ErrorCode.POLICY_VIOLATION
         queue = queues[asked.partition_index]
-        high_watermark = self._store.reader.high_watermark(queue)
+        high_watermark = self._reader.high_watermark(queue)
         offset = high_watermark if asked.offset == HIGH_WATERMARK else asked.offset
         if not 0 <= offset <= high_watermark:
             return ErrorCode.OFFSET_OUT_OF_RANGE

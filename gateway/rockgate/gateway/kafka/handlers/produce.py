@@ -55,6 +55,7 @@ from rockgate.gateway.kafka.produce.validate import (
     append_ms_of,
     refused,
     take,
+    with_log_start,
 )
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.errors import RequestError
@@ -81,21 +82,16 @@ from rockgate.protocol.kafka.records.batch import (
     stamp,
     stamp_append_time,
 )
-from rockgate.store.api.append import Stamp
+from rockgate.store.api.append import Appender, Stamp
 from rockgate.store.api.clock import Clock
-from rockgate.store.api.queues import Queue
-from rockgate.store.api.store import Store
-from rockgate.store.api.topics import Topic
+from rockgate.store.api.log import Epochs, Log
+from rockgate.store.api.queues import Queue, Queues
+from rockgate.store.api.topics import Topic, TopicLookup
 from rockgate.store.errors import StoreError
 
 __all__ = ["Produce", "Produced", "decode", "decode_large", "encode"]
 
 _ACKS = (-1, 0, 1)
-_TELL_LOG_START = (
-    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-    ErrorCode.INVALID_TIMESTAMP,
-    ErrorCode.INVALID_RECORD,
-)
 
 
 class Produce:
@@ -104,7 +100,12 @@ class Produce:
     def __init__(
         self,
         *,
-        store: Store,
+        topics: TopicLookup,
+        queues: Queues,
+        appender: Appender,
+        log: Log,
+        clock: Clock,
+        epochs: Epochs,
         durability: Durability,
         producers: Producers,
         settings: SettingsCache,
@@ -112,12 +113,12 @@ class Produce:
         delays: RecordDelays,
         threads: BatchThreads | None = None,
     ) -> None:
-        self._topics = store.topics
-        self._queues = store.queues
-        self._appender = store.appender
+        self._topics = topics
+        self._queues = queues
+        self._appender = appender
         self._durability = durability
-        self._log = store.log
-        self._clock: Clock = store.clock
+        self._log = log
+        self._clock = clock
         self._producers = producers
         self._settings = settings
         self._writes = writes
@@ -125,7 +126,7 @@ class Produce:
         self._examining = Examining(threads or BatchThreads(), delays.wanted)
         self._turns = Turns()
         self._firsts = FirstBatches()
-        epoch = store.epochs.current
+        epoch = epochs.current
 
         def stamp_offset(view: memoryview, offset: int) -> None:
             stamp(view, offset, epoch)
@@ -285,7 +286,7 @@ class Produce:
         except (MalformedBatch, RequestError, StoreError) as error:
             told = refused(each.index, error)
             self._note_refused(queue, each.records, told.error_code)
-            return _with_log_start(append, queue, told)
+            return with_log_start(append, queue, told)
 
     def _produce(
         self,
@@ -385,14 +386,3 @@ class Produce:
             stamp_append_time(view, now_ms)
 
         return stamp_time
-
-
-def _with_log_start(
-    append: Appending, queue: Queue, refused: ProducedPartition
-) -> ProducedPartition:
-    """Say where the log begins, with the errors that Kafka says it with."""
-    code = refused.error_code
-    is_told = code in _TELL_LOG_START or (
-        code == ErrorCode.INVALID_PRODUCER_EPOCH and append.transactional_id is None
-    )
-    return refused._replace(log_start_offset=queue.log_start) if is_told else refused

@@ -14,7 +14,8 @@ from rockgate.gateway.kafka.produce.topic_checks import WAITS_MAX, Waits
 from rockgate.protocol.entry import DELAYED
 from rockgate.protocol.kafka.records.batch import BatchHeader, Buffer
 from rockgate.protocol.kafka.records.sifting import Wanted
-from rockgate.store.api.append import Appended, Draft, Intake, Stamp
+from rockgate.store.api.append import Appended, Appender, Draft, Intake, Stamp
+from rockgate.store.api.delay import Deliveries
 from rockgate.store.api.held import (
     HELD_TOPIC,
     NOBODY,
@@ -25,7 +26,7 @@ from rockgate.store.api.held import (
     encode,
 )
 from rockgate.store.api.queues import Queue
-from rockgate.store.api.store import Store
+from rockgate.store.api.read import Lookup
 
 
 class RecordDelays:
@@ -34,16 +35,18 @@ class RecordDelays:
     def __init__(
         self,
         *,
-        store: Store,
+        appender: Appender,
+        deliveries: Deliveries,
+        lookup: Lookup,
         held: HeldEntries,
         terms: Terms,
         threads: BatchThreads | None = None,
     ) -> None:
-        self._appender = store.appender
-        self._deliveries = store.deliveries
+        self._appender = appender
+        self._deliveries = deliveries
         self._terms = terms
         self.held = held
-        self.shown = VisibleBatches(store.lookup, threads)
+        self.shown = VisibleBatches(lookup, threads)
 
     def wanted(self) -> Wanted[Asked]:
         """Return how records are looked at that come in now."""

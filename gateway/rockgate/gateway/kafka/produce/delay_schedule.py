@@ -13,11 +13,14 @@ from rockgate.gateway.delay.headers import Opened, Terms, open_batch, open_polit
 from rockgate.protocol.entry import body_of
 from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
 from rockgate.protocol.kafka.records.bounds import LIGHT, WIDEST, is_heavy
+from rockgate.store.api.append import Appender
+from rockgate.store.api.clock import Clock
+from rockgate.store.api.delay import Deliveries
 from rockgate.store.api.held import HELD_TOPIC, Held, HeldChangeKind, HeldEntries, Scheduled, encode
+from rockgate.store.api.log import Log, Warmth
 from rockgate.store.api.problems import Complaint, Remembered
-from rockgate.store.api.queues import Unit
-from rockgate.store.api.read import Slice
-from rockgate.store.api.store import Store
+from rockgate.store.api.queues import Queues, Unit
+from rockgate.store.api.read import Reader, Slice
 from rockgate.store.errors import StoreError
 
 STEP_RECORDS: Final = 500
@@ -30,14 +33,26 @@ log = logging.getLogger(__name__)
 class HeldScheduling:
     """Makes the schedules. `step` belongs to the server's upkeep."""
 
-    def __init__(self, *, store: Store, held: HeldEntries, terms: Terms) -> None:
-        self._appender = store.appender
-        self._deliveries = store.deliveries
-        self._queues = store.queues
-        self._reader = store.reader
-        self._warmth = store.warmth
-        self._log = store.log
-        self._clock = store.clock
+    def __init__(
+        self,
+        *,
+        appender: Appender,
+        deliveries: Deliveries,
+        queues: Queues,
+        reader: Reader,
+        warmth: Warmth,
+        commit_log: Log,
+        clock: Clock,
+        held: HeldEntries,
+        terms: Terms,
+    ) -> None:
+        self._appender = appender
+        self._deliveries = deliveries
+        self._queues = queues
+        self._reader = reader
+        self._warmth = warmth
+        self._log = commit_log
+        self._clock = clock
         self._held = held
         self._terms = terms
         self._position = -1

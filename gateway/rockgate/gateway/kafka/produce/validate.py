@@ -24,6 +24,11 @@ from rockgate.store.api.topics import Topic
 
 Buffer = bytes | bytearray | memoryview
 _TIMESTAMP_TYPE_BIT = 1 << 3
+_TELL_LOG_START = (
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode.INVALID_TIMESTAMP,
+    ErrorCode.INVALID_RECORD,
+)
 _CODECS = {
     "uncompressed": Compression.NONE,
     "gzip": Compression.GZIP,
@@ -185,3 +190,14 @@ def refused(index: int, error: Exception) -> ProducedPartition:
     code = code_of(error) or ErrorCode.UNKNOWN_SERVER_ERROR
     reason = error.reason if isinstance(error, RequestError) else str(error)
     return ProducedPartition(index, code, error_message=reason)
+
+
+def with_log_start(
+    append: Appending, queue: Queue, refused: ProducedPartition
+) -> ProducedPartition:
+    """Say where the log begins, with the errors that Kafka says it with."""
+    code = refused.error_code
+    is_told = code in _TELL_LOG_START or (
+        code == ErrorCode.INVALID_PRODUCER_EPOCH and append.transactional_id is None
+    )
+    return refused._replace(log_start_offset=queue.log_start) if is_told else refused

@@ -13,9 +13,13 @@ from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.records.batch import stamp
 from rockgate.protocol.kafka.records.control import Marker, MarkerType, build_marker
-from rockgate.store.api.append import Draft, Intake
+from rockgate.store.api.append import Appender, Draft, Intake
+from rockgate.store.api.clock import Clock
+from rockgate.store.api.delay import Deliveries
 from rockgate.store.api.held import HeldEntries
-from rockgate.store.api.store import Store
+from rockgate.store.api.log import Epochs
+from rockgate.store.api.queues import Queues
+from rockgate.store.api.read import Reader
 
 COORDINATOR_EPOCH: Final = 0
 """There is one coordinator, and it is never replaced."""
@@ -25,17 +29,27 @@ class Markers:
     """Writes markers, and tells those who know of open transactions."""
 
     def __init__(
-        self, *, store: Store, unstable: Unstable, producers: Producers, held: HeldEntries
+        self,
+        *,
+        appender: Appender,
+        queues: Queues,
+        reader: Reader,
+        clock: Clock,
+        epochs: Epochs,
+        deliveries: Deliveries,
+        unstable: Unstable,
+        producers: Producers,
+        held: HeldEntries,
     ) -> None:
-        self._appender = store.appender
-        self._queues = store.queues
-        self._reader = store.reader
-        self._clock = store.clock
-        self._epoch = store.epochs.current
+        self._appender = appender
+        self._queues = queues
+        self._reader = reader
+        self._clock = clock
+        self._epoch = epochs.current
         self._unstable = unstable
         self._producers = producers
         self._held = held
-        self._delay_ms = store.deliveries.now_ms
+        self._delay_ms = deliveries.now_ms
 
     def wanted(self, producer_id: int) -> list[Partition]:
         """Return the partitions in which a producer's transaction is open."""
