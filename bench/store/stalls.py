@@ -201,7 +201,7 @@ class Load:
             "fsyncs": store.flusher.fsync_count,
             "answers after fsync": self._answers,
             "checkpoints": store.checkpointer.taken_count,
-            "snapshots": store.snapshotting.writer.finished_count,
+            "snapshots": store.snapshotter.writer.finished_count,
             "entries in the fold": sizes().fold_count,
             "segments removed": store.retention.removed_count,
             "entries moved": store.retention.mover.moved_count,

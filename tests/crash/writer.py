@@ -79,7 +79,7 @@ def main() -> None:
     ).begin_epoch()
     marked(store.log.segments, "_make", "roll")
     marked(store.checkpointer, "_write", "checkpoint")
-    marked(store.snapshotting.writer, "step", "snapshot")
+    marked(store.snapshotter.writer, "step", "snapshot")
     marked(store.log.segments, "unlink_first", "retention")
     marked(store.retention.mover, "_move", "move")
     posts: deque[Callable[[], None]] = deque()

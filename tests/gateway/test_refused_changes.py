@@ -26,7 +26,7 @@ from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.remoting.bodies.clients import SubscriptionGroupConfig
 from rockgate.store.errors import StoreFull
-from rockgate.store.half.fold import Half
+from rockgate.store.half import Half
 from rockgate.store.log.commitlog import Draft
 from rockgate.store.progress.progress import Commit, Key
 from rockgate.store.state.fold import Fold, Journal

@@ -30,9 +30,9 @@ from rockgate.gateway.remoting.processors.groups import SETTINGS_BYTES_MAX
 from rockgate.gateway.visibility import empty_offsets as emptyoffsets
 from rockgate.gateway.visibility.stable_offsets import Unstable
 from rockgate.protocol.kafka.records.batch import BatchHeader
+from rockgate.store import half
 from rockgate.store.delay import held as delayheld
 from rockgate.store.delay.changes import DELAY_TOPIC, encode_schedule
-from rockgate.store.half import changes
 from rockgate.store.progress.records import (
     GROUP_SIZE_MAX,
     METADATA_SIZE_MAX,
@@ -132,8 +132,8 @@ def held_entries(fold: Any) -> Bodies:
 
 def halves(fold: Any) -> Bodies:
     for number in range(2_000):
-        prepared = changes.Prepared(number * 900, name(number, GROUP_SIZE_MAX), LONG)
-        yield changes.HALF_TOPIC, changes.encode(prepared)
+        prepared = half.Prepared(number * 900, name(number, GROUP_SIZE_MAX), LONG)
+        yield half.HALF_TOPIC, half.encode(prepared)
 
 
 def known_producers(fold: Any) -> Bodies:

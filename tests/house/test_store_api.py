@@ -21,7 +21,7 @@ from rockgate.store.api import (
     topics,
 )
 from rockgate.store.delay.held import HeldEntries
-from rockgate.store.half.fold import HalfMessages
+from rockgate.store.half import HalfMessages
 from rockgate.store.store import Store
 
 API = ROOT / "store/rockgate/store/api"

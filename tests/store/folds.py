@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.store.journals import ENVELOPE_SIZE, MemoryJournal, change_at
 
 from rockgate.gateway.visibility.empty_offsets import EmptyOffsets
-from rockgate.store.clock import ManualClock
+from rockgate.store import half as halfchanges
+from rockgate.store.clock import ManualClock, SteadyClock
 from rockgate.store.delay import held as delayheld
 from rockgate.store.delay.changes import (
     DELAY_TOPIC,
@@ -21,11 +22,8 @@ from rockgate.store.delay.changes import (
 )
 from rockgate.store.delay.fold import Delay
 from rockgate.store.delay.held import HELD_TOPIC, HeldEntries
-from rockgate.store.delay.steady_clock import SteadyClock
 from rockgate.store.delay.times import after
-from rockgate.store.half import changes as halfchanges
-from rockgate.store.half.changes import HALF_TOPIC
-from rockgate.store.half.fold import HalfMessages
+from rockgate.store.half import HALF_TOPIC, HalfMessages
 from rockgate.store.progress.progress import Key, Progress
 from rockgate.store.progress.records import (
     PROGRESS_TOPIC,

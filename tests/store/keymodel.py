@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from random import Random
 
+from rockgate.store.keys.entrykeys import Loaded
 from rockgate.store.keys.keyfile import KeyFile
 from rockgate.store.keys.keyindex import KeyIndex
-from rockgate.store.keys.keyloading import Loaded
 
 TOPICS = (b"orders", b"orders-of-a-shop", b"%RETRY%orders")
 KEYS = tuple(b"key-%d" % number for number in range(9))

@@ -42,7 +42,7 @@ class FullStart(WaitingStore):
         for number in range(WAITING):
             self.schedule(b"%d" % number, self.clock.now_ms() + 3_600_000)
         self.store.flush()
-        self.store.snapshotting.take_last()
+        self.store.snapshotter.take_last()
         self.store.checkpointer.take()
         self.put(16)
         self.safe = self.read()

@@ -15,15 +15,13 @@ from collections.abc import Callable, Sequence
 from typing import Self, Unpack
 
 from rockgate.store.attachments import Attachments, attach
-from rockgate.store.clock import Clock
+from rockgate.store.clock import Clock, SteadyClock
 from rockgate.store.config import StoreConfig
 from rockgate.store.delay.delivery import Deliveries
 from rockgate.store.delay.fold import Delay
-from rockgate.store.delay.steady_clock import SteadyClock
 from rockgate.store.errors import DiskFailed, StoreClosed, StoreFull, StoreReadOnly, UnknownQueue
 from rockgate.store.files.interface import Directory
 from rockgate.store.files.sync import SyncedDirectory, Syncs
-from rockgate.store.keyopening import key_shape, open_keys
 from rockgate.store.keys.entrykeys import RecordKeys, no_keys
 from rockgate.store.keys.keyfeed import KeyFeed
 from rockgate.store.keys.keyindex import KeyIndex
@@ -33,7 +31,7 @@ from rockgate.store.log.flusher import Flusher
 from rockgate.store.log.page_allocation import Allocator
 from rockgate.store.log.page_residency import Warmth
 from rockgate.store.log.segments import Segments
-from rockgate.store.opening import find_log, replay
+from rockgate.store.opening import find_log, key_shape, open_keys, replay
 from rockgate.store.policy import PolicyOf, default_policy
 from rockgate.store.progress.progress import Progress
 from rockgate.store.queues.consumequeue import Queue
@@ -43,7 +41,7 @@ from rockgate.store.read.reader import Reader
 from rockgate.store.state.epochs import Epochs
 from rockgate.store.state.fold import Fold, Journal, LateJournal, State
 from rockgate.store.state.snapshots import Snapshots
-from rockgate.store.state.snapshotting import make_snapshotting
+from rockgate.store.state.snapshotter import make_snapshotter
 from rockgate.store.state.topic import Topic
 from rockgate.store.state.topicchanges import random_topic_id
 from rockgate.store.state.topics import Topics
@@ -191,7 +189,7 @@ class Store:
             clock=clock,
             config=config,
         )
-        self.snapshotting = make_snapshotting(
+        self.snapshotter = make_snapshotter(
             directory=directory.child("snapshots"),
             state=self.state,
             snapshots=self.snapshots,
@@ -375,7 +373,7 @@ class Store:
 
     def _leave_clean(self) -> None:
         self.syncs.check()
-        lasts = [self.flush, self.checkpointer.take, self.snapshotting.take_last]
+        lasts = [self.flush, self.checkpointer.take, self.snapshotter.take_last]
         if not self.appender.is_read_only:
             lasts.insert(0, self.progress.flush)
         for last in lasts:

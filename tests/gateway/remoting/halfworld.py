@@ -15,7 +15,7 @@ from rockgate.gateway.remoting.server.config import RemotingConfig
 from rockgate.store.api.append import Draft, Intake
 from rockgate.store.api.queues import Queue
 from rockgate.store.config import StoreConfig
-from rockgate.store.half.fold import MESSAGES, HalfMessages
+from rockgate.store.half import MESSAGES, HalfMessages
 from rockgate.store.state.fold import Fold, Journal
 from rockgate.store.state.topics import Topics
 from rockgate.store.testing.memory_files import MemoryDisk

@@ -6,9 +6,7 @@ import pytest
 from tests.gateway.remoting.halfworld import SYSTEM, HalfWorld
 from tests.world import SECOND
 
-from rockgate.store.half.changes import Outcome
-from rockgate.store.half.fold import MESSAGES
-from rockgate.store.half.outcomes import Outcomes
+from rockgate.store.half import MESSAGES, Outcome, Outcomes
 from rockgate.store.log.commitlog import CommitLog
 
 

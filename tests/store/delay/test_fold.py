@@ -3,10 +3,9 @@ from __future__ import annotations
 import pytest
 from tests.store.journals import MemoryJournal
 
-from rockgate.store.clock import ManualClock
+from rockgate.store.clock import ManualClock, SteadyClock
 from rockgate.store.delay.changes import DELAY_TOPIC, encode_schedule
 from rockgate.store.delay.fold import Delay
-from rockgate.store.delay.steady_clock import SteadyClock
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.state.topics import Topics

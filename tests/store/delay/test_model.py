@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.budget import budget
 from tests.store.waiting_store import WaitingStore
 
-from rockgate.store.delay.steady_clock import LASTS_MS
+from rockgate.store.clock import LASTS_MS
 from rockgate.store.delay.times import DUE_MAX, after, due_ms
 from rockgate.store.log.commitlog import Draft
 

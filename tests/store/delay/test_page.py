@@ -6,16 +6,15 @@ import re
 
 from tests.house.checkout import ROOT
 
+from rockgate.store.clock import LASTS_MS, STEP_MS
 from rockgate.store.delay import (
     delivery,
     given,
     held,
     offset_set,
-    steady_clock,
     times,
     units,
     wheel,
-    wheels,
 )
 from rockgate.store.delay.changes import DELAY_TOPIC, DelayChangeKind, encode_schedule
 
@@ -63,12 +62,12 @@ def test_the_numbers_are_those_of_the_code() -> None:
     assert wheel.MINUTES == 366 * 24 * 60 and "366 days" in PAGE
     assert wheel.LEAD_SECONDS == 20 and "Twenty seconds" in PAGE
     assert wheel.NEAR_MAX == 4096 and "4,096 due items" in PAGE
-    assert wheels._BACK_MS == 30 * 86_400_000 and "thirty days in the past" in PAGE
+    assert wheel._BACK_MS == 30 * 86_400_000 and "thirty days in the past" in PAGE
     assert (delivery.COUNT_MAX, delivery.BYTES_MAX) == (64, 256 << 10)
     assert "64 due items (256 KiB)" in PAGE
     assert delivery.RETRY_MS == 10_000 and "after ten seconds" in PAGE
     assert given.ORIGIN.decode() in PAGE
-    assert (steady_clock.STEP_MS, steady_clock.LASTS_MS) == (60_000, 300_000)
+    assert (STEP_MS, LASTS_MS) == (60_000, 300_000)
     assert "a minute or more" in PAGE and "only after five minutes" in PAGE
     assert times.DUE_BITS == 43 and "lower 43" in PAGE
     assert times.MINUTES_MAX == 1_048_575 and "1,048,575 minutes" in PAGE

@@ -29,10 +29,9 @@ from rockgate.protocol.entry import (
 )
 from rockgate.store.clock import ManualClock
 from rockgate.store.files.interface import DiskDirectory
-from rockgate.store.keys.entrykeys import keys_of
+from rockgate.store.keys.entrykeys import Loaded, keys_of, loader
 from rockgate.store.keys.keyfile import Shape, key_hash
 from rockgate.store.keys.keyindex import DEFAULT_SHAPE, KeyIndex
-from rockgate.store.keys.keyloading import Loaded, loader
 from rockgate.store.log.commitlog import CommitLog, Draft
 from rockgate.store.log.segments import Segments
 from rockgate.store.testing.memory_files import MemoryDisk, Operation

@@ -132,7 +132,7 @@ def counting(keeping: Keeping, monkeypatch: pytest.MonkeyPatch) -> dict[str, Cou
     put(store.progress, "step", "progress")
     put(store.checkpointer, "is_due", "checkpoint")
     put(store.retention, "step", "retention")
-    put(store.snapshotting, "tick", "snapshot")
+    put(store.snapshotter, "tick", "snapshot")
     store.epochs.is_awaited = True
     monkeypatch.setattr("rockgate.store.upkeep.upkeep.begin_epoch", lambda *_: counted["epoch"]())
     put(store.key_feed, "step", "keys")

@@ -35,7 +35,7 @@ from rockgate.gateway.transcode.transcoder import Transcoder
 from rockgate.gateway.visibility.aborted import AbortedBatches
 from rockgate.gateway.visibility.empty_offsets import EmptyOffsets
 from rockgate.gateway.visibility.stable_offsets import Unstable
-from rockgate.store.half.fold import HalfMessages
+from rockgate.store.half import HalfMessages
 from rockgate.store.state.fold import Fold, Journal
 from rockgate.store.store import Store
 

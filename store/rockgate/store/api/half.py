@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from rockgate.store.half.changes import HALF_TOPIC, Checked, Decided, Outcome, Prepared, encode
-from rockgate.store.half.fold import MESSAGES, Half
+from rockgate.store.half import (
+    HALF_TOPIC,
+    MESSAGES,
+    Checked,
+    Decided,
+    Half,
+    Outcome,
+    Prepared,
+    encode,
+)
 
 __all__ = [
     "HALF_TOPIC",

@@ -7,9 +7,8 @@ from typing import Protocol
 
 from rockgate.store.api.log import Place
 from rockgate.store.api.queues import Queue, Unit
-from rockgate.store.keys.entrykeys import Found
+from rockgate.store.keys.entrykeys import BatchKeys, Found, no_batch_keys
 from rockgate.store.keys.keyindex import FOREVER_MS
-from rockgate.store.keys.keyloading import BatchKeys, no_batch_keys
 from rockgate.store.read.reader import BATCHES_MAX
 from rockgate.store.read.slices import UNUSUAL, Alike, Batches, MessageRun, Slice
 from rockgate.store.write.dispatch import EPOCH, MAX_MS, TOPIC_ID

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from rockgate.protocol.entry import DELAYED, MAGIC_BATCH, places
+from rockgate.store.clock import SteadyClock
 from rockgate.store.delay.changes import DELAY_TOPIC, DelayChangeKind, encode_schedule
 from rockgate.store.delay.fold import Delay, Due, Key
 from rockgate.store.delay.given import Records, Redeliver, end_of, with_origin
-from rockgate.store.delay.steady_clock import SteadyClock
 from rockgate.store.errors import EntryTooLarge, StoreError, UnknownTopic
 from rockgate.store.log.commitlog import CommitLog, Draft
 from rockgate.store.log.page_residency import Warmth

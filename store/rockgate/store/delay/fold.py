@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from rockgate.store.clock import SteadyClock
 from rockgate.store.delay.changes import (
     DELAY_TOPIC,
     DelayChangeKind,
@@ -23,10 +24,9 @@ from rockgate.store.delay.changes import (
 )
 from rockgate.store.delay.items import pack_items, unpack_items
 from rockgate.store.delay.offset_set import OffsetSet
-from rockgate.store.delay.steady_clock import SteadyClock
 from rockgate.store.delay.times import DUE_MAX
 from rockgate.store.delay.units import FILE_UNITS, NONE, Fields, Units
-from rockgate.store.delay.wheels import Wheels
+from rockgate.store.delay.wheel import Wheels
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.files.interface import Directory
 from rockgate.store.state.fold import Change, Journal, check_format

@@ -26,6 +26,7 @@ from rockgate.protocol.entry import TRANSACTION_ROLLBACK, Entry
 from rockgate.store.errors import DiskFailed, StoreFull
 from rockgate.store.files.interface import Directory
 from rockgate.store.keys.entrykeys import (
+    Load,
     RecordKeys,
     entry_keys,
     found_now,
@@ -34,7 +35,6 @@ from rockgate.store.keys.entrykeys import (
     no_keys,
 )
 from rockgate.store.keys.keyfile import KeyFile, Shape
-from rockgate.store.keys.keyloading import Load
 from rockgate.store.keys.keyrow import load_row, name_of
 from rockgate.store.keys.keywaiting import BATCHED_MAX, FEW, WAITING_MAX, KeysWaiting, Run, run
 

@@ -7,8 +7,8 @@ damaged, so everything is compared with the log and with the queue before it is 
 from __future__ import annotations
 
 from rockgate.protocol.entry import Entry, EntryError
+from rockgate.store.keys.entrykeys import BatchKeys, loader
 from rockgate.store.keys.keyindex import FOREVER_MS, KeyIndex
-from rockgate.store.keys.keyloading import BatchKeys, loader
 from rockgate.store.log.commitlog import CommitLog
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queueindex import Unit

@@ -16,7 +16,7 @@ from rockgate.store.keys.keyfeed import KeyFeed
 from rockgate.store.log.beginning import Beginning
 from rockgate.store.progress.progress import Progress
 from rockgate.store.state.epochs import TOPIC, Epochs
-from rockgate.store.state.snapshotting import Snapshotting
+from rockgate.store.state.snapshotter import Snapshotter
 from rockgate.store.upkeep.checkpointing import Checkpointer
 from rockgate.store.upkeep.retention import Retention
 from rockgate.store.upkeep.steps import Steps
@@ -36,7 +36,7 @@ class Parts(Protocol):
     key_feed: KeyFeed | None
     delay: Delay
     retention: Retention
-    snapshotting: Snapshotting
+    snapshotter: Snapshotter
     appender: Appender
     epochs: Epochs
     beginning: Beginning
@@ -68,7 +68,7 @@ def upkeep_steps(parts: Parts) -> Steps:
         return parts.retention.step(may_append=not parts.appender.is_read_only)
 
     def snapshot() -> bool:
-        return parts.snapshotting.tick(is_wanted=parts.retention.wants_snapshot)
+        return parts.snapshotter.tick(is_wanted=parts.retention.wants_snapshot)
 
     steps = Steps(parts.clock)
     for appending in (epoch, progress):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rockgate.store.half.outcomes import Outcomes
+from rockgate.store.half import Outcomes
 
 WINDOW = 8
 

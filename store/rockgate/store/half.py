@@ -1,31 +1,176 @@
 """The fold of half messages: which are undecided, their group, and their number of checks.
 
-docs/internals/half-messages.md specifies it. It holds names and numbers; the messages themselves
-lie in the log, and are kept from retention for as long as they are undecided. Of those that are
-decided it remembers how, for the latest million.
+docs/internals/half-messages.md specifies it and lists the fields of its records. It holds names
+and numbers; the messages themselves lie in the log, and are kept from retention for as long as they
+are undecided. Of those that are decided it remembers how, for the latest million.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from enum import IntEnum
+from typing import Any, Final
 
 import msgspec
 
 from rockgate.store.errors import StoreCorrupt
-from rockgate.store.half.changes import (
-    FORMAT,
-    HALF_TOPIC,
-    Checked,
-    Decided,
-    Outcome,
-    Prepared,
-    decode,
-)
-from rockgate.store.half.outcomes import Outcomes
 from rockgate.store.state.fold import Change, check_format
 from rockgate.store.state.roster import Roster
 from rockgate.store.state.slicing import Measured, pack_array, sliced
+
+HALF_TOPIC: Final = b"rmq_sys_rockgate_half"
+FORMAT: Final = 1
+
+
+# Records in the log
+
+
+class HalfChangeKind(IntEnum):
+    """What a change does. Part of the format on disk: never change a value."""
+
+    PREPARED = 1
+    CHECKED = 2
+    DECIDED = 3
+
+
+class Outcome(IntEnum):
+    """How a half message ended. Part of the format on disk: never change a value."""
+
+    COMMITTED = 1
+    ROLLED_BACK = 2
+    GIVEN_UP = 3
+
+
+class Prepared(msgspec.Struct, array_like=True, frozen=True):
+    """A half message was taken."""
+
+    offset: int
+    group: str
+    immune_ms: int
+
+
+class Checked(msgspec.Struct, array_like=True, frozen=True):
+    """A producer was asked about one."""
+
+    offset: int
+
+
+class Decided(msgspec.Struct, array_like=True, frozen=True):
+    """One has ended."""
+
+    offset: int
+    outcome: Outcome
+
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+_DECODERS: Final[dict[int, msgspec.msgpack.Decoder[Any]]] = {
+    HalfChangeKind.PREPARED: msgspec.msgpack.Decoder(Prepared),
+    HalfChangeKind.CHECKED: msgspec.msgpack.Decoder(Checked),
+    HalfChangeKind.DECIDED: msgspec.msgpack.Decoder(Decided),
+}
+_LEADS: Final = {
+    Prepared: bytes((FORMAT, HalfChangeKind.PREPARED)),
+    Checked: bytes((FORMAT, HalfChangeKind.CHECKED)),
+    Decided: bytes((FORMAT, HalfChangeKind.DECIDED)),
+}
+
+
+def encode(change: Prepared | Checked | Decided) -> bytes:
+    """Return a change's body."""
+    return _LEADS[type(change)] + _encode(change)
+
+
+def decode(change: Change) -> Any:
+    """Return what an entry says; StoreCorrupt if it cannot be read."""
+    what, body = "record of half messages", change.body
+    check_format(body[0] if body else 0, FORMAT, what, change.position)
+    try:
+        return _DECODERS[body[1]].decode(body[2:])
+    except (KeyError, IndexError, msgspec.MsgspecError) as error:
+        raise StoreCorrupt(what, change.position, f"{type(error).__name__} {error}") from error
+
+
+# Outcomes
+
+WINDOW: Final = 1 << 20
+
+
+class Outcomes:
+    """The outcomes of the newest `window` offsets, a byte each, to answer late decisions.
+
+    Offsets of half messages are dense, so the memory is a ring of bytes by offset: the newest have
+    a place in it, older ones have none. 0 is no outcome: undecided, never there, or forgotten.
+    """
+
+    def __init__(self, window: int = WINDOW) -> None:
+        self._window = window
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._ring = bytearray()
+        self._next = 0
+        """The offset behind the newest."""
+
+    def begin(self, offset: int) -> None:
+        """A half message is there, undecided; the oldest make room for a newer one.
+
+        One that is in already stays as it is: a replay may tell of it again.
+        """
+        if not self._ring:
+            # Made with the first: most servers never have one.
+            self._ring = bytearray(self._window)
+        window = self._window
+        if offset >= self._next:
+            if offset - self._next >= window:
+                self._ring = bytearray(window)
+            else:
+                for each in range(self._next, offset + 1):
+                    self._ring[each % window] = 0
+            self._next = offset + 1
+
+    def end(self, offset: int, outcome: int) -> None:
+        """One has ended, if it is young enough to be remembered."""
+        if self._next - self._window <= offset < self._next:
+            self._ring[offset % self._window] = outcome
+
+    def find(self, offset: int) -> int:
+        """Return how one ended; 0 if it did not, or nobody knows."""
+        if not max(0, self._next - self._window) <= offset < self._next:
+            return 0
+        return self._ring[offset % self._window]
+
+    # Snapshots
+
+    def slices(self, size: int) -> Iterator[tuple[int, bytes]]:
+        """Hand out all of it as it is at each step: a first offset, and the outcomes from there."""
+        at = 0
+        while True:
+            at = max(at, self._next - self._window)
+            if at >= self._next:
+                return
+            end = min(at + size, self._next)
+            start, stop = at % self._window, (end - 1) % self._window + 1
+            if start < stop:
+                part = bytes(self._ring[start:stop])
+            else:
+                part = bytes(self._ring[start:] + self._ring[:stop])
+            yield at, part
+            at = end
+
+    def put(self, first: int, part: bytes) -> None:
+        """Take a slice in."""
+        dropped = max(0, len(part) - self._window)
+        first, part = first + dropped, part[dropped:]
+        if not part:
+            return
+        self.begin(first + len(part) - 1)
+        for offset, outcome in enumerate(part, start=first):
+            if outcome:
+                self.end(offset, outcome)
+
+
+# The fold
 
 _SLICE_PLACES: Final = 1_000
 _SLICE_OUTCOMES: Final = 1 << 16
@@ -54,8 +199,7 @@ class Endings(msgspec.Struct, gc=False):
     outcomes: bytes
 
 
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(list[Half] | Endings).decode
+_decode_slice = msgspec.msgpack.Decoder(list[Half] | Endings).decode
 
 
 class HalfMessages:
@@ -103,7 +247,7 @@ class HalfMessages:
             return any(offset in self._places for offset in range(first, end))
         return any(first <= offset < end for offset in self._places)
 
-    # The fold
+    # Changes
 
     def apply(self, change: Change) -> None:
         """Take one change in."""
@@ -157,7 +301,7 @@ class HalfMessages:
         for piece in slices:
             check_format(piece[0] if piece else 0, FORMAT, what)
             try:
-                read = _decode(piece[1:])
+                read = _decode_slice(piece[1:])
             except msgspec.MsgspecError as error:
                 raise StoreCorrupt(what, 0, str(error)) from error
             if isinstance(read, Endings):

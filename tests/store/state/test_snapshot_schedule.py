@@ -7,8 +7,14 @@ import pytest
 
 from rockgate.store.clock import ManualClock
 from rockgate.store.state.snapshots import Snapshots
-from rockgate.store.state.snapshotter import SnapshotConfig, SnapshotTaker, SnapshotWriter
-from rockgate.store.state.snapshotting import SHARE_MS, SLICES_MAX, Snapshotting
+from rockgate.store.state.snapshotter import (
+    SHARE_MS,
+    SLICES_MAX,
+    SnapshotConfig,
+    SnapshotTaker,
+    Snapshotter,
+    SnapshotWriter,
+)
 from rockgate.store.testing.memory_files import MemoryDisk
 from rockgate.store.workers import InlineJobs
 
@@ -50,7 +56,7 @@ class Setup:
             SnapshotConfig(bytes_since=1),
         )
         log: Any = Log()
-        self.snapshotting = Snapshotting(
+        self.snapshotter = Snapshotter(
             taker=taker, writer=writer, log=log, clock=self.clock, jobs=InlineJobs, taken_at=0
         )
 
@@ -58,7 +64,7 @@ class Setup:
         """Return how many slices a tick takes."""
         self.clock.advance(after_ms)
         before = self.source.taken
-        assert self.snapshotting.tick(is_wanted=False)
+        assert self.snapshotter.tick(is_wanted=False)
         return self.source.taken - before
 
 

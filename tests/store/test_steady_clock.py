@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rockgate.store.clock import ManualClock
-from rockgate.store.delay.steady_clock import LASTS_MS, STEP_MS, SteadyClock
+from rockgate.store.clock import LASTS_MS, STEP_MS, ManualClock, SteadyClock
 
 
 def test_time_passes_as_on_the_wall() -> None:

@@ -1,1 +1,0 @@
-"""Half messages: which are undecided, and how recent ones ended."""
