@@ -6,8 +6,8 @@ from rockgate.store.state.topicchanges import QUEUE_COUNT_MAX, Created, LogStart
 ID = bytes(range(1, 17))
 
 
-def a_topic(**changes: object) -> Topic:
-    topic = Topic(Created("orders", ID, 4, 6, True, {"k": "v"}), 1000)
+def a_topic(permission: int = 6, **changes: object) -> Topic:
+    topic = Topic(Created("orders", ID, 4, permission, True, {"k": "v"}), 1000)
     for name, value in changes.items():
         setattr(topic, name, value)
     return topic
@@ -45,7 +45,7 @@ def test_a_topic_with_a_large_config_costs_more_of_a_slice() -> None:
 def test_permission_bits_say_who_may_do_what() -> None:
     topic = a_topic(permission=4)
     assert (topic.is_readable, topic.is_writable) == (True, False)
-    topic.permission = 2
+    topic.permit(2)
     assert (topic.is_readable, topic.is_writable) == (False, True)
 
 

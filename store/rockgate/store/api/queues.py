@@ -15,7 +15,7 @@ __all__ = ["Queue", "Queues", "Unit", "tag_code"]
 class Queues(Protocol):
     """The queues by topic id and queue id."""
 
-    def of(self, topic_id: bytes) -> Sequence[Queue]:
+    def of(self, topic_id: bytes, /) -> Sequence[Queue]:
         """Return a topic's queues by queue id; empty for an unknown topic."""
 
     def find(self, topic_id: bytes, queue_id: int) -> Queue | None:

@@ -60,13 +60,23 @@ class _Adoption:
         self.done_count = 0
 
 
+class _QueuesByTopic(dict[bytes, list[Queue]]):
+    def __missing__(self, topic_id: bytes) -> list[Queue]:
+        return []
+
+
 class QueueTable:
     """The queues by topic id and queue id."""
 
     def __init__(self, directory: Directory, segment_size: int) -> None:
         self._directory = directory
         self._segment_size = segment_size
-        self._topics: dict[bytes, list[Queue]] = {}
+        self._topics = _QueuesByTopic()
+        self.of = self._topics.__getitem__
+        """Returns a topic's queues by queue id; empty for an unknown topic.
+
+        The dictionary's own method, because every request asks it for each topic.
+        """
         self._indexes = Indexes()
         self._tails: list[str] = []
         self._dirty: list[Queue] = []
@@ -99,10 +109,6 @@ class QueueTable:
     def remove(self, topic_id: bytes) -> None:
         """Forget a topic's queues; their units in index files are never looked at again."""
         self._topics.pop(topic_id, None)
-
-    def of(self, topic_id: bytes) -> list[Queue]:
-        """Return a topic's queues by queue id; empty for an unknown topic."""
-        return self._topics.get(topic_id, [])
 
     def find(self, topic_id: bytes, queue_id: int) -> Queue | None:
         """Return a queue; None if its topic is gone, or has no such queue."""

@@ -31,6 +31,8 @@ class Topic:
         "encoded",
         "id",
         "is_internal",
+        "is_readable",
+        "is_writable",
         "log_starts",
         "name",
         "permission",
@@ -54,7 +56,7 @@ class Topic:
         """The most queues it ever had: queue ids are below this."""
         self.read_queues = created.queue_count
         self.write_queues = created.queue_count
-        self.permission = created.permission
+        self.permit(created.permission)
         self.is_internal = created.is_internal
         self.config: Mapping[str, str] = created.config
         self.policy = DEFAULT_POLICY
@@ -63,15 +65,12 @@ class Topic:
         """The first offset of each queue that does not begin at 0."""
         self.place = -1
 
-    @property
-    def is_readable(self) -> bool:
-        """Whether its permission lets consumers read."""
-        return bool(self.permission & READ)
-
-    @property
-    def is_writable(self) -> bool:
-        """Whether its permission lets producers write."""
-        return bool(self.permission & WRITE)
+    def permit(self, permission: int) -> None:
+        """Let consumers read and producers write as a permission says."""
+        self.permission = permission
+        # Attributes, because every request asks for one of them.
+        self.is_readable = bool(permission & READ)
+        self.is_writable = bool(permission & WRITE)
 
     def fields(self) -> tuple[object, ...]:
         """Return all that is known of the topic, to compare two states."""

@@ -285,7 +285,7 @@ class Topics:
             topic.config = item.config
             topic.policy = self._policy_of(topic.config)
         elif kind is TopicChangeKind.PERMISSION:
-            topic.permission = item.permission
+            topic.permit(item.permission)
         else:
             topic.read_queues = item.read_queues
             topic.write_queues = item.write_queues
