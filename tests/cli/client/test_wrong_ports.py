@@ -102,6 +102,10 @@ async def test_a_port_that_takes_connections_and_says_nothing_is_told_too() -> N
         with pytest.raises(NotKafka, match="it is busy, or not a Kafka port"):
             await broker.connect()
         broker.close()
+        async with RemotingConnection(address, timeout_s=0.05) as remoting:
+            with pytest.raises(NotRocketMQ, match="it is busy, or not a RocketMQ port"):
+                code = RequestCode.LIST_DEAD_LETTER_QUEUES
+                await remoting.ask(code, ListDeadLettersHeader(), DeadLetterQueues)
 
 
 async def test_nobody_at_a_port_is_the_same_sentence_on_both_wires() -> None:

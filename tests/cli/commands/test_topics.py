@@ -61,7 +61,7 @@ def test_what_is_there_already_is_an_error_unless_that_is_fine(
 ) -> None:
     terminal.run("topics", "create", name)
     said = terminal.run("topics", "create", name, status=1)
-    assert said.startswith(f"rockgate: Topic {name}: ")
+    assert said.startswith(f"rockgate: Topic '{name}' already exists ")
     assert "TOPIC_ALREADY_EXISTS" in said and "--if-not-exists" in said
     done = terminal.json("topics", "create", name, f"{name}-2", "--if-not-exists")
     assert [row["is_created"] for row in done["topics"]] == [False, True]

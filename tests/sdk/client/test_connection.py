@@ -550,7 +550,7 @@ def test_what_happens_to_a_connection_is_logged(caplog: pytest.LogCaptureFixture
     with caplog.at_level(logging.INFO, "rockgate.sdk"):
         run(scenario())
     assert [(record.levelname, record.message) for record in caplog.records] == [
-        ("WARNING", "cannot connect to b:1: nobody listens"),
+        ("WARNING", "Cannot connect to b:1: nobody listens"),
         ("INFO", "connected to b:1"),
         ("WARNING", "b:1 closed the connection."),
         ("INFO", "connected to b:1"),

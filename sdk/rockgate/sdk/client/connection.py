@@ -22,7 +22,7 @@ from rockgate.protocol.remoting.command import Buffer, Command, Fields
 from rockgate.protocol.remoting.connection import FRAME_BYTES_MAX, Write, writer
 from rockgate.sdk.client.channel import Channel, DeadlineExceeded
 from rockgate.sdk.client.in_flight import InFlight
-from rockgate.sdk.client.peer_errors import reason_of
+from rockgate.sdk.client.peer_errors import cannot_connect
 from rockgate.sdk.errors import Closed, TimedOut, Unreachable
 from rockgate.sdk.hooks import RpcHook
 
@@ -326,10 +326,10 @@ class Link:
         wait = self._settings.backoff_s * 2 ** min(self._failure_count - 1, 16)
         wait = min(wait, self._settings.backoff_max_s)
         self._not_before = asyncio.get_running_loop().time() + wait
-        reason = reason_of(failed).rstrip(".")
+        reason = cannot_connect(self._host, self.address, failed).rstrip(".")
         level = logging.WARNING if self._failure_count == 1 else logging.DEBUG
-        _log.log(level, "cannot connect to %s: %s", self.address, reason)
-        return Unreachable(f"Cannot connect to {self.address}: {reason}.", wait)
+        _log.log(level, "%s", reason)
+        return Unreachable(f"{reason}.", wait)
 
     def _leave_stuck(self) -> None:
         """Something could not leave in time: a peer that reads nothing is dialled again."""

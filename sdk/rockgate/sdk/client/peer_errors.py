@@ -19,10 +19,15 @@ _KNOWN: Final = (
 )
 
 
-def reason_of(error: Exception) -> str:
-    """Why connecting failed. Asyncio's texts name the call that failed; the number says why."""
+def cannot_connect(host: str, address: str, error: Exception) -> str:
+    """What to say of a dial that failed."""
     if isinstance(error, socket.gaierror):
-        return error.strerror or str(error)
+        return f"Cannot resolve host {host}: {error.strerror}"
+    return f"Cannot connect to {address}: {_reason(error)}"
+
+
+def _reason(error: Exception) -> str:
+    """Why a dial failed. Asyncio's texts name the call that failed; the number says why."""
     number = error.errno if isinstance(error, OSError) else None
     if number is None and (found := re.search(r"\[Errno (\d+)\]", str(error))):
         # Several addresses of one name failed, nearly always for the same reason.

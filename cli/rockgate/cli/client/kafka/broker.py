@@ -1,7 +1,6 @@
 """One broker: dialled when it is first asked, spoken to in the newest version that both know."""
 
 import asyncio
-import socket
 from collections.abc import Awaitable, Callable
 from struct import Struct
 from typing import Any, Final, TypeVar
@@ -19,7 +18,7 @@ from rockgate.protocol.kafka.messages.api_versions import (
 )
 from rockgate.protocol.kafka.schema import declaration_of, decode, encode_buffers
 from rockgate.protocol.kafka.versions import NO_VERSIONS, Versions
-from rockgate.sdk.client.peer_errors import reason_of
+from rockgate.sdk.client.peer_errors import cannot_connect
 
 T = TypeVar("T")
 Dial = Callable[[Callable[[], Link], Address], Awaitable[Link]]
@@ -125,12 +124,10 @@ class Broker:
             raise Unreachable(
                 f"Connecting to {self.address} timed out after {self._timeout_s:g} s"
             ) from None
-        except socket.gaierror as error:
-            raise Unreachable(
-                f"Cannot resolve host {self.address.host}: {error.strerror}"
-            ) from error
         except OSError as error:
-            raise Unreachable(f"Cannot connect to {self.address}: {reason_of(error)}") from error
+            raise Unreachable(
+                cannot_connect(self.address.host, str(self.address), error)
+            ) from error
         try:
             await self._agree(link)
         except BaseException:

@@ -69,9 +69,7 @@ class Refused(ClientError):
         self.message = message
         self.what = what
         reason = (message or meaning(code)).rstrip(". ")
-        # Many servers name in their message what it is about.
-        is_named = reason.lower().startswith(what.lower())
-        text = reason if is_named else f"{what}: {reason}"
+        text = reason if _is_named(what, reason) else f"{what}: {reason}"
         super().__init__(f"{text[:1].upper()}{text[1:]} ({name(code)})")
 
     def about(self, what: str) -> "Refused":
@@ -81,6 +79,14 @@ class Refused(ClientError):
     def at(self, place: tuple[str, int]) -> "Refused":
         """The same error, about a partition of a topic."""
         return self.about(f"topic {place[0]} partition {place[1]}")
+
+
+def _is_named(what: str, reason: str) -> bool:
+    """Whether a server's message says itself what it is about, as in "Topic 'a' exists"."""
+    kind, _, name = what.partition(" ")
+    plain = reason.lower()
+    is_quoted = bool(name) and plain.startswith(kind.lower()) and f"'{name}'" in reason
+    return is_quoted or plain.startswith(what.lower())
 
 
 class Declined(ClientError):

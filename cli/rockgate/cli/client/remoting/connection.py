@@ -74,6 +74,11 @@ class RemotingConnection:
                 code, headers.write(header), body, timeout_s=self._timeout_s
             )
         except sdk.TimedOut:
+            if self._link.version is None:
+                raise NotRocketMQ(
+                    f"{self.address} accepted the connection but did not respond within "
+                    f"{self._timeout_s:g} s: it is busy, or not a RocketMQ port"
+                ) from None
             raise BrokerUnreachable(
                 f"{self.address} did not respond within {self._timeout_s:g} s"
             ) from None

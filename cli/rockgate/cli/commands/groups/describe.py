@@ -178,6 +178,8 @@ def _show_lag(rows: list[dict[str, Any]]) -> None:
     ]
     if lines:
         tables.table(("group", "state", "topic", "lag", "offset lag"), lines)
+    else:
+        say("No committed offsets.")
 
 
 def members(
